@@ -35,7 +35,7 @@ create table "account_invitation" (
   constraint account_invitation_token_hash_key UNIQUE (token_hash)
 );
 CREATE INDEX account_invitation_account_idx ON public.account_invitation USING btree (account, created_at DESC, document_id DESC);
-CREATE UNIQUE INDEX account_invitation_open_key ON public.account_invitation USING btree (account, lower(email)) WHERE ((accepted_at IS NULL) AND (revoked_at IS NULL) AND (lower(email) IS NOT NULL));
+CREATE UNIQUE INDEX account_invitation_open_key ON public.account_invitation USING btree (account, email_key(email)) WHERE ((accepted_at IS NULL) AND (revoked_at IS NULL) AND (email_key(email) IS NOT NULL));
 
 create table "account_limit" (
   account uuid not null,
@@ -131,9 +131,12 @@ create table "audit_log" (
   detail jsonb not null default '{}'::jsonb,
   created_at timestamp(3) with time zone not null,
   client_id text,
+  count integer not null default 1,
+  equal_key bytea,
   constraint audit_log_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX audit_log_created_idx ON public.audit_log USING btree (created_at DESC, document_id DESC);
+CREATE UNIQUE INDEX audit_log_equal_key ON public.audit_log USING btree (equal_key) WHERE (equal_key IS NOT NULL);
 CREATE INDEX audit_log_target_idx ON public.audit_log USING btree (target, created_at DESC);
 CREATE INDEX audit_log_user_idx ON public.audit_log USING btree ("user", created_at DESC);
 
@@ -380,6 +383,7 @@ create table "oauth_client" (
   constraint oauth_client_type_check CHECK ((type = ANY (ARRAY['confidential'::text, 'public'::text])))
 );
 CREATE INDEX oauth_client_created_idx ON public.oauth_client USING btree (created_at);
+CREATE INDEX oauth_client_dynamic_idx ON public.oauth_client USING btree (created_at) WHERE (registration = 'dynamic'::text);
 
 create table "oauth_client_secret" (
   document_id uuid not null,
@@ -457,6 +461,7 @@ create table "oauth_state" (
   consumed_at timestamp(3) with time zone,
   consumed_by bytea,
   answer text,
+  polled_at timestamp(3) with time zone,
   constraint oauth_state_pkey PRIMARY KEY (model, id_hash)
 );
 CREATE INDEX oauth_state_answer_idx ON public.oauth_state USING btree (consumed_at) WHERE (answer IS NOT NULL);
@@ -896,6 +901,20 @@ create table "sso_nonce" (
 );
 CREATE INDEX sso_nonce_expires_idx ON public.sso_nonce USING btree (expires_at);
 
+create table "stranger_row" (
+  id bytea not null,
+  kind text not null,
+  network bytea not null,
+  wide_network bytea not null,
+  client text not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint stranger_row_pkey PRIMARY KEY (id)
+);
+CREATE INDEX stranger_row_client_idx ON public.stranger_row USING btree (client, kind);
+CREATE INDEX stranger_row_expires_idx ON public.stranger_row USING btree (expires_at);
+CREATE INDEX stranger_row_network_idx ON public.stranger_row USING btree (network, kind);
+CREATE INDEX stranger_row_wide_network_idx ON public.stranger_row USING btree (wide_network, kind);
+
 create table "totp_factor" (
   document_id uuid not null,
   "user" uuid not null,
@@ -922,10 +941,12 @@ create table "user" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   deleted_at timestamp(3) with time zone,
+  is_email_shadowed boolean not null default false,
   constraint user_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX user_created_idx ON public."user" USING btree (created_at);
-CREATE UNIQUE INDEX user_email_key ON public."user" USING btree (lower(email)) WHERE ((deleted_at IS NULL) AND (lower(email) IS NOT NULL));
+CREATE UNIQUE INDEX user_email_key ON public."user" USING btree (email_key(email)) WHERE ((deleted_at IS NULL) AND (NOT is_email_shadowed) AND (email_key(email) IS NOT NULL));
+CREATE INDEX user_email_lower_idx ON public."user" USING btree (lower(email)) WHERE ((deleted_at IS NULL) AND (lower(email) IS NOT NULL));
 
 create table "user_role" (
   "user" uuid not null,

@@ -12,6 +12,7 @@ import { invalidField, Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { PasswordDeps } from '../sign-in/password.ts'
+import { foldEmail } from '../user/email-key.ts'
 import { findPersonId, hashFirstPassword, proveAddress, registerInvitedPerson } from '../user/invited-person.ts'
 import { buildLinkInvalid, hashProofToken } from '../user/proof-token.ts'
 import type { AccountDeps } from './account.ts'
@@ -116,7 +117,7 @@ async function findRefusal(
   if (prepared.kind === 'person') {
     const { userId } = prepared
     const candidate = await lockCandidate(tx, { account, userId, roles: [] })
-    if (!candidate.isLiving || candidate.email?.toLowerCase() !== email.toLowerCase())
+    if (!candidate.isLiving || foldEmail(candidate.email ?? '') !== foldEmail(email))
       return buildLinkInvalid('other_address')
     if (candidate.member)
       return new Problem('conflict', 'You are a member of this account already.', { reason: 'member_already' })

@@ -93,7 +93,7 @@ const lockInvitations = aheadStatement(`
 
 const countRecent = statement<{ open: number; recent: number }>(`
   select count(*) filter (where accepted_at is null and revoked_at is null and expires_at > $2
-      and lower(email) <> lower($4))::int as open,
+      and email_key(email) <> email_key($4))::int as open,
     count(*) filter (where created_at > $3)::int as recent
   from account_invitation where account = $1`)
 
@@ -113,7 +113,7 @@ export async function countInvitations(
 
 const revokeOlder = aheadStatement(`
   update account_invitation set revoked_at = $3, updated_at = $3
-  where account = $1 and lower(email) = lower($2) and accepted_at is null and revoked_at is null`)
+  where account = $1 and email_key(email) = email_key($2) and accepted_at is null and revoked_at is null`)
 
 const insert = aheadStatement(`
   insert into account_invitation

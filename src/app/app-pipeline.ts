@@ -1,6 +1,7 @@
 import { buildAuthenticate } from '../access/authenticate.ts'
 import { buildCallerCache, type CallerCache } from '../access/caller-cache.ts'
 import { buildLimitCache, type LimitCache } from '../account/limit-cache.ts'
+import type { EqualEntries } from '../audit/equal-entries.ts'
 import { listSubscribedTypes } from '../event/event.store.ts'
 import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
 import type { Caller } from '../http/caller.ts'
@@ -10,6 +11,7 @@ import type { IdMaker } from '../id.ts'
 import { buildClientCache, type ClientCache } from '../oauth/client-cache.ts'
 import type { Database } from '../postgres/database.ts'
 import type { AppOptions } from './app.ts'
+import { buildKnownBrowserFinder } from './pages.ts'
 import { buildRecorders, type RecordDeps } from './record-change.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 
@@ -44,17 +46,19 @@ export function buildPipeline(parts: {
   baseUrl: () => string
   held: Held
   limiter: RateLimiter
+  equalEntries: EqualEntries
   notify: () => void
   /** Takes the events of changes. */
   onRecorded: RecordDeps['onRecorded']
 }): Pipeline {
-  const { options, ids, baseUrl, held, limiter, notify, onRecorded } = parts
+  const { options, ids, baseUrl, held, limiter, equalEntries, notify, onRecorded } = parts
   const { config, secrets, clock, logger } = options
   const { db } = options.database
   const recording = {
     ids,
     logger,
     onRecorded,
+    equalEntries,
     enableApiEventQueue: config.enableApiEventQueue,
     isReadSubscribed: (eventType: string) => held.reads.has(eventType),
   }
@@ -78,5 +82,6 @@ export function buildPipeline(parts: {
     limitAddress: limiter.limitAddress,
     limitVisit: limiter.limitVisit,
     limitCaller: limiter.limitCaller,
+    findKnownBrowser: buildKnownBrowserFinder(config, { secrets: secrets.sessionJwt, random: options.random }),
   }
 }

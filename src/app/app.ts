@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 import { buildAccountLimiter } from '../account/account-limit.ts'
+import { buildEqualEntries, type EqualEntries } from '../audit/equal-entries.ts'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
@@ -29,7 +30,7 @@ import type { Config, ServiceSecrets } from './config.ts'
 import { mountDevelopmentRoutes } from './development-routes.ts'
 import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
-import { buildLifecycle } from './lifecycle.ts'
+import { buildLifecycle, COUNTS_LOST } from './lifecycle.ts'
 import { mountOauthProvider } from './oauth.ts'
 import { listPageFiles, listPages } from './pages.ts'
 import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
@@ -72,6 +73,7 @@ export interface AppOptions {
 export interface App extends Omit<Workers, 'start' | 'notify'> {
   server: FastifyInstance
   limiter: RateLimiter
+  equalEntries: EqualEntries
   ids: IdMaker
   catalogue: readonly CatalogueEntry[]
   keyring: Keyring
@@ -101,6 +103,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { tracer, startTrace } = tracing
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
+  const onError = (err: unknown) => logger.warn({ err }, COUNTS_LOST)
+  const equalEntries = buildEqualEntries({ db, clock, onError })
   const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
   const { server, baseUrl } = await buildAppServer(options, { ids, startTrace, upgrades, brand, limiter })
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
@@ -130,7 +134,20 @@ export async function buildApp(options: AppOptions): Promise<App> {
   })
   const { metrics } = workers
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
-  const parts = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers, held, limiter, sinkUrl }
+  const parts = {
+    ids,
+    keyring,
+    catalogue,
+    callbackRules,
+    workerId,
+    brand,
+    baseUrl,
+    workers,
+    held,
+    limiter,
+    equalEntries,
+    sinkUrl,
+  }
   const api = isApi ? await mountApi(server, options, parts) : undefined
   const onGrant = (userId: UserId) => workers.realtime.guard?.noteGrant(userId)
   const feed = buildAppChannelFeed(options, workerId, metrics)
@@ -140,9 +157,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await server.ready()
   return {
     ...workers,
-    ...{ server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter, realtimeServer },
+    ...{ server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter, equalEntries, realtimeServer },
     ...buildLifecycle(options, {
-      ...{ server, workers, limiter, realtimeServer, feed, upgrades, sender, tracing },
+      ...{ server, workers, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing },
       checkEngine: api?.checkEngine,
     }),
   }
@@ -177,16 +194,17 @@ async function mountApi(
   parts: Omit<BuiltParts, 'authenticate' | 'accountLimits'> & {
     held: Held
     limiter: RateLimiter
+    equalEntries: EqualEntries
     sinkUrl: () => string
   },
 ): Promise<Pick<FeatureParts, 'checkEngine'>> {
-  const { held, limiter, sinkUrl, ...built } = parts
+  const { held, limiter, equalEntries, sinkUrl, ...built } = parts
   const { ids, baseUrl, keyring, brand } = built
   const { notify, metrics, realtime } = built.workers
   const { config, logger } = options
   const { db } = options.database
   const onRecorded = realtime.noteUnpublished
-  const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify, onRecorded })
+  const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, equalEntries, notify, onRecorded })
   const limits = { defaults: config.accountLimits, cache: held.limits, limiter }
   const accountLimits = buildAccountLimiter(limits)
   const features = buildFeatureParts(options, { ...built, accountLimits, authenticate: pipeline.authenticate })

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { EqualEntries } from '../audit/equal-entries.ts'
 import { systemClock } from '../clock.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { UpgradeRouter } from '../http/upgrade.ts'
@@ -9,6 +10,9 @@ import type { App, AppOptions } from './app.ts'
 import type { MountedRealtime } from './realtime-server.ts'
 import type { Workers } from './workers.ts'
 
+/** Logged when counts cannot be written. */
+export const COUNTS_LOST = 'counts of refused calls not written: see docs/operations.md, database'
+
 /** Time limit for requests in flight after a stop was requested. */
 const REQUEST_GRACE_MS = 6_000
 
@@ -17,6 +21,7 @@ export interface RunningParts {
   server: FastifyInstance
   workers: Workers
   limiter: RateLimiter
+  equalEntries: EqualEntries
   realtimeServer: MountedRealtime | undefined
   feed: { stop(): Promise<void> }
   upgrades: UpgradeRouter
@@ -28,8 +33,8 @@ export interface RunningParts {
 
 /** Builds the start and the stop of the app. */
 export function buildLifecycle(options: AppOptions, parts: RunningParts): Pick<App, 'metricsPort' | 'start' | 'stop'> {
-  const { config } = options
-  const { server, workers, limiter, realtimeServer, feed, upgrades, sender, tracing, checkEngine } = parts
+  const { config, logger } = options
+  const { server, workers, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing, checkEngine } = parts
   const running: Promise<void>[] = []
   let metricsListener: MetricsListener | undefined
   return {
@@ -39,17 +44,20 @@ export function buildLifecycle(options: AppOptions, parts: RunningParts): Pick<A
       await realtimeServer?.start()
       metricsListener = await openMetricsPort(options, workers.metrics)
       workers.start()
-      if (config.roles.includes('api')) running.push(limiter.run())
+      if (config.roles.includes('api')) running.push(limiter.run(), equalEntries.run())
       void checkEngine?.()
     },
     stop: async () => {
       limiter.stop()
+      equalEntries.stop()
       // Realtime clients are closed with a code before their connections end.
       const drained = Promise.resolve(realtimeServer?.stop())
         .then(feed.stop)
         .finally(() => upgrades.close())
       // Requests and POSTs in flight end in parallel, to stay within 10 s.
       await Promise.all([closeServer(server), workers.stop(), drained])
+      // No request is left that counts another one.
+      await equalEntries.flush().catch((err: unknown) => logger.warn({ err }, COUNTS_LOST))
       // Last, when every span has ended.
       await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
     },

@@ -14,8 +14,10 @@ import { deleteEndedMails } from '../mail/outbox.store.ts'
 import { deleteOldDecisions } from '../oauth/engine-decision.store.ts'
 import { deleteEndedGrants } from '../oauth/exchange.store.ts'
 import { clearOldAnswers, deleteExpiredState } from '../oauth/provider/state.store.ts'
+import { deleteExpiredStrangers } from '../oauth/provider/stranger.store.ts'
 import { deleteExpiredSigningKeys } from '../oauth/signing-key.store.ts'
 import { succeedSigningKeys } from '../oauth/signing-key.ts'
+import { deleteUnusedClients } from '../oauth/unused-client.store.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteOldJobs } from '../provisioning/job/job.store.ts'
 import { cancelOrphans, deleteDeadStreams, deleteOldDeliveries } from '../provisioning/ledger/removal.store.ts'
@@ -88,11 +90,10 @@ const NONCE_KEPT_MS = 600_000
 const ENDED_GRANT_KEPT_MS = 2 * DAY_MS
 /** Answers to refreshes are repeated for a minute at most (`OAUTH_REFRESH_REPEAT_SECONDS`). */
 const REFRESH_ANSWER_KEPT_MS = 120_000
-/**
- * Flows and challenges of a sign-in that expired are kept this long: the log then distinguishes a late answer from a
- * forged one.
- */
+/** Decisions at a managed engine are kept this long after they expired: the log then tells a late answer from a forged one. */
 const FLOW_KEPT_MS = 3_600_000
+/** A client that registered itself and that nobody has ever allowed anything is kept this long. */
+const UNUSED_CLIENT_KEPT_MS = 7 * DAY_MS
 
 export interface MaintenanceDeps {
   db: Database
@@ -129,6 +130,8 @@ export type SweepReport = Record<
   | 'loginCodes'
   | 'factorChallenges'
   | 'oauthState'
+  | 'strangerRows'
+  | 'unusedClients'
   | 'oauthAnswers'
   | 'oauthKeys'
   | 'oauthExpiredKeys'
@@ -217,11 +220,13 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       proofTokens: () => inBatches(() => deleteExpiredProofTokens(db, before(0), BATCH_SIZE)),
       engineSessions: () => inBatches(() => deleteExpiredEngineSessions(db, before(0), BATCH_SIZE)),
       engineDecisions: () => inBatches(() => deleteOldDecisions(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
-      loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
-      loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
+      loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(0), BATCH_SIZE)),
+      loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(0), BATCH_SIZE)),
       invitations: () => inBatches(() => deleteEndedInvitations(db, before(INVITATION_KEPT_MS), BATCH_SIZE)),
-      factorChallenges: () => inBatches(() => deleteExpiredChallenges(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
-      oauthState: () => inBatches(() => deleteExpiredState(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
+      factorChallenges: () => inBatches(() => deleteExpiredChallenges(db, before(0), BATCH_SIZE)),
+      oauthState: () => inBatches(() => deleteExpiredState(db, before(0), BATCH_SIZE)),
+      strangerRows: () => inBatches(() => deleteExpiredStrangers(db, before(0), BATCH_SIZE)),
+      unusedClients: () => inBatches(() => deleteUnusedClients(db, before(UNUSED_CLIENT_KEPT_MS), BATCH_SIZE)),
       oauthAnswers: () => inBatches(() => clearOldAnswers(db, before(REFRESH_ANSWER_KEPT_MS), BATCH_SIZE)),
       oauthKeys: () => succeedSigningKeys(keyring, db, before(0)),
       oauthExpiredKeys: () => deleteExpiredSigningKeys(db, before(0)),

@@ -33,7 +33,7 @@ export async function mountOauthProvider(
   await mountProtocol(server, {
     prefix: PROVIDER_PATH,
     limit: async (request, reply) => {
-      if (!isRegistration(request)) return limiter.limitVisit(request, reply)
+      if (!isStrict(request)) return limiter.limitVisit(request, reply)
       await limiter.limitAddress({ strictRateLimit: true }, request, reply)
     },
     handle: (request, response, { address }) => serveProvider(mount, request, { response, address }),
@@ -46,11 +46,16 @@ export async function mountOauthProvider(
   })
 }
 
-/** Whether a request registers a client. It carries no credential, and each success writes a row. */
-function isRegistration({ method, url }: FastifyRequest): boolean {
+/**
+ * Posts under the strict limit: a registration, which carries no credential and writes a row for good, and the code of a
+ * device, which is short enough to be guessed (RFC 8628 section 5.1).
+ */
+const STRICT_PATHS: ReadonlySet<string> = new Set(['/register', '/device'].map((path) => PROVIDER_PATH + path))
+
+function isStrict({ method, url }: FastifyRequest): boolean {
   // The provider ignores the case of a path and a slash at its end.
-  const path = url.split('?', 1)[0]?.toLowerCase().replace(/\/$/, '')
-  return method === 'POST' && path === `${PROVIDER_PATH}/register`
+  const path = url.split('?', 1)[0]?.toLowerCase().replace(/\/$/, '') ?? ''
+  return method === 'POST' && STRICT_PATHS.has(path)
 }
 
 /** A session cookie that an answer takes away. */
@@ -87,6 +92,7 @@ function buildSource(
   return buildProviderSource({
     ...{ db, keyring, ids, random, fetch },
     machineClock: systemClock,
+    strictPerMinute: config.rateLimitStrictPerMinute,
     refresh: { repeatMs: config.oauthRefreshRepeatSeconds * 1000 },
     baseUrl: pages.baseUrl,
     cookieKeys: keyring.deriveKeys('oauth cookie').map((key) => key.toString('base64url')),

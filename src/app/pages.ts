@@ -60,6 +60,19 @@ export function buildPageSettings(parts: {
   }
 }
 
+/** Finds the id of a browser that has signed in before in its `Cookie` header. */
+export function buildKnownBrowserFinder(
+  config: Config,
+  parts: { secrets: readonly string[]; random: Random },
+): (cookieHeader: string | undefined) => string | undefined {
+  const cookies = buildBrowserCookies({ ...decideCookieSafety(config), domain: config.sessionCookieDomain })
+  const keys = buildBrowserKeys(parts)
+  return (header) => {
+    const { browser } = cookies.read(header)
+    return browser !== undefined && keys.isKnownBrowserId(browser) ? browser : undefined
+  }
+}
+
 const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, handshakes, pages }: FeatureParts) => ({
   ids,
   random,

@@ -1,6 +1,8 @@
 import type { Logger } from 'pino'
-import { buildAuditInsert, insertAuditEntries } from '../audit/audit.store.ts'
+import { type AuditRecord, buildAuditInsert } from '../audit/audit.store.ts'
 import { type AuditEntry, buildAuditRecords } from '../audit/audit.ts'
+import { buildEqualInsert, insertEqualEntry } from '../audit/equal-entries.store.ts'
+import { type EqualEntries, isCounted } from '../audit/equal-entries.ts'
 import { buildEventInsert, buildQueueInsert, insertEvents } from '../event/event.store.ts'
 import { buildEvents, type EventDeps, type EventDraft, type EventRecord } from '../event/event.ts'
 import { buildKeyInsert } from '../http/idempotency.store.ts'
@@ -79,6 +81,8 @@ export interface RecordDeps extends EventDeps {
   logger: Pick<Logger, 'warn'>
   /** Whether some active webhook subscribes to the event type of a read. */
   isReadSubscribed: (eventType: string) => Promise<boolean> | boolean
+  /** Counts equal refusals. */
+  equalEntries: Pick<EqualEntries, 'place' | 'noted'>
   /** Takes the events of a change that is committed. */
   onRecorded?: ((events: readonly EventRecord[]) => void) | undefined
 }
@@ -91,17 +95,27 @@ export function buildRecorders(
 ): Pick<Pipeline, 'recordChange' | 'buildAudit' | 'recordRead' | 'recordRefusal'> {
   const findReadPath = buildReadPathFinder(routes)
 
+  /** The part that writes the entries of a change; none for one that was counted with its equals. */
+  function placeAudit(entries: readonly AuditRecord[]) {
+    const [first] = entries
+    if (!first) return {}
+    if (entries.length > 1 || !isCounted(first)) return { audit: buildAuditInsert(entries) }
+    const equal = deps.equalEntries.place(first)
+    return equal ? { equal, audit: buildEqualInsert(equal) } : {}
+  }
+
   async function recordChange(tx: Database, { route, outcome, request, kept }: ChangeRecord): Promise<string> {
     const { now, trace } = request
     const changed = outcome.kind === 'refusal' ? [] : outcome.changed
     const events = buildEvents(deps, draftEvents(findReadPath, { route, changed, trace }), now)
-    const entries = buildAuditRecords(deps.ids, draftAudit(route, outcome, request), now)
+    const { equal, audit } = placeAudit(buildAuditRecords(deps.ids, draftAudit(route, outcome, request), now))
     const notes = await commitWith(tx, {
       event: events.length > 0 ? buildEventInsert(events) : undefined,
       queue: buildQueueInsert('recorded_event'),
-      audit: entries.length > 0 ? buildAuditInsert(entries) : undefined,
+      audit,
       answer: kept && buildKeyInsert(kept.key, kept.answer, now),
     })
+    if (equal) deps.equalEntries.noted(equal)
     deps.onRecorded?.(events)
     return notes
   }
@@ -122,13 +136,18 @@ export function buildRecorders(
     },
     recordRefusal: async ({ route, request, problem }) => {
       const [entry] = draftAudit(route, { kind: 'refusal', problem, audit: { detail: problem.detail } }, request)
-      const records = entry ? buildAuditRecords(deps.ids, [entry], request.now) : []
-      await insertAuditEntries(db, records).catch((error: unknown) => {
+      const [record] = entry ? buildAuditRecords(deps.ids, [entry], request.now) : []
+      const equal = record && deps.equalEntries.place(record)
+      if (!equal) return
+      try {
+        await insertEqualEntry(db, equal)
+        deps.equalEntries.noted(equal)
+      } catch (error) {
         deps.logger.warn(
           { err: error, request_id: request.requestId },
           'audit entry of a refused call not written: see docs/operations.md, database',
         )
-      })
+      }
     },
   }
 }

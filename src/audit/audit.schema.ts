@@ -18,8 +18,15 @@ export const AuditRow = named(
     address: nullable(Type.String()),
     request_id: nullable(Type.String()),
     detail: Type.Record(Type.String(), Type.Unknown()),
+    count: Type.Integer({
+      description:
+        'How many equal refusals of one minute the entry stands for; 1 for every other entry. The other members are those of the first.',
+    }),
     created_at: TimestampSchema,
-    updated_at: Type.String({ format: 'date-time', description: 'The same as `created_at`: entries never change.' }),
+    updated_at: Type.String({
+      format: 'date-time',
+      description: 'The same as `created_at`: of an entry only `count` changes, for a minute.',
+    }),
   }),
 )
 
@@ -38,6 +45,7 @@ export function toAuditRow(record: AuditRecord): Static<typeof AuditRow> {
     address: record.address,
     request_id: record.requestId,
     detail: record.detail,
+    count: record.count ?? 1,
     created_at: record.createdAt.toISOString(),
     updated_at: record.createdAt.toISOString(),
   }

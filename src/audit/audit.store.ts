@@ -21,6 +21,8 @@ export interface AuditRecord {
   address: string | null
   requestId: string | null
   detail: Record<string, unknown>
+  /** How many equal entries of its minute it stands for. Default 1. */
+  count?: number
   createdAt: Date
 }
 
@@ -28,7 +30,7 @@ export interface AuditRecord {
 export type AuditOutcome = 'success' | 'failure'
 
 /** Maps a row of the `audit_log` table. */
-export function toAuditRecord(row: Selectable<AuditLog>): AuditRecord {
+export function toAuditRecord(row: Omit<Selectable<AuditLog>, 'equal_key'>): AuditRecord {
   return {
     id: row.document_id as AuditEntryId,
     action: row.action,
@@ -42,6 +44,7 @@ export function toAuditRecord(row: Selectable<AuditLog>): AuditRecord {
     address: row.address,
     requestId: row.request_id,
     detail: row.detail as Record<string, unknown>,
+    count: row.count,
     createdAt: row.created_at,
   }
 }
@@ -63,6 +66,7 @@ export function selectAuditEntries(db: Database) {
       'address',
       'request_id',
       'detail',
+      'count',
       'created_at',
     ])
 }

@@ -5,6 +5,26 @@ import { isIPv6 } from 'node:net'
  * which is the usual size of one subscriber's network.
  */
 export function groupAddress(address: string): string {
+  const groups = readGroups(address)
+  return typeof groups === 'string' ? groups : `${groups.slice(0, 4).join(':')}::/64`
+}
+
+/**
+ * The networks of an address, from the group of `groupAddress` to the widest that one subscriber usually gets: of IPv4 the
+ * address and its /24, of IPv6 the /64, /56 and /48.
+ */
+export function listNetworks(address: string): [string, ...string[]] {
+  const groups = readGroups(address)
+  if (typeof groups === 'string') return [groups, groups.replace(/\.\d+$/, '.0/24')]
+  const [first, second, third, fourth = '0'] = groups
+  const site = `${first}:${second}:${third}`
+  // The upper half of the fourth group, without leading zeros.
+  const upper = (Number.parseInt(fourth, 16) & 0xff00).toString(16)
+  return [`${site}:${fourth}::/64`, `${site}:${upper}::/56`, `${site}::/48`]
+}
+
+/** The eight groups of an IPv6 address, or an IPv4 address as it is. */
+function readGroups(address: string): string | string[] {
   const plain = address.replace(/%.*$/, '')
   // Every IPv6 address has a colon, and the pattern of `isIPv6` is long.
   if (!plain.includes(':') || !isIPv6(plain)) return plain
@@ -24,5 +44,5 @@ export function groupAddress(address: string): string {
       .map((byte) => Number.parseInt(byte, 16))
       .join('.')
   }
-  return `${groups.slice(0, 4).join(':')}::/64`
+  return groups
 }

@@ -96,6 +96,11 @@ export function findClientAddress(input: {
   return { address, ignored: undefined }
 }
 
+/** Whether the peer of a connection is a trusted proxy, whose connections are those of many clients. */
+export function isTrustedPeer(peer: string, trust: TrustProxy): boolean {
+  return trust !== false && isTrusted(toPlainAddress(peer), 0, trust)
+}
+
 function isTrusted(address: string, hop: number, trust: Exclude<TrustProxy, false>): boolean {
   if ('hops' in trust) return hop < trust.hops
   return isIP(address) !== 0 && trust.networks.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')

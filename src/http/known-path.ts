@@ -1,9 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { Problem } from './problem.ts'
+import { findTargetFault, toOriginForm } from './request-target.ts'
 
 /** The methods of each path, to distinguish 405 from 404. */
 export interface KnownPaths {
-  /** The problem of a request that no route serves: 405 `method_not_allowed` with `Allow`, or 404 `not_found`. */
+  /**
+   * The problem of a request that no route serves: 405 `method_not_allowed` with `Allow`, or 404 `not_found`; 400 for a
+   * target that is no path.
+   */
   buildProblem(target: string): Problem
 }
 
@@ -26,6 +30,8 @@ export function collectPaths(server: FastifyInstance): KnownPaths {
   }
   return {
     buildProblem: (target) => {
+      const fault = findTargetFault(target)
+      if (fault !== undefined) return new Problem('malformed_request', fault)
       const path = readPath(target)
       const matching = listKnown().filter(({ pattern }) => pattern.test(path))
       const methods = [...new Set(matching.map(({ method }) => method))]
@@ -45,9 +51,9 @@ function buildPattern(url: string): RegExp {
   return new RegExp(`^${source}$`)
 }
 
-/** The path of a request target, decoded as the router does; also of a target in absolute form (RFC 9112 section 3.2.2). */
+/** The path of a request target, decoded as the router does. */
 function readPath(target: string): string {
-  const [path = '/'] = target.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)
+  const [path = '/'] = toOriginForm(target).split('?', 1)
   try {
     return decodeURI(path)
   } catch {

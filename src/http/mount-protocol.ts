@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { buildPathProblem } from './known-path.ts'
 
 /** A protocol with a handler of its own: an OAuth provider, the HTTP API of a realtime server. */
 export interface ForeignProtocol {
@@ -26,6 +27,8 @@ export async function mountProtocol(server: FastifyInstance, protocol: ForeignPr
       // Read now: the socket of a client that leaves names no address.
       const address = request.ip
       await limit(request, reply)
+      // The router decodes a path; limit and handler read it as it was sent.
+      if (!isBelow(prefix, request.url)) throw buildPathProblem()
       reply.hijack()
       reply.raw.setHeader('x-request-id', request.id)
       try {
@@ -39,6 +42,11 @@ export async function mountProtocol(server: FastifyInstance, protocol: ForeignPr
     for (const url of [prefix, `${prefix}/*`])
       scope.route({ method: [...methods], url, schema: { hide: true }, handler: serve })
   })
+}
+
+/** Whether a target names the prefix or a path below it, letter for letter. */
+function isBelow(prefix: string, target: string): boolean {
+  return target.startsWith(prefix) && ['/', '?', undefined].includes(target[prefix.length])
 }
 
 /** A fixed answer, or the end of the connection when an answer has begun. */

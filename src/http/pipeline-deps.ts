@@ -54,6 +54,8 @@ export interface Pipeline {
   limitVisit(request: FastifyRequest, reply: FastifyReply): void
   /** Counts a request against its caller; throws `rate_limited`. */
   limitCaller(caller: Caller, reply: FastifyReply): void
+  /** The id of the browser of a `Cookie` header that has signed in before; undefined for any other. */
+  findKnownBrowser(cookieHeader: string | undefined): string | undefined
 }
 
 declare module 'fastify' {

@@ -84,10 +84,15 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   throw refusal
 }
 
+/** The statuses of a try that was wrong, or too early. */
+const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 429])
+
 /** Takes a place for the request until it is answered or its connection ends, and then counts it. */
 async function takePlace<Deps>({ pipeline, route, request, reply }: Served<Deps>): Promise<void> {
   if (!route.takePlace) return
-  finished(reply.raw, route.takePlace())
+  const knownBrowser = pipeline.findKnownBrowser(request.headers.cookie)
+  const leave = route.takePlace({ address: request.ip, knownBrowser })
+  finished(reply.raw, () => leave(REFUSED_STATUSES.has(reply.statusCode)))
   await pipeline.limitAddress(route, request, reply)
 }
 

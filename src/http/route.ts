@@ -69,6 +69,12 @@ export interface RouteRequest<Params, Query, Body, Target, Prepared = undefined>
 }
 
 /**
+ * Takes a place for a visitor, whose browser has an id when it has signed in before. What it returns frees the place, and says
+ * whether the visitor was refused (401, 429).
+ */
+export type TakePlace = (visitor: { address: string; knownBrowser: string | undefined }) => (isRefused: boolean) => void
+
+/**
  * The declaration of a route (docs/contract/api.md#route-declaration). Permission, event type, OpenAPI operation and audit
  * entry are derived from it.
  */
@@ -133,11 +139,10 @@ export interface RouteDeclaration {
    */
   strictRateLimit?: boolean | 'with-operation'
   /**
-   * Takes the place of a request among those that wait for something scarce, and returns what frees it; throws a `Problem`
-   * when there is none. Runs once the body is there, before the strict limit: what is refused in a storm costs no statement
+   * Takes the place of a request among those that wait for something scarce; throws a `Problem` when there is none. Runs once the body is there, before the strict limit: what is refused in a storm costs no statement
    * and counts against the generous limit only.
    */
-  takePlace?: () => () => void
+  takePlace?: TakePlace
   summary: string
   description?: string
   params?: TSchema

@@ -20,6 +20,7 @@ import { keepRawBody } from './json-body.ts'
 import { collectPaths } from './known-path.ts'
 import { Problem } from './problem.ts'
 import { BODY_LIMIT_BYTES, type ProblemAnswerOptions, sendProblem, toProblem } from './problem-answer.ts'
+import { findTargetFault, toOriginForm } from './request-target.ts'
 import type { RequestTraceStart } from './request-trace.ts'
 import {
   HEAD_LIMIT_MS,
@@ -102,7 +103,11 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   )
   server.setValidatorCompiler(compileValidator as never)
   const known = collectPaths(server)
-  const connections = limitConnections(server, { maxConnections: options.maxConnections ?? CONNECTIONS_LIMIT, clock })
+  const connections = limitConnections(server, {
+    maxConnections: options.maxConnections ?? CONNECTIONS_LIMIT,
+    trustProxy: options.trustProxy,
+    clock,
+  })
   /** Answers with a problem and ends the connection; only ends it when an earlier answer is in flight. */
   const endConnection = (socket: Socket, problem: Problem) => {
     if (!socket.writable || connections.countInFlight(socket) > 0) return void socket.destroy()
@@ -121,12 +126,12 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     limit: options.limitUnknown,
   })
   server.addHook('onRequest', (request, reply, done) => {
-    if (request.url.includes('%00')) return done(new Problem('malformed_request', 'The URL contains %00. Remove it.'))
-    if (!request.is404) return done()
+    const fault = findTargetFault(request.url)
+    if (fault === undefined && !request.is404) return done()
     // Not in the not-found handler: it runs after the body was parsed, which may fail with 400 or 415.
     try {
       options.limitUnknown?.(request, reply)
-      done(known.buildProblem(request.url))
+      done(fault === undefined ? known.buildProblem(request.url) : new Problem('malformed_request', fault))
     } catch (error) {
       done(error as Error)
     }
@@ -161,6 +166,7 @@ function buildFastifyOptions(options: ServerOptions, clientErrorHandler: (error:
     // During shutdown, a request on a kept-alive connection is served, and the connection then closes.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 256 },
+    rewriteUrl: (request: IncomingMessage) => toOriginForm(request.url ?? '/'),
     schemaController: { compilersFactory: { buildSerializer: buildSerializerCompiler } },
     // Every GET route also serves HEAD: the same headers, no body (RFC 9110 section 9.3.2).
     exposeHeadRoutes: true,

@@ -171,3 +171,26 @@ test('connections over the limit are closed at once and logged once a minute, an
     return (await readAll(client)).includes('here')
   })
 })
+
+describe('idle connections of one address', () => {
+  test('give way to new ones of the same address, and another address is served', async () => {
+    const { server } = await start({ maxConnections: 128 })
+    const gate = Promise.withResolvers<string>()
+    server.get('/wait', () => gate.promise)
+    server.get('/fast', () => 'fast')
+    await listen(server)
+    const busy = await open(server)
+    const answer = readAll(busy)
+    busy.write('GET /wait HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
+    const idle = []
+    for (let count = 0; count < 31; count += 1) idle.push(await open(server))
+    const ended = once(idle[0]!, 'close')
+    const fresh = await open(server)
+    await limit(ended, 20_000, 'the end of the oldest idle connection')
+    fresh.write('GET /fast HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
+    expect(await readAll(fresh)).toContain('200 OK')
+    gate.resolve('done')
+    expect(await answer).toContain('done')
+    expect(idle.filter(({ destroyed }) => destroyed)).toHaveLength(1)
+  })
+})

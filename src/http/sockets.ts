@@ -1,6 +1,9 @@
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
+import { isTrustedPeer, type TrustProxy } from './client-address.ts'
+import { buildConnectionShares, type SharedConnection } from './connection-shares.ts'
 
 /**
  * Idle limit of a connection with a request in flight, in milliseconds. It closes the connection of a client that does not
@@ -35,14 +38,14 @@ export interface Connections {
 }
 
 /**
- * Limits a server to `maxConnections` connections, and each connection to `PIPELINE_LIMIT` requests in flight. A
- * connection beyond either limit is closed.
+ * Limits a server to `maxConnections` connections, which addresses share, and each connection to `PIPELINE_LIMIT` requests in
+ * flight. A connection beyond a limit is closed.
  */
 export function limitConnections(
   server: FastifyInstance,
-  options: { maxConnections: number; clock: Pick<Clock, 'now'> },
+  options: { maxConnections: number; trustProxy: TrustProxy; clock: Pick<Clock, 'now'> },
 ): Connections {
-  const { maxConnections, clock } = options
+  const { maxConnections, trustProxy, clock } = options
   const inFlight = new WeakMap<Socket, number>()
   const countInFlight = (socket: Socket) => inFlight.get(socket) ?? 0
   server.addHook('onRequest', (request, reply, done) => {
@@ -56,9 +59,30 @@ export function limitConnections(
     socket.destroy()
   })
   server.server.maxConnections = maxConnections
+  const shares = buildConnectionShares({ limit: maxConnections, isTrusted: (peer) => isTrustedPeer(peer, trustProxy) })
+  /** By their sockets. An upgraded one has limits of its own. */
+  const shared = new WeakMap<Duplex, SharedConnection>()
+  server.server.on('connection', (socket) => {
+    const connection = {
+      // Kept: a socket that has ended names no address.
+      address: socket.remoteAddress ?? '',
+      isIdle: () => countInFlight(socket) === 0,
+      close: () => void socket.destroy(),
+    }
+    if (!shares.add(connection)) {
+      socket.destroy()
+      return noteRefusal()
+    }
+    shared.set(socket, connection)
+    socket.once('close', () => shares.drop(connection))
+  })
+  server.server.on('upgrade', (_request, socket) => {
+    const connection = shared.get(socket)
+    if (connection) shares.drop(connection)
+  })
   let refused = 0
   let loggedAtMs = Number.NEGATIVE_INFINITY
-  server.server.on('drop', () => {
+  function noteRefusal(): void {
     refused += 1
     if (clock.now() - loggedAtMs < REFUSAL_LOG_MS) return
     server.log.warn(
@@ -67,6 +91,7 @@ export function limitConnections(
     )
     loggedAtMs = clock.now()
     refused = 0
-  })
+  }
+  server.server.on('drop', noteRefusal)
   return { countInFlight }
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { findTargetFault } from './request-target.ts'
 
 /** Serves an upgraded connection (RFC 9110 section 7.8). `head` holds the bytes after the request. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -24,7 +25,9 @@ export function buildUpgradeRouter(): UpgradeRouter {
 
   /** The handler of the longest prefix of the path, by whole segments. Takes time linear in the path. */
   function find(url: string | undefined): UpgradeHandler | undefined {
-    const path = url?.split('?', 1)[0] ?? '/'
+    // Without a handler the request is refused as one that does not upgrade.
+    if (url === undefined || findTargetFault(url) !== undefined) return undefined
+    const path = url.split('?', 1)[0] ?? '/'
     return handlers.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`))?.handler
   }
 

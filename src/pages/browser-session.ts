@@ -77,7 +77,7 @@ export interface KeptTokens {
  * before the sign-in are not valid any more.
  */
 export function signInBrowser(deps: Omit<BrowserDeps, 'authenticate'>, tokens: KeptTokens): AnswerCookie[] {
-  return keepTokens(deps, tokens, createBrowserId(deps.random))
+  return keepTokens(deps, tokens, deps.browserKeys.createKnownBrowserId())
 }
 
 /** The cookies of a refreshed session. The browser keeps its id, and with it the forms that are open in other tabs. */

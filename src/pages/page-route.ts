@@ -8,6 +8,7 @@ import {
   type RefusalOutcome,
   type RequestFacts,
   type Route,
+  type TakePlace,
 } from '../http/route.ts'
 import { type TSchema, Type } from '../http/schema-type.ts'
 import type { Database } from '../postgres/database.ts'
@@ -45,9 +46,10 @@ export interface PageDeclaration<Field extends string, Name extends string> {
   event?: 'none' | 'shared'
   /** Of the event. Default `none`. */
   accountScope?: AccountScope
+  /** Default: of a form. Somebody unknown can post one, and a refused one is audited. */
   strictRateLimit?: boolean
   /** As in `RouteDeclaration`. */
-  takePlace?: () => () => void
+  takePlace?: TakePlace
   /** Whether a GET changes something. */
   writes?: boolean
 }
@@ -113,6 +115,7 @@ export function definePage<
       access: 'public',
       accountScope: declaration.accountScope ?? 'none',
       takesForm: isForm,
+      strictRateLimit: declaration.strictRateLimit ?? isForm,
       data: Type.Null(),
       ...(query && { query: buildTexts(query.map((name) => [name, QUERY_VALUE_LIMIT])) }),
       ...(isForm && { body: buildTexts([...Object.entries<number>(fields ?? {}), [FORM_TOKEN_FIELD, 200]]) }),

@@ -109,9 +109,11 @@ export interface AuditLog {
   address: string | null;
   api_key: string | null;
   client_id: string | null;
+  count: Generated<number>;
   created_at: Timestamp;
   detail: Generated<Json>;
   document_id: string;
+  equal_key: Buffer | null;
   outcome: string;
   request_id: string | null;
   session: string | null;
@@ -361,6 +363,7 @@ export interface OauthState {
   id_hash: Buffer;
   model: string;
   payload: Json;
+  polled_at: Timestamp | null;
   uid: string | null;
   user_code_hash: Buffer | null;
 }
@@ -702,6 +705,15 @@ export interface SsoNonce {
   nonce_hash: Buffer;
 }
 
+export interface StrangerRow {
+  client: string;
+  expires_at: Timestamp;
+  id: Buffer;
+  kind: string;
+  network: Buffer;
+  wide_network: Buffer;
+}
+
 export interface TotpFactor {
   confirmed_at: Timestamp | null;
   created_at: Timestamp;
@@ -721,6 +733,7 @@ export interface User {
   email: string;
   email_verified_at: Timestamp | null;
   is_actived: Generated<boolean>;
+  is_email_shadowed: Generated<boolean>;
   name: string | null;
   password_hash: string | null;
   updated_at: Timestamp;
@@ -931,6 +944,7 @@ export interface DB {
   session: Session;
   session_refresh: SessionRefresh;
   sso_nonce: SsoNonce;
+  stranger_row: StrangerRow;
   totp_factor: TotpFactor;
   user: User;
   user_role: UserRole;

@@ -59,12 +59,13 @@ describe('a gate', () => {
 
   test('has a place for each request whose work may run or wait, and takes it back once', () => {
     const { gate } = open(1, 2)
-    const [leave] = [gate.takePlace(), gate.takePlace(), gate.takePlace()]
-    expect(() => gate.takePlace()).toThrow(expect.objectContaining({ code: 'overloaded' }))
-    leave!()
-    leave!()
-    gate.takePlace()
-    expect(() => gate.takePlace()).toThrow(expect.objectContaining({ code: 'overloaded' }))
+    const take = (browser: string) => gate.takePlace({ address: '10.0.0.1', knownBrowser: browser })
+    const [leave] = [take('a'), take('b'), take('c')]
+    expect(() => take('d')).toThrow(expect.objectContaining({ code: 'overloaded' }))
+    leave!(false)
+    leave!(false)
+    take('e')
+    expect(() => take('f')).toThrow(expect.objectContaining({ code: 'overloaded' }))
   })
 
   test('refuses work at once when its queue is full', async () => {

@@ -1,15 +1,22 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'
 import { Problem } from '../http/problem.ts'
+import { buildShares, type HeldPlace, type LeavePlace, type PlaceVisitor } from './gate-shares.ts'
 
 /** Runs work within a limit of concurrency. */
 export interface Gate {
   <Result>(work: () => Promise<Result>): Promise<Result>
   /**
    * Takes a place for a request that will bring one piece of work, and returns what frees it. Throws 503 `overloaded` when
-   * there are as many such requests as pieces of work may run and wait. For the start of a request, before it costs
-   * a statement.
+   * there is none for this visitor: there are as many as pieces of work may run and wait, and networks share them
+   * (`buildShares`). For the start of a request, before it costs a statement.
    */
-  takePlace(): () => void
+  takePlace(visitor: PlaceVisitor): LeavePlace
+}
+
+interface Waiting {
+  take: () => void
+  place: HeldPlace | undefined
 }
 
 /**
@@ -21,60 +28,75 @@ export function buildGate(options: {
   atOnce: number
   queueLimit: number
   waitMs: number
-  clock: Pick<Clock, 'sleep'>
+  clock: Pick<Clock, 'now' | 'sleep'>
 }): Gate {
   const { atOnce, queueLimit, waitMs, clock } = options
-  const waiting: (() => void)[] = []
+  const waiting: Waiting[] = []
+  /** The place of the request that the work is for. */
+  const placeOfRequest = new AsyncLocalStorage<HeldPlace>()
   let running = 0
-  let places = atOnce + queueLimit
+  const shares = buildShares(atOnce + queueLimit, clock)
 
-  async function enter(): Promise<void> {
+  async function enter(place: HeldPlace | undefined): Promise<void> {
+    if (place?.isGone) throw buildOverloaded()
     if (running < atOnce) {
       running += 1
       return
     }
     if (waiting.length >= queueLimit) throw buildOverloaded()
-    const turn = Promise.withResolvers<'turn'>()
-    const take = () => turn.resolve('turn')
-    waiting.push(take)
+    const turn = Promise.withResolvers<'turn' | 'gone'>()
+    const own = { take: () => turn.resolve('turn'), place }
+    waiting.push(own)
+    if (place) place.onGone = () => turn.resolve('gone')
     const patience = new AbortController()
     const first = await Promise.race([turn.promise, clock.sleep(waitMs, patience.signal).then(() => 'late' as const)])
     patience.abort()
     if (first === 'turn') return
-    const at = waiting.indexOf(take)
+    const at = waiting.indexOf(own)
     // A slot was assigned at the same moment: pass it on.
     if (at < 0) leave()
     else waiting.splice(at, 1)
     throw buildOverloaded()
   }
 
-  function takePlace(): () => void {
-    if (places === 0) throw buildOverloaded()
-    places -= 1
-    let isTaken = true
-    return () => {
-      if (isTaken) places += 1
-      isTaken = false
-    }
+  function takePlace(visitor: PlaceVisitor): LeavePlace {
+    const place = shares.take(visitor)
+    if (!place) throw buildOverloaded()
+    // For the rest of this request: its work asks for the place in `run`.
+    placeOfRequest.enterWith(place)
+    return place.leave
   }
 
   function leave(): void {
-    const next = waiting.shift()
+    const [next] = waiting.splice(findNext(waiting), 1)
     // The next in the queue takes over the slot, so `running` is unchanged.
-    if (next) next()
+    if (next) next.take()
     else running -= 1
   }
 
   async function run<Result>(work: () => Promise<Result>): Promise<Result> {
-    await enter()
+    const place = placeOfRequest.getStore()
+    await enter(place)
+    if (place) place.isRunning = true
     try {
       return await work()
     } finally {
+      if (place) place.isRunning = false
       leave()
     }
   }
 
   return Object.assign(run, { takePlace })
+}
+
+/** The place in the queue of the network that has tried least; of equal ones of who came first. */
+function findNext(waiting: readonly Waiting[]): number {
+  let [best, least] = [0, Number.POSITIVE_INFINITY]
+  for (const [at, { place }] of waiting.entries()) {
+    const points = place?.readPoints() ?? 0
+    if (points < least) [best, least] = [at, points]
+  }
+  return best
 }
 
 function buildOverloaded(): Problem {

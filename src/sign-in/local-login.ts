@@ -5,7 +5,7 @@ import type { SessionDeps } from '../session/session.ts'
 import { lockPerson } from '../session/session-proof.ts'
 import { type Credentials, updateUser } from '../user/user.store.ts'
 import { buildFactorRequired, type OpenStep, openSecondStep } from './factor-login.ts'
-import { chargeAttempt, forgiveAttempt } from './login-attempt.ts'
+import { chargeAttempt, dropAttempt, forgiveAttempt } from './login-attempt.ts'
 import { buildThrottled } from './login-problem.ts'
 import type { PasswordDeps } from './password.ts'
 import { findPresentPasswordHash } from './second-factor.store.ts'
@@ -50,7 +50,12 @@ export async function checkLocalLogin(
   const charged = await chargeAttempt(db, login)
   if (charged.kind === 'waits') return { kind: 'throttled', until: charged.until }
   const { credentials, hasFactor } = charged
-  const isCorrect = await passwords.isCorrect(login.password, credentials?.passwordHash ?? null)
+  const check = passwords.isCorrect(login.password, credentials?.passwordHash ?? null)
+  const isCorrect = await check.catch(async (error: unknown) => {
+    // No place for it: the password was not looked at, so a crowd of others counts nothing against this person.
+    if (error instanceof Problem && error.code === 'overloaded') await dropAttempt(db, charged, login.now)
+    throw error
+  })
   if (!isCorrect || !credentials?.passwordHash || !credentials.user.isActived)
     return { kind: 'refused', reason: findReason(credentials, isCorrect), userId: credentials?.user.id ?? null }
   const isStale = passwords.isStale(credentials.passwordHash)
@@ -106,11 +111,12 @@ async function openSession(
   const { address, userAgent, now } = login
   const { user, passwordHash } = credentials
   if (passwordHash === null) return undefined
+  const attempt = { userId: user.id, address, now }
   const step = { userId: user.id, passwordHash: freshHash ?? passwordHash, address, now }
   const secondStep = hasFactor ? await openSecondStep(deps, tx, step) : undefined
   if (secondStep) {
     if (freshHash) await replaceStaleHash(tx, { userId: user.id, passwordHash, freshHash, now })
-    await forgiveAttempt(tx, login)
+    await forgiveAttempt(tx, attempt)
     return { problem: buildFactorRequired(secondStep), userId: user.id, secondStep }
   }
   const signedIn = await signIn(deps, tx, {
@@ -124,7 +130,7 @@ async function openSession(
   })
   if (!signedIn) return undefined
   if (freshHash) await updateUser(tx, user.id, { passwordHash: freshHash, now })
-  await forgiveAttempt(tx, login)
+  await forgiveAttempt(tx, attempt)
   return signedIn
 }
 

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import type { UserId } from '../id.ts'
 import { inTransaction } from '../postgres/database.ts'
-import { chargeAttempt, forgiveAttempt } from './login-attempt.ts'
+import { chargeAttempt, chargeOwnAttempt, forgiveAttempt } from './login-attempt.ts'
 import { lockAttempt } from './login-throttle.store.ts'
 
 const START = new Date('2026-09-11T12:00:00.000Z')
@@ -15,11 +17,17 @@ beforeAll(async () => {
 afterAll(() => database[Symbol.asyncDispose]())
 
 let names = 0
-/** An attempt with an e-mail and a network address that no other test has. */
+/** An attempt with a network address that no other test has: with an e-mail address of nobody. */
 const newAttempt = () => {
   names += 1
   return { email: `person-${names}@example.test`, address: `10.0.${names}.1`, now: START }
 }
+/** An attempt of a person, from a network address that no other test has. */
+const newOwnAttempt = () => {
+  const { address, now } = newAttempt()
+  return { userId: randomUUID() as string as UserId, address, now }
+}
+const otherPerson = () => newOwnAttempt().userId
 
 interface Row {
   subject: 'address' | 'email' | 'pair'
@@ -44,10 +52,10 @@ async function setAddressFailures(failures: number): Promise<void> {
 }
 
 test('a correct password clears the pair and the e-mail address', async () => {
-  const attempt = newAttempt()
-  for (let step = 0; step < 4; step += 1) await chargeAttempt(database.db, { ...attempt, now: inMs(step) })
+  const attempt = newOwnAttempt()
+  for (let step = 0; step < 4; step += 1) await chargeOwnAttempt(database.db, { ...attempt, now: inMs(step) })
   const last = { ...attempt, now: inMs(4) }
-  expect(await chargeAttempt(database.db, last)).toEqual({ kind: 'made', credentials: undefined, hasFactor: false })
+  expect(await chargeOwnAttempt(database.db, last)).toBeUndefined()
   await forgiveAttempt(database.db, last)
   const [, ...cleared] = await readRows()
   const clear = { failures: 0, last_failure_at: inMs(4), wait_until: null }
@@ -57,34 +65,48 @@ test('a correct password clears the pair and the e-mail address', async () => {
 test.each([0, 18, 19, 60])(
   'a correct password after %i failures reverts exactly its own failure and delay of the network address',
   async (failures) => {
-    const attempt = newAttempt()
-    await chargeAttempt(database.db, attempt)
+    const attempt = newOwnAttempt()
+    await chargeOwnAttempt(database.db, attempt)
     await setAddressFailures(failures)
-    const last = { ...attempt, email: newAttempt().email, now: inMs(1000) }
-    await chargeAttempt(database.db, last)
+    const last = { ...attempt, userId: otherPerson(), now: inMs(1000) }
+    await chargeOwnAttempt(database.db, last)
     await forgiveAttempt(database.db, last)
     expect((await readRows())[0]).toMatchObject({ subject: 'address', failures, wait_until: null })
   },
 )
 
 test('a correct password leaves a later delay of the network address by other failures', async () => {
-  const attempt = newAttempt()
-  await chargeAttempt(database.db, attempt)
+  const attempt = newOwnAttempt()
+  await chargeOwnAttempt(database.db, attempt)
   await setAddressFailures(18)
-  const correct = { ...attempt, email: newAttempt().email, now: inMs(1000) }
-  await chargeAttempt(database.db, correct)
-  await chargeAttempt(database.db, { ...attempt, email: newAttempt().email, now: inMs(2000) })
+  const correct = { ...attempt, userId: otherPerson(), now: inMs(1000) }
+  await chargeOwnAttempt(database.db, correct)
+  await chargeOwnAttempt(database.db, { ...attempt, userId: otherPerson(), now: inMs(2000) })
   await forgiveAttempt(database.db, correct)
   const [address] = await readRows()
   expect(address).toMatchObject({ failures: 19, last_failure_at: inMs(2000), wait_until: inMs(3000) })
 })
 
 test('an attempt after a correct password is a first one again', async () => {
-  const attempt = newAttempt()
-  for (let step = 0; step < 5; step += 1) await chargeAttempt(database.db, { ...attempt, now: inMs(step) })
-  expect(await chargeAttempt(database.db, { ...attempt, now: inMs(5) })).toMatchObject({ kind: 'waits' })
+  const attempt = newOwnAttempt()
+  for (let step = 0; step < 5; step += 1) await chargeOwnAttempt(database.db, { ...attempt, now: inMs(step) })
+  expect(await chargeOwnAttempt(database.db, { ...attempt, now: inMs(5) })).toBeInstanceOf(Date)
   await forgiveAttempt(database.db, { ...attempt, now: inMs(4) })
-  expect(await chargeAttempt(database.db, { ...attempt, now: inMs(6) })).toMatchObject({ kind: 'made' })
+  expect(await chargeOwnAttempt(database.db, { ...attempt, now: inMs(6) })).toBeUndefined()
+  await readRows()
+})
+
+test('an address of nobody is counted however its letters A to Z are written, and no other letter is one of them', async () => {
+  const { address } = newAttempt()
+  const spellings = ['kim@example.test', 'KIM@EXAMPLE.test', 'Kim@Example.Test', 'kIm@example.test', 'KiM@example.test']
+  for (const email of spellings)
+    expect(await chargeAttempt(database.db, { email, address, now: START })).toMatchObject({ kind: 'made' })
+  expect(await chargeAttempt(database.db, { email: spellings[0]!, address, now: START })).toMatchObject({
+    kind: 'waits',
+  })
+  // U+212A, the sign of Kelvin, and U+0130.
+  for (const email of ['\u212aim@example.test', 'k\u0130m@example.test'])
+    expect(await chargeAttempt(database.db, { email, address, now: START })).toMatchObject({ kind: 'made' })
   await readRows()
 })
 

@@ -6,6 +6,7 @@ import {
   lockAttempt,
   type NamedUser,
   type ThrottleKey,
+  takeBackAttempt,
   takeBackFailure,
   writeThrottles,
 } from './login-throttle.store.ts'
@@ -18,8 +19,8 @@ export interface LoginAttempt {
   now: Date
 }
 
-/** The person, network address and time of an attempt to prove a second factor. */
-export interface FactorAttempt {
+/** The person, network address and time of an attempt of a known person: with a password, or with a second factor. */
+export interface PersonAttempt {
   userId: UserId
   address: string
   now: Date
@@ -31,64 +32,79 @@ function keyOf({ email, address }: LoginAttempt): ThrottleKey {
   return { emailHash: hashSubject('email', email), addressHash: hashGroup(address) }
 }
 
-function factorKeyOf({ userId, address }: FactorAttempt): ThrottleKey {
+function personKeyOf({ userId, address }: PersonAttempt): ThrottleKey {
+  return { emailHash: hashSubject('person', userId), addressHash: hashGroup(address) }
+}
+
+function factorKeyOf({ userId, address }: PersonAttempt): ThrottleKey {
   return { emailHash: hashSubject('factor', userId), addressHash: hashGroup(address) }
 }
 
 /** What comes of a counted attempt: it waits, or its password is checked against those of the user that it names, if any. */
-export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made' } & NamedUser)
+export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made'; key: ThrottleKey } & NamedUser)
 
 /**
  * Counts an attempt as failed before its password is checked. When the attempt has to wait, returns until when and counts
  * nothing. Two round trips; an attempt that waits and has its turn already writes nothing.
  */
 export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<ChargedAttempt> {
-  const key = keyOf(attempt)
   const { email, now } = attempt
   return inTransaction(db, async (tx) => {
-    const { states, credentials, hasFactor } = await lockAttempt(tx, { key, email, now })
+    const { key, states, credentials, hasFactor } = await lockAttempt(tx, { key: keyOf(attempt), email, now })
     const decision = decideAttempt(states, now)
     await writeThrottles(tx, key, decision.states)
     if (decision.kind === 'waits') return { kind: 'waits', until: decision.until }
-    return { kind: 'made', credentials, hasFactor }
+    return { kind: 'made', key, credentials, hasFactor }
   })
 }
 
 /**
- * As `chargeAttempt`, for a code of a second factor. Returns until when the attempt has to wait; undefined when it was
- * counted.
+ * As `chargeAttempt`, for the password of a person who is signed in. Returns until when the attempt has to wait; undefined
+ * when it was counted.
  */
-export function chargeFactorAttempt(db: Database, attempt: FactorAttempt): Promise<Date | undefined> {
-  const key = factorKeyOf(attempt)
-  const { now } = attempt
+export function chargeOwnAttempt(db: Database, attempt: PersonAttempt): Promise<Date | undefined> {
+  return chargeKnown(db, { key: personKeyOf(attempt), now: attempt.now, decide: decideAttempt })
+}
+
+/** As `chargeOwnAttempt`, for a code of a second factor. */
+export function chargeFactorAttempt(db: Database, attempt: PersonAttempt): Promise<Date | undefined> {
+  return chargeKnown(db, { key: factorKeyOf(attempt), now: attempt.now, decide: decideFactorAttempt })
+}
+
+function chargeKnown(
+  db: Database,
+  { key, now, decide }: { key: ThrottleKey; now: Date; decide: typeof decideAttempt },
+): Promise<Date | undefined> {
   return inTransaction(db, async (tx) => {
     const { states } = await lockAttempt(tx, { key, email: null, now })
-    const decision = decideFactorAttempt(states, now)
+    const decision = decide(states, now)
     await writeThrottles(tx, key, decision.states)
     return decision.kind === 'waits' ? decision.until : undefined
   })
 }
 
+/** Takes back the count of an attempt whose password was not looked at: the service had no place for it. */
+export function dropAttempt(db: Database, { key }: { key: ThrottleKey }, now: Date): Promise<void> {
+  return takeBackAttempt(db, key, now)
+}
+
 /** Takes back the count of an attempt whose password was correct, with the statement that records its session. */
-export function forgiveAttempt(tx: Database, attempt: LoginAttempt): Promise<void> {
-  return takeBackFailure(tx, keyOf(attempt), attempt.now)
+export function forgiveAttempt(tx: Database, attempt: PersonAttempt): Promise<void> {
+  return takeBackFailure(tx, personKeyOf(attempt), attempt.now)
 }
 
 /** As `forgiveAttempt`, for a code of a second factor. */
-export function forgiveFactorAttempt(tx: Database, attempt: FactorAttempt): Promise<void> {
+export function forgiveFactorAttempt(tx: Database, attempt: PersonAttempt): Promise<void> {
   return takeBackFailure(tx, factorKeyOf(attempt), attempt.now)
 }
 
 /**
- * Clears the failed sign-ins of e-mail addresses, from every network address, so that the next attempt does not wait. For
- * a reset by an administrator, by the command, or by a proven link. Failures of network addresses stay. With the last
- * statement of the transaction.
+ * Clears the failed sign-ins of a person, from every network address, so that the next attempt does not wait. For a reset by
+ * an administrator, by the command, or by a proven link. Failures of network addresses stay. With the last statement of the
+ * transaction.
  */
-export async function clearLoginThrottle(db: Database, ...emails: string[]): Promise<void> {
-  await deleteThrottlesOfEmails(
-    db,
-    emails.map((email) => hashSubject('email', email)),
-  )
+export async function clearLoginThrottle(db: Database, userId: UserId): Promise<void> {
+  await deleteThrottlesOfEmails(db, [hashSubject('person', userId)])
 }
 
 /** Clears the failed codes of a person, as `clearLoginThrottle` does. For an administrator who removes its factors. */

@@ -38,22 +38,28 @@ interface ThrottleColumns {
 type LockedColumns = ThrottleColumns & Joined<CredentialColumns> & { has_factor: boolean }
 
 /** The keys of the rows, in the order of `SUBJECTS`, which is also that of the index. */
-const KEYS = `(''::bytea, $2::bytea), ($1::bytea, ''::bytea), ($1, $2)`
+const keysOf = (email: string) => `(''::bytea, $2::bytea), (${email}::bytea, ''::bytea), (${email}::bytea, $2::bytea)`
 
 /**
  * An update without a change locks and returns a row that may have to be inserted first. The transaction that counts an
  * attempt does not wait for the disk: a crash of the server takes along the counts of its last second, as those of a strict
- * limit.
+ * limit. The e-mail address is the person that it finds (`hashSubject` of kind `person`), else its own hash.
  */
 const lockAll = statement<LockedColumns>(`
-  with t as (
+  with named as materialized (
+    select ${OF_CREDENTIALS}, has_second_factor(u.document_id) as has_factor from "user" u where ${hasEmail('$4')}
+  ), subject as materialized (
+    select coalesce(
+      (select sha256(convert_to('person:' || n.document_id, 'UTF8')) from named n), $1::bytea) as hash
+  ), t as (
     insert into login_throttle (email_hash, address_hash, failures, last_failure_at)
-    select k.email_hash, k.address_hash, 0, $3 from (values ${KEYS}) k (email_hash, address_hash),
+    select k.email_hash, k.address_hash, 0, $3
+    from subject s cross join lateral (values ${keysOf('s.hash')}) k (email_hash, address_hash),
       (select set_config('synchronous_commit', 'off', true)) relaxed
     on conflict (email_hash, address_hash) do update set failures = login_throttle.failures
     returning *
   )
-  select t.*, ${OF_CREDENTIALS}, has_second_factor(u.document_id) as has_factor from t left join "user" u on ${hasEmail('$4')}`)
+  select t.*, n.* from t left join named n on true`)
 
 /** The user that an attempt names. */
 export interface NamedUser {
@@ -65,6 +71,8 @@ export interface NamedUser {
 
 /** The subjects of an attempt, locked, and the user that it names. */
 export interface LockedAttempt extends NamedUser {
+  /** The keys of the rows: with the person that the attempt names, if any, in place of the e-mail address. */
+  key: ThrottleKey
   states: ThrottleStates
 }
 
@@ -78,14 +86,17 @@ export async function lockAttempt(
   { key, email, now }: { key: ThrottleKey; email: string | null; now: Date },
 ): Promise<LockedAttempt> {
   const rows = await lockAll(db, [key.emailHash, key.addressHash, now, email])
+  const emailHash = rows.find((row) => row.email_hash.length > 0)?.email_hash ?? key.emailHash
+  const locked = { emailHash, addressHash: key.addressHash }
   const stateOf = (subject: Subject) => {
-    const { emailHash, addressHash } = rowKeyOf(key, subject)
+    const { emailHash, addressHash } = rowKeyOf(locked, subject)
     const row = rows.find((one) => one.email_hash.equals(emailHash) && one.address_hash.equals(addressHash))
     if (!row) throw new Error('a row of the sign-in throttle was lost while it was locked')
     return toThrottleState(row)
   }
   const [first] = rows
   return {
+    key: locked,
     states: { address: stateOf('address'), email: stateOf('email'), pair: stateOf('pair') },
     credentials: first && hasUser(first) ? toCredentials(first) : undefined,
     hasFactor: first?.has_factor ?? false,
@@ -133,7 +144,7 @@ const takeBack = closingStatement(`
   forgiven_attempt as (
     insert into login_throttle as t (email_hash, address_hash, failures, last_failure_at)
     select l.email_hash, l.address_hash, l.failures, l.last_failure_at
-    from (values ${KEYS}) k (email_hash, address_hash)
+    from (values ${keysOf('$1')}) k (email_hash, address_hash)
     cross join lateral (
       select * from login_throttle f where f.email_hash = k.email_hash and f.address_hash = k.address_hash
       offset 0 for update) l
@@ -150,6 +161,21 @@ const takeBack = closingStatement(`
  */
 export function takeBackFailure(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
   return takeBack(db, [key.emailHash, key.addressHash, countedAt])
+}
+
+const uncount = statement(`
+  insert into login_throttle as t (email_hash, address_hash, failures, last_failure_at)
+  select l.email_hash, l.address_hash, l.failures, l.last_failure_at
+  from (values ${keysOf('$1')}) k (email_hash, address_hash)
+  cross join lateral (
+    select * from login_throttle f where f.email_hash = k.email_hash and f.address_hash = k.address_hash
+    offset 0 for update) l
+  on conflict (email_hash, address_hash) do update
+  set failures = greatest(0, t.failures - 1), wait_until = case when t.last_failure_at > $3 then t.wait_until end`)
+
+/** Takes an attempt back that was counted at `countedAt` and whose password nobody looked at. Earlier failures stay. */
+export async function takeBackAttempt(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
+  await uncount(db, [key.emailHash, key.addressHash, countedAt])
 }
 
 const forgetEmails = closingStatement(`

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
+import { foldEmail } from '../user/email-key.ts'
 
 /**
  * Failed sign-ins are counted on three subjects: the pair of e-mail and network address, the network address, and the
- * e-mail address over all network addresses. The pair is delayed, then locked; the network address is delayed. The delay
+ * e-mail address over all network addresses. An e-mail address stands for the person that it finds, however it is written. The pair is delayed, then locked; the network address is delayed. The delay
  * of the e-mail address is short, and an attempt that it refuses gets a turn, which later failures do not postpone. So the
  * correct password from a network address without failures waits at most the limit of `EMAIL_RULE`, also during an attack.
  */
@@ -129,7 +130,12 @@ function computeWaitMs(failures: number, rule: ThrottleRule): number {
   return Math.min(1000 * 2 ** (failures - rule.delayAfter), rule.delayLimitMs)
 }
 
-/** The hash of an e-mail or network address, or of a person and its second factors: the table holds no personal data. */
-export function hashSubject(kind: 'email' | 'address' | 'factor', value: string): Buffer {
-  return createHash('sha256').update(`${kind}:${value.toLowerCase()}`).digest()
+/**
+ * The hash of a network address, of an e-mail address that is nobody's, of a person, or of a person and its second factors:
+ * the table holds no personal data.
+ */
+export function hashSubject(kind: 'email' | 'address' | 'person' | 'factor', value: string): Buffer {
+  return createHash('sha256')
+    .update(`${kind}:${kind === 'email' ? foldEmail(value) : value}`)
+    .digest()
 }

@@ -159,7 +159,7 @@ describe('repeated failures', () => {
   test('do not deadlock with a concurrent reset', async () => {
     const { user } = await newcomer()
     const attempts = Array.from({ length: 12 }, (_, step) => logIn(user.email, 'wrong horse', `10.43.${step % 4}.1`))
-    const resets = Array.from({ length: 4 }, () => clearLoginThrottle(app.db, user.email))
+    const resets = Array.from({ length: 4 }, () => clearLoginThrottle(app.db, user.id))
     const replies = await Promise.all(attempts)
     await Promise.all(resets)
     for (const { status } of replies) expect([401, 429]).toContain(status)

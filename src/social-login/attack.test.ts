@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { TestAnswer } from '../../test/harness/app.ts'
 import {
   createSocialApp,
@@ -17,6 +17,8 @@ beforeAll(async () => {
   t = await createSocialApp()
 })
 afterAll(() => t[Symbol.asyncDispose]())
+// Equal refusals of a minute are one audit entry.
+beforeEach(() => t.app.clock.advance(60_000))
 
 const someone = () => {
   people += 1

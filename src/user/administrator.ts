@@ -73,7 +73,7 @@ export async function resetPassword(
     await updateUser(tx, user.id, { passwordHash, now })
     await endUserSessions(tx, user.id, now)
     if (!keepApiKeys) await endUserApiKeys(tx, user.id, now)
-    await clearLoginThrottle(tx, user.email)
+    await clearLoginThrottle(tx, user.id)
   })
   return { ok: true }
 }

@@ -27,7 +27,7 @@ export async function requestVerification(
 ): Promise<LinkResult> {
   checkCanSend(deps)
   const since = new Date(now.getTime() - LINKS_WINDOW_MS)
-  const person = await findProofCandidate(tx, { userId }, { purpose: 'verification', since })
+  const person = await findProofCandidate(tx, { userId }, { purpose: 'verification', since, limit: LINKS_LIMIT })
   if (!person) return 'unknown'
   if (person.emailVerifiedAt !== null) return 'verified_already'
   if (person.recent >= LINKS_LIMIT) return 'too_many'

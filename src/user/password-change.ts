@@ -4,7 +4,7 @@ import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { SessionId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { endSessions } from '../session/session-list.ts'
-import { chargeAttempt, forgiveAttempt, type LoginAttempt } from '../sign-in/login-attempt.ts'
+import { chargeOwnAttempt, forgiveAttempt, type PersonAttempt } from '../sign-in/login-attempt.ts'
 import { buildThrottled } from '../sign-in/login-problem.ts'
 import type { PasswordDeps } from '../sign-in/password.ts'
 import { checkNewPassword } from '../sign-in/password-rule.ts'
@@ -24,7 +24,7 @@ export interface PasswordChange {
 /** A change whose present password was checked, before anything is written. */
 export type CheckedChange =
   | { kind: 'refused'; problem: Problem }
-  | { kind: 'correct'; attempt: LoginAttempt; presentHash: string; passwordHash: string; sessionId: SessionId }
+  | { kind: 'correct'; attempt: PersonAttempt; presentHash: string; passwordHash: string; sessionId: SessionId }
 
 /** How many sessions and API keys a change ended. */
 export interface EndedTokens {
@@ -51,9 +51,9 @@ export async function checkPasswordChange(
   if (person.passwordHash === null)
     throw new Problem('conflict', 'You have no password yet. Ask for a reset link by mail to set one.')
   checkNewPassword(newPassword, { path: 'new_password', owner: person })
-  const attempt = { email: person.email, address, now }
-  const charged = await chargeAttempt(db, attempt)
-  if (charged.kind === 'waits') return { kind: 'refused', problem: buildThrottled(charged.until, now) }
+  const attempt = { userId: caller.userId, address, now }
+  const until = await chargeOwnAttempt(db, attempt)
+  if (until) return { kind: 'refused', problem: buildThrottled(until, now) }
   if (!(await passwords.isCorrect(currentPassword, person.passwordHash)))
     return { kind: 'refused', problem: buildWrongPassword('wrong_password') }
   const passwordHash = await passwords.hash(newPassword)

@@ -94,6 +94,30 @@ describe('asking for a reset link', () => {
     expect(await readMails(app, person.email)).toHaveLength(4)
   })
 
+  test('sends three mails for forty requests at once, to two processes, and none more in their window', async () => {
+    const person = await createPerson()
+    const asked = Array.from({ length: 40 }, (_, step) =>
+      (step % 2 === 0 ? app : other).anonymous('POST', FORGOT, { email: person.email }),
+    )
+    for (const { status } of await Promise.all(asked)) expect(status).toBe(202)
+    expect(await readMails(app, person.email)).toHaveLength(3)
+    app.clock.advance(LINKS_WINDOW_MS - 1)
+    await forgot(person.email)
+    expect(await readMails(app, person.email)).toHaveLength(3)
+  })
+
+  test('waits for nobody once three mails were sent, so that a flood holds no connection', async () => {
+    const person = await createPerson()
+    for (let request = 0; request < 3; request += 1) await forgot(person.email)
+    const holder = await app.database.pool.connect()
+    await holder.query('begin')
+    await holder.query('select from "user" where document_id = $1 for update', [person.id])
+    expect((await forgot(person.email)).status).toBe(202)
+    await holder.query('rollback')
+    holder.release()
+    expect(await readMails(app, person.email)).toHaveLength(3)
+  })
+
   test('leaves no token in the database but in the mailbox of development', async () => {
     const person = await createPerson()
     await forgot(person.email)

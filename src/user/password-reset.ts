@@ -50,7 +50,7 @@ export async function requestReset(
 ): Promise<{ result: LinkResult; userId: UserId | null }> {
   checkCanSend(deps)
   const since = new Date(now.getTime() - LINKS_WINDOW_MS)
-  const person = await findProofCandidate(tx, { email }, { purpose: 'reset', since })
+  const person = await findProofCandidate(tx, { email }, { purpose: 'reset', since, limit: LINKS_LIMIT })
   const result = !person ? 'unknown' : person.recent < LINKS_LIMIT ? 'sent' : 'too_many'
   const isReal = result === 'sent'
   const { token, tokenHash } = createProofToken(deps.random)
@@ -98,10 +98,10 @@ export async function resetByLink(
   if (prepared.kind === 'invalid') return { problem: buildLinkInvalid('unknown_used_or_expired') }
   const person = await lockProvenPerson(tx, { tokenHash: hashProofToken(token), purpose: 'reset', now })
   if (!person) return { problem: buildLinkInvalid('used_meanwhile') }
-  const { userId, email } = person
+  const { userId } = person
   await setPasswordHash(tx, userId, { passwordHash: prepared.passwordHash, verifiedAt: now, now })
   await deleteProofTokens(tx, userId, 'reset')
-  await clearLoginThrottle(tx, email)
+  await clearLoginThrottle(tx, userId)
   await endUserSessions(tx, userId, now)
   if (!keepApiKeys) await endUserApiKeys(tx, userId, now)
   return { userId, ended: { sessions: person.sessions, apiKeys: keepApiKeys ? 0 : person.apiKeys } }

@@ -2,6 +2,7 @@ import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { closingStatement, isAfter, statement } from '../postgres/statement.ts'
 import type { ProofPurpose } from './proof-token.ts'
+import { hasEmail } from './user.store.ts'
 
 const insert = closingStatement(`
   new_proof as (
@@ -23,7 +24,7 @@ export interface ProofCandidate {
   userId: UserId
   email: string
   emailVerifiedAt: Date | null
-  /** Tokens of the purpose that were made since a time. */
+  /** Tokens of the purpose that were made since a time. Below the limit the person is locked: no other token is being made. */
   recent: number
 }
 
@@ -37,20 +38,24 @@ interface CandidateColumns {
 const findWhere = (condition: string) =>
   statement<CandidateColumns>(`
     select u.document_id, u.email, u.email_verified_at,
-      (select count(*)::int from proof_token t where t."user" = u.document_id and t.purpose = $2 and t.created_at > $3) as recent
+      count_recent_links(u.document_id, $2, $3, $4) as recent
     from "user" u where ${condition} and u.is_actived and u.deleted_at is null`)
 
-const findByEmail = findWhere('lower(u.email) = lower($1)')
+const findByEmail = findWhere(hasEmail('$1'))
 const findById = findWhere('u.document_id = $1')
 
-/** The active person with this address or id, and how many tokens of the purpose were made after `since`. */
+/**
+ * The active person with this address or id, and how many tokens of the purpose were made after `since`: counted behind the
+ * lock of the person while they are fewer than `limit`, so that parallel requests pass the limit by none.
+ */
 export async function findProofCandidate(
   db: Database,
   by: { email: string } | { userId: UserId },
-  { purpose, since }: { purpose: ProofPurpose; since: Date },
+  { purpose, since, limit }: { purpose: ProofPurpose; since: Date; limit: number },
 ): Promise<ProofCandidate | undefined> {
+  const counted = [purpose, since, limit]
   const [row] =
-    'email' in by ? await findByEmail(db, [by.email, purpose, since]) : await findById(db, [by.userId, purpose, since])
+    'email' in by ? await findByEmail(db, [by.email, ...counted]) : await findById(db, [by.userId, ...counted])
   return (
     row && {
       userId: row.document_id as UserId,
@@ -79,7 +84,7 @@ const selectValid = statement<ProvenColumns>(`
   select t."user", u.email, u.name from proof_token t
   cross join lateral (select * from "user" x where x.document_id = t."user" offset 0) u
   where t.token_hash = $1 and t.purpose = $2 and ${isAfter('t.expires_at', '$3')}
-    and u.is_actived and u.deleted_at is null and lower(u.email) = lower(t.email)`)
+    and u.is_actived and u.deleted_at is null and email_key(u.email) = email_key(t.email)`)
 
 /** The person of a token. Undefined when it is unknown, used or expired, or the person has another address now. */
 export async function findProvenPerson(
@@ -101,7 +106,7 @@ const lockProven = statement<
   select u.document_id as "user", u.email, u.name, u.email_verified_at, l.sessions, l.api_keys
   from u cross join lateral proven_address(u.document_id, $1, $2, $3) p (email)
   left join lateral lock_tokens(u.document_id) l on $2 = 'reset'
-  where lower(p.email) = lower(u.email)`)
+  where email_key(p.email) = email_key(u.email)`)
 
 /** The person of a token that is being used, locked. */
 export interface LockedProven extends ProvenPerson {

@@ -103,8 +103,9 @@ export async function findUser(db: Database, id: string): Promise<UserWithRoles 
   return row && toUserWithRoles(row)
 }
 
-/** The condition of the user `u` with an address in any case, not deleted. */
-export const hasEmail = (email: string) => `lower(u.email) = lower(${email}) and u.deleted_at is null`
+/** The condition of the user `u` with an address in any case, not deleted (docs/contract/identity.md#e-mail-addresses). */
+export const hasEmail = (email: string) =>
+  `email_key(u.email) = email_key(${email}) and u.deleted_at is null and not u.is_email_shadowed`
 
 const selectByEmail = statement<UserColumns>(`select ${OF_USER} from "user" u where ${hasEmail('$1')}`)
 

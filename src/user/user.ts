@@ -9,6 +9,7 @@ import type { IdMaker, UserId } from '../id.ts'
 import { type Database, isUniqueViolation } from '../postgres/database.ts'
 import { endUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
+import { foldEmail } from './email-key.ts'
 import { lockUser, lockUserTokens, type ManagedUser } from './managed-user.store.ts'
 import { deleteProofTokens } from './proof-token.store.ts'
 import {
@@ -157,7 +158,7 @@ export async function changeUser(
 
 /** The columns that an update writes: those that differ. */
 function buildChange(user: UserRecord, { email, name, passwordHash }: ChangeUserInput): Omit<UserChange, 'now'> {
-  const isMoved = email !== undefined && email.toLowerCase() !== user.email.toLowerCase()
+  const isMoved = email !== undefined && foldEmail(email) !== foldEmail(user.email)
   return {
     ...(email !== undefined && email !== user.email && { email }),
     ...(isMoved && { emailVerifiedAt: null }),
@@ -169,11 +170,11 @@ function buildChange(user: UserRecord, { email, name, passwordHash }: ChangeUser
 async function endOldPassword(
   db: Database,
   user: UserRecord,
-  { email = user.email, keepApiKeys = false, now }: ChangeUserInput,
+  { keepApiKeys = false, now }: ChangeUserInput,
 ): Promise<void> {
   if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
   await deleteProofTokens(db, user.id, 'reset')
-  await clearLoginThrottle(db, user.email, email)
+  await clearLoginThrottle(db, user.id)
 }
 
 /** Replaces the roles of a user. Undefined when the user has exactly these. */

@@ -257,9 +257,11 @@ export interface components {
       address: string | null
       request_id: string | null
       detail: Record<string, unknown>
+      /** How many equal refusals of one minute the entry stands for; 1 for every other entry. The other members are those of the first. */
+      count: number
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
-      /** The same as `created_at`: entries never change. */
+      /** The same as `created_at`: of an entry only `count` changes, for a minute. */
       updated_at: string
     }
     AuditEntryPage: {

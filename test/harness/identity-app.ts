@@ -12,6 +12,7 @@ import { accountMemberRoutes } from '../../src/account/account-member.routes.ts'
 import { buildRecorders } from '../../src/app/record-change.ts'
 import { listAccountPermissions, listPermissions, ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { auditRoutes } from '../../src/audit/audit.routes.ts'
+import { buildEqualEntries } from '../../src/audit/equal-entries.ts'
 import { mountRoutes } from '../../src/http/pipeline.ts'
 import type { Pipeline } from '../../src/http/pipeline-deps.ts'
 import { buildServer } from '../../src/http/server.ts'
@@ -119,7 +120,14 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     trustProxy: false,
     baseUrl: () => BASE_URL,
   })
-  const recording = { ids, enableApiEventQueue: true, logger: pino({ level: 'silent' }), isReadSubscribed: () => false }
+  const equalEntries = buildEqualEntries({ db, clock })
+  const recording = {
+    ids,
+    equalEntries,
+    enableApiEventQueue: true,
+    logger: pino({ level: 'silent' }),
+    isReadSubscribed: () => false,
+  }
   const pipeline: Pipeline = {
     db,
     clock,
@@ -135,6 +143,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     limitAddress: () => {},
     limitVisit: () => {},
     limitCaller: () => {},
+    findKnownBrowser: () => undefined,
   }
   const keyring = buildKeyring(['the secret that seals in tests, 32 bytes'], systemRandom)
   const deps = {

@@ -267,6 +267,7 @@ export async function buildPipelineServer(options: {
     limitAddress: () => {},
     limitVisit: () => {},
     limitCaller: () => {},
+    findKnownBrowser: () => undefined,
     ...options.pipeline,
   }
   await options.before?.(server)

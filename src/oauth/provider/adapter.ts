@@ -14,11 +14,13 @@ import {
   type FoundState,
   findStateByUserCode,
   insertNewState,
+  notePoll,
   type StateRow,
   upsertState,
 } from './state.store.ts'
 import { findGrantIdOf, hashStateId, readJwtTokenId, revealJwt } from './state-id.ts'
 import { readRow, readRowByUid } from './state-reader.ts'
+import { admitStranger, findStrangerRow, REGISTRATION_COUNTED_MS } from './stranger.ts'
 
 /** Dependencies of the state of the provider. */
 export interface StateDeps {
@@ -26,6 +28,8 @@ export interface StateDeps {
   keyring: Keyring
   /** The clock of the machine, which the provider itself reads. */
   machineClock: Clock
+  /** `RATE_LIMIT_STRICT_PER_MINUTE`: what strangers may have pending follows it. */
+  strictPerMinute: number
   refresh: RefreshRules
   /** The client with this id as the provider reads it. */
   findClient: (id: string) => Promise<AdapterPayload | undefined>
@@ -37,6 +41,12 @@ export interface StateDeps {
 const SEALED_MEMBERS = ['deviceCode', 'parJti'] as const
 
 const SEAL_CONTEXT = 'oauth-state'
+
+/**
+ * The shortest time between two questions of a device. Clients wait 5 s by default (RFC 8628 section 3.2); a second is left
+ * to the way.
+ */
+const POLL_SPACING_MS = 4_000
 
 /** Models that are also found by another key: their own id is kept encrypted. */
 const SEALED_ID_MODELS = new Set(['DeviceCode', 'Session'])
@@ -61,6 +71,8 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
     upsert: async (id, payload, expiresIn) => {
       const expiresAt = new Date(machineClock.now() + (expiresIn ?? 0) * 1000)
       const key = keyOf(id)
+      const stranger = findStrangerRow({ model, payload }, Provider.ctx)
+      if (stranger) await admitStranger(deps, { ...key, ...stranger, expiresAt, now: now() })
       const sealedId = SEALED_ID_MODELS.has(model) ? await sealId(deps, key, id) : undefined
       await writeRow(deps, buildRow(deps, { ...key, payload, expiresAt, sealedId }))
     },
@@ -72,6 +84,7 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
       const found = await readRow(deps, keyOf(key), Provider.ctx)
       if (!found || (jwt && found.payload.tokenHash !== jwt.tokenHash)) return undefined
       if (model === 'RefreshToken') refuseRepeat(deps, found, key)
+      if (model === 'DeviceCode') await refuseEarlyPoll(db, found, keyOf(key))
       return toPayload(deps, found, key)
     },
     findByUid: async (uid) => {
@@ -151,6 +164,13 @@ function toPayload({ keyring }: StateDeps, found: FoundState, id: string | undef
   return payload as AdapterPayload
 }
 
+/** Refuses a device that asks again too early while its person has not answered (RFC 8628 section 3.5), also in parallel. */
+async function refuseEarlyPoll(db: Database, found: FoundState, key: { model: string; idHash: Buffer }): Promise<void> {
+  const { accountId, error } = found.payload
+  if (Provider.ctx?.oidc?.route !== 'token' || accountId !== undefined || error !== undefined) return
+  if (!(await notePoll(db, key, POLL_SPACING_MS))) throw new errors.SlowDown()
+}
+
 /** Refuses the repeat of a redemption by the same client, whose answer `answerRepeats` sends again. */
 function refuseRepeat(deps: StateDeps, found: FoundState, id: string): void {
   const ctx = Provider.ctx
@@ -171,12 +191,17 @@ async function consumeOnce(deps: StateDeps, model: string, id: string): Promise<
 }
 
 /** Clients come from our own table; a dynamic registration writes into it. */
-function buildClientAdapter({ db, machineClock, findClient }: StateDeps): Adapter {
+function buildClientAdapter(deps: StateDeps): Adapter {
+  const { db, machineClock, findClient } = deps
   const nothing = async () => undefined
   return {
     upsert: async (id, payload) => {
+      const stranger = findStrangerRow({ model: 'Client', payload }, Provider.ctx)
+      const now = new Date(machineClock.now())
+      const expiresAt = new Date(machineClock.now() + REGISTRATION_COUNTED_MS)
+      if (stranger) await admitStranger(deps, { idHash: hashStateId(id), ...stranger, expiresAt, now })
       try {
-        await registerDynamicClient(db, { id, payload, now: new Date(machineClock.now()) })
+        await registerDynamicClient(db, { id, payload, now })
       } catch (error) {
         throw error instanceof Problem ? new errors.InvalidClientMetadata(error.detail) : error
       }

@@ -29,8 +29,10 @@ const LIFETIMES = {
   IdToken: 3600,
   Interaction: 1800,
   RefreshToken: 30 * 24 * 3600,
-  Session: FAMILY_SECONDS,
 }
+
+/** A session of the provider that nobody has signed in to: it holds what a form needs. */
+const STRANGER_SESSION_SECONDS = 1800
 
 /** The paths below the issuer (docs/contract/oauth.md#entry-points). */
 const ROUTES = {
@@ -99,7 +101,10 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
     adapter: buildAdapter(deps),
     jwks: { keys: deps.jwks.map((key) => new LocalSigningKey(key)) },
     routes: ROUTES,
-    ttl: LIFETIMES,
+    ttl: {
+      ...LIFETIMES,
+      Session: (_ctx, session) => (session.accountId === undefined ? STRANGER_SESSION_SECONDS : FAMILY_SECONDS),
+    },
     scopes: SCOPES.map(({ name }) => name),
     claims: { acr: null, auth_time: null, iss: null, sid: null, amr: null, ...CLAIMS_OF_SCOPES },
     responseTypes: ['code'],

@@ -2,11 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PROVIDER_PATH, type ProviderSource } from './provider-source.ts'
 import { disguiseJwt } from './state-id.ts'
 
-/** Largest form that is read here, in bytes: as the provider's own limit. */
-const FORM_LIMIT_BYTES = 57_344
-
-/** The longest address that a form of the authorization endpoint is turned into. */
-const ADDRESS_LIMIT = 8_192
+/** Largest body and longest target of a request: what a stranger sends is kept until it expires. */
+const BODY_LIMIT_BYTES = 8_192
+const TARGET_LIMIT = 8_192
 
 /** The forms that name a token, whose handlers refuse a JWT as it is. */
 const TOKEN_FORMS = new Set(['/revoke', '/introspect'])
@@ -48,12 +46,13 @@ export async function serveProvider(
   request.headers['x-forwarded-proto'] = base.protocol
   request.headers['x-forwarded-host'] = base.host
   request.headers['x-forwarded-for'] = address
-  if (request.method === 'POST' && isForm(request)) {
-    const form = await readForm(request)
-    if (path === '/authorize') return redirectForm(form, response, baseUrl())
-    if (!form) return refuseForm(response)
-    handOver(request, TOKEN_FORMS.has(path) ? disguiseTokens(form) : form)
-  } else if (request.method === 'POST' && (path === '/authorize' || TOKEN_FORMS.has(path))) return refuseForm(response)
+  if (url.length > TARGET_LIMIT) return refuseForm(response)
+  if (request.method === 'POST') {
+    const body = await readBody(request)
+    if (isForm(request) && path === '/authorize') return redirectForm(body, response, baseUrl())
+    if (!body || (!isForm(request) && (path === '/authorize' || TOKEN_FORMS.has(path)))) return refuseForm(response)
+    handOver(request, TOKEN_FORMS.has(path) ? disguiseTokens(body) : body)
+  }
   const serve = await source.current()
   await serve(request, response)
 }
@@ -61,18 +60,18 @@ export async function serveProvider(
 const isForm = ({ headers }: IncomingMessage) =>
   /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
 
-/** The body of a form; undefined when it is too large, or its client has gone. */
-function readForm(request: IncomingMessage): Promise<Buffer | undefined> {
+/** The body of a request; undefined when it is too large, or its client has gone. */
+function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let size = 0
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size <= FORM_LIMIT_BYTES) chunks.push(chunk)
+      if (size <= BODY_LIMIT_BYTES) chunks.push(chunk)
       // The rest is read and dropped.
       else resolve(undefined)
     })
-    request.on('end', () => resolve(size <= FORM_LIMIT_BYTES ? Buffer.concat(chunks) : undefined))
+    request.on('end', () => resolve(size <= BODY_LIMIT_BYTES ? Buffer.concat(chunks) : undefined))
     request.on('error', () => resolve(undefined))
     request.on('close', () => resolve(undefined))
   })
@@ -92,14 +91,19 @@ function handOver(request: IncomingMessage, body: Buffer): void {
  */
 function redirectForm(form: Buffer | undefined, response: ServerResponse, baseUrl: string): void {
   const location = form && `${baseUrl}${PROVIDER_PATH}/authorize?${new URLSearchParams(form.toString())}`
-  if (location === undefined || location.length > ADDRESS_LIMIT) return void refuseForm(response)
+  if (location === undefined || location.length > TARGET_LIMIT) return void refuseForm(response)
   response.writeHead(303, { location, 'cache-control': 'no-store' })
   response.end()
 }
 
 function refuseForm(response: ServerResponse): void {
   response.writeHead(400, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' })
-  response.end(JSON.stringify({ error: 'invalid_request', error_description: 'the form cannot be read' }))
+  response.end(
+    JSON.stringify({
+      error: 'invalid_request',
+      error_description: 'the request is larger than 8 KiB, or cannot be read',
+    }),
+  )
 }
 
 /** The same form with its token as the handler of the provider takes it. */

@@ -29,6 +29,7 @@ interface SessionModel {
   get(ctx: KoaContextWithOIDC): Promise<FollowingSession>
   instantiate(payload: object): FollowingSession
   IN_PAYLOAD: readonly string[]
+  prototype: { exp?: number; persist(this: { exp?: number }): Promise<unknown> }
 }
 
 /** The routes where nobody is signed in when the browser is not. Sign-out still has to find the session of the provider. */
@@ -43,6 +44,11 @@ export function followBrowserSession(provider: Provider, deps: ReadDeps & { find
   const model = provider.Session as unknown as SessionModel
   const members = [...model.IN_PAYLOAD, 'browserSession']
   Object.defineProperty(model, 'IN_PAYLOAD', { get: () => members })
+  // A form that comes without the session of its page touches a new one, which nobody needs: it is not written.
+  const { persist } = model.prototype
+  model.prototype.persist = async function () {
+    if (typeof this.exp === 'number') await persist.call(this)
+  }
   const getOwn = model.get.bind(model)
   model.get = async (ctx) => {
     // Sign-out reads the session of the provider as it is.

@@ -152,6 +152,20 @@ export async function deleteFamily(db: Database, grantId: string): Promise<void>
   await deleteOfFamily(db, [grantId])
 }
 
+const poll = statement<object>(`
+  update oauth_state set polled_at = statement_timestamp()
+  where model = $1 and id_hash = $2
+    and (polled_at is null or polled_at <= statement_timestamp() - $3 * interval '1 millisecond') returning 1`)
+
+/** Notes that a device asks for its tokens. False when it asked less than `spacingMs` ago: of parallel calls one gets true. */
+export async function notePoll(
+  db: Database,
+  key: { model: string; idHash: Buffer },
+  spacingMs: number,
+): Promise<boolean> {
+  return (await poll(db, [key.model, key.idHash, spacingMs])).length > 0
+}
+
 const readAnswer = statement<{ answer: string }>(`
   select answer from oauth_state where model = 'RefreshToken' and id_hash = $1 and consumed_at > $2 and answer is not null`)
 

@@ -1,4 +1,5 @@
 import { isStorableText } from '../../stored-text.ts'
+import { foldEmail } from '../../user/email-key.ts'
 import type { ProvisionedUser } from '../delivery/payload.ts'
 
 /** RFC 7643, 4.1. */
@@ -59,7 +60,7 @@ export interface FoundUser {
 export function findMatch(body: unknown, attribute: SearchedAttribute, value: string): FoundUser | undefined {
   const resources = (body as { Resources?: unknown } | null | undefined)?.Resources
   if (!Array.isArray(resources)) return undefined
-  const fold = (text: unknown) => (attribute === 'userName' && typeof text === 'string' ? text.toLowerCase() : text)
+  const fold = (text: unknown) => (attribute === 'userName' && typeof text === 'string' ? foldEmail(text) : text)
   const [match, second] = resources.filter((one) => fold(one?.[attribute]) === fold(value))
   const id = second === undefined ? readId(match) : undefined
   if (id === undefined) return undefined
