@@ -305,6 +305,7 @@ create table "login_code" (
   constraint login_code_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
 CREATE INDEX login_code_expires_idx ON public.login_code USING btree (expires_at);
+CREATE INDEX login_code_user_idx ON public.login_code USING btree ("user");
 
 create table "login_flow" (
   state_hash bytea not null,
@@ -425,6 +426,7 @@ create table "oauth_grant" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   revoked_at timestamp(3) with time zone,
+  redirect_uris text[] not null default '{}'::text[],
   constraint oauth_grant_client_fkey FOREIGN KEY (client) REFERENCES oauth_client(document_id),
   constraint oauth_grant_pkey PRIMARY KEY (document_id),
   constraint oauth_grant_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id)
@@ -922,6 +924,8 @@ create table "user" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   deleted_at timestamp(3) with time zone,
+  access_ended_at timestamp(3) with time zone,
+  apps_ended_at timestamp(3) with time zone,
   constraint user_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX user_created_idx ON public."user" USING btree (created_at);

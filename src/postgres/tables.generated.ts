@@ -335,6 +335,7 @@ export interface OauthGrant {
   client: string;
   created_at: Timestamp;
   document_id: string;
+  redirect_uris: Generated<string[]>;
   refused_scopes: string[];
   revoked_at: Timestamp | null;
   scopes: string[];
@@ -714,6 +715,8 @@ export interface TotpFactor {
 }
 
 export interface User {
+  access_ended_at: Timestamp | null;
+  apps_ended_at: Timestamp | null;
   avatar_url: string | null;
   created_at: Timestamp;
   deleted_at: Timestamp | null;

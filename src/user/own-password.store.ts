@@ -14,11 +14,21 @@ export async function findOwnCredentials(
   return row && { email: row.email, name: row.name, passwordHash: row.password_hash }
 }
 
-const lockCredentials = statement<{ password_hash: string | null; sessions: SessionId[]; api_keys: string[] }>(`
+interface LockedSession {
+  id: SessionId
+  isOfApp: boolean
+}
+
+const lockCredentials = statement<{ password_hash: string | null; sessions: LockedSession[]; api_keys: string[] }>(`
   with u as (
     select document_id, password_hash from "user" where document_id = $1 and deleted_at is null for no key update
   )
-  select u.password_hash, t.sessions, t.api_keys from u cross join lateral lock_tokens(u.document_id) t`)
+  select u.password_hash, t.api_keys, (
+      select coalesce(json_agg(json_build_object('id', s.document_id, 'isOfApp', s.client_id is not null)), '[]')
+      from unnest(t.sessions) x (id)
+      cross join lateral (select * from session where document_id = x.id offset 0) s
+    ) as sessions
+  from u cross join lateral lock_tokens(u.document_id) t`)
 
 /**
  * Locks a person with its unrevoked sessions and API keys until the transaction ends, and reads the hash of its password. A
@@ -27,7 +37,7 @@ const lockCredentials = statement<{ password_hash: string | null; sessions: Sess
 export async function lockOwnCredentials(
   db: Database,
   userId: UserId,
-): Promise<{ passwordHash: string | null; sessions: SessionId[]; apiKeys: number } | undefined> {
+): Promise<{ passwordHash: string | null; sessions: LockedSession[]; apiKeys: number } | undefined> {
   const [row] = await lockCredentials(db, [userId])
   return row && { passwordHash: row.password_hash, sessions: row.sessions, apiKeys: row.api_keys.length }
 }
