@@ -161,6 +161,15 @@ begin
     left join oauth_grant g on g."user" = person and g.client = of_client and g.revoked_at is null;
 end $$;
 
+-- What the user of a token holds by it: in a session without a second factor less than elsewhere.
+create function holdings_of_token(holder uuid, session_id uuid)
+returns table (patterns text[], account_patterns text[], membership_patterns json[], accounts uuid[])
+language plpgsql volatile rows 1 as $$
+begin
+  return query select * from user_holdings(holder, session_id is null or coalesce(
+    (select 'mfa' = any(s.amr) from session s where s.document_id = session_id), false));
+end $$;
+
 -- What people who are disabled or deleted had opened before this rule: nothing of it comes back.
 select end_families(array(
   select g.document_id from oauth_grant g join "user" u on u.document_id = g."user"
