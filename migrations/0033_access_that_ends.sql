@@ -20,18 +20,26 @@ begin
   delete from oauth_state s where s.consent = any(grants);
 end $$;
 
+-- Locks the sessions of a person that an end of its access ends: all but `kept` and, with `keeps_apps`, those of apps that
+-- were not opened from one that ends.
+create function lock_ending_sessions(holder uuid, keeps_apps boolean, kept uuid) returns uuid[]
+language plpgsql volatile as $$
+begin
+  return array(select s.document_id from session s
+    where s."user" = holder and s.revoked_at is null and s.document_id is distinct from kept
+      and (not keeps_apps or s.client_id is null or (s.parent is not null and s.parent is distinct from kept))
+    order by s.document_id for no key update);
+end $$;
+
 -- Ends what a person opened, but for the session `kept` and, with `keeps_apps`, for apps and their tokens. Returns the
--- sessions that this call ends. The person is locked first, as by whatever opens a session. Consents stay.
+-- sessions that this call ends. What was opened from a session ends with it. The person is locked first, as by whatever opens a session. Consents stay.
 create function end_access_of(holder uuid, at timestamptz, keeps_apps boolean, kept uuid) returns setof uuid
 language plpgsql volatile as $$
 declare
   ended uuid[];
 begin
   perform from "user" u where u.document_id = holder for no key update;
-  ended := array(select s.document_id from session s
-    where s."user" = holder and s.revoked_at is null and s.document_id is distinct from kept
-      and (not keeps_apps or s.client_id is null)
-    order by s.document_id for no key update);
+  ended := lock_ending_sessions(holder, keeps_apps, kept);
   update session set revoked_at = at, updated_at = at where document_id = any(ended);
   update "user" set access_ended_at = at, apps_ended_at = case when keeps_apps then apps_ended_at else at end
     where document_id = holder;

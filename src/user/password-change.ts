@@ -76,13 +76,12 @@ export async function changeOwnPassword(
   if (checked.kind === 'refused') return { problem: checked.problem }
   const { caller, keepApiKeys, keepApps, now } = change
   const { userId } = caller
-  const present = await lockOwnCredentials(tx, userId)
+  const kept = checked.sessionId
+  const present = await lockOwnCredentials(tx, { userId, keepApps, kept })
   if (present?.passwordHash !== checked.presentHash) return { problem: buildWrongPassword('changed_meanwhile') }
   await setPasswordHash(tx, userId, { passwordHash: checked.passwordHash, verifiedAt: null, now })
-  const kept = checked.sessionId
   await endUserAccess(tx, { userId, keepApps, kept, now })
-  const others = present.sessions.filter(({ id, isOfApp }) => id !== kept && !(keepApps && isOfApp))
   if (!keepApiKeys) await endUserApiKeys(tx, userId, now)
   await forgiveAttempt(tx, checked.attempt)
-  return { sessions: others.length, apiKeys: keepApiKeys ? 0 : present.apiKeys }
+  return { sessions: present.endingSessions, apiKeys: keepApiKeys ? 0 : present.apiKeys }
 }
