@@ -56,17 +56,27 @@ describe('an authorization under way', () => {
     expect(await countRows(person)).toBe(0)
   })
 
+  /** A browser that is signed in, and in which the app has nothing yet. */
+  async function connectAgain(person: OauthPerson): Promise<Visitor> {
+    const browser = openBrowser()
+    await (await openFlow(world, await world.client())).signIn(browser, { person })
+    return browser
+  }
+
+  const holdGrants = ({ userId }: OauthPerson): Barrier => ({
+    text: 'select from oauth_grant where "user" = $1 for update',
+    values: [userId],
+  })
+
   test.each(['before', 'after'])(
-    'of a browser whose sessions end at the same time, %s it, leaves nothing',
+    'of a browser whose session ends at the same time, %s it, leaves nothing',
     async (when) => {
-      const { person, browser } = await connect()
+      const { person } = await connect()
+      const browser = await connectAgain(person)
       const { url } = await flow.prepare({ parameters: { prompt: 'none' } })
-      const barrier: Barrier = {
-        text: 'select from session where "user" = $1 and revoked_at is null for update',
-        values: [person.userId],
-      }
-      const requests = [async () => void (await revokeSessions(person)), async () => void (await browser.visit(url))]
-      await race(world.app.database, barrier, when === 'after' ? requests : requests.toReversed())
+      const revoke = async () => void (await revokeSessions(person))
+      const authorize = async () => void (await browser.visit(url))
+      await race(world.app.database, holdGrants(person), when === 'after' ? [revoke, authorize] : [authorize, revoke])
       expect(await countRows(person)).toBe(0)
     },
   )
