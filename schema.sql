@@ -702,6 +702,16 @@ create table "realtime_grant" (
 );
 CREATE INDEX realtime_grant_granted_idx ON public.realtime_grant USING btree (granted_at);
 
+create table "realtime_grant_token" (
+  token text not null,
+  user_id uuid not null,
+  ends_at timestamp(3) with time zone,
+  granted_at timestamp(3) with time zone not null,
+  constraint realtime_grant_token_pkey PRIMARY KEY (token)
+);
+CREATE INDEX realtime_grant_token_ends_idx ON public.realtime_grant_token USING btree (ends_at);
+CREATE INDEX realtime_grant_token_granted_idx ON public.realtime_grant_token USING btree (granted_at);
+
 create table "realtime_message_ended" (
   document_id uuid not null,
   account uuid not null,

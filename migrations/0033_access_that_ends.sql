@@ -178,6 +178,17 @@ begin
     (select 'mfa' = any(s.amr) from session s where s.document_id = session_id), false));
 end $$;
 
+-- The sessions and API keys with which subscriptions were authorized at a provider outside of the service. `ends_at`: when one
+-- is looked at again, since its JWT or the key expires.
+create table realtime_grant_token (
+  token text primary key,
+  user_id uuid not null,
+  ends_at timestamptz(3),
+  granted_at timestamptz(3) not null
+) with (fillfactor = 80);
+create index realtime_grant_token_ends_idx on realtime_grant_token (ends_at);
+create index realtime_grant_token_granted_idx on realtime_grant_token (granted_at);
+
 -- What people who are disabled or deleted had opened before this rule: nothing of it comes back.
 select end_families(array(
   select g.document_id from oauth_grant g join "user" u on u.document_id = g."user"

@@ -132,7 +132,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   const parts = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers, held, limiter, sinkUrl }
   const api = isApi ? await mountApi(server, options, parts) : undefined
-  const onGrant = (userId: UserId) => workers.realtime.guard?.noteGrant(userId)
+  const onGrant = (userId: UserId, token?: string) => workers.realtime.guard?.noteGrant(userId, token)
   const feed = buildAppChannelFeed(options, workerId, metrics)
   const realtimeServer = await embedded?.mount(server, {
     ...{ options, upgrades, limiter, ids, onGrant, onChannelEvent: feed.note },

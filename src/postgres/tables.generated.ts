@@ -538,6 +538,13 @@ export interface RealtimeGrant {
   user_id: string;
 }
 
+export interface RealtimeGrantToken {
+  ends_at: Timestamp | null;
+  granted_at: Timestamp;
+  token: string;
+  user_id: string;
+}
+
 export interface RealtimeMessage {
   account: string | null;
   attempts: number | null;
@@ -919,6 +926,7 @@ export interface DB {
   realtime_channel_event: RealtimeChannelEvent;
   realtime_channel_state: RealtimeChannelState;
   realtime_grant: RealtimeGrant;
+  realtime_grant_token: RealtimeGrantToken;
   realtime_message: RealtimeMessage;
   realtime_message_ended: RealtimeMessageEnded;
   realtime_message_open: RealtimeMessageOpen;
