@@ -308,6 +308,7 @@ create table "login_code" (
   constraint login_code_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
 CREATE INDEX login_code_expires_idx ON public.login_code USING btree (expires_at);
+CREATE INDEX login_code_user_idx ON public.login_code USING btree ("user");
 
 create table "login_flow" (
   state_hash bytea not null,
@@ -429,6 +430,7 @@ create table "oauth_grant" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   revoked_at timestamp(3) with time zone,
+  redirect_uris text[] not null default '{}'::text[],
   constraint oauth_grant_client_fkey FOREIGN KEY (client) REFERENCES oauth_client(document_id),
   constraint oauth_grant_pkey PRIMARY KEY (document_id),
   constraint oauth_grant_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id)
@@ -705,6 +707,16 @@ create table "realtime_grant" (
 );
 CREATE INDEX realtime_grant_granted_idx ON public.realtime_grant USING btree (granted_at);
 
+create table "realtime_grant_token" (
+  token text not null,
+  user_id uuid not null,
+  ends_at timestamp(3) with time zone,
+  granted_at timestamp(3) with time zone not null,
+  constraint realtime_grant_token_pkey PRIMARY KEY (token)
+);
+CREATE INDEX realtime_grant_token_ends_idx ON public.realtime_grant_token USING btree (ends_at);
+CREATE INDEX realtime_grant_token_granted_idx ON public.realtime_grant_token USING btree (granted_at);
+
 create table "realtime_message_ended" (
   document_id uuid not null,
   account uuid not null,
@@ -941,6 +953,8 @@ create table "user" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   deleted_at timestamp(3) with time zone,
+  access_ended_at timestamp(3) with time zone,
+  apps_ended_at timestamp(3) with time zone,
   is_email_shadowed boolean not null default false,
   constraint user_pkey PRIMARY KEY (document_id)
 );

@@ -163,16 +163,34 @@ export interface KeyMakerFacts {
   liveKeys: number
   /** Whether the account of the key exists; true for a key without one. */
   hasAccount: boolean
+  /** What the user of the token holds by it. */
+  holdings: Holdings
 }
 
-const selectMaker = statement<{ is_live: boolean; expires_at: Date | null; live_keys: number; has_account: boolean }>(`
-  with u as (select document_id from "user" where document_id = $1 for no key update)
-  select f.*, $5::uuid is null or is_living_account($5) as has_account
-  from u cross join lateral key_maker(u.document_id, $2, $3, $4) f`)
+interface MakerColumns extends HoldingsRow {
+  is_live: boolean
+  expires_at: Date | null
+  live_keys: number
+  has_account: boolean
+}
+
+/** The account before the user, as everywhere: a deletion of the account waits, and then revokes the key. */
+const selectMaker = statement<MakerColumns>(`
+  with a as (
+    select document_id from account where document_id = $5 and deleted_at is null for share
+  ), u as (
+    select x.document_id from "user" x, (select count(*) from a) locked where x.document_id = $1 for no key update of x
+  )
+  select f.*, ${HOLDINGS_COLUMNS}, $5::uuid is null or exists (select from a) as has_account
+  from u cross join lateral key_maker(u.document_id, $2, $3, $4) f
+  cross join lateral holdings_of_token(u.document_id, $2) h`)
+
+const NOTHING: Holdings = { patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [] }
 
 /**
- * Locks the user of a token until the transaction ends, and reads behind the lock what decides whether the token may create
- * a key. The lock serializes creations of one user, also against transactions that revoke keys and sessions of the user.
+ * Locks the account of a key and the user of a token until the transaction ends, and reads behind the locks what decides
+ * whether the token may create the key. They serialize creations of one user, also against transactions that revoke keys and
+ * sessions of the user, change what it holds, or delete the account.
  */
 export async function lockKeyMaker(
   db: Database,
@@ -191,5 +209,6 @@ export async function lockKeyMaker(
     tokenExpiresAt: row?.expires_at ?? null,
     liveKeys: row?.live_keys ?? 0,
     hasAccount: row?.has_account ?? true,
+    holdings: row ? toHoldings(row) : NOTHING,
   }
 }

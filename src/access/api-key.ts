@@ -15,7 +15,7 @@ import {
   lockKeyMaker,
   revokeApiKeyRow,
 } from './api-key.store.ts'
-import { checkMayEndKey, checkMayMakeKey } from './delegation.ts'
+import { bindHoldings, checkMayEndKey, checkMayMakeKey } from './delegation.ts'
 import { checkKeyMay, findOwners } from './own-rows.ts'
 import { checkPatternsHaveEffect, checkPatternsKnown } from './pattern.ts'
 
@@ -79,6 +79,8 @@ export async function createApiKey(
   if (!facts.isTokenLive) throw buildTokenEnded()
   if (!facts.hasAccount)
     throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
+  // The caller is as it was when the request began: it may have left the account since.
+  checkMayMakeKey(refreshCaller(caller, facts), patterns, account)
   const expiresAt = decideExpiry(input.expiresAt, facts, now)
   checkKeyLimit(facts)
   const key = `sbx_${deps.random.bytes(32).toString('base64url')}`
@@ -94,6 +96,11 @@ export async function createApiKey(
     now,
   })
   return { record, key }
+}
+
+/** The caller with what its user holds behind the lock. Pure. */
+function refreshCaller(caller: Caller, { holdings }: KeyMakerFacts): Caller {
+  return { ...caller, ...(caller.keyAccount === null ? holdings : bindHoldings(holdings, caller.keyAccount)) }
 }
 
 /** When a new key expires. Pure. Throws a 422 on `expires_at` for a time in the past or after the expiry of the token. */

@@ -78,6 +78,7 @@ async function authenticateSession(
     ceiling: client && findPermissionsOf(client.scope),
     keyAccount: null,
     proof: found.proof,
+    expiresAt: expiresAt < found.expiresAt ? expiresAt : found.expiresAt,
   }
   const before = new Date(now.getTime() - SESSION_USED_PRECISION_MS)
   const isUseDue = found.lastUsedAt <= before
@@ -119,6 +120,7 @@ async function authenticateKey(
     ceiling: found.keyPatterns,
     keyAccount: found.keyAccount,
     proof: null,
+    expiresAt: found.expiresAt,
   }
   // Cached until its last use has to be written again.
   const usedAt = isUseDue || found.lastUsedAt === null ? now : found.lastUsedAt

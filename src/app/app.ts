@@ -149,7 +149,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     sinkUrl,
   }
   const api = isApi ? await mountApi(server, options, parts) : undefined
-  const onGrant = (userId: UserId) => workers.realtime.guard?.noteGrant(userId)
+  const onGrant = (userId: UserId, token?: string) => workers.realtime.guard?.noteGrant(userId, token)
   const feed = buildAppChannelFeed(options, workerId, metrics)
   const realtimeServer = await embedded?.mount(server, {
     ...{ options, upgrades, limiter, ids, onGrant, onChannelEvent: feed.note },

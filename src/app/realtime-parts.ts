@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { readTokenLives } from '../access/token-life.ts'
 import { readUserCallers } from '../access/user-caller.ts'
 import type { Clock } from '../clock.ts'
 import type { EventRecord } from '../event/event.ts'
@@ -128,11 +129,13 @@ function buildPublishing(options: RealtimeOptions, app: () => ProviderApp): Real
           })),
       ),
   })
+  const ends = options.embedded?.access?.ends ?? buildProviderEnds(client)
+  const { endConnections } = ends
   const guard = buildSubscriptionGuard({
-    ...{ clock, logger },
+    ...{ clock, logger, ends },
+    readTokens: (names, now) => readTokenLives(options.requestDb, names, now),
     readCallers: (users) => readUserCallers(options.requestDb, users),
-    grants: options.embedded?.access?.grants ?? buildStoredGrants({ db: options.requestDb, clock }),
-    ends: options.embedded?.access?.ends ?? buildProviderEnds(client),
+    grants: options.embedded?.access?.grants ?? buildStoredGrants({ db: options.requestDb, clock, endConnections }),
   })
   const parts = { client, policy, watch, guard }
   return { ...parts, findApp: app, missing: [], announce: () => {}, noteUnpublished: undefined }

@@ -42,7 +42,7 @@ export interface RealtimeMount {
   ids: IdMaker
   app: RealtimeApp
   /** Takes a grant that this or another process made. */
-  onGrant: (userId: UserId) => void
+  onGrant: (userId: UserId, token?: string) => void
   /** Takes what happens in channels. */
   onChannelEvent: (event: ChannelEvent) => void
 }
@@ -169,7 +169,7 @@ export function buildAppChannelFeed(
 
 /** Passes on what the server observes. All processes observe the same events of channels: the oldest one reports them. */
 function report({ onGrant, onChannelEvent }: RealtimeMount, observation: Observation, isReporter: boolean): void {
-  if (observation.kind === 'permitted') onGrant(observation.user as UserId)
+  if (observation.kind === 'permitted') onGrant(observation.user as UserId, observation.token)
   const event = isReporter ? readObservation(observation) : undefined
   if (event) onChannelEvent(event)
 }

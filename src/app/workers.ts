@@ -161,6 +161,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
     start: () => {
       running.push(notifier.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
+      // Subscriptions are authorized where the API is served.
+      if (realtime.guard && config.roles.includes('api')) running.push(realtime.guard.run())
       if (isPublisher) startRealtime(realtime, realtimeDispatcher, running)
       if (isProvisioner) running.push(provisioner.run(), provisioningJobs.run())
       if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run(), alertWorker.run())

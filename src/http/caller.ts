@@ -46,6 +46,8 @@ export interface Caller {
   keyAccount: AccountId | null
   /** Null for an API key. */
   proof: SessionProof | null
+  /** When the token expires; null for an API key that does not expire. Left out where there is no token. */
+  expiresAt?: Date | null
 }
 
 /** The rows that a caller reaches with one permission: all, or those that these accounts own (an empty list: none). */

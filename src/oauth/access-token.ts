@@ -23,6 +23,9 @@ export const TOKEN_LIFETIME_SECONDS = 24 * 3600
 const NAME_LENGTH_LIMIT = 255
 const SCOPE_LENGTH_LIMIT = 2048
 
+/** Most methods of a sign-in that are read of a token. */
+const AMR_LIMIT = 32
+
 /** The reason of a refusal. For the log and the audit trail; not sent to the caller. */
 export type TokenRefusal =
   | 'size'
@@ -58,6 +61,8 @@ export interface AccessToken {
   tokenId: string | null
   /** When the person proved its identity, if the token says it. */
   authTime: Date | null
+  /** When its session began, as far as the token says it: a refresh of the token changes nothing about it. */
+  beganAt: Date
   expiresAt: Date
 }
 
@@ -176,8 +181,22 @@ function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken 
     grantId: grantId ?? null,
     tokenId: tokenId ?? null,
     authTime: isSeconds(authTime) ? new Date(authTime * 1000) : null,
+    beganAt: new Date((readBeginning(claims) ?? times.iat) * 1000),
     expiresAt: new Date(times.exp * 1000),
   }
+}
+
+/**
+ * When the session of a token of a managed engine began, in seconds since 1970: at its latest sign-in, which the engine
+ * writes to `amr`. Undefined when the claims do not say it. Pure.
+ */
+export function readBeginning(claims: Readonly<Record<string, unknown>>): number | undefined {
+  const amr = readClaim(claims, 'amr')
+  const times = (Array.isArray(amr) ? amr.slice(0, AMR_LIMIT) : []).map(
+    (one) => (one as { timestamp?: unknown } | null)?.timestamp,
+  )
+  const seconds = times.filter((one) => isSeconds(one))
+  return seconds.length > 0 ? Math.max(...seconds) : undefined
 }
 
 /** Whether every audience is accepted: a token that another service takes as well could have been sent on by it. */

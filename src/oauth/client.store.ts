@@ -228,12 +228,9 @@ export function rotateClientSecret(
 const remove = closingStatement(`
   deleted_client as (update oauth_client set deleted_at = $2, updated_at = $2 where document_id = $1),
   deleted_secrets as (delete from oauth_client_secret where client = $1),
-  ended_grants as (update oauth_grant set revoked_at = $2, updated_at = $2 where client = $1 and ${isNull('revoked_at')}),
-  ended_state as (
-    delete from oauth_state where consent = any(array(select document_id from oauth_grant where client = $1))
-  )`)
+  ended_grants as (update oauth_grant set revoked_at = $2, updated_at = $2 where client = $1 and ${isNull('revoked_at')})`)
 
-/** Deletes a locked client with its secrets, grants and tokens, with the last statement of the transaction. */
+/** Deletes a locked client with its secrets and grants, whose tokens `end_client` ends, with the last statement. */
 export function deleteClientRow(db: Database, id: ClientId, now: Date): Promise<void> {
   return remove(db, [id, now], { notes: noteOf(id) })
 }

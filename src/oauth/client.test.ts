@@ -85,15 +85,15 @@ describe('a client', () => {
   })
 })
 
+/** A program with these permissions. */
+async function programWith(permissions: string[]) {
+  const reply = await app.admin('POST', '/api/v3/identity/api-key', { name: 'program', permissions })
+  return app.callAs(reply.body.data.key)
+}
+
 describe('a first-party client', () => {
   const OPENS = ['contract:find-all', 'contract:find-one']
   const FIRST_PARTY = { ...BODY, first_party: true, scopes: ['openid', 'contract:read'] }
-
-  /** A program with these permissions. */
-  async function programWith(permissions: string[]) {
-    const reply = await app.admin('POST', '/api/v3/identity/api-key', { name: 'program', permissions })
-    return app.callAs(reply.body.data.key)
-  }
 
   test('opens no more than the caller holds for all accounts', async () => {
     const narrow = await programWith(['oauth-client:*'])
@@ -124,6 +124,40 @@ describe('a first-party client', () => {
     const narrow = await programWith(['oauth-client:delete'])
     const trusted = (await app.admin('POST', PATH, FIRST_PARTY)).body.data.document_id
     expect((await narrow('DELETE', `${PATH}/${trusted}`)).status).toBe(200)
+  })
+})
+
+describe('a client whose scopes reach the API', () => {
+  const REACHING = { ...BODY, scopes: ['openid', 'webhook:read'] }
+  const ELSEWHERE = { redirect_uris: ['https://elsewhere.example.com/callback'] }
+
+  test('is not taken over by a caller that holds less than its scopes open, whatever the way', async () => {
+    const narrow = await programWith(['oauth-client:*', 'webhook:*'])
+    const path = `${PATH}/${(await make(REACHING)).document_id}`
+    const refused = { status: 403, body: { missing: { permission: 'webhook-dispatch:find-all' } } }
+    expect(await narrow('PATCH', path, ELSEWHERE)).toMatchObject(refused)
+    expect(await narrow('POST', `${path}/rotate-secret`, {})).toMatchObject(refused)
+    // Without its scopes the rest could be changed, and the scopes be given back.
+    expect(await narrow('PATCH', path, { scopes: ['openid'] })).toMatchObject(refused)
+    expect(await narrow('PATCH', path, { ...ELSEWHERE, scopes: ['openid'] })).toMatchObject(refused)
+    expect((await app.admin('GET', path)).body.data).toMatchObject(REACHING)
+  })
+
+  test('is changed by it where that gives nothing, and wholly by a caller that holds all of it', async () => {
+    const narrow = await programWith(['oauth-client:*'])
+    const path = `${PATH}/${(await make(REACHING)).document_id}`
+    expect((await narrow('PATCH', path, { name: 'Renamed', publisher: 'Example Ltd' })).status).toBe(200)
+    const opened = ['webhook', 'webhook-event', 'webhook-dispatch', 'replay-job'].map((one) => `${one}:*`)
+    const wide = await programWith(['oauth-client:*', ...opened])
+    expect((await wide('PATCH', path, ELSEWHERE)).status).toBe(200)
+    expect((await wide('POST', `${path}/rotate-secret`, {})).status).toBe(200)
+  })
+
+  test('of identity scopes alone is any manager of clients to change', async () => {
+    const narrow = await programWith(['oauth-client:*'])
+    const path = `${PATH}/${(await make({ scopes: ['openid', 'email'] })).document_id}`
+    expect((await narrow('PATCH', path, ELSEWHERE)).status).toBe(200)
+    expect((await narrow('POST', `${path}/rotate-secret`, {})).status).toBe(200)
   })
 })
 

@@ -81,21 +81,28 @@ function isLoopback(uri: string): boolean {
 }
 
 /**
- * Checks that `caller` holds, for all accounts, what the scopes of first-party clients open: such a client gets it from every
- * person without a question (docs/contract/oauth.md#first-party-clients). Throws 403.
+ * Checks that `caller` holds, for all accounts, what the scopes of clients open: who makes a first-party client gets it from
+ * every person without a question, and who decides where the answers of a client go, or has a secret of it, reaches what
+ * people have allowed it (docs/contract/oauth.md#power-over-a-client). Throws 403.
  */
-function checkMayTrust(
-  caller: CallerHoldings,
-  clients: readonly Pick<ClientSettings, 'isFirstParty' | 'scopes'>[],
-): void {
-  const opened = clients
-    .filter(({ isFirstParty }) => isFirstParty)
-    .flatMap(({ scopes }) => findPermissionsOf(scopes.join(' ')))
+function checkMayTrust(caller: CallerHoldings, clients: readonly Pick<ClientSettings, 'scopes'>[]): void {
+  const opened = clients.flatMap(({ scopes }) => findPermissionsOf(scopes.join(' ')))
   checkHoldsGrants(
     caller,
     opened.map((pattern) => ({ pattern, place: 'everywhere' })),
-    'make or change this first-party client',
+    'make, change or take over a client with these scopes',
   )
+}
+
+/**
+ * Whether a change gives power over what people have allowed a client: by where its answers go, by whether it asks, or by
+ * taking scopes from it, after which the rest could be changed without them. Pure.
+ */
+function givesPower(before: ClientSettings, after: ClientSettings): boolean {
+  const isMoved = JSON.stringify(before.redirectUris) !== JSON.stringify(after.redirectUris)
+  const isNarrowed = before.scopes.some((name) => !after.scopes.includes(name))
+  const isUnbound = before.isDpopBound && !after.isDpopBound
+  return before.isFirstParty || after.isFirstParty || isMoved || isNarrowed || isUnbound
 }
 
 /** The client with this id. Throws 404. */
@@ -112,7 +119,7 @@ export async function createClient(
   { settings, caller, now }: { settings: ClientSettings; caller: CallerHoldings; now: Date },
 ): Promise<{ client: ClientRecord; secret: string | null }> {
   checkSettings(settings)
-  checkMayTrust(caller, [settings])
+  if (settings.isFirstParty) checkMayTrust(caller, [settings])
   const made = settings.type === 'confidential' ? createClientSecret(deps.random) : undefined
   const id = deps.ids.next<'oauth client'>()
   const client: ClientRecord = { ...settings, id, registration: 'administrator', createdAt: now, updatedAt: now }
@@ -121,8 +128,8 @@ export async function createClient(
 }
 
 /**
- * Changes a client. What it may ask for in future changes at once; grants stay as they are. Throws 404, 422, and 403 for
- * one that is first-party before or after and opens more than the caller holds.
+ * Changes a client. What it may ask for in future changes at once; grants stay as they are, for the redirect URIs that they
+ * were given for. Throws 404, 422, and 403 for a change that gives power over more than the caller holds.
  */
 export async function changeClient(
   db: Database,
@@ -136,7 +143,7 @@ export async function changeClient(
   const { client: before } = await lockExisting(db, id, now)
   const client = { ...before, ...settings }
   checkSettings(client)
-  checkMayTrust(caller, [before, client])
+  if (givesPower(before, client)) checkMayTrust(caller, [before, client])
   if (JSON.stringify(client) === JSON.stringify(before)) return { client: before, isChanged: false }
   const changed = { ...client, updatedAt: now }
   await updateClient(db, changed)

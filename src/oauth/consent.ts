@@ -1,5 +1,5 @@
 import { invalidField, Problem } from '../http/problem.ts'
-import type { IdMaker, UserId } from '../id.ts'
+import type { IdMaker, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import type { ClientId } from './client.store.ts'
@@ -33,6 +33,8 @@ export interface Decision {
   /** The scopes that the person gives; undefined for all that are asked for. */
   scopes: readonly string[] | undefined
   userId: UserId
+  /** The session of the decision; null for an API key. */
+  sessionId: SessionId | null
   now: Date
 }
 
@@ -76,8 +78,8 @@ export function decideScopes(
  * expired, and 422 for a scope that was not asked for.
  */
 export async function decideConsent(deps: ConsentDeps, db: Database, decision: Decision): Promise<RecordedDecision> {
-  const { authorizationId, isApproved, userId, now } = decision
-  const interaction = await claimConsent(db, { id: authorizationId, userId, now })
+  const { authorizationId, isApproved, userId, sessionId, now } = decision
+  const interaction = await claimConsent(db, { id: authorizationId, userId, sessionId, now })
   if (!interaction)
     throw new Problem('not_found', 'There is no authorization with this id that asks you, or it was decided already.')
   const clientId = interaction.params.client_id as ClientId
@@ -90,11 +92,18 @@ export async function decideConsent(deps: ConsentDeps, db: Database, decision: D
   }
   const scopes = decideScopes(readAskedScopes(interaction), decision.scopes, interaction.grant)
   const id = interaction.grant?.id ?? deps.ids.next<'oauth grant'>()
-  const grant = await upsertGrant(db, { id, userId, clientId, ...scopes, now })
+  const redirectUris = listRedirectUris(interaction)
+  const grant = await upsertGrant(db, { id, userId, clientId, ...scopes, redirectUris, now })
   if (isNarrowed(interaction.grant, grant)) await narrowGrant(deps, db, { interaction, grant, now })
   const familyId = await openFamily(deps, db, { interaction, grant, now })
   await answerInteraction(db, authorizationId, { ...interaction.lastAnswers, consent: { grantId: familyId } })
   return { grant, clientId, authorizeUrl: interaction.returnTo }
+}
+
+/** The redirect URIs of a consent: those before, and that of the request; a device has none. Pure. */
+function listRedirectUris({ params, grant }: ClaimedInteraction): string[] {
+  const { redirect_uri: uri } = params
+  return [...new Set([...(grant?.redirectUris ?? []), ...(typeof uri === 'string' ? [uri] : [])])]
 }
 
 /** Whether a decision takes scopes back that the person gave before. Pure. */

@@ -109,6 +109,7 @@ export const decisionRoutes: Routes<DecisionDeps> = [
           isApproved: decision === 'approve',
           scopes,
           userId: caller.userId,
+          sessionId: caller.sessionId,
           now,
         })
         const { grant, clientId, authorizeUrl } = recorded

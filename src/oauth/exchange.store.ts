@@ -13,6 +13,8 @@ export interface TokenClaim {
   clientId: string
   grantId: string | null
   tokenId: string | null
+  /** When the session of the token began, at a managed engine. */
+  beganAt: Date | null
   now: Date
 }
 
@@ -27,6 +29,8 @@ export interface ClaimedToken {
   accounts: AccountName[]
   /** The scopes that the grant of a kept token has by now; null when the database does not keep the token. */
   allowedScopes: string[] | null
+  /** The session of the browser that a kept token ends with; null for one that outlives it. */
+  browserSession: SessionId | null
 }
 
 const claim = statement<{
@@ -35,15 +39,16 @@ const claim = statement<{
   fault: string | null
   accounts: AccountName[]
   allowed: string[] | null
-}>('select * from claim_exchange($1, $2, $3, $4, $5, $6, $7)')
+  browser: SessionId | null
+}>('select * from claim_exchange($1, $2, $3, $4, $5, $6, $7, $8)')
 
 /** Locks the grant and the user of an access token until the transaction ends, and reads what decides. */
 export async function claimExchange(db: Database, token: TokenClaim): Promise<ClaimedToken> {
-  const { userId, subject, isKept, clientId, grantId, tokenId, now } = token
-  const [row] = await claim(db, [userId, subject, isKept, clientId, grantId, tokenId, now])
+  const { userId, subject, isKept, clientId, grantId, tokenId, beganAt, now } = token
+  const [row] = await claim(db, [userId, subject, isKept, clientId, grantId, tokenId, now, beganAt])
   if (!row) throw new Error('claim_exchange returns one row')
   const { holder: user, is_active: isUserActive, fault, accounts, allowed: allowedScopes } = row
-  return { userId: user, isUserActive, fault, accounts, allowedScopes }
+  return { userId: user, isUserActive, fault, accounts, allowedScopes, browserSession: row.browser }
 }
 
 const endGrant = statement<{ document_id: SessionId }>('select end_grant($1, $2, $3) as document_id')

@@ -67,13 +67,14 @@ export async function presentToken(
 }
 
 /** Names nothing in the database: a token that is refused is looked for there like any other. */
-const NOBODY: Pick<AccessToken, 'isOwn' | 'isKept' | 'subject' | 'clientId' | 'grantId' | 'tokenId'> = {
+const NOBODY: Pick<AccessToken, 'isOwn' | 'isKept' | 'subject' | 'clientId' | 'grantId' | 'tokenId' | 'beganAt'> = {
   isOwn: true,
   isKept: false,
   subject: '00000000-0000-0000-0000-000000000000',
   clientId: '',
   grantId: null,
   tokenId: null,
+  beganAt: new Date(0),
 }
 
 /**
@@ -95,11 +96,11 @@ export async function exchangeToken(
   },
 ): Promise<Exchanged | RefusedExchange> {
   const { presented, clientId: named, origin, now } = input
-  const { isOwn, isKept, subject, clientId, grantId, tokenId } = presented.ok ? presented.token : NOBODY
+  const { isOwn, isKept, subject, clientId, grantId, tokenId, beganAt } = presented.ok ? presented.token : NOBODY
   const found = await claimExchange(tx, {
     userId: isOwn ? (subject as UserId) : null,
     subject: isOwn ? null : subject,
-    ...{ isKept, clientId, grantId, tokenId, now },
+    ...{ isKept, clientId, grantId, tokenId, beganAt, now },
   })
   const { token } = presented
   if (!presented.ok) return { kind: 'refused', reason: presented.reason, token, userId: null }
@@ -113,6 +114,7 @@ export async function exchangeToken(
     accounts: found.accounts,
     origin,
     client: { id: clientId, scope, grantId },
+    endsWith: found.browserSession,
     isRefreshable: false,
     ...(presented.token.authTime && { authTime: presented.token.authTime }),
     // A token within its leeway opens a session of some seconds.

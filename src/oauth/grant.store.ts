@@ -14,6 +14,8 @@ export interface GrantRecord {
   scopes: string[]
   /** Scopes that were asked for and not given. */
   refusedScopes: string[]
+  /** Those that the consent was given for. */
+  redirectUris: string[]
   createdAt: Date
   updatedAt: Date
 }
@@ -24,11 +26,14 @@ interface GrantColumns {
   client: string
   scopes: string[]
   refused_scopes: string[]
+  /** Left out where nobody is asked by it. */
+  redirect_uris?: string[]
   created_at: Date
   updated_at: Date
 }
 
-const OF_GRANT = 'g.document_id, g."user", g.client, g.scopes, g.refused_scopes, g.created_at, g.updated_at'
+const OF_GRANT =
+  'g.document_id, g."user", g.client, g.scopes, g.refused_scopes, g.redirect_uris, g.created_at, g.updated_at'
 
 /** Maps a row of the `oauth_grant` table. */
 export function toGrantRecord(row: GrantColumns): GrantRecord {
@@ -38,6 +43,7 @@ export function toGrantRecord(row: GrantColumns): GrantRecord {
     clientId: row.client as ClientId,
     scopes: row.scopes,
     refusedScopes: row.refused_scopes,
+    redirectUris: row.redirect_uris ?? [],
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
@@ -84,19 +90,38 @@ export async function findGrantOf(db: Database, userId: string, clientId: string
 }
 
 const upsert = statement<GrantColumns>(`
+  insert into oauth_grant as g (document_id, "user", client, scopes, refused_scopes, redirect_uris, created_at, updated_at)
+  values ($1, $2, $3, $4, $5, $7, $6, $6)
+  on conflict ("user", client) where revoked_at is null
+  do update set scopes = excluded.scopes, refused_scopes = excluded.refused_scopes,
+    redirect_uris = excluded.redirect_uris, updated_at = excluded.updated_at
+  returning ${OF_GRANT}`)
+
+const widen = statement<GrantColumns>(`
   insert into oauth_grant as g (document_id, "user", client, scopes, refused_scopes, created_at, updated_at)
   values ($1, $2, $3, $4, $5, $6, $6)
   on conflict ("user", client) where revoked_at is null
-  do update set scopes = excluded.scopes, refused_scopes = excluded.refused_scopes, updated_at = excluded.updated_at
+  do update set scopes = g.scopes || array(select unnest(excluded.scopes) except select unnest(g.scopes)),
+    refused_scopes = excluded.refused_scopes, updated_at = excluded.updated_at
   returning ${OF_GRANT}`)
 
-/** Writes what a user allows a client: a new row, or the scopes of the one that there is. */
+type WrittenGrant = Pick<GrantRecord, 'id' | 'userId' | 'clientId' | 'scopes' | 'refusedScopes'> & { now: Date }
+
+/** Adds scopes to what a user allows a client, to whatever it is by then; a new row where there is none. */
+export async function widenGrant(db: Database, row: WrittenGrant): Promise<GrantRecord> {
+  const { id, userId, clientId, scopes, refusedScopes, now } = row
+  const [kept] = await widen(db, [id, userId, clientId, scopes, refusedScopes, now])
+  if (!kept) throw new Error('a grant was not written')
+  return toGrantRecord(kept)
+}
+
+/** Writes what a user allows a client: a new row, or what the one that there is says, which the caller has locked. */
 export async function upsertGrant(
   db: Database,
-  row: Pick<GrantRecord, 'id' | 'userId' | 'clientId' | 'scopes' | 'refusedScopes'> & { now: Date },
+  row: WrittenGrant & Pick<GrantRecord, 'redirectUris'>,
 ): Promise<GrantRecord> {
-  const { id, userId, clientId, scopes, refusedScopes, now } = row
-  const [kept] = await upsert(db, [id, userId, clientId, scopes, refusedScopes, now])
+  const { id, userId, clientId, scopes, refusedScopes, redirectUris, now } = row
+  const [kept] = await upsert(db, [id, userId, clientId, scopes, refusedScopes, now, redirectUris])
   if (!kept) throw new Error('a grant was not written')
   return toGrantRecord(kept)
 }
@@ -116,10 +141,9 @@ export async function lockGrant(
 }
 
 const revoke = closingStatement(`
-  ended_grant as (update oauth_grant set revoked_at = $2, updated_at = $2 where document_id = $1),
-  ended_grant_state as (delete from oauth_state where consent = $1)`)
+  ended_grant as (update oauth_grant set revoked_at = $2, updated_at = $2 where document_id = $1)`)
 
-/** Revokes a locked grant with every code and token that rests on it, with the last statement of the transaction. */
+/** Revokes a locked grant, whose codes and tokens `end_grant` ends, with the last statement of the transaction. */
 export function revokeGrantRow(db: Database, id: GrantId, now: Date): Promise<void> {
   return revoke(db, [id, now])
 }

@@ -1,7 +1,7 @@
 import { parseCookie } from 'cookie'
 import { Problem } from '../http/problem.ts'
 import type { PageOutcome, RedirectOutcome, Routes } from '../http/route.ts'
-import type { SignedInPerson } from '../pages/browser-session.ts'
+import type { SignedInPerson, Visitor } from '../pages/browser-session.ts'
 import { buildPage } from '../pages/page.ts'
 import { definePage, type PageDeps, showProblem } from '../pages/page-route.ts'
 import { askToSignIn, buildSignInUrl } from '../pages/page-url.ts'
@@ -44,25 +44,31 @@ async function loadInteraction(
 const pathOf = ({ prompt, id }: Interaction) =>
   `${ENTRY}/${prompt === 'consent' ? 'consent' : 'sign-in'}?${new URLSearchParams({ id })}`
 
+/** Whether a session was opened, or its person proved again who it is, since the question was asked. */
+const isSignedInSince = ({ createdAt }: Interaction, { authTime }: SessionRecord): boolean =>
+  Math.floor(authTime.getTime() / 1000) >= Math.floor(createdAt.getTime() / 1000)
+
 /**
- * The path of the authorization request from its beginning, without what the person has just done. A device begins with its
- * code.
+ * The path of the authorization request from its beginning, with all its parameters, pushed ones too. A sign-in and a choice
+ * of the account are asked for again, unless the person of `session` has just done that. A device begins with its code.
  */
-function buildRestartPath({ params, returnTo }: Interaction): string {
+function buildRestartPath(interaction: Interaction, session: SessionRecord | undefined): string {
+  const { params, returnTo } = interaction
   if (new URL(returnTo).pathname.startsWith(`${PROVIDER_PATH}/device/`)) return `${PROVIDER_PATH}/device`
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(params))
     for (const one of [value ?? []].flat()) if (name !== 'prompt') query.append(name, one)
   const prompts = typeof params.prompt === 'string' ? params.prompt.split(' ') : []
-  const rest = prompts.filter((one) => one !== 'login' && one !== 'select_account')
+  const isDone = session !== undefined && isSignedInSince(interaction, session)
+  const rest = isDone ? prompts.filter((one) => one !== 'login' && one !== 'select_account') : prompts
   if (rest.length > 0) query.set('prompt', rest.join(' '))
   return `${PROVIDER_PATH}/authorize?${query}`
 }
 
 /** Whether the person has to prove again who it is: the request asks for it, and the sign-in is older than the request. */
-function mustSignInAgain({ reasons, createdAt }: Interaction, session: SessionRecord): boolean {
-  const isAsked = reasons.some((reason) => reason === 'login_prompt' || reason === 'max_age')
-  return isAsked && Math.floor(session.authTime.getTime() / 1000) < Math.floor(createdAt.getTime() / 1000)
+function mustSignInAgain(interaction: Interaction, session: SessionRecord): boolean {
+  const isAsked = interaction.reasons.some((reason) => reason === 'login_prompt' || reason === 'max_age')
+  return isAsked && !isSignedInSince(interaction, session)
 }
 
 /** Hands the sign-in of this browser to the provider, and leads on to the app. */
@@ -108,6 +114,11 @@ const chooseTexts = ({ params }: Interaction, acceptLanguage: string | undefined
 
 const goTo = (location: string): RedirectOutcome => ({ kind: 'redirect', status: 303, location })
 
+/** Begins an authorization again, for whoever is signed in in this browser by now. */
+async function restart(db: Database, interaction: Interaction, { person }: Visitor): Promise<RedirectOutcome> {
+  return goTo(buildRestartPath(interaction, person && (await loadSession(db, person.sessionId))))
+}
+
 /** The pages of an authorization: who one is, and what the app may do (docs/contract/oauth.md#consent). */
 export const interactionRoutes: Routes<InteractionDeps> = [
   definePage(
@@ -134,8 +145,8 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       query: ['id'],
     },
     {
-      handle: async (_deps: InteractionDeps, { db, query, cookieHeader, now }) =>
-        goTo(buildRestartPath(await loadInteraction(db, { id: query.id, cookieHeader, now }))),
+      handle: async (_deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) =>
+        restart(db, await loadInteraction(db, { id: query.id, cookieHeader, now }), visitor),
     },
   ),
   definePage(
@@ -154,7 +165,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
         if (interaction.accountId !== null && interaction.accountId !== person.userId)
-          return goTo(buildRestartPath(interaction))
+          return restart(db, interaction, visitor)
         const session = await loadSession(db, person.sessionId)
         const mustSignIn = mustSignInAgain(interaction, session)
         if (interaction.prompt === 'login' && !mustSignIn)
@@ -229,7 +240,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
-        if (interaction.accountId !== person.userId) return goTo(buildRestartPath(interaction))
+        if (interaction.accountId !== person.userId) return restart(db, interaction, visitor)
         const clientId = String(interaction.params.client_id)
         const client = await findClient(db, clientId)
         if (!client) throw new Problem('link_invalid', 'The app is not registered any more.')
@@ -274,6 +285,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
           isApproved: decision === 'approve',
           scopes,
           userId: person.userId,
+          sessionId: person.sessionId,
           now,
         })
         const { grant, clientId, authorizeUrl } = recorded

@@ -73,23 +73,18 @@ export interface ClaimedInteraction extends Interaction {
 
 type ClaimedColumns = InteractionColumns & { [Name in keyof Parameters<typeof toGrantRecord>[0]]: never }
 
-const claim = statement<ClaimedColumns>(`
-  with claimed as (
-    update oauth_state set consumed_at = $2
-    where model = 'Interaction' and id_hash = $1 and ${isAfter('expires_at', '$2')} and consumed_at is null
-      and payload -> 'session' ->> 'accountId' = $3 and payload -> 'prompt' ->> 'name' = 'consent'
-    returning payload, consumed_at, ${CREATED}
-  )
-  select i.payload, i.consumed_at, i.created_at, g.document_id, g."user", g.client, g.scopes, g.refused_scopes, g.updated_at
-  from claimed i left join oauth_grant g
-    on g."user" = $3::uuid and g.client = (i.payload -> 'params' ->> 'client_id')::uuid and g.revoked_at is null`)
+const claim = statement<ClaimedColumns>('select * from claim_consent($1, $2, $3, $4)')
 
-/** Takes the question for consent with this id, which asks this person. Of calls at the same time exactly one gets it. */
+/**
+ * Locks the person, the client and what the one allows the other until the transaction ends, and takes the question for
+ * consent with this id, which asks this person. Of calls at the same time exactly one gets it. `sessionId` is that of the
+ * decision, if it has one: it must live.
+ */
 export async function claimConsent(
   db: Database,
-  { id, userId, now }: { id: string; userId: string; now: Date },
+  { id, userId, sessionId, now }: { id: string; userId: string; sessionId: string | null; now: Date },
 ): Promise<ClaimedInteraction | undefined> {
-  const [row] = await claim(db, [hashStateId(id), now, userId])
+  const [row] = await claim(db, [hashStateId(id), now, userId, sessionId])
   if (!row) return undefined
   return { ...toInteraction(id, row), grant: row.document_id === null ? undefined : toGrantRecord(row) }
 }

@@ -309,7 +309,7 @@ describe('an app at a managed engine', () => {
     expect((await call('DELETE', `/api/v3/oauth/grant/${grant.document_id}`)).status).toBe(404)
   })
 
-  test('gets nothing at issue and nothing at refresh for a disabled person, and again when it is enabled', async () => {
+  test('gets nothing at issue and nothing at refresh for a disabled person, and enabling revives nothing', async () => {
     const signedUp = await signUp()
     const { body } = await obtainToken(signedUp)
     const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '' }
@@ -318,7 +318,12 @@ describe('an app at a managed engine', () => {
     expect((await obtainToken(signedUp)).status).toBe(403)
     expect((await exchange(body.access_token ?? '')).status).toBe(401)
     await app.admin('POST', `/api/v3/identity/user/${signedUp.person.userId}/enable`)
-    expect((await askToken(refresh)).status).toBe(200)
+    expect(await askToken(refresh)).toMatchObject({ status: 403, body: { msg: 'access_ended' } })
+    expect((await exchange(body.access_token ?? '')).status).toBe(401)
+    // The engine writes whole seconds.
+    app.clock.advance(1_000)
+    const again = await obtainToken(signedUp)
+    expect((await exchange(again.body.access_token ?? '')).status).toBe(200)
   })
 
   test('cannot exchange the token of a person, and a person is nobody with the token of an app', async () => {

@@ -4,6 +4,7 @@ import { named } from '../http/schema.ts'
 import { type Static, Type } from '../http/schema-type.ts'
 import { isUuid } from '../id.ts'
 import { readHeader } from '../session/session.routes.ts'
+import { readBeginning } from './access-token.ts'
 import { findHookFault, type HookKeys } from './hook-signature.ts'
 import { findTokenSubject } from './token-hook.store.ts'
 import { decideTokenClaims } from './token-hook.ts'
@@ -69,12 +70,14 @@ export const tokenHookRoutes: Routes<TokenHookDeps> = [
           throw invalidField('user_id', 'subject', 'must be the `sub` of the claims')
         const client = readClient(claims)
         const clientId = client?.id ?? null
-        const { subject, apiScope, isRevoked } =
+        const { subject, apiScope, isRevoked, appsEndedAt } =
           (await findTokenSubject(db, { engineSubject: body.user_id, clientId })) ?? {}
         const decision = decideTokenClaims({
           ...{ subject, client },
           apiScope: apiScope ?? null,
           isRevoked: isRevoked ?? false,
+          appsEndedAt: appsEndedAt ?? null,
+          beganAtSeconds: readBeginning(claims),
         })
         const userId = subject?.userId ?? null
         if (decision.kind === 'refuse')

@@ -5,7 +5,8 @@ import type { TokenSubject } from './token-hook.ts'
 
 const OF_SUBJECT = `select u.document_id, u.is_actived and u.deleted_at is null as is_active,
   first_account_of(u.document_id) as account,
-  api_scope_of(u.document_id, $3) as api_scope, is_engine_grant_revoked(u.document_id, $3) as is_revoked
+  api_scope_of(u.document_id, $3) as api_scope, is_engine_grant_revoked(u.document_id, $3) as is_revoked,
+  u.apps_ended_at
   from "user" u`
 
 interface SubjectColumns {
@@ -14,6 +15,7 @@ interface SubjectColumns {
   account: AccountId | null
   api_scope: string | null
   is_revoked: boolean
+  apps_ended_at: Date | null
 }
 
 const select = statement<SubjectColumns>(`${OF_SUBJECT} where u.document_id = coalesce($1, person_of_subject($2))`)
@@ -24,6 +26,8 @@ export interface FoundSubject {
   apiScope: string | null
   /** Whether it took back what it allowed the app. */
   isRevoked: boolean
+  /** When the sessions of its apps were ended last. */
+  appsEndedAt: Date | null
 }
 
 /** A user, by its id or by the subject at a managed engine, as the subject of a token. Undefined for an unknown one. */
@@ -35,5 +39,5 @@ export async function findTokenSubject(
   const [row] = await select(db, [...ids, by.clientId])
   if (!row) return undefined
   const subject = { userId: row.document_id, isActive: row.is_active, accountId: row.account }
-  return { subject, apiScope: row.api_scope, isRevoked: row.is_revoked }
+  return { subject, apiScope: row.api_scope, isRevoked: row.is_revoked, appsEndedAt: row.apps_ended_at }
 }

@@ -18,12 +18,16 @@ export interface TokenRequest {
   apiScope?: string | null
   /** Whether the person took back what it allowed the app. */
   isRevoked?: boolean
+  /** When the sessions of the person's apps were ended last. */
+  appsEndedAt?: Date | null
+  /** When the session of the token began, in seconds since 1970; undefined where the engine does not say it. */
+  beganAtSeconds?: number | undefined
 }
 
 /** Claims to add to the token, or why there is none. */
 export type TokenDecision =
   | { kind: 'issue'; claims: Readonly<Record<string, unknown>> }
-  | { kind: 'refuse'; reason: 'user_unknown' | 'user_disabled' | 'grant_revoked' }
+  | { kind: 'refuse'; reason: 'user_unknown' | 'user_disabled' | 'grant_revoked' | 'access_ended' }
 
 /**
  * Decides whether a user gets a token, and with which claims (docs/contract/oauth-exchange.md#access-token-hook), at issue
@@ -35,11 +39,15 @@ export function decideTokenClaims({
   client,
   apiScope = null,
   isRevoked = false,
+  appsEndedAt = null,
+  beganAtSeconds,
 }: TokenRequest): TokenDecision {
   if (!subject) return client ? { kind: 'refuse', reason: 'user_unknown' } : { kind: 'issue', claims: {} }
   if (!subject.isActive) return { kind: 'refuse', reason: 'user_disabled' }
   if (!client) return { kind: 'issue', claims: {} }
   if (isRevoked) return { kind: 'refuse', reason: 'grant_revoked' }
+  if (appsEndedAt && beganAtSeconds !== undefined && beganAtSeconds <= Math.floor(appsEndedAt.getTime() / 1000))
+    return { kind: 'refuse', reason: 'access_ended' }
   const maySeeAccounts = listScopeNames(`${client.scope} ${apiScope ?? ''}`).includes('account:read')
   return {
     kind: 'issue',

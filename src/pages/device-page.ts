@@ -2,7 +2,7 @@ import type { SessionId } from '../id.ts'
 import { nameDevice } from '../session/device.ts'
 import { describeAge } from './age.ts'
 import type { Device } from './device.store.ts'
-import { renderFormToken } from './form.ts'
+import { renderCheckbox, renderFormToken, renderKeepApps } from './form.ts'
 import { type Html, html } from './html.ts'
 import { renderNavigation } from './navigation.ts'
 import type { PageParts } from './page.ts'
@@ -68,5 +68,11 @@ function renderAge(at: Date, now: Date): Html {
 }
 
 function renderEndOthers(deps: Deps, browserId: string): Html {
-  return html`<form method="post" action="/auth/devices" class="actions">${renderFormToken(deps, browserId)}<button class="plain" type="submit" name="others" value="1">Sign out all other devices</button></form>`
+  return html`<form method="post" action="/auth/devices" class="panel">
+${renderFormToken(deps, browserId)}
+<p class="quiet small">This also disconnects the apps that you allowed something, and revokes your API keys.</p>
+${renderKeepApps()}
+${renderCheckbox({ name: 'keep-keys', label: 'Keep my API keys' })}
+<div class="actions"><button class="plain" type="submit" name="others" value="1">Sign out all other devices</button></div>
+</form>`
 }

@@ -6,6 +6,7 @@ import { signOut } from '../session/session.ts'
 import type { SignedInPerson } from './browser-session.ts'
 import { listDevices } from './device.store.ts'
 import { buildDevicesPage } from './device-page.ts'
+import { KEEP_APPS_FIELD } from './form.ts'
 import { findNotice } from './notice.ts'
 import { buildPage } from './page.ts'
 import { definePage, type PageDeps, showProblem } from './page-route.ts'
@@ -62,7 +63,7 @@ export const deviceRoutes: Routes<PageDeps> = [
       action: 'revoke',
       event: 'shared',
       summary: 'Sign out one device, or all others',
-      fields: { session: 36, others: 1 },
+      fields: { session: 36, others: 1, [KEEP_APPS_FIELD]: 1, 'keep-keys': 1 },
     },
     {
       handle: async (deps: PageDeps, { db, visitor, form, now, requestId }) => {
@@ -73,7 +74,10 @@ export const deviceRoutes: Routes<PageDeps> = [
         const chosen = own.filter(({ id }) => (isAll ? id !== person.sessionId : id === form.session))
         // Also for the session of another person: the answer does not tell whether it exists.
         if (!isAll && chosen.length === 0) return showProblem(deps, notFound('device'), requestId)
-        const ended = await endSessions(db, { person, sessions: chosen.map(({ id }) => id), now })
+        const kept = { keepApps: form[KEEP_APPS_FIELD] === '1', keepApiKeys: form['keep-keys'] === '1' }
+        const ended = isAll
+          ? await signOut(db, { caller: person, all: 'others', refreshToken: undefined, ...kept, now })
+          : await endSessions(db, { person, sessions: chosen.map(({ id }) => id), now })
         return {
           kind: 'redirect',
           status: 303,

@@ -36,6 +36,16 @@ ${error !== undefined && html`<p class="error" id="${name}-error"><span class="h
 </div>`
 }
 
+/** Renders a checkbox that is not set. Its field is `1` when it is. */
+export function renderCheckbox({ name, label }: { name: string; label: string }): Html {
+  return html`<p class="choice"><input type="checkbox" id="${name}" name="${name}" value="1"> <label for="${name}">${label}</label></p>`
+}
+
+/** Whether apps outlive what ends a person's access (docs/contract/sessions.md#what-ends-what). */
+export const KEEP_APPS_FIELD = 'keep-apps'
+
+export const renderKeepApps = (): Html => renderCheckbox({ name: KEEP_APPS_FIELD, label: 'Keep my apps connected' })
+
 /** Something wrong with a form: of one field, or of the whole. */
 export interface FormError {
   field?: string

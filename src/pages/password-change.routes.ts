@@ -10,7 +10,7 @@ import {
   type PasswordChange,
 } from '../user/password-change.ts'
 import type { SignedInPerson, Visitor } from './browser-session.ts'
-import type { FormError } from './form.ts'
+import { type FormError, KEEP_APPS_FIELD } from './form.ts'
 import { toPasswordError } from './link.routes.ts'
 import { buildPage } from './page.ts'
 import { type PageDeps, refusePage } from './page-route.ts'
@@ -85,13 +85,14 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       fresh: 'factor',
       strictRateLimit: true,
       summary: 'Change the password with the form',
-      fields: { username: 320, current: 1024, password: 1024 },
+      fields: { username: 320, current: 1024, password: 1024, [KEEP_APPS_FIELD]: 1 },
     },
     {
       prepare: async (deps: ChangePageDeps, { db, person, form, address, now }): Promise<PreparedChange> => {
         if (form.current === '') return { kind: 'refused', ...PRESENT_MISSING }
         const passwords = { currentPassword: form.current, newPassword: form.password }
-        const change = { ...passwords, keepApiKeys: false, caller: person.caller, address, now }
+        const keepApps = form[KEEP_APPS_FIELD] === '1'
+        const change = { ...passwords, keepApiKeys: false, keepApps, caller: person.caller, address, now }
         try {
           return { kind: 'checked', change, checked: await checkPasswordChange(deps, db, change) }
         } catch (error) {

@@ -1,4 +1,4 @@
-import { type FormError, renderErrors, renderField, renderFormToken } from './form.ts'
+import { type FormError, renderErrors, renderField, renderFormToken, renderKeepApps } from './form.ts'
 import { type Html, html } from './html.ts'
 import { renderNavigation } from './navigation.ts'
 import type { PageParts } from './page.ts'
@@ -69,7 +69,7 @@ export function buildResetPage(deps: Deps, { browserId, errors = [], token }: Fo
   const content = html`<div class="panel">
 <div class="lead">
 <h1>Choose a new password</h1>
-<p class="quiet">It signs you out everywhere and revokes your API keys.</p>
+<p class="quiet">It signs you out everywhere, disconnects your apps and revokes your API keys.</p>
 </div>
 ${renderErrors(errors)}
 <form method="post" action="/auth/reset" novalidate>
@@ -127,7 +127,7 @@ export function buildVerifiedPage(): Page {
 export function buildChangePage(deps: Deps, { browserId, errors = [], email }: FormView & { email: string }): Page {
   const content = html`<div class="lead">
 <h1>Change your password</h1>
-<p class="quiet">It signs you out on all other devices and revokes your API keys.</p>
+<p class="quiet">It signs you out on all other devices, disconnects your apps and revokes your API keys.</p>
 </div>
 <section class="panel" aria-label="Change your password">
 ${renderErrors(errors)}
@@ -142,6 +142,7 @@ ${renderField({
   error: findError(errors, 'current'),
 })}
 ${renderNewPassword(errors, false)}
+${renderKeepApps()}
 <div class="actions"><button type="submit">Change the password</button></div>
 </form>
 </section>`

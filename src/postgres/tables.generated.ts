@@ -337,6 +337,7 @@ export interface OauthGrant {
   client: string;
   created_at: Timestamp;
   document_id: string;
+  redirect_uris: Generated<string[]>;
   refused_scopes: string[];
   revoked_at: Timestamp | null;
   scopes: string[];
@@ -540,6 +541,13 @@ export interface RealtimeGrant {
   user_id: string;
 }
 
+export interface RealtimeGrantToken {
+  ends_at: Timestamp | null;
+  granted_at: Timestamp;
+  token: string;
+  user_id: string;
+}
+
 export interface RealtimeMessage {
   account: string | null;
   attempts: number | null;
@@ -726,6 +734,8 @@ export interface TotpFactor {
 }
 
 export interface User {
+  access_ended_at: Timestamp | null;
+  apps_ended_at: Timestamp | null;
   avatar_url: string | null;
   created_at: Timestamp;
   deleted_at: Timestamp | null;
@@ -929,6 +939,7 @@ export interface DB {
   realtime_channel_event: RealtimeChannelEvent;
   realtime_channel_state: RealtimeChannelState;
   realtime_grant: RealtimeGrant;
+  realtime_grant_token: RealtimeGrantToken;
   realtime_message: RealtimeMessage;
   realtime_message_ended: RealtimeMessageEnded;
   realtime_message_open: RealtimeMessageOpen;

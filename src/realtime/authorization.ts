@@ -1,3 +1,4 @@
+import { nameToken } from '../access/token-life.ts'
 import { checkAccountExists } from '../account/account.ts'
 import { type Caller, includesAccount } from '../http/caller.ts'
 import { Problem } from '../http/problem.ts'
@@ -6,6 +7,7 @@ import type { Database } from '../postgres/database.ts'
 import { type ChannelSubject, parseChannel } from './channel.ts'
 import { listJoinable } from './channel-access.ts'
 import type { FindContractAccount } from './contract-accounts.ts'
+import type { GrantedSubscription } from './granted-access.ts'
 import type { ProviderApp } from './provider-settings.ts'
 import { signSubscription, signUser } from './provider-signature.ts'
 import type { SubscriptionGuard } from './subscription-guard.ts'
@@ -43,19 +45,27 @@ export async function authorizeSubscription(
     deps.countAuthorization('refused')
     throw new Problem('permission_denied', 'You may not join this channel: it is not of an account that you belong to.')
   }
-  await deps.guard?.remember({ userId: caller.userId, channel, account, socketId })
+  await deps.guard?.remember({ userId: caller.userId, channel, account, socketId, token: describeToken(caller) })
   deps.countAuthorization('granted')
   return { auth: signSubscription(app, { socketId, channel }) }
 }
 
 /** Says who the caller is at a connection (docs/contract/realtime.md#user-authentication). Throws 503 in log-only mode. */
-export function authenticateConnection(
-  deps: Pick<AuthorizationDeps, 'findApp'>,
+export async function authenticateConnection(
+  deps: Pick<AuthorizationDeps, 'findApp' | 'guard'>,
   { socketId, caller }: Omit<SubscriptionRequest, 'channel'>,
-): { auth: string; user_data: string } {
+): Promise<{ auth: string; user_data: string }> {
   const app = requireApp(deps)
+  const { userId } = caller
+  await deps.guard?.remember({ userId, channel: null, account: null, socketId, token: describeToken(caller) })
   const userData = JSON.stringify({ id: caller.userId })
   return { auth: signUser(app, { socketId, userData }), user_data: userData }
+}
+
+/** The session or API key that a grant ends with. */
+function describeToken(caller: Caller): GrantedSubscription['token'] {
+  const name = nameToken(caller)
+  return name && { name, endsAt: caller.expiresAt ?? null }
 }
 
 /** The application that clients connect to. Throws 503 in log-only mode. */

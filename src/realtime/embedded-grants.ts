@@ -1,6 +1,18 @@
+import type { TokenName } from '../access/token-life.ts'
 import type { AccountId, UserId } from '../id.ts'
+import type { PermittedToken } from './embedded/connection.ts'
 import type { RealtimeServer } from './embedded/realtime-server.ts'
-import type { GrantedAccess } from './granted-access.ts'
+import { SIGN_IN } from './embedded/user-access.ts'
+import type { AskedTokens, GrantedAccess, GrantedToken } from './granted-access.ts'
+
+/** Tokens that are looked at together. */
+const PAGE_SIZE = 500
+
+const toGranted = ({ name, user, endsAtMs }: PermittedToken): GrantedToken => ({
+  name: name as TokenName,
+  userId: user as UserId,
+  endsAt: endsAtMs === null ? null : new Date(endsAtMs),
+})
 
 /**
  * The grants at the embedded server: each process knows those of the connections that it holds, whichever process granted
@@ -14,9 +26,15 @@ export function buildEmbeddedGrants(app: string, server: () => RealtimeServer | 
         return channels ? [[userId, channels as ReadonlyMap<string, AccountId>] as const] : []
       }),
     )
+  const tokens = () => server()?.tokensOf(app)
+  const listTokens = () => [...(tokens()?.values() ?? [])]
   return {
-    add: async ({ userId, channel, account, socketId }) => {
-      await server()?.notePermission({ app, socketId, channel, user: userId, owner: account })
+    add: async ({ userId, channel, account, socketId, token }) => {
+      await server()?.notePermission({
+        ...{ app, socketId, user: userId, channel: channel ?? SIGN_IN },
+        ...(account !== null && { owner: account }),
+        ...(token && { token: { name: token.name, endsAtMs: token.endsAt?.getTime() ?? null } }),
+      })
     },
     list: async (users) => list(users),
     listUsers: async function* () {
@@ -25,5 +43,23 @@ export function buildEmbeddedGrants(app: string, server: () => RealtimeServer | 
     },
     // A withdrawal ends the permission with the subscription.
     forget: async () => {},
+    findTokens: async (asked: AskedTokens) => {
+      if ('endBy' in asked) {
+        const endByMs = asked.endBy.getTime()
+        return listTokens()
+          .filter(({ endsAtMs }) => endsAtMs !== null && endsAtMs <= endByMs)
+          .map(toGranted)
+      }
+      const known = tokens()
+      return asked.flatMap((name) => known?.get(name) ?? []).map(toGranted)
+    },
+    listTokens: async function* () {
+      const tokens = listTokens().map(toGranted)
+      for (let first = 0; first < tokens.length; first += PAGE_SIZE) yield tokens.slice(first, first + PAGE_SIZE)
+    },
+    extendToken: async ({ name, endsAt }) => server()?.extendToken({ app, name, endsAtMs: endsAt?.getTime() ?? null }),
+    endTokens: async (tokens) => {
+      for (const { name } of tokens) server()?.endToken({ app, name })
+    },
   }
 }

@@ -1,3 +1,4 @@
+import type { TokenName } from '../access/token-life.ts'
 import type { AccountId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
@@ -7,6 +8,77 @@ export interface StoredGrant {
   userId: UserId
   channel: string
   account: AccountId
+}
+
+/** A session or API key with which a user was granted something at a provider outside of the service. */
+export interface StoredToken {
+  name: TokenName
+  userId: UserId
+  endsAt: Date | null
+}
+
+interface TokenColumns {
+  token: string
+  user_id: string
+  ends_at: Date | null
+}
+
+const toToken = (row: TokenColumns): StoredToken => ({
+  name: row.token as TokenName,
+  userId: row.user_id as UserId,
+  endsAt: row.ends_at,
+})
+
+// In one order, as the grants below.
+const saveUsed = statement<never>(`
+  with paced as (select set_config('synchronous_commit', 'off', true))
+  insert into realtime_grant_token as g (token, user_id, ends_at, granted_at)
+  select x.token, x.user_id, x.ends_at, $1
+  from paced, unnest($2::text[], $3::uuid[], $4::timestamptz[]) as x (token, user_id, ends_at) order by x.token
+  on conflict (token) do update set ends_at = excluded.ends_at, granted_at = excluded.granted_at`)
+
+/** Stores tokens with which something was granted; none of them twice. */
+export async function saveTokens(db: Database, tokens: readonly StoredToken[], now: Date): Promise<void> {
+  const columns = [tokens.map((one) => one.name), tokens.map((one) => one.userId), tokens.map((one) => one.endsAt)]
+  await saveUsed(db, [now, ...columns])
+}
+
+const readNamed = statement<TokenColumns>(
+  'select token, user_id, ends_at from realtime_grant_token where token = any($1)',
+)
+const readDue = statement<TokenColumns>(
+  'select token, user_id, ends_at from realtime_grant_token where ends_at <= $1 order by ends_at limit $2',
+)
+const readAfter = statement<TokenColumns>(
+  "select token, user_id, ends_at from realtime_grant_token where token > coalesce($1, '') order by token limit $2",
+)
+
+/** Those of these tokens that are stored. */
+export async function readTokens(db: Database, names: readonly TokenName[]): Promise<StoredToken[]> {
+  return (await readNamed(db, [names])).map(toToken)
+}
+
+/** Tokens that are to be looked at by a time. */
+export async function readDueTokens(db: Database, by: Date, limit: number): Promise<StoredToken[]> {
+  return (await readDue(db, [by, limit])).map(toToken)
+}
+
+/** Tokens in the order of their names. */
+export async function listTokensAfter(db: Database, after: string | null, limit: number): Promise<StoredToken[]> {
+  return (await readAfter(db, [after, limit])).map(toToken)
+}
+
+const extend = statement<never>('update realtime_grant_token set ends_at = $2 where token = $1')
+const removeToken = statement<never>('delete from realtime_grant_token where token = $1')
+
+/** Notes until when a token serves. */
+export async function extendStoredToken(db: Database, { name, endsAt }: StoredToken): Promise<void> {
+  await extend(db, [name, endsAt])
+}
+
+/** Removes a token. */
+export async function removeStoredToken(db: Database, name: TokenName): Promise<void> {
+  await removeToken(db, [name])
 }
 
 // A crash of PostgreSQL may lose the grants of its last moments, and a grant must not wait for the disk. In one order, so
@@ -71,9 +143,15 @@ const deleteOld = statement<{ count: number }>(`
       select ctid from realtime_grant where granted_at < $1 order by granted_at limit $2
       for update skip locked))
     returning channel
-  ) select count(*)::int as count from gone`)
+  ), gone_tokens as (
+    delete from realtime_grant_token where ctid = any(array(
+      select ctid from realtime_grant_token where granted_at < $1 order by granted_at limit $2
+      for update skip locked))
+    returning token
+  )
+  select (select count(*)::int from gone) + (select count(*)::int from gone_tokens) as count`)
 
-/** Deletes up to `limit` grants from before `before`. Returns how many there were. */
+/** Deletes up to `limit` grants, and as many tokens, from before `before`. Returns how many there were. */
 export async function deleteOldGrants(db: Database, before: Date, limit: number): Promise<number> {
   return (await deleteOld(db, [before, limit]))[0]?.count ?? 0
 }

@@ -1,15 +1,28 @@
+import type { TokenName } from '../access/token-life.ts'
 import type { AccountId, UserId } from '../id.ts'
 
-/** A subscription that was granted. */
+/** A session or API key with which something was granted. */
+export interface GrantedToken {
+  name: TokenName
+  userId: UserId
+  /** When it has to be looked at again: when its JWT or the key expires. Null for a key that does not. */
+  endsAt: Date | null
+}
+
+/** A subscription that was granted, or with `channel` and `account` null a sign-in of a connection. */
 export interface GrantedSubscription {
   userId: UserId
-  channel: string
-  account: AccountId
+  channel: string | null
+  account: AccountId | null
   socketId: string
+  token: Omit<GrantedToken, 'userId'> | undefined
 }
 
 /** What a user was granted: the account of each channel. */
 export type GrantedChannels = ReadonlyMap<string, AccountId>
+
+/** Which tokens are asked for. */
+export type AskedTokens = readonly TokenName[] | { endBy: Date }
 
 /** Who was granted what, whichever process granted it. */
 export interface GrantedAccess {
@@ -21,4 +34,12 @@ export interface GrantedAccess {
   listUsers(): AsyncIterable<readonly UserId[]>
   /** Forgets what a user has lost. */
   forget(userId: UserId, channels: readonly string[]): Promise<void>
+  /** Those of these tokens with which something was granted, or some of those that are to be looked at by a time. */
+  findTokens(asked: AskedTokens): Promise<readonly GrantedToken[]>
+  /** All tokens with which something was granted, some at a time. */
+  listTokens(): AsyncIterable<readonly GrantedToken[]>
+  /** Notes until when a token serves. */
+  extendToken(token: GrantedToken): Promise<void>
+  /** Ends what was granted with tokens, and forgets them. The connections of the users in `ended` have ended already. */
+  endTokens(tokens: readonly GrantedToken[], ended: ReadonlySet<UserId>): Promise<void>
 }

@@ -133,7 +133,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
     },
     {
       handle: async (deps: RealtimeDeps, { body, caller }) => ({
-        data: authenticateConnection(deps, { socketId: body.socket_id, caller }),
+        data: await authenticateConnection(deps, { socketId: body.socket_id, caller }),
         message: 'Authenticated.',
         headers: NO_STORE,
       }),

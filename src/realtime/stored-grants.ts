@@ -1,8 +1,22 @@
+import type { TokenName } from '../access/token-life.ts'
 import type { Clock } from '../clock.ts'
 import type { AccountId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { listGrantedUsers, readGrants, removeGrants, type StoredGrant, saveGrants } from './grant.store.ts'
-import type { GrantedAccess, GrantedSubscription } from './granted-access.ts'
+import {
+  extendStoredToken,
+  listGrantedUsers,
+  listTokensAfter,
+  readDueTokens,
+  readGrants,
+  readTokens,
+  removeGrants,
+  removeStoredToken,
+  type StoredGrant,
+  type StoredToken,
+  saveGrants,
+  saveTokens,
+} from './grant.store.ts'
+import type { GrantedAccess } from './granted-access.ts'
 
 /** Users whose stored grants a process remembers; beyond, those that were granted longest ago are stored again. */
 const USERS_LIMIT = 50_000
@@ -19,10 +33,32 @@ type Known = Map<string, { account: AccountId; storedAtMs: number }>
  * Builds the grants at a provider outside of the service: a table. Grants of concurrent requests share one statement, and
  * one that this process stored lately costs none.
  */
-export function buildStoredGrants({ db, clock }: { db: Database; clock: Pick<Clock, 'now'> }): GrantedAccess {
+export function buildStoredGrants({
+  db,
+  clock,
+  endConnections,
+}: {
+  db: Database
+  clock: Pick<Clock, 'now'>
+  endConnections: (userId: UserId) => Promise<void>
+}): GrantedAccess {
   const known = new Map<UserId, Known>()
   let waiting = new Map<string, StoredGrant>()
   let saving: Promise<void> | undefined
+  const knownTokens = new Map<TokenName, { endsAtMs: number | undefined; storedAtMs: number }>()
+  let waitingTokens = new Map<TokenName, StoredToken>()
+
+  function rememberToken({ name, endsAt }: StoredToken, storedAtMs: number): void {
+    knownTokens.delete(name)
+    knownTokens.set(name, { endsAtMs: endsAt?.getTime(), storedAtMs })
+    const [oldest] = knownTokens.keys()
+    if (knownTokens.size > USERS_LIMIT && oldest !== undefined) knownTokens.delete(oldest)
+  }
+
+  function isTokenStored({ name, endsAt }: StoredToken): boolean {
+    const one = knownTokens.get(name)
+    return one !== undefined && one.endsAtMs === endsAt?.getTime() && clock.now() - one.storedAtMs < STORED_FOR_MS
+  }
 
   /** Stores what waits. Its callers wait for the statement after the one in flight, which has their grant. */
   function saveSoon(): Promise<void> {
@@ -30,9 +66,14 @@ export function buildStoredGrants({ db, clock }: { db: Database; clock: Pick<Clo
       const grants = [...waiting.values()]
       waiting = new Map()
       saving = undefined
+      const tokens = [...waitingTokens.values()]
+      waitingTokens = new Map()
       const now = new Date(clock.now())
-      await saveGrants(db, grants, now)
+      // The tokens first: a grant that is there without its token would outlive it.
+      if (tokens.length > 0) await saveTokens(db, tokens, now)
+      if (grants.length > 0) await saveGrants(db, grants, now)
       for (const grant of grants) remember(grant, now.getTime())
+      for (const token of tokens) rememberToken(token, now.getTime())
     })
     return saving
   }
@@ -45,16 +86,20 @@ export function buildStoredGrants({ db, clock }: { db: Database; clock: Pick<Clo
     if (known.size > USERS_LIMIT && oldest !== undefined) known.delete(oldest)
   }
 
-  function isStored({ userId, channel, account }: GrantedSubscription): boolean {
+  function isStored({ userId, channel, account }: StoredGrant): boolean {
     const one = known.get(userId)?.get(channel)
     return one?.account === account && clock.now() - one.storedAtMs < STORED_FOR_MS
   }
 
   return {
     add: async (granted) => {
-      if (isStored(granted)) return
-      const { userId, channel, account } = granted
-      waiting.set(`${userId} ${channel}`, { userId, channel, account })
+      const { userId, channel, account, token } = granted
+      const grant = channel !== null && account !== null ? { userId, channel, account } : undefined
+      const isKnown = !grant || isStored(grant)
+      const used = token && { ...token, userId }
+      if (isKnown && (!used || isTokenStored(used))) return
+      if (grant && !isKnown) waiting.set(`${userId} ${channel}`, grant)
+      if (used) waitingTokens.set(used.name, used)
       await saveSoon()
     },
     list: async (users) => {
@@ -81,6 +126,26 @@ export function buildStoredGrants({ db, clock }: { db: Database; clock: Pick<Clo
       const own = known.get(userId)
       for (const channel of channels) own?.delete(channel)
       if (own?.size === 0) known.delete(userId)
+    },
+    findTokens: (asked) => ('endBy' in asked ? readDueTokens(db, asked.endBy, PAGE_SIZE) : readTokens(db, asked)),
+    listTokens: async function* () {
+      let after: string | null = null
+      for (;;) {
+        const tokens: StoredToken[] = await listTokensAfter(db, after, PAGE_SIZE)
+        if (tokens.length > 0) yield tokens
+        after = tokens.at(-1)?.name ?? null
+        if (tokens.length < PAGE_SIZE) return
+      }
+    },
+    extendToken: (token) => extendStoredToken(db, token),
+    // The provider ends whole connections: those of other sessions of the user connect again.
+    endTokens: async (tokens, ended) => {
+      for (const userId of new Set(tokens.map((token) => token.userId)))
+        if (!ended.has(userId)) await endConnections(userId)
+      for (const { name } of tokens) {
+        knownTokens.delete(name)
+        await removeStoredToken(db, name)
+      }
     },
   }
 }

@@ -41,7 +41,12 @@ function buildGround(users: readonly UserId[], end: (userId: UserId) => Promise<
         return pages()
       },
       forget: async (userId) => void ended.push(userId),
+      findTokens: async () => [],
+      listTokens: async function* () {},
+      extendToken: async () => {},
+      endTokens: async () => {},
     },
+    readTokens: async () => new Map(),
     ends: { endConnections: end },
   })
   /** Lets the notes be collected and what follows be done. */

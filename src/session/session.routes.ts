@@ -82,7 +82,7 @@ export const sessionRoutes: Routes<RefreshDeps> = [
       access: 'caller',
       summary: 'Sign out',
       description:
-        "Revokes the session of the token and the sessions opened from it, in every process at once. With `all`, revokes every session of the user; with `refresh_token`, the caller's session that it belongs to.",
+        "Revokes the session of the token and the sessions opened from it, in every process at once. With `all`, revokes every session of the user, ends its apps unless `keep_apps` is true, and revokes its API keys unless `keep_api_keys` is true; with `refresh_token`, the caller's session that it belongs to.",
       body: RevokeBody,
       data: SessionsRevoked,
     },
@@ -93,6 +93,8 @@ export const sessionRoutes: Routes<RefreshDeps> = [
           all: body?.all ?? false,
           family: body?.family ?? false,
           refreshToken: body?.refresh_token,
+          keepApps: body?.keep_apps,
+          keepApiKeys: body?.keep_api_keys,
           now,
         })
         return {

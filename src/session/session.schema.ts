@@ -24,6 +24,12 @@ export const RevokeBody = nullable(
         }),
       ),
       refresh_token: Type.Optional(RefreshTokenSchema),
+      keep_apps: Type.Optional(
+        Type.Boolean({ description: 'With `all`: whether the apps of the user stay connected. Default false.' }),
+      ),
+      keep_api_keys: Type.Optional(
+        Type.Boolean({ description: 'With `all`: whether the API keys of the user go on. Default false.' }),
+      ),
     }),
   ),
 )

@@ -138,6 +138,7 @@ const lockSigningIn = statement<{ accounts: AccountName[] }>(`
   with u as (
     select document_id from "user"
     where document_id = $1 and is_actived and deleted_at is null and ($2::text is null or password_hash = $2)
+      and ($3::timestamptz is null or access_ended_at is null or access_ended_at <= $3)
     for no key update
   )
   select accounts_of(u.document_id) as accounts from u`)
@@ -145,14 +146,15 @@ const lockSigningIn = statement<{ accounts: AccountName[] }>(`
 /**
  * Locks an active user until the transaction ends, and returns its accounts behind the lock: those that are not deleted,
  * the longest membership first. A transaction that disables the user or changes the password waits for this one, and then
- * revokes its session with the others. Undefined when the user is not active, or `passwordHash` is given and no longer the user's.
+ * revokes its session with the others. Undefined when the user is not active, `passwordHash` is given and no longer the
+ * user's, or its access was ended after `begunAt`, when the sign-in began.
  */
 export async function lockActiveUser(
   db: Database,
   userId: UserId,
-  passwordHash: string | null = null,
+  { passwordHash = null, begunAt = null }: { passwordHash?: string | null; begunAt?: Date | null } = {},
 ): Promise<AccountName[] | undefined> {
-  const [row] = await lockSigningIn(db, [userId, passwordHash])
+  const [row] = await lockSigningIn(db, [userId, passwordHash, begunAt])
   return row?.accounts
 }
 
@@ -202,24 +204,35 @@ export async function endSessionTree(db: Database, id: SessionId, now: Date): Pr
   await revokeTreeAhead(db, [id, now])
 }
 
-const REVOKE_ALL = `
-  update session set revoked_at = $2, updated_at = $2
-  where document_id = any(array(
-    select document_id from session where "user" = $1 and revoked_at is null order by document_id for no key update))`
-const revokeAll = statement<{ document_id: SessionId }>('select revoke_sessions_of($1, $2) as document_id')
-const revokeAllAtEnd = closingStatement(`ended_sessions as (${REVOKE_ALL})`)
-
-/**
- * Revokes all sessions of a user. Returns those that this call revoked. Locks the user first, as opening a session does: the
- * session of a sign-in under way is revoked too.
- */
-export async function revokeUserSessionRows(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
-  return (await revokeAll(db, [userId, now])).map((row) => row.document_id)
+/** What an end of the access of a user spares. */
+export interface SparedAccess {
+  /** Whether sessions of apps and families of OAuth tokens go on. Default false. */
+  keepApps?: boolean
+  /** The session that goes on. */
+  kept?: SessionId
 }
 
-/** Revokes all sessions of a user, who is locked, with the last statement of the transaction. */
-export function endUserSessionRows(db: Database, userId: UserId, now: Date): Promise<void> {
-  return revokeAllAtEnd(db, [userId, now], { notes: `u:${userId}` })
+const endAccess = statement<{ document_id: SessionId }>('select end_access_of($1, $2, $3, $4) as document_id')
+const endAccessAhead = aheadStatement('select from end_access_of($1, $2, $3, $4)')
+
+/**
+ * Ends what a user opened: sessions, families of OAuth tokens, and what is still on its way (`end_access_of` in the
+ * migrations). Returns the sessions that this call ended. Locks the user first, as opening a session does: the session of a
+ * sign-in under way is revoked too.
+ */
+export async function endAccessRows(
+  db: Database,
+  { userId, keepApps = false, kept, now }: SparedAccess & { userId: UserId; now: Date },
+): Promise<SessionId[]> {
+  return (await endAccess(db, [userId, now, keepApps, kept ?? null])).map((row) => row.document_id)
+}
+
+/** `endAccessRows` without its result; sent with the next statement of the transaction. */
+export async function endAccessWithNext(
+  db: Database,
+  { userId, keepApps = false, kept, now }: SparedAccess & { userId: UserId; now: Date },
+): Promise<void> {
+  await endAccessAhead(db, [userId, now, keepApps, kept ?? null])
 }
 
 const clearAccount = closingStatement(`

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import { endUserApiKeys } from '../access/api-key.ts'
 import type { Caller } from '../http/caller.ts'
 import { LAST_INSTANT } from '../http/instant.ts'
-import { notFound, Problem } from '../http/problem.ts'
+import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
@@ -9,7 +10,8 @@ import { type AuthMethod, rateMethods } from './auth-method.ts'
 import {
   type AccountName,
   clearSessionAccount,
-  endUserSessionRows,
+  endAccessRows,
+  endAccessWithNext,
   findSession,
   findSessionDescription,
   insertSession,
@@ -18,10 +20,10 @@ import {
   revokeSessionFamily,
   revokeSessionTree,
   revokeTokenTree,
-  revokeUserSessionRows,
   type SessionClient,
   type SessionDescription,
   type SessionRecord,
+  type SparedAccess,
 } from './session.store.ts'
 import { SESSION_JWT_SECONDS, type SessionKeys, signSessionToken } from './session-token.ts'
 
@@ -97,7 +99,8 @@ function createRefreshToken({ random }: SessionDeps, now: Date): { token: string
  * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's
  * transaction. The current account is `accountId` if the user belongs to it, else the one with the longest membership,
  * else none. A session with a `parent` is revoked with it and expires with it at the latest; it takes over how and when the
- * person signed in. Undefined when the user is disabled or deleted, or `passwordHash` is no longer the hash of its password.
+ * person signed in. Undefined when the user is disabled or deleted, `passwordHash` is no longer the hash of its password, or
+ * the access of the user was ended after `begunAt`.
  */
 export async function issueSession(
   deps: SessionDeps,
@@ -111,6 +114,8 @@ export async function issueSession(
     isRefreshable?: boolean
     /** The hash that the password of this sign-in was checked against. */
     passwordHash?: string
+    /** When a sign-in of several requests began. */
+    begunAt?: Date
     /** The methods of the sign-in. Default: those of the parent and `sso`; without a parent, none. */
     amr?: readonly AuthMethod[]
     /** Default: that of the parent, else the one of `amr` (`rateMethods`). */
@@ -120,7 +125,8 @@ export async function issueSession(
     now: Date
   },
 ): Promise<IssuedSession | undefined> {
-  const accounts = await lockActiveUser(db, input.userId, input.passwordHash)
+  const { userId, passwordHash = null, begunAt = null } = input
+  const accounts = await lockActiveUser(db, userId, { passwordHash, begunAt })
   return accounts && openLockedSession(deps, db, { ...input, accounts })
 }
 
@@ -139,6 +145,8 @@ export async function openLockedSession(
     parent?: SessionRecord
     /** The app that the session is for. Default: that of the parent. */
     client?: SessionClient
+    /** A session that this one ends with, without taking over how its person signed in. */
+    endsWith?: SessionId | null
     /** The instant at which the session ends at the latest. */
     endsAt?: Date
     isRefreshable?: boolean
@@ -157,7 +165,7 @@ export async function openLockedSession(
     id: deps.ids.next<'session'>(),
     userId,
     accountId: account?.id ?? null,
-    parentId: parent?.id ?? null,
+    parentId: parent?.id ?? input.endsWith ?? null,
     client: input.client ?? parent?.client ?? null,
     address: origin.address,
     userAgent: origin.userAgent?.slice(0, 500) ?? null,
@@ -186,9 +194,13 @@ function describeSignIn(input: {
   }
 }
 
-/** Revokes all sessions of a user, at once in every process, with the last statement of the transaction. */
-export function endUserSessions(db: Database, userId: UserId, now: Date): Promise<void> {
-  return endUserSessionRows(db, userId, now)
+/**
+ * Ends what a locked user opened (docs/contract/sessions.md#what-ends-what), at once in every process, in the round trip of
+ * the next statement of the transaction: sessions, families of OAuth tokens, and links and codes on their way. API keys are
+ * ended apart.
+ */
+export function endUserAccess(db: Database, input: SparedAccess & { userId: UserId; now: Date }): Promise<void> {
+  return endAccessWithNext(db, input)
 }
 
 /**
@@ -202,10 +214,16 @@ export function leaveAccount(
   return clearSessionAccount(db, input)
 }
 
-/** What a sign-out ends: the session of the token, or the one of `refreshToken`; with `all` every session of the user. */
+/**
+ * What a sign-out ends: the session of the token, or the one of `refreshToken`; with `all` every session of the user, or every
+ * other one.
+ */
 export interface SignOut {
   caller: Pick<Caller, 'userId' | 'sessionId'>
-  all: boolean
+  all: boolean | 'others'
+  /** With `all`: whether apps stay connected, and whether API keys go on. Default false. */
+  keepApps?: boolean | undefined
+  keepApiKeys?: boolean | undefined
   /** Whether the session that this one was opened from by a handshake ends too, with every session opened from that. */
   family?: boolean
   refreshToken: string | undefined
@@ -220,13 +238,25 @@ export async function signOut(db: Database, input: SignOut): Promise<SessionId[]
   const { caller, now } = input
   if (caller.sessionId === null)
     throw new Problem('conflict', 'An API key has no session. To revoke the key, delete it.')
-  if (input.all) return revokeUserSessionRows(db, caller.userId, now)
+  if (input.all) return signOutEverywhere(db, input)
+  for (const [name, value] of Object.entries({ keep_apps: input.keepApps, keep_api_keys: input.keepApiKeys }))
+    if (value !== undefined) throw invalidField(name, 'without_all', 'is accepted only together with all')
   if (input.refreshToken !== undefined) {
     // An unknown token, or another user's, is not an error (RFC 7009 section 2.2).
     const tokenHash = hashToken(input.refreshToken)
     return revokeTokenTree(db, { tokenHash, userId: caller.userId, isFamily: input.family ?? false, now })
   }
   return (input.family ? revokeSessionFamily : revokeSessionTree)(db, caller.sessionId, now)
+}
+
+async function signOutEverywhere(
+  db: Database,
+  { caller: { userId, sessionId }, all, keepApps = false, keepApiKeys = false, now }: SignOut,
+): Promise<SessionId[]> {
+  const spared = all === 'others' && sessionId !== null ? { kept: sessionId } : {}
+  const ended = await endAccessRows(db, { userId, keepApps, ...spared, now })
+  if (!keepApiKeys) await endUserApiKeys(db, userId, now)
+  return ended
 }
 
 /** Describes the caller: user, session, accounts and permissions. */

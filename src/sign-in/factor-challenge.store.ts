@@ -19,6 +19,7 @@ export interface FactorChallenge {
   attempts: number
   expiresAt: Date
   usedAt: Date | null
+  createdAt: Date
 }
 
 interface ChallengeColumns {
@@ -30,9 +31,10 @@ interface ChallengeColumns {
   attempts: number
   expires_at: Date
   used_at: Date | null
+  created_at: Date
 }
 
-const COLUMNS = 'purpose, "user", session, address_hash, proof_hash, attempts, expires_at, used_at'
+const COLUMNS = 'purpose, "user", session, address_hash, proof_hash, attempts, expires_at, used_at, created_at'
 
 function toChallenge(row: ChallengeColumns): FactorChallenge {
   return {
@@ -44,6 +46,7 @@ function toChallenge(row: ChallengeColumns): FactorChallenge {
     attempts: row.attempts,
     expiresAt: row.expires_at,
     usedAt: row.used_at,
+    createdAt: row.created_at,
   }
 }
 
@@ -56,7 +59,7 @@ const insert = closingStatement(`
 export async function insertChallenge(
   db: Database,
   hash: Buffer,
-  row: Omit<FactorChallenge, 'attempts' | 'usedAt'> & { now: Date },
+  row: Omit<FactorChallenge, 'attempts' | 'usedAt' | 'createdAt'> & { now: Date },
 ): Promise<void> {
   const { purpose, userId, sessionId, addressHash, proofHash, expiresAt, now } = row
   await insert(db, [hash, purpose, userId, sessionId, addressHash, proofHash, expiresAt, now])

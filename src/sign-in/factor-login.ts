@@ -128,7 +128,14 @@ async function takeStep(
   const proven = await useFactorProof(deps, tx, { userId, sessionId: null, proof, address, now })
   if (!proven.ok) return { reason: proven.reason }
   await useChallenge(tx, hash, now)
-  const opened = await openSession(deps, tx, { userId, passwordHash, proven, origin, now })
+  const opened = await openSession(deps, tx, {
+    userId,
+    passwordHash,
+    begunAt: challenge.createdAt,
+    proven,
+    origin,
+    now,
+  })
   if (!opened) return { reason: 'disabled' }
   if (proof.kind === 'code') await forgiveFactorAttempt(tx, { userId, address, now })
   return opened
@@ -140,15 +147,16 @@ async function openSession(
   input: {
     userId: UserId
     passwordHash: string
+    begunAt: Date
     proven: CheckedProof & { ok: true }
     origin: SessionOrigin
     now: Date
   },
 ): Promise<SignIn | undefined> {
-  const { userId, passwordHash, proven, origin, now } = input
+  const { userId, passwordHash, begunAt, proven, origin, now } = input
   const user = await loadUser(tx, userId)
   const amr = ['pwd' as const, ...proven.methods, 'mfa' as const]
-  return signIn(deps, tx, { user, passwordHash, origin, amr, isNewUser: false, redirectUrl: null, now })
+  return signIn(deps, tx, { user, passwordHash, begunAt, origin, amr, isNewUser: false, redirectUrl: null, now })
 }
 
 /** The options of a passkey for an open second step, or the refusal. The second step itself takes its proof. */

@@ -14,7 +14,8 @@ export interface SignIn {
 /**
  * Opens the session of an authenticated user, in the caller's transaction. Every sign-in flow ends here; `toLoginPayload`
  * builds its answer (docs/contract/sessions.md#login-payload).
- * Undefined when the user was disabled or deleted, or the password was changed, since the check.
+ * Undefined when the user was disabled or deleted, the password was changed, or the access of the user was ended, since the
+ * check.
  */
 export async function signIn(
   deps: SessionDeps,
@@ -24,6 +25,8 @@ export async function signIn(
     /** The hash that the password was checked against, for a sign-in with a password. */
     passwordHash?: string
     origin: SessionOrigin
+    /** When a sign-in of several requests began. */
+    begunAt?: Date
     /** The methods of this sign-in (RFC 8176). */
     amr?: readonly AuthMethod[]
     /** The assurance, where `amr` does not say it. */

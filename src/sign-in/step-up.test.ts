@@ -248,7 +248,8 @@ describe('a lost factor', () => {
     const body = { email: person.user.email, password: PASSWORD }
     const login = await app.call('POST', '/api/v3/auth/login/local', { body, address: person.address })
     expect(login.status).toBe(200)
-    expect((await readSession(person.token)).session.acr).toBe('aal1')
+    expect((await app.call('GET', '/api/v3/auth/session', { token: person.token })).status).toBe(401)
+    expect((await readSession(login.body.data.jwt)).session.acr).toBe('aal1')
   })
 
   test('is not removed by someone who holds less than the person', async () => {

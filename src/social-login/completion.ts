@@ -74,12 +74,14 @@ export async function exchangeLoginCode(
 ): Promise<ExchangedCode> {
   const taken = await redeemLoginCode(tx, { code, purpose: 'sign-in', now })
   if (taken.kind === 'refused') return taken
-  const { userId, codeChallenge, isNewUser } = taken.code
+  const { userId, codeChallenge, isNewUser, createdAt: begunAt } = taken.code
   if (!isVerifierRight(codeVerifier, codeChallenge)) return { kind: 'refused', reason: 'verifier_wrong', userId }
   const user = await loadUser(tx, userId).catch((error: unknown) => {
     if (error instanceof Problem) return undefined
     throw error
   })
-  const signedIn = user && (await signIn(deps, tx, { user, origin, amr: ['fed'], isNewUser, redirectUrl: null, now }))
+  const begun = begunAt === undefined ? {} : { begunAt }
+  const signedIn =
+    user && (await signIn(deps, tx, { user, origin, amr: ['fed'], ...begun, isNewUser, redirectUrl: null, now }))
   return signedIn ? { kind: 'signed-in', signIn: signedIn } : { kind: 'refused', reason: 'disabled', userId }
 }

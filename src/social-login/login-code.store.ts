@@ -5,7 +5,7 @@ import { closingStatement, isAfter, statement } from '../postgres/statement.ts'
 
 /** A row of `login_code`. */
 export type LoginCode =
-  | { purpose: 'sign-in'; userId: UserId; codeChallenge: string; isNewUser: boolean; expiresAt: Date }
+  | { purpose: 'sign-in'; userId: UserId; codeChallenge: string; isNewUser: boolean; createdAt?: Date; expiresAt: Date }
   | { purpose: 'link'; userId: UserId; identity: ProviderIdentity; expiresAt: Date }
 
 interface CodeColumns {
@@ -15,6 +15,7 @@ interface CodeColumns {
   is_new_user: boolean
   identity: ProviderIdentity | null
   expires_at: Date
+  created_at: Date
 }
 
 const insert = closingStatement(`
@@ -39,7 +40,7 @@ export async function insertLoginCode(db: Database, codeHash: Buffer, code: Logi
 
 const take = statement<CodeColumns>(`
   delete from login_code where code_hash = $1 and purpose = $2
-  returning purpose, "user", code_challenge, is_new_user, identity, expires_at`)
+  returning purpose, "user", code_challenge, is_new_user, identity, expires_at, created_at`)
 
 /**
  * Takes a code of this purpose out of the table, living or expired: it serves once, whatever becomes of it. Undefined when
@@ -54,7 +55,8 @@ export async function takeLoginCode(
   if (!row) return undefined
   const common = { userId: row.user as UserId, expiresAt: row.expires_at }
   if (row.identity) return { purpose: 'link', ...common, identity: row.identity }
-  return { purpose: 'sign-in', ...common, codeChallenge: row.code_challenge ?? '', isNewUser: row.is_new_user }
+  const { created_at: createdAt, is_new_user: isNewUser } = row
+  return { purpose: 'sign-in', ...common, codeChallenge: row.code_challenge ?? '', isNewUser, createdAt }
 }
 
 const findLink = statement<{ identity: ProviderIdentity }>(`

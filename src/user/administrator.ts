@@ -2,7 +2,7 @@ import { endUserApiKeys } from '../access/api-key.ts'
 import { hasAdministrator, loadAdministratorRoleId } from '../access/system-roles.ts'
 import { Problem } from '../http/problem.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { endUserSessions } from '../session/session.ts'
+import { endUserAccess } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import type { PasswordDeps } from '../sign-in/password.ts'
 import { findPasswordFault, type PasswordOwner } from '../sign-in/password-rule.ts'
@@ -71,7 +71,7 @@ export async function resetPassword(
     // A sign-in with the old password holds this lock: its session is there then, and ends with the others.
     await lockUserTokens(tx, user.id)
     await updateUser(tx, user.id, { passwordHash, now })
-    await endUserSessions(tx, user.id, now)
+    await endUserAccess(tx, { userId: user.id, now })
     if (!keepApiKeys) await endUserApiKeys(tx, user.id, now)
     await clearLoginThrottle(tx, user.id)
   })

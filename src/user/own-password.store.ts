@@ -18,18 +18,21 @@ const lockCredentials = statement<{ password_hash: string | null; sessions: Sess
   with u as (
     select document_id, password_hash from "user" where document_id = $1 and deleted_at is null for no key update
   )
-  select u.password_hash, t.sessions, t.api_keys from u cross join lateral lock_tokens(u.document_id) t`)
+  select u.password_hash, t.api_keys, lock_ending_sessions(u.document_id, $2, $3) as sessions
+  from u cross join lateral lock_tokens(u.document_id) t`)
 
 /**
- * Locks a person with its unrevoked sessions and API keys until the transaction ends, and reads the hash of its password. A
- * sign-in with the password before holds the lock: its session is there then.
+ * Locks a person with its unrevoked sessions and API keys until the transaction ends, and reads the hash of its password and
+ * how many sessions end with it: all but `kept`, and `keepApps` spares those of apps. A sign-in with the password before
+ * holds the lock: its session is there then.
  */
 export async function lockOwnCredentials(
   db: Database,
-  userId: UserId,
-): Promise<{ passwordHash: string | null; sessions: SessionId[]; apiKeys: number } | undefined> {
-  const [row] = await lockCredentials(db, [userId])
-  return row && { passwordHash: row.password_hash, sessions: row.sessions, apiKeys: row.api_keys.length }
+  { userId, keepApps, kept }: { userId: UserId; keepApps: boolean; kept: SessionId },
+): Promise<{ passwordHash: string | null; endingSessions: number; apiKeys: number } | undefined> {
+  const [row] = await lockCredentials(db, [userId, keepApps, kept])
+  if (!row) return undefined
+  return { passwordHash: row.password_hash, endingSessions: row.sessions.length, apiKeys: row.api_keys.length }
 }
 
 const replaceHash = closingStatement(`

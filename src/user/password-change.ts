@@ -3,19 +3,19 @@ import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { SessionId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { endSessions } from '../session/session-list.ts'
+import { endUserAccess } from '../session/session.ts'
 import { chargeOwnAttempt, forgiveAttempt, type PersonAttempt } from '../sign-in/login-attempt.ts'
 import { buildThrottled } from '../sign-in/login-problem.ts'
 import type { PasswordDeps } from '../sign-in/password.ts'
 import { checkNewPassword } from '../sign-in/password-rule.ts'
 import { findOwnCredentials, lockOwnCredentials, setPasswordHash } from './own-password.store.ts'
-import { deleteProofTokens } from './proof-token.store.ts'
 
 /** A change of one's own password. */
 export interface PasswordChange {
   currentPassword: string
   newPassword: string
   keepApiKeys: boolean
+  keepApps: boolean
   caller: Caller
   address: string
   now: Date
@@ -66,23 +66,22 @@ function buildWrongPassword(reason: string): Problem {
 }
 
 /**
- * Sets the new password of a checked change, in the caller's transaction: ends the other sessions of the person and,
- * unless `keepApiKeys`, its API keys. A password that was changed since the check is a refusal.
+ * Sets the new password of a checked change, in the caller's transaction: ends the other sessions of the person, unless
+ * `keepApps` its apps, and unless `keepApiKeys` its API keys. A password that was changed since the check is a refusal.
  */
 export async function changeOwnPassword(
   tx: Database,
   { change, checked }: { change: PasswordChange; checked: CheckedChange },
 ): Promise<EndedTokens | { problem: Problem }> {
   if (checked.kind === 'refused') return { problem: checked.problem }
-  const { caller, keepApiKeys, now } = change
+  const { caller, keepApiKeys, keepApps, now } = change
   const { userId } = caller
-  const present = await lockOwnCredentials(tx, userId)
+  const kept = checked.sessionId
+  const present = await lockOwnCredentials(tx, { userId, keepApps, kept })
   if (present?.passwordHash !== checked.presentHash) return { problem: buildWrongPassword('changed_meanwhile') }
   await setPasswordHash(tx, userId, { passwordHash: checked.passwordHash, verifiedAt: null, now })
-  await deleteProofTokens(tx, userId, 'reset')
-  const others = present.sessions.filter((id) => id !== checked.sessionId)
-  await endSessions(tx, { ids: others, userId, now })
+  await endUserAccess(tx, { userId, keepApps, kept, now })
   if (!keepApiKeys) await endUserApiKeys(tx, userId, now)
   await forgiveAttempt(tx, checked.attempt)
-  return { sessions: others.length, apiKeys: keepApiKeys ? 0 : present.apiKeys }
+  return { sessions: present.endingSessions, apiKeys: keepApiKeys ? 0 : present.apiKeys }
 }

@@ -4,7 +4,7 @@ import type { UserId } from '../id.ts'
 import { checkCanSend, type MailDeps, writeMail } from '../mail/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
-import { endUserSessions } from '../session/session.ts'
+import { endUserAccess } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import type { PasswordDeps } from '../sign-in/password.ts'
 import { checkNewPassword } from '../sign-in/password-rule.ts'
@@ -102,7 +102,7 @@ export async function resetByLink(
   await setPasswordHash(tx, userId, { passwordHash: prepared.passwordHash, verifiedAt: now, now })
   await deleteProofTokens(tx, userId, 'reset')
   await clearLoginThrottle(tx, userId)
-  await endUserSessions(tx, userId, now)
+  await endUserAccess(tx, { userId, now })
   if (!keepApiKeys) await endUserApiKeys(tx, userId, now)
   return { userId, ended: { sessions: person.sessions, apiKeys: keepApiKeys ? 0 : person.apiKeys } }
 }

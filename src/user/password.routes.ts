@@ -4,7 +4,7 @@ import { Type } from '../http/schema-type.ts'
 import { NewPasswordSchema } from '../sign-in/password.schema.ts'
 import type { PasswordDeps } from '../sign-in/password.ts'
 import { changeOwnPassword, checkPasswordChange } from './password-change.ts'
-import { KeepApiKeysSchema, TokensRevoked } from './user.schema.ts'
+import { KeepApiKeysSchema, KeepAppsSchema, TokensRevoked } from './user.schema.ts'
 
 const ChangePasswordBody = named(
   'ChangePassword',
@@ -13,6 +13,7 @@ const ChangePasswordBody = named(
       current_password: Type.String({ minLength: 1, maxLength: 1024 }),
       new_password: NewPasswordSchema,
       keep_api_keys: Type.Optional(KeepApiKeysSchema),
+      keep_apps: Type.Optional(KeepAppsSchema),
     },
     { additionalProperties: false },
   ),
@@ -32,7 +33,7 @@ export const passwordRoutes: Routes<PasswordDeps> = [
       strictRateLimit: true,
       summary: "Change the caller's own password",
       description:
-        'Needs the present password; a wrong one counts as a failed sign-in. Ends the other sessions of the person, keeps this one, and revokes its API keys unless `keep_api_keys` is true.',
+        'Needs the present password; a wrong one counts as a failed sign-in. Ends the other sessions of the person, keeps this one, ends its apps unless `keep_apps` is true, and revokes its API keys unless `keep_api_keys` is true.',
       body: ChangePasswordBody,
       data: TokensRevoked,
       problems: ['conflict', 'not_found'],
@@ -43,6 +44,7 @@ export const passwordRoutes: Routes<PasswordDeps> = [
           currentPassword: body.current_password,
           newPassword: body.new_password,
           keepApiKeys: body.keep_api_keys ?? false,
+          keepApps: body.keep_apps ?? false,
           caller,
           address,
           now,

@@ -11,6 +11,11 @@ export const KeepApiKeysSchema = Type.Boolean({
   description: "Whether the user's API keys go on. Default false: they are revoked.",
 })
 
+/** Whether apps outlive a change that ends them (docs/contract/sessions.md#what-ends-what). */
+export const KeepAppsSchema = Type.Boolean({
+  description: "Whether the person's apps stay connected. Default false: their tokens and sessions end.",
+})
+
 /** The body of the actions that revoke sessions and API keys of a user. */
 export const EndTokensBody = nullable(
   named('EndTokens', Type.Object({ keep_api_keys: Type.Optional(KeepApiKeysSchema) })),

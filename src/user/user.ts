@@ -7,7 +7,7 @@ import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { IdMaker, UserId } from '../id.ts'
 import { type Database, isUniqueViolation } from '../postgres/database.ts'
-import { endUserSessions } from '../session/session.ts'
+import { endUserAccess } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import { foldEmail } from './email-key.ts'
 import { lockUser, lockUserTokens, type ManagedUser } from './managed-user.store.ts'
@@ -150,7 +150,7 @@ export async function changeUser(
   const roles = input.roles && (await replaceRoles(db, user, { ids: input.roles, caller, now }))
   const change = { ...buildChange(user, input), now }
   if (!roles && Object.keys(change).length === 1) return undefined
-  if (change.emailVerifiedAt === null || change.passwordHash) await endUserSessions(db, user.id, now)
+  if (change.emailVerifiedAt === null || change.passwordHash) await endUserAccess(db, { userId: user.id, now })
   if (change.passwordHash) await endOldPassword(db, user, input)
   await updateUser(db, user.id, change, toEmailConflict)
   return applyUserChange({ ...user, roles: roles ?? user.roles }, change)
@@ -205,7 +205,7 @@ export async function disableUser(
   checkMayManageUser(caller, user.holdings)
   if (!user.isActived) return undefined
   checkNotLastAdministrator(user)
-  await endUserSessions(db, user.id, now)
+  await endUserAccess(db, { userId: user.id, now })
   if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
   return changeLocked(db, user, { isActived: false, now })
 }
@@ -218,6 +218,8 @@ export async function enableUser(
   const { user, caller, now } = input
   checkMayManageUser(caller, user.holdings)
   if (user.isActived) return undefined
+  // Also what a process of an older release left.
+  await endUserAccess(db, { userId: user.id, now })
   return changeLocked(db, user, { isActived: true, now })
 }
 
@@ -229,7 +231,7 @@ export async function deleteUser(
   const { user, caller, now } = input
   checkMayManageUser(caller, user.holdings)
   checkNotLastAdministrator(user)
-  await endUserSessions(db, user.id, now)
+  await endUserAccess(db, { userId: user.id, now })
   await endUserApiKeys(db, user.id, now)
   return changeLocked(db, user, { deletedAt: now, now })
 }
@@ -256,7 +258,7 @@ export async function endUserTokens(
   const { keepApiKeys = false, caller, now } = input
   const user = (await lockUserTokens(db, id)) ?? throwNotFound()
   checkMayManageUser(caller, user.holdings)
-  await endUserSessions(db, user.id, now)
+  await endUserAccess(db, { userId: user.id, now })
   if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
   return { id: user.id, sessions: user.sessions, apiKeys: keepApiKeys ? 0 : user.apiKeys }
 }

@@ -314,6 +314,8 @@ export interface components {
       new_password: string
       /** Whether the user's API keys go on. Default false: they are revoked. */
       keep_api_keys?: boolean
+      /** Whether the person's apps stay connected. Default false: their tokens and sessions end. */
+      keep_apps?: boolean
     }
     ChannelAuthorization: {
       /** `<key>:<hex hmac-sha256>`. */
@@ -1618,6 +1620,10 @@ export interface components {
       family?: boolean
       /** `sbr_...` */
       refresh_token?: string
+      /** With `all`: whether the apps of the user stay connected. Default false. */
+      keep_apps?: boolean
+      /** With `all`: whether the API keys of the user go on. Default false. */
+      keep_api_keys?: boolean
     }
     RevokedSessions: {
       revoked: number
@@ -2820,7 +2826,7 @@ export interface operations {
     url: "/api/v3/identity/user/{id}/remove-factors"
     path: { id: string }
     query: undefined
-    body: undefined
+    body: components['schemas']['EndTokens'] | undefined
     answer: components['schemas']['RemovedFactorAnswer']
   }
   /** Sign a user out everywhere, at once */

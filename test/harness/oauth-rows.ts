@@ -39,7 +39,13 @@ export async function addGrant(
   { database, clock }: TestApp,
   { userId, clientId }: { userId: string; clientId: string },
 ): Promise<string> {
-  const row = { userId: userId as UserId, clientId: clientId as ClientId, scopes: ['openid'], refusedScopes: [] }
+  const row = {
+    userId: userId as UserId,
+    clientId: clientId as ClientId,
+    scopes: ['openid'],
+    refusedScopes: [],
+    redirectUris: [],
+  }
   const id = buildIdMaker(clock, systemRandom).next<'oauth grant'>()
   return (await upsertGrant(database.db, { ...row, id, now: new Date(clock.now()) })).id
 }

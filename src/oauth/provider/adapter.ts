@@ -6,7 +6,14 @@ import type { Keyring } from '../../keyring.ts'
 import type { Database } from '../../postgres/database.ts'
 import { registerDynamicClient } from '../client-metadata.ts'
 import { bindRefresh, isRefreshRepeat, markRepeat, type RefreshRules } from './refresh-repeat.ts'
-import { findKnownRow, forgetRow, leaveToEnd, spendAtEnd } from './request-state.ts'
+import {
+  findBrowserOfRows,
+  findKnownRow,
+  findRequestState,
+  forgetRow,
+  leaveToEnd,
+  spendAtEnd,
+} from './request-state.ts'
 import {
   consumeState,
   deleteOfFamilyModel,
@@ -18,6 +25,7 @@ import {
   type StateRow,
   upsertState,
 } from './state.store.ts'
+import { writeStateBatch } from './state-batch.store.ts'
 import { findGrantIdOf, hashStateId, readJwtTokenId, revealJwt } from './state-id.ts'
 import { readRow, readRowByUid } from './state-reader.ts'
 import { admitStranger, findStrangerRow, REGISTRATION_COUNTED_MS } from './stranger.ts'
@@ -106,7 +114,7 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
   }
 }
 
-async function writeRow({ db }: StateDeps, row: StateRow): Promise<void> {
+async function writeRow({ db, machineClock }: StateDeps, row: StateRow): Promise<void> {
   if (row.model === 'ReplayDetection') {
     // Two proofs with one id at once: the second insert finds the first.
     if (await insertNewState(db, row)) return
@@ -115,7 +123,11 @@ async function writeRow({ db }: StateDeps, row: StateRow): Promise<void> {
   // Tokens of a family that has just ended are not kept, so that they are worth nothing. The redemption that won still
   // answers: of several at once, exactly one succeeds.
   const familyHash = row.model === 'Grant' || row.grantId === null ? null : hashStateId(row.grantId)
-  if (!leaveToEnd(Provider.ctx, { ...row, familyHash })) await upsertState(db, row, familyHash)
+  if (leaveToEnd(Provider.ctx, { ...row, familyHash })) return
+  if (row.model !== 'Grant') return upsertState(db, row, familyHash)
+  const now = new Date(machineClock.now())
+  const browser = findBrowserOfRows(Provider.ctx, findRequestState(Provider.ctx))
+  await writeStateBatch(db, { spent: undefined, rows: [{ ...row, familyHash }], browser, now })
 }
 
 /** The encrypted id of a row: as the request has read it, if that is under the first key, else encrypted now. */

@@ -18,7 +18,7 @@ import { writeAtRequestEnd } from './request-end.ts'
 import { findWrites } from './request-state.ts'
 import { type FindPerson, followBrowserSession } from './session-bridge.ts'
 import { findGrantIdOf } from './state-id.ts'
-import { readAccount } from './state-reader.ts'
+import { type ReadDeps, readAccount } from './state-reader.ts'
 
 /** Lifetimes in seconds. Access tokens are short-lived: an API that checks the signature alone sees no revocation. */
 const LIFETIMES = {
@@ -134,6 +134,8 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
     pkce: { required: (_ctx, client) => !deps.isPkceOptional || client.tokenEndpointAuthMethod === 'none' },
     allowOmittingSingleRegisteredRedirectUri: false,
     rotateRefreshToken: true,
+    // A revoked access token, too, ends its family and the session of the app (RFC 7009 section 2.1).
+    revokeGrantPolicy: async () => true,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     expiresWithSession: async (_ctx, source) => !source.scopes.has('offline_access'),
     findAccount: async (ctx, subject) => {
@@ -157,12 +159,8 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
   }
 }
 
-function buildFeatures({
-  apiResource,
-  ids,
-  pages,
-  isRegistrationOpen,
-}: ProviderDeps): NonNullable<Configuration['features']> {
+function buildFeatures(deps: ProviderDeps): NonNullable<Configuration['features']> {
+  const { apiResource, ids, pages, isRegistrationOpen } = deps
   const scope = SCOPES.map(({ name }) => name).join(' ')
   return {
     devInteractions: { enabled: false },
@@ -176,7 +174,12 @@ function buildFeatures({
       successSource: pages.showDeviceSuccess,
     },
     dPoP: { enabled: true },
-    introspection: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
+    introspection: {
+      enabled: true,
+      // Nothing of a person who is disabled or deleted is active.
+      allowedPolicy: async (ctx, client, token) =>
+        token.clientId === client.clientId && (await isOfActivePerson(deps, ctx, token)),
+    },
     pushedAuthorizationRequests: { enabled: true },
     registration: {
       enabled: isRegistrationOpen,
@@ -206,6 +209,11 @@ function buildFeatures({
     },
     userinfo: { enabled: true },
   }
+}
+
+async function isOfActivePerson(deps: ReadDeps, ctx: KoaContextWithOIDC, token: object): Promise<boolean> {
+  const { accountId } = token as { accountId?: string }
+  return accountId === undefined || (await readAccount(deps, accountId, ctx)) !== undefined
 }
 
 /** Members that an administrator decides: a client that registers itself may not give them. */

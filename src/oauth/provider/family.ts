@@ -2,10 +2,11 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { IdMaker, UserId } from '../../id.ts'
 import type { Random } from '../../random.ts'
 import type { ClientId } from '../client.store.ts'
-import type { GrantRecord, upsertGrant } from '../grant.store.ts'
+import type { GrantRecord, widenGrant } from '../grant.store.ts'
 import { keepKnownScopes } from '../scope.ts'
 import { type EndingFacts, readEndingFacts } from './endings.ts'
 import { buildGrantMembers, createFamilyPart } from './family-members.ts'
+import { findRequestState } from './request-state.ts'
 import { buildFamilyId, findGrantIdOf } from './state-id.ts'
 import { type ReadDeps, readGrant } from './state-reader.ts'
 
@@ -15,20 +16,23 @@ export interface FamilyDeps extends ReadDeps {
   random: Random
   apiResource: string
   /** Writes what a first-party client is allowed without a question, with its event and its audit entry. */
-  keepSilentGrant: (row: Parameters<typeof upsertGrant>[1], facts: EndingFacts) => Promise<GrantRecord>
+  keepSilentGrant: (row: Parameters<typeof widenGrant>[1], facts: EndingFacts) => Promise<GrantRecord>
 }
 
 type GrantModel = InstanceType<Provider['Grant']> & { jti: string }
 
 /**
  * The family of tokens that an authorization belongs to: that of this browser, else a new one for what the person allowed
- * before, on whatever device. Undefined when the person has allowed this client nothing. A first-party client on the web is
- * allowed what it asks for without a question, as far as the catalogue has it.
+ * before, on whatever device. Undefined when the person has allowed this client nothing, or nothing at this redirect URI, or is
+ * not signed in in this browser any more. A first-party client on the web is allowed what it asks for without a question, as
+ * far as the catalogue has it.
  */
 export async function findFamily(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantModel | undefined> {
   const { oidc } = ctx
   const { client, session, account } = oidc
   if (!client || !session || !account) return undefined
+  // An answer that was given before a sign-out is not the sign-in of whoever holds the browser now.
+  if (findRequestState(ctx)?.browser?.userId !== account.accountId) return undefined
   const grant = await findLiveGrant(deps, ctx)
   if (!grant) return undefined
   const known = (oidc.result?.consent?.grantId as string | undefined) ?? session.grantIdFor(client.clientId)
@@ -60,15 +64,21 @@ function isSilentClient(client: NonNullable<KoaContextWithOIDC['oidc']['client']
   return isSilent
 }
 
+/** Whether a consent was given for the redirect URI of a request; a device has none. */
+function isForRedirect({ redirectUris }: GrantRecord, { oidc }: KoaContextWithOIDC): boolean {
+  const { redirect_uri: uri } = oidc.params ?? {}
+  return typeof uri !== 'string' || redirectUris.includes(uri)
+}
+
 async function findLiveGrant(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantRecord | undefined> {
   const { client, account, requestParamScopes } = ctx.oidc
   const userId = account?.accountId as UserId
   const clientId = client?.clientId as ClientId
   const grant = await readGrant(deps, { userId, clientId }, ctx)
   const isSilent = client !== undefined && isSilentClient(client)
-  if (!isSilent) return grant
-  const scopes = [...new Set([...(grant?.scopes ?? []), ...keepKnownScopes(requestParamScopes)])]
-  if (grant && scopes.length === grant.scopes.length) return grant
+  if (!isSilent) return grant && isForRedirect(grant, ctx) ? grant : undefined
+  const scopes = [...new Set(keepKnownScopes(requestParamScopes))]
+  if (grant && scopes.every((name) => grant.scopes.includes(name))) return grant
   const row = { id: grant?.id ?? deps.ids.next<'oauth grant'>(), userId, clientId, scopes, refusedScopes: [] }
   return deps.keepSilentGrant({ ...row, now: new Date(deps.machineClock.now()) }, readEndingFacts(ctx))
 }

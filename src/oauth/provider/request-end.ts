@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts'
 import type { Keyring } from '../../keyring.ts'
 import type { Database } from '../../postgres/database.ts'
 import { isRefreshRepeat, markRepeat, type RefreshRules, sealAnswer } from './refresh-repeat.ts'
-import type { RequestState, SpentState } from './request-state.ts'
+import { findBrowserOfRows, type RequestState, type SpentState } from './request-state.ts'
 import { deleteFamily, findState } from './state.store.ts'
 import { writeStateBatch } from './state-batch.store.ts'
 
@@ -39,7 +39,8 @@ function writeState(deps: RequestEndDeps, ctx: KoaContextWithOIDC, state: Reques
   const isKept = spent?.model === 'RefreshToken' && ctx.status === 200 && refresh.repeatMs > 0
   const answer = isKept ? sealAnswer(deps, spent.idHash, ctx.body) : null
   const now = new Date(machineClock.now())
-  return writeStateBatch(db, { spent: spent && { ...spent, answer }, rows: [...writes.values()], now })
+  const browser = findBrowserOfRows(ctx, state)
+  return writeStateBatch(db, { spent: spent && { ...spent, answer }, rows: [...writes.values()], browser, now })
 }
 
 /** Refuses the redemption of what was spent before, in this moment or by another process. */

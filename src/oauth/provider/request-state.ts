@@ -76,6 +76,17 @@ export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestSt
   return holder[STATE]
 }
 
+/** No session has this id. */
+const NO_SESSION = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * The session of the browser that must live while codes and families of a request are written: that of its person. A request
+ * to the token endpoint comes from no browser.
+ */
+export function findBrowserOfRows(ctx: KoaContextWithOIDC | undefined, state: RequestState | undefined): string | null {
+  return !ctx || ctx.oidc.route === 'token' ? null : (state?.browser?.sessionId ?? NO_SESSION)
+}
+
 /** What a request has left to its end; undefined when that is nothing. */
 export function findWrites(ctx: object): RequestState | undefined {
   const state = (ctx as Holder)[STATE]

@@ -7,21 +7,33 @@ export interface StateBatch {
   /** The code or token that is spent, with the encrypted answer of a refresh. */
   spent: { model: string; idHash: Buffer; consumedBy: Buffer | null; answer: string | null } | undefined
   rows: readonly BatchRow[]
+  /** The session of the browser that codes and families are written for; null where no browser asks. */
+  browser: string | null
   now: Date
 }
 
 /**
  * Nothing is written when the code or token was spent before. A row of a family that has ended is not written; nor is a new
- * family whose grant was revoked. What ends at the same time waits for this statement, and then deletes what it wrote.
+ * family whose grant was revoked, nor one of a browser whose session has ended. What ends at the same time waits for this
+ * statement, and then deletes what it wrote. The order of the locks is that of the ends: session, family, code or token.
  */
 const writeBatch = statement<{ is_spent: boolean }>(`
   with spent as (
     update oauth_state set consumed_at = $2, consumed_by = $5, answer = $6
-    where model = $3::text and id_hash = $4::bytea and consumed_at is null returning 1
+    where model = $3::text and id_hash = $4::bytea and consumed_at is null and (
+      select count(*) from (
+        select 1 from oauth_state where model = 'Grant' and id_hash = $7::bytea for key share
+      ) held
+    ) >= 0
+    returning 1
+  ), browser as materialized (
+    select 1 from session where document_id = $9::uuid and ${isNull('revoked_at')} for share
   ), family as materialized (
-    select 1 from oauth_state where model = 'Grant' and id_hash = $7::bytea for key share
+    select 1 from oauth_state where model = 'Grant' and id_hash = $7::bytea
+      and ($9::uuid is null or exists (select from browser)) for key share
   ), base as materialized (
-    select 1 from oauth_grant where document_id = $8::uuid and ${isNull('revoked_at')} for share
+    select 1 from oauth_grant where document_id = $8::uuid and ${isNull('revoked_at')}
+      and ($9::uuid is null or exists (select from browser)) for share
   ), written as (
     insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
     select r.model, decode(r.id_hash, 'hex'), r.payload, r.grant_id, r.consent, r.uid, decode(r.user_code, 'hex'),
@@ -41,7 +53,7 @@ const writeBatch = statement<{ is_spent: boolean }>(`
  * Spends a code or token and writes rows of one family, in one statement. False when the code or token was spent before: of
  * calls at the same time exactly one gets true.
  */
-export async function writeStateBatch(db: Database, { spent, rows, now }: StateBatch): Promise<boolean> {
+export async function writeStateBatch(db: Database, { spent, rows, browser, now }: StateBatch): Promise<boolean> {
   const made = rows.find(({ model }) => model === 'Grant')
   const familyHash = rows.find((row) => row.familyHash !== null)?.familyHash ?? null
   const list = rows.map((row) => ({
@@ -56,7 +68,17 @@ export async function writeStateBatch(db: Database, { spent, rows, now }: StateB
     in_family: row === made ? row.consent !== null : row.familyHash !== null && made?.consent !== null,
   }))
   const { model = null, idHash = null, consumedBy = null, answer = null } = spent ?? {}
-  const values = [JSON.stringify(list), now, model, idHash, consumedBy, answer, familyHash, made?.consent ?? null]
+  const values = [
+    JSON.stringify(list),
+    now,
+    model,
+    idHash,
+    consumedBy,
+    answer,
+    familyHash,
+    made?.consent ?? null,
+    browser,
+  ]
   const [row] = await writeBatch(db, values)
   return spent === undefined || row?.is_spent === true
 }

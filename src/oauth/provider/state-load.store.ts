@@ -83,6 +83,7 @@ interface BrowserColumns extends NullableAccount {
   grant_row: string | null
   scopes: string[] | null
   refused_scopes: string[] | null
+  redirect_uris: string[] | null
   grant_created_at: Date | null
   grant_updated_at: Date | null
   family: Payload | null
@@ -102,7 +103,7 @@ export interface LoadedBrowser {
 
 const selectBrowser = statement<BrowserColumns>(`
   select s.payload as provider_session, b.amr, b.acr, b.auth_time,
-    g.document_id as grant_row, g.scopes, g.refused_scopes, g.created_at as grant_created_at,
+    g.document_id as grant_row, g.scopes, g.refused_scopes, g.redirect_uris, g.created_at as grant_created_at,
     g.updated_at as grant_updated_at, f.payload as family, ${OF_ACCOUNT}
   from (select $1::bytea as id_hash, $2::uuid as browser, $3::uuid as person, $4::text as client) k
   left join lateral (
@@ -138,8 +139,9 @@ export async function loadBrowser(
 }
 
 function toGrant(row: BrowserColumns, ids: Pick<GrantRecord, 'userId' | 'clientId'>): GrantRecord | undefined {
-  const { grant_row: id, scopes, refused_scopes: refusedScopes } = row
-  if (id === null || !scopes || !refusedScopes || !row.grant_created_at || !row.grant_updated_at) return undefined
+  const { grant_row: id, scopes, refused_scopes: refusedScopes, redirect_uris: redirectUris } = row
+  if (id === null || !scopes || !refusedScopes || !redirectUris || !row.grant_created_at || !row.grant_updated_at)
+    return undefined
   const times = { createdAt: row.grant_created_at, updatedAt: row.grant_updated_at }
-  return { id: id as GrantRecord['id'], ...ids, scopes, refusedScopes, ...times }
+  return { id: id as GrantRecord['id'], ...ids, scopes, refusedScopes, redirectUris, ...times }
 }

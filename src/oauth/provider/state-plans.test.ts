@@ -24,6 +24,7 @@ test('the statements of a request keep their plans, and look rows up by their wh
     await writeStateBatch(db, {
       spent: { model: 'RefreshToken', idHash, consumedBy: null, answer: null },
       rows: [],
+      browser: NOBODY,
       now,
     })
   }

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts'
 import type { Random } from '../../random.ts'
 import { buildChannelCache, type ChannelCache } from './channel-cache.ts'
 import { buildChannelRegistry, type ChannelRegistry } from './channel-registry.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, HeldToken } from './connection.ts'
 import type { FleetMessage } from './fleet-message.ts'
 import type { RealtimeLimits } from './limits.ts'
 import { buildRecentEndings, type RecentEndings } from './recent-endings.ts'
@@ -18,6 +18,8 @@ export interface Application {
   connections: Map<string, Connection>
   /** The open connections of each user who is known: by a sign-in, as a member, or from the authorization. */
   byUser: Map<string, Set<Connection>>
+  /** The tokens with which something was permitted on open connections, by name. */
+  tokens: Map<string, HeldToken>
   /** The last publishes, oldest first. */
   recent: RecentPublish[]
   endings: RecentEndings
@@ -31,6 +33,7 @@ export function buildApplication(app: RealtimeApp, limits: RealtimeLimits): Appl
     cache: buildChannelCache(limits.cachedChannels),
     connections: new Map(),
     byUser: new Map(),
+    tokens: new Map(),
     recent: [],
     endings: buildRecentEndings(),
   }
@@ -69,7 +72,7 @@ export type Observation = { app: string } & (
   | { kind: 'channel_occupied' | 'channel_vacated'; channel: string }
   | { kind: 'member_added' | 'member_removed'; channel: string; user: string }
   | { kind: 'subscription_count'; channel: string; count: number }
-  | { kind: 'permitted'; user: string }
+  | { kind: 'permitted'; user: string; token?: string }
   | { kind: 'connected' | 'disconnected'; socketId: string }
 )
 

@@ -20,7 +20,8 @@ const USER_ID_LIMIT = 128
 /** The whole name: signatures join names with `:`, so a name that contained one could imitate another signature. */
 const NAME_PATTERN = /^[A-Za-z0-9_\-=@,.;]+$/
 
-const USER_PREFIX = '#server-to-user-'
+/** Of the channel of a signed-in user. */
+export const USER_PREFIX = '#server-to-user-'
 
 /** The longer prefix first. */
 const PREFIXES: readonly { prefix: string; kind: ChannelKind; isCache: boolean }[] = [

@@ -9,6 +9,7 @@ import { wasTerminated } from './recent-endings.ts'
 import { PONG_TEXT, writeError, writeSignedIn } from './server-frame.ts'
 import { buildSigninText, classifyToken } from './signature.ts'
 import { subscribe, unsubscribe } from './subscription.ts'
+import { SIGN_IN } from './user-access.ts'
 
 /** Notes a sign of life of a client, and counts it: false when the connection is closed or has sent too much. */
 export function admit(world: RealtimeWorld, connection: Connection): boolean {
@@ -53,6 +54,8 @@ function signIn(world: RealtimeWorld, connection: Connection, frame: Extract<Cli
   if (!user || !isUserId(user.id)) return void refuse('The user data names no valid user')
   if (connection.userId !== undefined && connection.userId !== user.id)
     return void refuse('The connection is signed in as another user')
+  // The signature of a sign-in stays valid, also after its session has ended.
+  if (connection.withdrawn.has(SIGN_IN)) return void refuse('The session of this sign-in has ended')
   if (wasTerminated(connection, user.id)) return void closeConnection(connection, 'terminated')
   connection.userId = user.id
   connection.isAuthorized = true

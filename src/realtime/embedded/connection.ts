@@ -6,6 +6,19 @@ import type { ChannelName } from './channel-name.ts'
 import { CLOSE_REASONS, type CloseName } from './close-reason.ts'
 import { encodeTextFrame } from './server-frame.ts'
 
+/** A token of an authorization; opaque here. */
+export interface PermittedToken {
+  name: string
+  user: string
+  /** When it has to be looked at; null for one that does not end by itself. */
+  endsAtMs: number | null
+}
+
+/** A token with the connections on which something was permitted with it. */
+export interface HeldToken extends PermittedToken {
+  connections: Set<Connection>
+}
+
 /** An open connection. */
 export interface Connection {
   application: Application
@@ -18,11 +31,13 @@ export interface Connection {
   /** Its subscriptions by channel. */
   channels: Map<string, ChannelName>
   /** The user it signed in as. */
-  userId?: string
+  userId?: string | undefined
   /** Every user it is known to act for. */
   users: Set<string>
   /** For whom channels were authorized, and what the channel belongs to, as the authorization says. */
   permitted: Map<string, { user: string; owner: string }>
+  /** The name of the token with which each channel, or the sign-in (`SIGN_IN`), was authorized. */
+  tokens: Map<string, string>
   /** Channels whose access was withdrawn. The signature of a subscription stays valid, so they are refused here. */
   withdrawn: Set<string>
   /** Ends its subscriptions. */
@@ -80,9 +95,14 @@ export function noteUser(connection: Connection, userId: string): void {
   else byUser.set(userId, new Set([connection]))
 }
 
-/** Removes a connection from the index of users. */
+/** Removes a connection from the indexes of users and tokens. */
 export function forgetUsers(connection: Connection): void {
-  const { byUser } = connection.application
+  const { byUser, tokens } = connection.application
+  for (const name of connection.tokens.values()) {
+    const held = tokens.get(name)
+    held?.connections.delete(connection)
+    if (held?.connections.size === 0) tokens.delete(name)
+  }
   for (const userId of connection.users) {
     const known = byUser.get(userId)
     known?.delete(connection)

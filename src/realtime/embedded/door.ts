@@ -46,6 +46,7 @@ export function buildDoor(parts: DoorParts) {
         channels: new Map(),
         users: new Set(),
         permitted: new Map(),
+        tokens: new Map(),
         withdrawn: new Set(),
         isAuthorized: false,
         isClosing: false,

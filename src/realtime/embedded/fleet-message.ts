@@ -1,6 +1,7 @@
 import type { PublishedEvent } from './application.ts'
 import type { CachedEvent } from './channel-cache.ts'
 import type { ChannelShare } from './channel-registry.ts'
+import type { Permission } from './user-access.ts'
 
 /** What the processes tell each other. `app` is the id of an application. */
 export type FleetMessage =
@@ -16,7 +17,7 @@ export type FleetMessage =
   /** Withdraws the access of a user to a channel. */
   | { kind: 'withdraw'; app: string; channel: string; user: string }
   /** A subscription of a socket was authorized for a user. */
-  | { kind: 'permit'; app: string; socketId: string; channel: string; user: string; owner?: string }
+  | ({ kind: 'permit'; app: string } & Permission)
   /** The sender stops. */
   | { kind: 'bye' }
 

@@ -15,7 +15,7 @@ import {
   type RecentPublish,
 } from './application.ts'
 
-import { closeConnection, sendText } from './connection.ts'
+import { closeConnection, type PermittedToken, sendText } from './connection.ts'
 import { buildDoor } from './door.ts'
 import { buildFleet, type Fleet } from './fleet.ts'
 import { buildFleetSync, type FleetSync } from './fleet-sync.ts'
@@ -27,6 +27,7 @@ import { PING_TEXT } from './server-frame.ts'
 import type { RealtimeApp } from './signature.ts'
 import {
   type ChannelAccess,
+  endTokenHere,
   listPermissionsHere,
   listUsersHere,
   type Permission,
@@ -96,6 +97,12 @@ export interface RealtimeServer {
   listUsers(app: string): string[]
   /** The channels that connections of this process were permitted for a user, with what each belongs to. */
   listPermissions(user: { app: string; user: string }): ReadonlyMap<string, string> | undefined
+  /** The tokens with which something was permitted on the connections of this process, by name. */
+  tokensOf(app: string): ReadonlyMap<string, PermittedToken>
+  /** Notes until when a token serves, in this process. */
+  extendToken(token: Omit<PermittedToken, 'user'> & { app: string }): void
+  /** Ends what was permitted with a token, in this process. */
+  endToken(token: { app: string; name: string }): void
   /**
    * Ends the subscriptions of a user in a channel at once, in every process, and refuses new ones on these connections until
    * `notePermission`. Resolves with the number of subscriptions that ended in this process.
@@ -174,6 +181,12 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
     },
     listUsers: (app) => listUsersHere(find(app)),
     listPermissions: ({ app, user }) => listPermissionsHere(find(app), user),
+    tokensOf: (app) => find(app).tokens,
+    extendToken: ({ app, name, endsAtMs }) => {
+      const held = find(app).tokens.get(name)
+      if (held) held.endsAtMs = endsAtMs
+    },
+    endToken: ({ app, name }) => endTokenHere(world, find(app), name),
     disconnectSubscription: async (access) => {
       const ended = withdrawHere(world, find(access.app), access)
       await fleet.send({ kind: 'withdraw', ...access })

@@ -107,6 +107,7 @@ export function unsubscribe(world: RealtimeWorld, connection: Connection, channe
 export function withdraw(world: RealtimeWorld, connection: Connection, channel: string): boolean {
   connection.withdrawn.add(channel)
   connection.permitted.delete(channel)
+  connection.tokens.delete(channel)
   if (!unsubscribe(world, connection, channel)) return false
   sendText(world, connection, writeSubscriptionError(channel, SUBSCRIPTION_REFUSALS['access-ended']))
   return true

@@ -1,7 +1,8 @@
 import type { Application, RealtimeWorld } from './application.ts'
-import { type Connection, closeConnection, noteUser } from './connection.ts'
+import { USER_PREFIX } from './channel-name.ts'
+import { type Connection, closeConnection, noteUser, type PermittedToken } from './connection.ts'
 import { noteTermination, noteWithdrawal, wasTerminated, wasWithdrawn } from './recent-endings.ts'
-import { withdraw } from './subscription.ts'
+import { unsubscribe, withdraw } from './subscription.ts'
 
 /** Whose access to what. */
 export interface ChannelAccess {
@@ -14,7 +15,12 @@ export interface Permission extends ChannelAccess {
   socketId: string
   /** What the channel belongs to; opaque here. */
   owner?: string
+  /** The token of the authorization. */
+  token?: { name: string; endsAtMs: number | null } | undefined
 }
+
+/** Stands for a channel where a connection was permitted to sign in: no channel has this name. */
+export const SIGN_IN = ''
 
 /**
  * Channels that may be authorized for one connection. Each has to be remembered for as long as the connection lives, because
@@ -66,12 +72,17 @@ export function withdrawHere(world: RealtimeWorld, application: Application, acc
 export function permitHere(
   world: RealtimeWorld,
   application: Application,
-  { socketId, channel, user, owner }: Permission,
+  { socketId, channel, user, owner, token }: Permission,
 ): void {
   const connection = application.connections.get(socketId)
   if (!connection) return
   if (wasTerminated(connection, user)) return void closeConnection(connection, 'terminated')
   noteUser(connection, user)
+  if (token) holdToken(connection, channel, { ...token, user })
+  if (channel === SIGN_IN) {
+    connection.withdrawn.delete(channel)
+    return observePermission(world, application, { user, token })
+  }
   if (wasWithdrawn(application, user, channel)) return void connection.withdrawn.add(channel)
   connection.withdrawn.delete(channel)
   if (owner === undefined) return
@@ -79,5 +90,40 @@ export function permitHere(
   if (isNew && connection.permitted.size >= PERMISSIONS_LIMIT)
     return void closeConnection(connection, 'many-authorizations')
   connection.permitted.set(channel, { user, owner })
-  world.observe({ app: application.app.id, kind: 'permitted', user })
+  observePermission(world, application, { user, token })
+}
+
+function observePermission(
+  world: RealtimeWorld,
+  { app }: Application,
+  { user, token }: Pick<Permission, 'user' | 'token'>,
+): void {
+  world.observe({ app: app.id, kind: 'permitted', user, ...(token && { token: token.name }) })
+}
+
+/** Notes the token of a permission. A session serves as long as the latest of its JWTs. */
+function holdToken(connection: Connection, channel: string, { name, user, endsAtMs }: PermittedToken): void {
+  const { tokens } = connection.application
+  const held = tokens.get(name) ?? { name, user, endsAtMs, connections: new Set() }
+  if (endsAtMs === null || (held.endsAtMs !== null && endsAtMs > held.endsAtMs)) held.endsAtMs = endsAtMs
+  tokens.set(name, held)
+  held.connections.add(connection)
+  connection.tokens.set(channel, name)
+}
+
+/**
+ * Ends what was permitted with a token on the connections of this process: its subscriptions, and the sign-in of connections.
+ * What was permitted with another token stays, and so do the connections.
+ */
+export function endTokenHere(world: RealtimeWorld, { tokens }: Application, name: string): void {
+  const held = tokens.get(name)
+  if (!held) return
+  tokens.delete(name)
+  for (const connection of held.connections) {
+    const channels = [...connection.tokens].filter(([, one]) => one === name).map(([channel]) => channel)
+    for (const channel of channels) withdraw(world, connection, channel)
+    if (!channels.includes(SIGN_IN) || connection.userId !== held.user) continue
+    connection.userId = undefined
+    unsubscribe(world, connection, `${USER_PREFIX}${held.user}`)
+  }
 }

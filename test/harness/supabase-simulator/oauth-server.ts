@@ -72,7 +72,7 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
   const clients = new Map<string, SimulatedClient>()
   const authorizations = new Map<string, Authorization>()
   const refreshTokens = new Map<string, { userId: string; client: string; scope: string; session: string }>()
-  const sessions = new Map<string, { userId: string; client: string }>()
+  const sessions = new Map<string, { userId: string; client: string; beganAt: number }>()
   let grants: Grant[] = []
 
   const server: OAuthServer = {
@@ -232,6 +232,8 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
   }): Promise<Reply> {
     const user = parts.findUser(facts.userId)!
     const issuedAt = Math.floor(now() / 1000)
+    // A refresh changes nothing about when the session began.
+    const beganAt = sessions.get(facts.session)?.beganAt ?? issuedAt
     const claims = {
       iss: url(),
       sub: user.id,
@@ -242,7 +244,7 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
       phone: '',
       role: 'authenticated',
       aal: 'aal1',
-      amr: [{ method: 'oauth_provider/authorization_code', timestamp: issuedAt }],
+      amr: [{ method: 'oauth_provider/authorization_code', timestamp: beganAt }],
       session_id: facts.session,
       is_anonymous: false,
       client_id: facts.client,
@@ -251,7 +253,7 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
     const call = { userId: user.id, claims, method: 'oauth_provider/authorization_code', nowMs: now() }
     const decided = await askHook(server.hook, call)
     if ('error' in decided) return fail(decided.error.http_code, 'unknown', decided.error.message)
-    sessions.set(facts.session, { userId: facts.userId, client: facts.client })
+    sessions.set(facts.session, { userId: facts.userId, client: facts.client, beganAt })
     parts.sessions().add(facts.session)
     const refreshToken = randomBytes(6).toString('hex')
     refreshTokens.set(refreshToken, facts)

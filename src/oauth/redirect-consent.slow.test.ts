@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openFlow } from '../../test/harness/oauth-flow.ts'
+import { type OauthWorld, openBrowser, REDIRECT_URI, startOauthWorld } from '../../test/harness/oauth-world.ts'
+
+const ELSEWHERE = 'http://127.0.0.1:4799/elsewhere'
+
+let world: OauthWorld
+beforeAll(async () => {
+  world = await startOauthWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+test('a consent holds for the redirect URIs that it was given for, and a new one is asked for anew', async () => {
+  const person = await world.person()
+  const client = await world.client()
+  const flow = await openFlow(world, client)
+  const browser = openBrowser()
+  await flow.signIn(browser, { person })
+  const path = `/api/v3/oauth/client/${client.id}`
+  const moved = await world.app.admin('PATCH', path, { redirect_uris: [REDIRECT_URI, ELSEWHERE] })
+  expect(moved.status).toBe(200)
+
+  const silent = { parameters: { prompt: 'none' } }
+  const { callback } = await flow.begin(browser, { ...silent, redirectUri: ELSEWHERE })
+  expect(new URL(callback).searchParams.get('error')).toBe('consent_required')
+  const asked = await world.walk(browser, (await flow.prepare({ redirectUri: ELSEWHERE })).url, { decision: 'stop' })
+  expect(new URL(asked.url).pathname).toBe('/auth/oauth/consent')
+  const kept = await flow.begin(browser, silent)
+  expect(new URL(kept.callback).searchParams.has('code')).toBe(true)
+
+  await flow.begin(browser, { redirectUri: ELSEWHERE })
+  const again = await flow.begin(browser, { ...silent, redirectUri: ELSEWHERE })
+  expect(new URL(again.callback).searchParams.has('code')).toBe(true)
+  const before = await flow.begin(browser, silent)
+  expect(new URL(before.callback).searchParams.has('code')).toBe(true)
+})
+
+test('a first-party client is asked nothing at a new redirect URI: who moved it holds what it opens', async () => {
+  const person = await world.person()
+  const client = await world.client({ first_party: true })
+  const flow = await openFlow(world, client)
+  const browser = openBrowser()
+  await flow.signIn(browser, { person })
+  await world.app.admin('PATCH', `/api/v3/oauth/client/${client.id}`, { redirect_uris: [REDIRECT_URI, ELSEWHERE] })
+  const { callback } = await flow.begin(browser, { parameters: { prompt: 'none' }, redirectUri: ELSEWHERE })
+  expect(new URL(callback).searchParams.has('code')).toBe(true)
+})
