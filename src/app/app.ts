@@ -30,7 +30,7 @@ import type { Config, ServiceSecrets } from './config.ts'
 import { mountDevelopmentRoutes } from './development-routes.ts'
 import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
-import { buildLifecycle, COUNTS_LOST } from './lifecycle.ts'
+import { buildLifecycle, warnOfCounts } from './lifecycle.ts'
 import { mountOauthProvider } from './oauth.ts'
 import { listPageFiles, listPages } from './pages.ts'
 import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
@@ -103,8 +103,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { tracer, startTrace } = tracing
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
-  const onError = (err: unknown) => logger.warn({ err }, COUNTS_LOST)
-  const equalEntries = buildEqualEntries({ db, clock, onError })
+  const equalEntries = buildEqualEntries({ db, clock, onError: warnOfCounts(logger) })
   const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
   const { server, baseUrl } = await buildAppServer(options, { ids, startTrace, upgrades, brand, limiter })
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`

@@ -10,8 +10,11 @@ import type { App, AppOptions } from './app.ts'
 import type { MountedRealtime } from './realtime-server.ts'
 import type { Workers } from './workers.ts'
 
-/** Logged when counts cannot be written. */
-export const COUNTS_LOST = 'counts of refused calls not written: see docs/operations.md, database'
+/** Logs that counts of equal refusals could not be written. */
+export const warnOfCounts =
+  (logger: Pick<AppOptions['logger'], 'warn'>) =>
+  (err: unknown): void =>
+    logger.warn({ err }, 'counts of refused calls not written: see docs/operations.md, database')
 
 /** Time limit for requests in flight after a stop was requested. */
 const REQUEST_GRACE_MS = 6_000
@@ -57,7 +60,7 @@ export function buildLifecycle(options: AppOptions, parts: RunningParts): Pick<A
       // Requests and POSTs in flight end in parallel, to stay within 10 s.
       await Promise.all([closeServer(server), workers.stop(), drained])
       // No request is left that counts another one.
-      await equalEntries.flush().catch((err: unknown) => logger.warn({ err }, COUNTS_LOST))
+      await equalEntries.flush().catch(warnOfCounts(logger))
       // Last, when every span has ended.
       await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
     },
