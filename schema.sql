@@ -500,6 +500,7 @@ create table "process_skew" (
   seen_at timestamp with time zone not null,
   constraint process_skew_pkey PRIMARY KEY (process)
 );
+CREATE INDEX process_skew_seen_idx ON public.process_skew USING btree (seen_at);
 
 create table "proof_token" (
   token_hash bytea not null,

@@ -21,3 +21,4 @@ create table process_skew (
   skew_ms bigint not null,
   seen_at timestamptz not null
 );
+create index process_skew_seen_idx on process_skew (seen_at);

@@ -104,6 +104,7 @@ export function followDatabaseClock(machine: Clock, monotonicMs: () => number): 
     sleep: machine.sleep,
     monotonicMs,
     observe: (sample) => {
+      if (!Number.isFinite(sample.databaseMs)) return
       const { next, isStep } = combine(known, sample)
       if (isStep) steppedAtMs = sample.receivedAtMs
       known = next

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { buildAccountLimiter } from '../account/account-limit.ts'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
+import type { DatabaseClock } from '../database-clock.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer, type ServerOptions } from '../http/server.ts'
 import { buildUpgradeRouter, type UpgradeRouter } from '../http/upgrade.ts'
@@ -48,6 +49,8 @@ export interface AppOptions {
   /** A connection string to PostgreSQL itself, for LISTEN. */
   connectionString: string
   clock: Clock
+  /** The clock, where it follows the database's: in the service, and not in tests that set the time. */
+  time?: DatabaseClock
   random: Random
   lookup: Lookup
   logger: Logger
@@ -199,12 +202,12 @@ async function mountApi(
 }
 
 function buildServiceRouteDeps(
-  { config, database, clock, hasStarted = () => true }: AppOptions,
+  { config, database, clock, time, hasStarted = () => true }: AppOptions,
   parts: { metrics: Metrics; catalogue: readonly CatalogueEntry[]; limiter: RateLimiter },
 ): ServiceRouteDeps {
   const { metrics, catalogue, limiter } = parts
   const metricsAccess = decideMetricsAccess(config)
-  return { db: database.db, clock, metrics, catalogue, limit: limiter.limitVisit, hasStarted, metricsAccess }
+  return { db: database.db, clock, time, metrics, catalogue, limit: limiter.limitVisit, hasStarted, metricsAccess }
 }
 
 function buildAppLimiter({ config, database, clock, logger }: AppOptions): RateLimiter {

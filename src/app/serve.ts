@@ -1,6 +1,7 @@
 import { flushCompileCache } from 'node:module'
 import type { Logger } from 'pino'
-import { systemClock } from '../clock.ts'
+import { adoptClock, type Clock, machineClock, systemClock } from '../clock.ts'
+import { type DatabaseClock, followDatabaseClock } from '../database-clock.ts'
 import { buildIdMaker } from '../id.ts'
 import { buildKeyring } from '../keyring.ts'
 import { buildSystemLookup } from '../outbound/dns.ts'
@@ -26,6 +27,8 @@ export interface ServeOptions {
   isKeyLost?: boolean
   /** Prints a line for the person at the terminal. */
   print: (line: string) => void
+  /** The clock of the machine. Default: this one's. */
+  machine?: Clock
 }
 
 /** The cause of a stop. */
@@ -42,17 +45,20 @@ export interface StopRequest {
  */
 export async function serve(options: ServeOptions, stopRequested: Promise<StopRequest>): Promise<number> {
   const limit = buildStopLimit(options.logger)
+  const time = followDatabaseClock(options.machine ?? machineClock, () => performance.now())
+  const restoreClock = adoptClock(time)
   // The time limit runs from the request, also during a start, so that a hanging start cannot block the stop.
   void stopRequested.then(limit.start)
   try {
-    return await runUntilStop(options, stopRequested, limit)
+    return await runUntilStop({ ...options, time }, stopRequested, limit)
   } finally {
     limit.end()
+    restoreClock()
   }
 }
 
 async function runUntilStop(
-  options: ServeOptions,
+  options: ServeOptions & { time: DatabaseClock },
   stopRequested: Promise<StopRequest>,
   limit: StopLimit,
 ): Promise<number> {
@@ -63,8 +69,9 @@ async function runUntilStop(
     )
   const stop = new AbortController()
   void stopRequested.then(() => stop.abort())
-  const startedAt = systemClock.now()
-  const world = { config, clock: systemClock, random: systemRandom, logger, stop: stop.signal }
+  const startedAt = performance.now()
+  const { time } = options
+  const world = { config, clock: time, time, random: systemRandom, logger, stop: stop.signal }
   // While the embedded PostgreSQL starts. A given one is reached first: what it refuses needs none of this.
   if (config.databaseUrl === undefined) loadApp().catch(() => {})
   const resources = await openResources(world).catch((error: unknown) => {
@@ -110,7 +117,7 @@ async function startInSteps(start: {
   startedAt: number
 }): Promise<void> {
   const { options, world, resources, parts, stopRequested, startedAt } = start
-  const { config, clock, random, logger, stop } = world
+  const { config, clock, time, random, logger, stop } = world
   const { print } = options
   reportIdleSettings(config, logger)
   await prepareDatabase(resources, world)
@@ -122,6 +129,7 @@ async function startInSteps(start: {
   const app = await buildApp({
     config,
     clock,
+    ...(time && { time }),
     random,
     logger,
     secrets: resources.secrets,
@@ -150,7 +158,7 @@ async function startInSteps(start: {
     shown.catch(() => {})
     commands = await Promise.race([shown, stopRequested.then(() => [])])
   }
-  const seconds = (systemClock.now() - startedAt) / 1000
+  const seconds = (performance.now() - startedAt) / 1000
   if (!stop.aborted || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { AlertWorker } from '../alert/alert-worker.ts'
 import { type Clock, systemClock } from '../clock.ts'
+import type { DatabaseClock } from '../database-clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
 import type { JobRunner } from '../delivery/job-runner.ts'
 import { buildRouter, type Router } from '../delivery/router.ts'
@@ -25,6 +26,7 @@ import { buildWebhookPolicy } from '../webhook/delivery/webhook-policy.ts'
 import { buildReplayWorker } from '../webhook/replay/replay-job-worker.ts'
 import { secretContextOf } from '../webhook/webhook.ts'
 import { buildAppAlertWorker } from './alerts.ts'
+import { buildClockWatch } from './clock-watch.ts'
 import type { Config } from './config.ts'
 import { ROLES } from './config-variables.ts'
 import { buildMailTransport } from './mail-transport.ts'
@@ -38,6 +40,8 @@ export interface WorkerParts {
   database: DatabasePool
   connectionString: string
   clock: Clock
+  /** The clock, where it follows the database's. */
+  time?: DatabaseClock
   random: Random
   logger: Logger
   ids: IdMaker
@@ -87,7 +91,7 @@ export interface Workers {
 
 /** Builds the workers and lets them notify each other: recorded, routed, posted. Nothing runs before `start`. */
 export function buildWorkers(parts: WorkerParts): Workers {
-  const { config, database, clock, logger, workerId, keyring } = parts
+  const { config, database, clock, time, logger, workerId, keyring } = parts
   const { db } = database
   const isDispatcher = config.roles.includes('dispatcher')
   const isPublisher = config.roles.includes('realtime')
@@ -96,8 +100,10 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const metrics: Metrics = buildMetrics({
     ...{ db, clock, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds },
     inFlight: () => dispatcher.inFlight(),
+    skewMs: () => time?.skewMs() ?? 0,
+    logCounts: () => ({ dropped: 0, summed: 0 }),
   })
-  const lease = buildWorkerLease({ db, clock, workerId, hasLock: () => notifier.isListening() })
+  const lease = buildWorkerLease({ db, clock, time, workerId, hasLock: () => notifier.isListening() })
   const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }
   const dispatcher: Dispatcher = buildDispatcher({
     ...world,
@@ -113,7 +119,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const onDelivered = (recorded: readonly RecordedDelivery[]) => metrics.countProvisioning(recorded)
   const provisioner = buildProvisioningDispatcher(parts, lease, { gate, onRecorded: onDelivered })
   const provisioningJobs = buildJobWorker({
-    ...{ db, clock, logger, isEnabled: config.enableApiEventQueue },
+    ...{ db, clock, logger, isEnabled: config.enableApiEventQueue, isTrusted: lease.isTrusted },
     onQueued: () => provisioner.notify(),
     gate: gate.pass,
   })
@@ -138,11 +144,14 @@ export function buildWorkers(parts: WorkerParts): Workers {
     onError: (error) => logger.warn({ err: error }, 'notification failed: see docs/operations.md, database'),
   })
   const notify = () => notifier.notify()
-  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, onReplays: notify })
-  const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId })
+  const { isTrusted } = lease
+  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: notify })
+  const onSwept = metrics.countSwept
+  const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId, isTrusted, onSwept })
   const transport = buildMailTransport(config, db)
-  const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, transport })
+  const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, transport, isTrusted })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
+  const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []
   return {
     dispatcher,
@@ -160,12 +169,14 @@ export function buildWorkers(parts: WorkerParts): Workers {
     isProven: (withinMs) => notifier.isProven(withinMs),
     start: () => {
       running.push(notifier.run())
+      if (clockWatch) running.push(clockWatch.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
       if (isPublisher) startRealtime(realtime, realtimeDispatcher, running)
       if (isProvisioner) running.push(provisioner.run(), provisioningJobs.run())
       if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run(), alertWorker.run())
     },
     stop: async () => {
+      clockWatch?.stop()
       router.stop()
       replayWorker.stop()
       provisioningJobs.stop()

@@ -4,7 +4,8 @@ import { buildApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { prepareDatabase } from '../../src/app/prepare.ts'
 import { openResources } from '../../src/app/resources.ts'
-import { systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import { type DatabaseClock, followDatabaseClock } from '../../src/database-clock.ts'
 import { buildSystemLookup } from '../../src/outbound/dns.ts'
 import { systemRandom } from '../../src/random.ts'
 import { buildServiceEnvironment, callService, type ServiceProcess } from './service-process.ts'
@@ -15,6 +16,8 @@ import { waitFor } from './wait.ts'
  * the others. It starts in a tenth of the processor time of a process of its own, so it stands where no test ends it.
  */
 export interface LocalService extends Pick<ServiceProcess, 'url' | 'call'>, AsyncDisposable {
+  /** Its clock. */
+  time: DatabaseClock
   /** What it logged so far. */
   logged(): string
   /** Waits until it has logged a line like this. */
@@ -29,6 +32,8 @@ export interface LocalServiceOptions {
   token: string
   /** Variables that override those of the test environment. */
   env?: Record<string, string>
+  /** The clock of its machine. Default: this one's. */
+  machine?: Clock
   /** Certificate authorities that deliveries trust in place of the system's. */
   ca?: string
 }
@@ -42,7 +47,8 @@ export async function startLocalService(options: LocalServiceOptions): Promise<L
     logged += line
   }
   const logger = pino({ level: config.logLevel }, { write })
-  const world = { config, clock: systemClock, random: systemRandom, logger }
+  const time = followDatabaseClock(options.machine ?? systemClock, () => performance.now())
+  const world = { config, clock: time, time, random: systemRandom, logger }
   const resources = await openResources(world)
   await prepareDatabase(resources, world)
   const app = await buildApp({ ...world, ...resources, lookup: buildSystemLookup(), ...(ca !== undefined && { ca }) })
@@ -60,6 +66,7 @@ export async function startLocalService(options: LocalServiceOptions): Promise<L
   }
   return {
     url,
+    time,
     logged: () => logged,
     waitForLog: (pattern) => waitFor(`log line ${pattern}`, () => pattern.test(logged), { describe: () => logged }),
     call: (method, path, body, headers) => callService({ url, token }, { method, path, body, headers }),
