@@ -53,10 +53,10 @@ export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerL
 
   async function look(): Promise<OtherWorker[]> {
     const nowMs = clock.now()
-    const [until, tooFar] = [new Date(nowMs + LEASE_MS), new Date(nowMs + 2 * LEASE_MS)]
+    const until = new Date(nowMs + LEASE_MS)
     const sentAtMs = time?.monotonicMs() ?? 0
-    const renewal = { workerId, until, hasLock: hasLock(), now: new Date(nowMs), tooFar }
-    const { others, databaseMs } = await renewLease(db, renewal)
+    const renewed = await renewLease(db, { workerId, until, hasLock: hasLock(), now: new Date(nowMs) })
+    const { others, databaseMs } = renewed
     time?.observe({ sentAtMs, receivedAtMs: time.monotonicMs(), databaseMs })
     const hasStepped = time !== undefined && time.stepAgeMs() < LEASE_MS
     return hasStepped ? others.map((one) => ({ ...one, isExpired: false })) : others

@@ -20,10 +20,7 @@ const IS_LOCKED = (workerId: string) => `exists (
         and l.database = (select oid from pg_database where datname = current_database())
         and (l.classid::bigint << 32) | l.objid::bigint = ${WORKER_LOCK(workerId)})`
 
-/**
- * `$3`: a worker may believe in a connection that the server has ended, so what the server says counts too. `$5`: no lease
- * runs for so long; one that seems to was written before the database's clock was set back.
- */
+/** `$3`: a worker may believe in a connection that the server has ended, so what the server says counts too. */
 interface RenewedRow {
   worker_id: string | null
   is_expired: boolean
@@ -36,7 +33,7 @@ const renew = statement<RenewedRow>(`
     insert into delivery_worker (worker_id, lease_until, has_lock) values ($1, $2, $3 and ${IS_LOCKED('$1')})
     on conflict (worker_id) do update set lease_until = excluded.lease_until, has_lock = excluded.has_lock
   )
-  select w.worker_id, w.lease_until <= $4 or w.lease_until > $5 as is_expired,
+  select w.worker_id, w.lease_until <= $4 as is_expired,
     w.has_lock and not ${IS_LOCKED('w.worker_id')} as is_lock_lost,
     (extract(epoch from clock_timestamp()) * 1000)::float8 as database_ms
   from (select) one left join delivery_worker w on w.worker_id <> $1`)
@@ -51,9 +48,9 @@ export interface Renewed {
 /** Renews the lease of a worker, and reads the other workers and the database's clock. */
 export async function renewLease(
   db: Database,
-  lease: { workerId: string; until: Date; hasLock: boolean; now: Date; tooFar: Date },
+  lease: { workerId: string; until: Date; hasLock: boolean; now: Date },
 ): Promise<Renewed> {
-  const rows = await renew(db, [lease.workerId, lease.until, lease.hasLock, lease.now, lease.tooFar])
+  const rows = await renew(db, [lease.workerId, lease.until, lease.hasLock, lease.now])
   const others = rows.flatMap(({ worker_id: workerId, is_expired: isExpired, is_lock_lost: isLockLost }) =>
     workerId === null ? [] : [{ workerId, isExpired, isLockLost }],
   )

@@ -51,6 +51,8 @@ export interface DeliveryGround extends AsyncDisposable {
     databaseUrl?: string
     /** The clock of its machine. */
     machine?: Clock
+    /** How far the clock of the database is ahead of the real one, in milliseconds. */
+    databaseAheadMs?: () => number
   }): Promise<LocalService>
   /** Starts a receiver whose certificate the services trust. */
   receive(): Promise<Receiver>

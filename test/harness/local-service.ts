@@ -16,8 +16,6 @@ import { waitFor } from './wait.ts'
  * the others. It starts in a tenth of the processor time of a process of its own, so it stands where no test ends it.
  */
 export interface LocalService extends Pick<ServiceProcess, 'url' | 'call'>, AsyncDisposable {
-  /** Its clock. */
-  time: DatabaseClock
   /** What it logged so far. */
   logged(): string
   /** Waits until it has logged a line like this. */
@@ -34,6 +32,8 @@ export interface LocalServiceOptions {
   env?: Record<string, string>
   /** The clock of its machine. Default: this one's. */
   machine?: Clock
+  /** How far the clock of the database is ahead of the real one, in milliseconds. */
+  databaseAheadMs?: () => number
   /** Certificate authorities that deliveries trust in place of the system's. */
   ca?: string
 }
@@ -47,7 +47,12 @@ export async function startLocalService(options: LocalServiceOptions): Promise<L
     logged += line
   }
   const logger = pino({ level: config.logLevel }, { write })
-  const time = followDatabaseClock(options.machine ?? systemClock, () => performance.now())
+  const followed = followDatabaseClock(options.machine ?? systemClock, () => performance.now())
+  const aheadMs = options.databaseAheadMs ?? (() => 0)
+  const time: DatabaseClock = {
+    ...followed,
+    observe: (sample) => followed.observe({ ...sample, databaseMs: sample.databaseMs + aheadMs() }),
+  }
   const world = { config, clock: time, time, random: systemRandom, logger }
   const resources = await openResources(world)
   await prepareDatabase(resources, world)
@@ -66,7 +71,6 @@ export async function startLocalService(options: LocalServiceOptions): Promise<L
   }
   return {
     url,
-    time,
     logged: () => logged,
     waitForLog: (pattern) => waitFor(`log line ${pattern}`, () => pattern.test(logged), { describe: () => logged }),
     call: (method, path, body, headers) => callService({ url, token }, { method, path, body, headers }),
