@@ -32,14 +32,17 @@ describe('the clock that follows the database', () => {
     expect([time.skewMs(), time.verdict()]).toEqual([0, 'aligned'])
   })
 
-  it.each([45 * 86_400_000, 40_000, 3_000, 0, -3_600_000])('has the time of the database when the machine is %s ms ahead', (aheadMs) => {
-    const { time, look, pass, world } = openClocks(aheadMs)
-    look(4)
-    expect(time.now()).toBe(world.databaseMs)
-    pass(123_456)
-    expect(time.now()).toBe(world.databaseMs)
-    expect(time.skewMs()).toBe(aheadMs)
-  })
+  it.each([45 * 86_400_000, 40_000, 3_000, 0, -3_600_000])(
+    'has the time of the database when the machine is %s ms ahead',
+    (aheadMs) => {
+      const { time, look, pass, world } = openClocks(aheadMs)
+      look(4)
+      expect(time.now()).toBe(world.databaseMs)
+      pass(123_456)
+      expect(time.now()).toBe(world.databaseMs)
+      expect(time.skewMs()).toBe(aheadMs)
+    },
+  )
 
   it('goes on when the clock of the machine is set while the process runs', () => {
     const { time, look, pass, machine, world } = openClocks()

@@ -57,7 +57,10 @@ export interface ClockEstimate {
  * the answer, most likely halfway. A sample that says more than is known replaces it; one that contradicts it (a step of
  * the database's clock) does so too; of one that took long nothing is learned. Pure.
  */
-export function combine(known: ClockEstimate | undefined, sample: ClockSample): { next: ClockEstimate; isStep: boolean } {
+export function combine(
+  known: ClockEstimate | undefined,
+  sample: ClockSample,
+): { next: ClockEstimate; isStep: boolean } {
   const { sentAtMs, receivedAtMs, databaseMs } = sample
   const errorMs = Math.max(0, receivedAtMs - sentAtMs) / 2
   const seen = { offsetMs: databaseMs - (sentAtMs + receivedAtMs) / 2, errorMs, atMs: receivedAtMs }

@@ -38,6 +38,9 @@ import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
 
+/** Reads how many lines are not in the log. */
+export type LogCounts = () => { dropped: number; summed: number }
+
 /** The configuration and the dependencies of the app. */
 export interface AppOptions {
   config: Config
@@ -54,6 +57,8 @@ export interface AppOptions {
   random: Random
   lookup: Lookup
   logger: Logger
+  /** Lines that the log lost, and lines that it summed up. Default: none. */
+  logCounts?: LogCounts
   /** Whether the start has finished, for `/readyz`. Default: always. */
   hasStarted?: () => boolean
   /** Certificate authorities that deliveries trust in place of the system's; for tests. */

@@ -47,7 +47,8 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
     last = verdict
     const fields = { skew_seconds: Math.round(time.skewMs()) / 1000 }
     if (verdict === 'aligned') logger.info(fields, 'clock agrees with the database again')
-    else if (verdict === 'skewed') logger.warn(fields, 'clock differs from the database: see docs/operations.md, clock skew')
+    else if (verdict === 'skewed')
+      logger.warn(fields, 'clock differs from the database: see docs/operations.md, clock skew')
     else logger.error(fields, 'clock not trusted, nothing is claimed or deleted: see docs/operations.md, clock skew')
   }
 

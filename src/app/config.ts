@@ -106,6 +106,8 @@ export interface Config {
   /** The file of the logo. */
   brandLogoPath: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
+  /** Lines of successes of one kind in a second that are logged one by one; 0: all. */
+  logSuccessesPerSecond: number
   /** Whether LOG_LEVEL was set: only without it the demonstration lowers the level. */
   isLogLevelGiven: boolean
   /** Given settings without effect in this environment, which the start reports. */
@@ -267,6 +269,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     brandName: values.BRAND_NAME ?? 'Signalbox',
     brandLogoPath: values.BRAND_LOGO === undefined ? undefined : resolve(directory, values.BRAND_LOGO),
     logLevel: values.LOG_LEVEL ?? 'info',
+    logSuccessesPerSecond: values.LOG_SUCCESSES_PER_SECOND ?? 20,
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
     idleSettings: listIdleSettings(values, realtime.kind),
   }

@@ -7,7 +7,7 @@ import { buildKeyring } from '../keyring.ts'
 import { buildSystemLookup } from '../outbound/dns.ts'
 import { systemRandom } from '../random.ts'
 import { VERSION } from '../version.ts'
-import type { App } from './app.ts'
+import type { App, LogCounts } from './app.ts'
 import { readPort } from './base-url.ts'
 import type { Config } from './config.ts'
 import { FatalError } from './fatal.ts'
@@ -21,6 +21,8 @@ const STOP_LIMIT_MS = 9_500
 export interface ServeOptions {
   config: Config
   logger: Logger
+  /** Lines that the log lost, and lines that it summed up. */
+  logCounts?: LogCounts
   /** Runs the demonstration after the start. Development only. */
   demo: boolean
   /** Starts although SECRET_KEY opens no stored secret: the key is lost, and every secret will be rotated. */
@@ -130,6 +132,7 @@ async function startInSteps(start: {
     config,
     clock,
     ...(time && { time }),
+    ...(options.logCounts && { logCounts: options.logCounts }),
     random,
     logger,
     secrets: resources.secrets,

@@ -44,6 +44,8 @@ export interface WorkerParts {
   time?: DatabaseClock
   random: Random
   logger: Logger
+  /** Lines that the log lost, and lines that it summed up. */
+  logCounts?: () => { dropped: number; summed: number }
   ids: IdMaker
   workerId: string
   keyring: Keyring
@@ -101,7 +103,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     ...{ db, clock, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds },
     inFlight: () => dispatcher.inFlight(),
     skewMs: () => time?.skewMs() ?? 0,
-    logCounts: () => ({ dropped: 0, summed: 0 }),
+    logCounts: parts.logCounts ?? (() => ({ dropped: 0, summed: 0 })),
   })
   const lease = buildWorkerLease({ db, clock, time, workerId, hasLock: () => notifier.isListening() })
   const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }

@@ -14,18 +14,20 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
     .action(async ({ demo, lostSecretKey: isKeyLost }: { demo: boolean; lostSecretKey: boolean }) => {
       const config = readConfig()
       const stopRequested = waitForSignal(launcher)
-      const [{ buildLogger }, { serve }] = await Promise.all([import('../app/logger.ts'), import('../app/serve.ts')])
+      const [{ openLog }, { serve }] = await Promise.all([import('../app/logger.ts'), import('../app/serve.ts')])
       const isTerminal = process.stderr.isTTY === true
       // The demonstration prints on standard output; the log then shows warnings and errors only.
       const level = demo && !config.isLogLevelGiven ? 'warn' : config.logLevel
-      const logger = buildLogger({ level, isTerminal })
+      const log = openLog({ level, isTerminal, successesPerSecond: config.logSuccessesPerSecond })
+      const { logger } = log
       // A closed standard output (`npm start | head`, a closed terminal) does not end the service.
       process.stdout.on('error', () => {})
       process.on('uncaughtExceptionMonitor', (error) =>
         logger.fatal({ err: error }, 'unexpected error, the process ends: see docs/operations.md, unexpected errors'),
       )
       const print = (line: string) => process.stdout.write(`${line}\n`)
-      const code = await serve({ config, logger, demo, isKeyLost, print }, stopRequested)
+      const code = await serve({ config, logger, logCounts: log.counts, demo, isKeyLost, print }, stopRequested)
+      await log.drain()
       process.exit(code)
     })
 }

@@ -126,17 +126,20 @@ describe('the lease of a worker that follows the clock of the database', () => {
     expect(t.a.lease.isTrusted()).toBe(false)
   })
 
-  it.each([40_000, 3_600_000, 45 * 86_400_000])('takes nothing from the living on a machine that is %s ms ahead', async (aheadMs) => {
-    await using t = await openMachines()
-    t.machines.a.set(Date.now() + aheadMs)
-    await t.b.lease.renew()
-    await t.a.lease.renew()
-    expect(await t.a.lease.renew()).toEqual([])
-    expect([t.a.lease.isTrusted(), t.b.lease.isTrusted()]).toEqual([false, true])
-    // It says that it lives, so that nothing is taken from it either.
-    expect(await t.b.lease.renew()).toEqual([])
-    expect(t.b.lease.hasPeers()).toBe(true)
-  })
+  it.each([40_000, 3_600_000, 45 * 86_400_000])(
+    'takes nothing from the living on a machine that is %s ms ahead',
+    async (aheadMs) => {
+      await using t = await openMachines()
+      t.machines.a.set(Date.now() + aheadMs)
+      await t.b.lease.renew()
+      await t.a.lease.renew()
+      expect(await t.a.lease.renew()).toEqual([])
+      expect([t.a.lease.isTrusted(), t.b.lease.isTrusted()]).toEqual([false, true])
+      // It says that it lives, so that nothing is taken from it either.
+      expect(await t.b.lease.renew()).toEqual([])
+      expect(t.b.lease.hasPeers()).toBe(true)
+    },
+  )
 
   it('takes nothing from the living when the clocks of database and machines step, or all rested together', async () => {
     await using t = await openMachines()

@@ -119,20 +119,23 @@ test.each([
   ['3 s ahead', 3_000],
   ['1 h behind', -HOUR_MS],
   ['40 s ahead', 40_000],
-])('an event goes to a webhook that was made before it, through processes one of which is %s', async (_name, aheadMs) => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
-  const wrong = await ground.startLocal({ roles: 'api', machine: buildMachine(aheadMs) })
-  const right = await ground.startLocal({ roles: 'api,dispatcher' })
-  // Made through the wrong one, and told through the right one; and the other way round.
-  await ground.subscribe(wrong, receiver)
-  await ground.change(right)
-  await ground.subscribe(right, receiver)
-  await ground.change(wrong)
-  const rows = await ground.waitForLedger(3, ['success'])
-  expect(rows).toHaveLength(3)
-  await receiver.waitFor(3, 60_000)
-})
+])(
+  'an event goes to a webhook that was made before it, through processes one of which is %s',
+  async (_name, aheadMs) => {
+    await using ground = await openDeliveryGround()
+    const receiver = await ground.receive()
+    const wrong = await ground.startLocal({ roles: 'api', machine: buildMachine(aheadMs) })
+    const right = await ground.startLocal({ roles: 'api,dispatcher' })
+    // Made through the wrong one, and told through the right one; and the other way round.
+    await ground.subscribe(wrong, receiver)
+    await ground.change(right)
+    await ground.subscribe(right, receiver)
+    await ground.change(wrong)
+    const rows = await ground.waitForLedger(3, ['success'])
+    expect(rows).toHaveLength(3)
+    await receiver.waitFor(3, 60_000)
+  },
+)
 
 test.each([
   ['40 s ahead', 40_000],
@@ -162,7 +165,9 @@ test('a process becomes ready again, and works, when the clock of its machine is
   const machine = buildMachine(-HOUR_MS)
   const service = await ground.startLocal({ machine })
   await waitForSkew(ground)
-  expect((await readReadiness(service.url)).body.status).toMatch(/^clock of the machine is 36\d\d\.\d s behind the database$/)
+  expect((await readReadiness(service.url)).body.status).toMatch(
+    /^clock of the machine is 36\d\d\.\d s behind the database$/,
+  )
   await ground.subscribe(service, receiver)
   await ground.change(service)
   machine.aheadMs = 0

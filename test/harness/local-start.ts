@@ -1,8 +1,8 @@
 import pino from 'pino'
 import { readConfig } from '../../src/app/config.ts'
 import { buildLogOptions } from '../../src/app/logger.ts'
-import type { Clock } from '../../src/clock.ts'
 import { type StopRequest, serve } from '../../src/app/serve.ts'
+import type { Clock } from '../../src/clock.ts'
 import { SMALL_HASH_ENVIRONMENT } from './small-hash.ts'
 import { waitFor } from './wait.ts'
 
@@ -23,7 +23,10 @@ export interface LocalStart extends AsyncDisposable {
  * process of its own, so it stands where no test kills it. `env` is all of its environment, besides a small cost of
  * password hashes.
  */
-export function startHere(env: Record<string, string>, { demo = false, machine }: { demo?: boolean; machine?: Clock } = {}): LocalStart {
+export function startHere(
+  env: Record<string, string>,
+  { demo = false, machine }: { demo?: boolean; machine?: Clock } = {},
+): LocalStart {
   const config = readConfig({ ...SMALL_HASH_ENVIRONMENT, ...env }, '/nowhere')
   const written = { out: '', log: '' }
   const write = (line: string) => {

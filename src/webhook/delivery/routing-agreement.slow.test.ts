@@ -12,10 +12,19 @@ const MOSTLY = SELDOM.map((one) => !one)
 const SIDES = fc.record({
   isTypeActive: MOSTLY,
   scope: fc.constantFrom<'account' | 'none'>('account', 'account', 'none'),
-  events: fc.array(fc.record({ account: ACCOUNTS, isPurge: SELDOM, excluded: fc.nat(12), ageMs: fc.nat(3), ordinal: fc.option(fc.nat(3)) }), {
-    minLength: 1,
-    maxLength: 6,
-  }),
+  events: fc.array(
+    fc.record({
+      account: ACCOUNTS,
+      isPurge: SELDOM,
+      excluded: fc.nat(12),
+      ageMs: fc.nat(3),
+      ordinal: fc.option(fc.nat(3)),
+    }),
+    {
+      minLength: 1,
+      maxLength: 6,
+    },
+  ),
   webhooks: fc.array(
     fc.record({
       account: ACCOUNTS,
