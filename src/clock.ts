@@ -47,3 +47,6 @@ export function adoptClock(clock: Pick<Clock, 'now'>): () => void {
     if (Date.now === now) Date.now = readMachine
   }
 }
+
+/** Monotonic milliseconds of this process: for durations, which a step of any clock must not change. */
+export const readMonotonicMs = (): number => performance.now()

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import { adoptClock, type Clock, machineClock, readMonotonicMs } from './clock.ts'
 
 /** Skew above which a process reports that its machine's clock is wrong, in milliseconds. */
 export const SKEW_REPORTED_MS = 2_000
@@ -118,4 +118,10 @@ export function followDatabaseClock(machine: Clock, monotonicMs: () => number): 
     sampleAgeMs: () => monotonicMs() - sampledAtMs,
     stepAgeMs: () => monotonicMs() - steppedAtMs,
   }
+}
+
+/** Follows the database's clock with all that reads the time in this process (`adoptClock`), until `restore`. */
+export function adoptDatabaseClock(machine: Clock = machineClock): { time: DatabaseClock; restore: () => void } {
+  const time = followDatabaseClock(machine, readMonotonicMs)
+  return { time, restore: adoptClock(time) }
 }

@@ -18,7 +18,7 @@ const END_TRIES = 20
 const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 
 /** How long a process that ends waits for the reader of its log, in milliseconds. */
-export const LOG_END_LIMIT_MS = 1_000
+const LOG_END_LIMIT_MS = 1_000
 
 /** The end of the log: lines go in and never wait, whatever becomes of what reads them. */
 export interface LogOutput {

@@ -1,5 +1,5 @@
 import pino, { type Logger, type LoggerOptions } from 'pino'
-import { machineClock } from '../clock.ts'
+import { machineClock, readMonotonicMs } from '../clock.ts'
 import type { Config } from './config.ts'
 import { openLogOutput } from './log-output.ts'
 import { buildSuccessSum, buildSumHook } from './log-sum.ts'
@@ -90,7 +90,7 @@ export function openLog({ level, isTerminal, successesPerSecond = 0 }: LogOption
     return { logger: openTerminalLogger(base), counts: () => ({ dropped: 0, summed: 0 }), drain: async () => {} }
   const sum = buildSuccessSum({
     perSecond: successesPerSecond,
-    monotonicMs: () => performance.now(),
+    monotonicMs: readMonotonicMs,
     restSecond: () => machineClock.sleep(1_000),
     report: (fields) => logger.info(fields, 'successes summed'),
   })

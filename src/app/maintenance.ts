@@ -111,6 +111,7 @@ export interface MaintenanceDeps {
 /** What one sweep removed or mended. */
 export type SweepReport = Record<
   | 'dispatches'
+  | 'attempts'
   | 'events'
   | 'cancelled'
   | 'orphans'
@@ -201,10 +202,18 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
 
   function buildSteps(now: number): Record<keyof SweepReport, () => Promise<number>> {
     const before = (ms: number) => new Date(now - ms)
+    let attempts = 0
     const ledgerKeptMs = config.webhookLedgerRetentionDays * DAY_MS
     const orphans = { workerId, now: new Date(now), limit: BATCH_SIZE }
     return {
-      dispatches: () => inBatches(() => deleteOldDispatches(db, before(ledgerKeptMs), BATCH_SIZE)),
+      dispatches: () =>
+        inBatches(async () => {
+          const gone = await deleteOldDispatches(db, before(ledgerKeptMs), BATCH_SIZE)
+          attempts += gone.attempts
+          return gone.dispatches
+        }),
+      // They go with their dispatches.
+      attempts: async () => attempts,
       events: () => inBatches(() => deleteOldEvents(db, before(ledgerKeptMs), BATCH_SIZE)),
       replayJobs: () => inBatches(() => deleteOldReplayJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
       publishKeys: () => inBatches(() => deleteExpiredPublishKeys(db, before(PUBLISH_KEY_KEPT_MS), BATCH_SIZE)),

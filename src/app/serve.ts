@@ -1,7 +1,7 @@
 import { flushCompileCache } from 'node:module'
 import type { Logger } from 'pino'
-import { adoptClock, type Clock, machineClock, systemClock } from '../clock.ts'
-import { type DatabaseClock, followDatabaseClock } from '../database-clock.ts'
+import { type Clock, readMonotonicMs, systemClock } from '../clock.ts'
+import { adoptDatabaseClock, type DatabaseClock } from '../database-clock.ts'
 import { buildIdMaker } from '../id.ts'
 import { buildKeyring } from '../keyring.ts'
 import { buildSystemLookup } from '../outbound/dns.ts'
@@ -47,15 +47,14 @@ export interface StopRequest {
  */
 export async function serve(options: ServeOptions, stopRequested: Promise<StopRequest>): Promise<number> {
   const limit = buildStopLimit(options.logger)
-  const time = followDatabaseClock(options.machine ?? machineClock, () => performance.now())
-  const restoreClock = adoptClock(time)
+  const { time, restore } = adoptDatabaseClock(options.machine)
   // The time limit runs from the request, also during a start, so that a hanging start cannot block the stop.
   void stopRequested.then(limit.start)
   try {
     return await runUntilStop({ ...options, time }, stopRequested, limit)
   } finally {
     limit.end()
-    restoreClock()
+    restore()
   }
 }
 
@@ -71,7 +70,7 @@ async function runUntilStop(
     )
   const stop = new AbortController()
   void stopRequested.then(() => stop.abort())
-  const startedAt = performance.now()
+  const startedAt = readMonotonicMs()
   const { time } = options
   const world = { config, clock: time, time, random: systemRandom, logger, stop: stop.signal }
   // While the embedded PostgreSQL starts. A given one is reached first: what it refuses needs none of this.
@@ -129,12 +128,9 @@ async function startInSteps(start: {
   await checkSecretKey(options, resources)
   if (stop.aborted) return
   const app = await buildApp({
-    config,
-    clock,
+    ...{ config, clock, random, logger },
     ...(time && { time }),
     ...(options.logCounts && { logCounts: options.logCounts }),
-    random,
-    logger,
     secrets: resources.secrets,
     database: resources.database,
     workerDatabase: resources.workerDatabase,
@@ -161,7 +157,7 @@ async function startInSteps(start: {
     shown.catch(() => {})
     commands = await Promise.race([shown, stopRequested.then(() => [])])
   }
-  const seconds = (performance.now() - startedAt) / 1000
+  const seconds = (readMonotonicMs() - startedAt) / 1000
   if (!stop.aborted || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
 }
 

@@ -15,7 +15,6 @@ import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
-import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
 import { buildJobWorker } from '../provisioning/job/job-worker.ts'
 import { buildTargetGate } from '../provisioning/target-gate.ts'
 import type { Random } from '../random.ts'
@@ -100,12 +99,11 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const isProvisioner = config.roles.includes('provisioning')
   const isWorker = isDispatcher || isPublisher || isProvisioner
   const metrics: Metrics = buildMetrics({
-    ...{ db, clock, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds },
+    ...{ db, clock, time, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds, logCounts: parts.logCounts },
     inFlight: () => dispatcher.inFlight(),
-    skewMs: () => time?.skewMs() ?? 0,
-    logCounts: parts.logCounts ?? (() => ({ dropped: 0, summed: 0 })),
   })
   const lease = buildWorkerLease({ db, clock, time, workerId, hasLock: () => notifier.isListening() })
+  const { isTrusted } = lease
   const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }
   const dispatcher: Dispatcher = buildDispatcher({
     ...world,
@@ -116,12 +114,11 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const realtime = buildAppRealtime(parts, metrics, () => realtimeDispatcher?.notify())
   const realtimeDispatcher = realtime.policy && buildDispatcher({ ...world, policy: realtime.policy })
   const dispatchers = realtimeDispatcher ? ([dispatcher, realtimeDispatcher] as const) : ([dispatcher] as const)
-  const router = buildRouter({ clock, rest: systemClock.sleep, db, logger, dispatchers })
+  const router = buildRouter({ ...world, db, dispatchers })
   const gate = buildTargetGate({ db, clock })
-  const onDelivered = (recorded: readonly RecordedDelivery[]) => metrics.countProvisioning(recorded)
-  const provisioner = buildProvisioningDispatcher(parts, lease, { gate, onRecorded: onDelivered })
+  const provisioner = buildProvisioningDispatcher(parts, lease, { gate, onRecorded: metrics.countProvisioning })
   const provisioningJobs = buildJobWorker({
-    ...{ db, clock, logger, isEnabled: config.enableApiEventQueue, isTrusted: lease.isTrusted },
+    ...{ db, clock, logger, isEnabled: config.enableApiEventQueue, isTrusted },
     onQueued: () => provisioner.notify(),
     gate: gate.pass,
   })
@@ -145,13 +142,11 @@ export function buildWorkers(parts: WorkerParts): Workers {
     ...((parts.onChange || isProvisioner) && { onChange }),
     onError: (error) => logger.warn({ err: error }, 'notification failed: see docs/operations.md, database'),
   })
-  const notify = () => notifier.notify()
-  const { isTrusted } = lease
+  const { notify } = notifier
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: notify })
   const onSwept = metrics.countSwept
   const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId, isTrusted, onSwept })
-  const transport = buildMailTransport(config, db)
-  const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, transport, isTrusted })
+  const mailWorker = buildMailWorker({ ...world, db, keyring, transport: buildMailTransport(config, db), isTrusted })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []

@@ -1,8 +1,7 @@
 import { readConfig } from '../app/config.ts'
 import type { Prepared } from '../app/prepare.ts'
 import type { Resources } from '../app/resources.ts'
-import { adoptClock, machineClock } from '../clock.ts'
-import { followDatabaseClock } from '../database-clock.ts'
+import { adoptDatabaseClock } from '../database-clock.ts'
 import { alignClock } from '../postgres/database-time.store.ts'
 import { systemRandom } from '../random.ts'
 
@@ -20,8 +19,7 @@ export async function withGround(
   ])
   const logger = buildLogger({ level: 'warn', isTerminal: process.stderr.isTTY === true })
   // What a command writes is dated, and judged, by the clock of the database.
-  const time = followDatabaseClock(machineClock, () => performance.now())
-  const restoreClock = adoptClock(time)
+  const { time, restore } = adoptDatabaseClock()
   const world = { config, clock: time, time, random: systemRandom, logger }
   const resources = await openResources(world)
   try {
@@ -30,6 +28,6 @@ export async function withGround(
     await work(resources, prepared)
   } finally {
     await resources.close()
-    restoreClock()
+    restore()
   }
 }

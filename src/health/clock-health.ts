@@ -3,7 +3,7 @@ import type { Database } from '../postgres/database.ts'
 import { listProcessSkews, type ProcessSkew } from './process-skew.store.ts'
 
 /** A process that has not reported itself for this long has stopped, or its machine has the right time again. */
-export const SKEW_KNOWN_MS = 30_000
+const SKEW_KNOWN_MS = 30_000
 
 /** Processes that the component lists at most. */
 const PROCESS_LIMIT = 100
@@ -36,7 +36,7 @@ export function decideClockFacts(skews: readonly ProcessSkew[]): ClockFacts {
 }
 
 /** The processes that are off at `now`. */
-export function listSkewed(db: Database, now: Date): Promise<ProcessSkew[]> {
+function listSkewed(db: Database, now: Date): Promise<ProcessSkew[]> {
   return listProcessSkews(db, new Date(now.getTime() - SKEW_KNOWN_MS), PROCESS_LIMIT)
 }
 

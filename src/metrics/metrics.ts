@@ -130,8 +130,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
       requests.observe({ route, method, status: String(status) }, durationMs / 1000)
       responses.inc({ class: `${Math.floor(status / 100)}xx` })
     },
-    realtime: buildRealtimeMetrics(registry),
-    ...buildProcessMetrics(deps, registry),
+    ...{ realtime: buildRealtimeMetrics(registry), ...buildProcessMetrics(deps, registry) },
   }
 }
 

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
+import type { DatabaseClock } from '../database-clock.ts'
 
 /** Metrics of what a process is on: its clock, its log, its sweeps. */
 export interface ProcessMetrics {
@@ -7,21 +8,21 @@ export interface ProcessMetrics {
 }
 
 export interface ProcessMetricsDeps {
-  /** How far the machine's clock is ahead of the database's, in milliseconds. */
-  skewMs: () => number
-  /** Lines that the log lost since the start, and lines that it summed up. */
-  logCounts: () => { dropped: number; summed: number }
+  /** The clock, where it follows the database's. */
+  time?: Pick<DatabaseClock, 'skewMs'> | undefined
+  /** Lines that the log lost since the start, and lines that it summed up. Default: none. */
+  logCounts?: (() => { dropped: number; summed: number }) | undefined
 }
 
 /** Builds these metrics. */
-export function buildProcessMetrics({ skewMs, logCounts }: ProcessMetricsDeps, registry: Registry): ProcessMetrics {
+export function buildProcessMetrics({ time, logCounts }: ProcessMetricsDeps, registry: Registry): ProcessMetrics {
   const registers = [registry]
   new Gauge({
     name: 'clock_skew_seconds',
     help: "How far the clock of this process's machine is ahead of the database's; negative: behind.",
     registers,
     collect() {
-      this.set(skewMs() / 1000)
+      this.set((time?.skewMs() ?? 0) / 1000)
     },
   })
   const swept = new Counter({
@@ -36,7 +37,7 @@ export function buildProcessMetrics({ skewMs, logCounts }: ProcessMetricsDeps, r
     labelNames: ['reason'],
     registers,
     collect() {
-      const { dropped, summed } = logCounts()
+      const { dropped, summed } = logCounts?.() ?? { dropped: 0, summed: 0 }
       this.reset()
       this.inc({ reason: 'dropped' }, dropped)
       this.inc({ reason: 'summed' }, summed)
