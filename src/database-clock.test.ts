@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { buildManualClock } from '../test/harness/manual-clock.ts'
-import { combine, followDatabaseClock, judgeSkew, SKEW_REPORTED_MS, SKEW_TRUSTED_MS } from './database-clock.ts'
+import { machineClock, systemClock } from './clock.ts'
+import {
+  adoptDatabaseClock,
+  combine,
+  followDatabaseClock,
+  judgeSkew,
+  SKEW_REPORTED_MS,
+  SKEW_TRUSTED_MS,
+} from './database-clock.ts'
 
 const NOON = Date.UTC(2026, 8, 11, 12)
 
@@ -143,4 +151,18 @@ describe('a skew', () => {
   ] as const)('of %s ms that may be %s ms less is %s', (skewMs, errorMs, verdict) => {
     expect(judgeSkew(skewMs, errorMs)).toBe(verdict)
   })
+})
+
+it('what reads the time as Date.now gets that of the database, until the clock is given back', () => {
+  const { time, restore } = adoptDatabaseClock(buildManualClock(NOON))
+  try {
+    time.observe({ sentAtMs: time.monotonicMs(), receivedAtMs: time.monotonicMs(), databaseMs: NOON })
+    expect(Math.abs(Date.now() - NOON)).toBeLessThan(5_000)
+    expect(Number.isInteger(Date.now())).toBe(true)
+    expect(Math.abs(systemClock.now() - NOON)).toBeLessThan(5_000)
+    expect(Math.abs(machineClock.now() - NOON)).toBeGreaterThan(86_400_000)
+  } finally {
+    restore()
+  }
+  expect(Math.abs(Date.now() - machineClock.now())).toBeLessThan(1_000)
 })

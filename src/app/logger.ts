@@ -1,7 +1,7 @@
 import pino, { type Logger, type LoggerOptions } from 'pino'
 import { machineClock, readMonotonicMs } from '../clock.ts'
 import type { Config } from './config.ts'
-import { openLogOutput } from './log-output.ts'
+import { type LogOutput, openLogOutput } from './log-output.ts'
 import { buildSuccessSum, buildSumHook } from './log-sum.ts'
 
 /** Members that a log line must not contain. Redaction is the second guard: no line should have them. */
@@ -84,8 +84,7 @@ export interface LogOptions {
  */
 export function openLog({ level, isTerminal, successesPerSecond = 0 }: LogOptions): Log {
   const base = buildLogOptions(level)
-  // Node writes its warnings to it; a full disk is no reason to end.
-  process.stderr.on('error', () => {})
+  watchProcess()
   if (isTerminal)
     return { logger: openTerminalLogger(base), counts: () => ({ dropped: 0, summed: 0 }), drain: async () => {} }
   const sum = buildSuccessSum({
@@ -97,9 +96,24 @@ export function openLog({ level, isTerminal, successesPerSecond = 0 }: LogOption
   const output = openLogOutput({
     onRoom: (lines) => logger.warn({ lines }, 'log lines lost: see docs/operations.md, log'),
   })
-  process.on('exit', output.flushNow)
+  outputs.add(output)
   const logger: Logger = pino({ ...base, hooks: buildSumHook(sum) }, output)
   return { logger, counts: () => ({ dropped: output.dropped(), summed: sum.summed() }), drain: () => output.drain() }
+}
+
+/** The outputs of this process: a service has one, and tests that run commands have several. */
+const outputs = new Set<LogOutput>()
+let isWatched = false
+
+/** Writes what waits when the process ends, and outlives an error of standard error. */
+function watchProcess(): void {
+  if (isWatched) return
+  isWatched = true
+  // Node writes its warnings to it; a full disk is no reason to end.
+  process.stderr.on('error', () => {})
+  process.on('exit', () => {
+    for (const output of outputs) output.flushNow()
+  })
 }
 
 function openTerminalLogger(base: LoggerOptions): Logger {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { readConfig } from '../app/config.ts'
 import type { StopRequest } from '../app/serve.ts'
-import { systemClock } from '../clock.ts'
+import { readMonotonicMs } from '../clock.ts'
 import type { Launcher } from './launcher.ts'
 
 /** Adds `signalbox serve`. `launcher`: the process that started this one, where there is one. */
@@ -44,13 +44,13 @@ function waitForSignal(launcher: Launcher | undefined): Promise<StopRequest> {
   let firstAtMs: number | undefined
   return new Promise((resolve) => {
     const request = (reason: string) => {
-      firstAtMs ??= systemClock.now()
+      firstAtMs ??= readMonotonicMs()
       resolve({ reason, isFailure: false })
     }
     launcher?.takeInterrupts(() => request('SIGINT'))
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       process.on(signal, () => {
-        const isSecond = firstAtMs !== undefined && systemClock.now() - firstAtMs >= REPEAT_MS
+        const isSecond = firstAtMs !== undefined && readMonotonicMs() - firstAtMs >= REPEAT_MS
         if (signal === 'SIGINT' && isSecond) process.exit(130)
         request(signal)
       })

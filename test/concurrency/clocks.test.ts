@@ -159,6 +159,22 @@ test.each([
   expect(countSeen(receiver).get(row!.id)).toEqual([1])
 })
 
+test('a session that is issued on a machine an hour behind is valid on every other, for as long as any', async () => {
+  await using ground = await openDeliveryGround()
+  const wrong = await ground.startLocal({ roles: 'api', machine: buildMachine(-HOUR_MS) })
+  const right = await ground.startLocal({ roles: 'api' })
+  const text = 'select email from "user" where document_id = $1'
+  const { rows } = await ground.database.pool.query(text, [ground.database.administrator])
+  const credentials = { email: rows[0].email, password: 'correct horse battery' }
+  const login = await wrong.call('POST', '/api/v3/auth/login/local', credentials, { authorization: '' })
+  expect(login.status).toBe(200)
+  const { jwt } = login.body.data
+  const { iat } = JSON.parse(Buffer.from(jwt.split('.')[1], 'base64url').toString())
+  expect(Math.abs(Date.now() / 1_000 - iat)).toBeLessThan(5)
+  const read = await right.call('GET', '/api/v3/webhook/webhook', undefined, { authorization: `Bearer ${jwt}` })
+  expect(read.status).toBe(200)
+})
+
 test('a process becomes ready again, and works, when the clock of its machine is mended', async () => {
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
