@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, write, writeSync } from 'node:fs'
-import { type Clock, machineClock } from '../clock.ts'
+import { type Clock, machineClock, readMonotonicMs } from '../clock.ts'
 
 /** What waits to be written at most, in bytes: some 3,000 lines. Beyond it lines are dropped and counted. */
 export const LOG_BUFFER_BYTES = 1_048_576
@@ -7,7 +7,10 @@ export const LOG_BUFFER_BYTES = 1_048_576
 /** Bytes of one write. */
 const CHUNK_BYTES = 65_536
 
-/** Pause after a write that did not succeed: of a full pipe, and of a full disk or a reader that is gone. Milliseconds. */
+/**
+ * Pause after a write that did not succeed: of a full pipe, doubling for as long as its reader stalls, and of a full disk or
+ * a reader that is gone. Milliseconds.
+ */
 const PIPE_PAUSE_MS = 10
 const FAULT_PAUSE_MS = 500
 
@@ -93,14 +96,14 @@ export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
     if (head && left > 0) waiting[0] = head.subarray(left)
   }
 
-  /** One write of what waits. Returns for how long to pause before the next. */
-  async function step(chunk: Buffer): Promise<number> {
+  /** One write of what waits. Returns for how long to pause before the next, given the pause before this one. */
+  async function step(chunk: Buffer, pausedMs: number): Promise<number> {
     try {
-      if (!target.isPrompt) beside = { bytes: chunk.length, sinceMs: machineClock.now() }
+      if (!target.isPrompt) beside = { bytes: chunk.length, sinceMs: readMonotonicMs() }
       advance(target.isPrompt ? writeSync(target.descriptor, chunk) : await writeBeside(target.descriptor, chunk))
       return 0
     } catch (error) {
-      return isFull(error) ? PIPE_PAUSE_MS : FAULT_PAUSE_MS
+      return isFull(error) ? Math.min(FAULT_PAUSE_MS, Math.max(PIPE_PAUSE_MS, 2 * pausedMs)) : FAULT_PAUSE_MS
     } finally {
       beside = undefined
     }
@@ -109,8 +112,9 @@ export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
   async function run(): Promise<void> {
     // What is logged in one turn is one write.
     await new Promise(setImmediate)
+    let pauseMs = 0
     for (let chunk = take(); chunk; chunk = take()) {
-      const pauseMs = await step(chunk)
+      pauseMs = await step(chunk, pauseMs)
       if (pauseMs > 0) await rest(pauseMs)
       else report()
     }
@@ -143,7 +147,7 @@ export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
     },
     flushNow: () => {
       // A thread that has waited for so long waits for a reader that stalls, as a write here would.
-      if (beside && machineClock.now() - beside.sinceMs >= LOG_END_LIMIT_MS / 2) return
+      if (beside && readMonotonicMs() - beside.sinceMs >= LOG_END_LIMIT_MS / 2) return
       // It writes the head of what waits: to write that here too would say it twice.
       if (beside) advance(beside.bytes)
       for (let tries = 0, chunk = take(); chunk && tries < END_TRIES; chunk = take()) {

@@ -43,4 +43,7 @@ it('the component is degraded for as long as a process says that its machine is 
   expect(await ask()).toMatchObject({ status: 'degraded' })
   app.clock.advance(1)
   expect(await ask()).toMatchObject({ status: 'operational', details: { skewed_processes: 0 } })
+  // The clock of the database was set back behind what the process reported.
+  app.clock.set(seenAt.getTime() - 86_400_000)
+  expect(await ask()).toMatchObject({ status: 'operational', details: { skewed_processes: 0 } })
 })

@@ -35,9 +35,10 @@ export function decideClockFacts(skews: readonly ProcessSkew[]): ClockFacts {
   }
 }
 
-/** The processes that are off at `now`. */
+/** The processes that are off at `now`. Rows of the future were written before the database's clock was set back. */
 function listSkewed(db: Database, now: Date): Promise<ProcessSkew[]> {
-  return listProcessSkews(db, new Date(now.getTime() - SKEW_KNOWN_MS), PROCESS_LIMIT)
+  const [since, until] = [-SKEW_KNOWN_MS, SKEW_KNOWN_MS].map((ms) => new Date(now.getTime() + ms)) as [Date, Date]
+  return listProcessSkews(db, { since, until, limit: PROCESS_LIMIT })
 }
 
 /** Reads the facts of the component. */

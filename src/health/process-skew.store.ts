@@ -27,11 +27,14 @@ export async function removeProcessSkew(db: Database, process: string): Promise<
 
 const list = statement<ProcessSkew>(`
   select process, skew_ms::float8 as "skewMs" from process_skew
-  where seen_at > $1 order by seen_at desc, process limit $2`)
+  where seen_at > $1 and seen_at < $2 order by seen_at desc, process limit $3`)
 
-/** The processes that reported themselves after `since`, the latest first, up to `limit`. */
-export function listProcessSkews(db: Database, since: Date, limit: number): Promise<ProcessSkew[]> {
-  return list(db, [since, limit])
+/** The processes that reported themselves after `since` and before `until`, the latest first, up to `limit`. */
+export function listProcessSkews(
+  db: Database,
+  { since, until, limit }: { since: Date; until: Date; limit: number },
+): Promise<ProcessSkew[]> {
+  return list(db, [since, until, limit])
 }
 
 /** Deletes up to `limit` processes that last reported themselves before `before`. Returns how many went. */

@@ -149,3 +149,28 @@ test('the line of a crash is written before the process ends', async () => {
   expect(ended.stderr()).toMatch(/"level":"fatal".*"the process ends"/)
   expect(ended.stderr().match(/"msg":"before"/g)).toHaveLength(100)
 })
+
+test('successes above the rate are summed in a line, failures are all in the log', async () => {
+  await using database = await createTestDatabase({ content: 'prepared' })
+  await using service = startWithLog(database.connectionString, '', { LOG_SUCCESSES_PER_SECOND: '5' })
+  const [, url = ''] = await service.waitForOutput(LISTENS)
+  const ask = (path: string) => fetch(`${url}${path}`).then((answer) => answer.arrayBuffer())
+  await Promise.all(Array.from({ length: 200 }, () => ask('/api/v3/health')))
+  await Promise.all(Array.from({ length: 100 }, () => ask('/api/v3/webhook/webhook')))
+  const readLines = () =>
+    service
+      .stderr()
+      .split('\n')
+      .filter((text) => text.startsWith('{') && text.endsWith('}'))
+      .map((text) => JSON.parse(text))
+  await waitFor('every request in the log', () => {
+    const lines = readLines()
+    const summed = lines.filter((one) => one.msg === 'successes summed').reduce((sum, one) => sum + one.lines, 0)
+    const single = lines.filter((one) => one.msg === 'request' && one.route === '/api/v3/health').length
+    return summed > 0 && summed + single === 200
+  })
+  expect(readLines().filter((one) => one.msg === 'request' && one.status === 401)).toHaveLength(100)
+  const headers = { authorization: `Bearer ${TEST_METRICS_TOKEN}` }
+  const text = await (await fetch(`${url}/metrics`, { headers })).text()
+  expect(Number(/^log_lines_lost_total\{reason="summed"\} (\d+)/m.exec(text)?.[1])).toBeGreaterThan(100)
+})
