@@ -221,6 +221,7 @@ create table "event_occurrence" (
   routed_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
   trace_context text,
+  ordinal bigint default nextval('recorded_ordinal'::regclass),
   constraint event_occurrence_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX event_occurrence_created_idx ON public.event_occurrence USING btree (created_at);
@@ -499,6 +500,14 @@ create table "permission" (
   updated_at timestamp(3) with time zone not null,
   constraint permission_pkey PRIMARY KEY (name)
 );
+
+create table "process_skew" (
+  process text not null,
+  skew_ms bigint not null,
+  seen_at timestamp with time zone not null,
+  constraint process_skew_pkey PRIMARY KEY (process)
+);
+CREATE INDEX process_skew_seen_idx ON public.process_skew USING btree (seen_at);
 
 create table "proof_token" (
   token_hash bytea not null,
@@ -989,6 +998,7 @@ create table "webhook" (
   disabled_at timestamp(3) with time zone,
   disabled_reason text,
   secret_encrypted text,
+  ordinal bigint not null default nextval('recorded_ordinal'::regclass),
   constraint webhook_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint webhook_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
   constraint webhook_description_length CHECK ((char_length(description) <= 500)),

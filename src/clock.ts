@@ -11,7 +11,13 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** The clock of the machine. */
+/** Kept from before `adoptClock`. */
+const readMachine = Date.now
+
+/**
+ * The clock of the machine, or the one that the process has adopted in its place. The service decides by the clock that it
+ * follows the database with (`followDatabaseClock`).
+ */
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) =>
@@ -26,3 +32,21 @@ export const systemClock: Clock = {
       signal?.addEventListener('abort', done, { once: true })
     }),
 }
+
+/** The clock of the machine, whatever the process has adopted. */
+export const machineClock: Clock = { now: () => readMachine(), sleep: systemClock.sleep }
+
+/**
+ * Makes `Date.now` this clock for the whole process: the OAuth provider, the sign-in library and the log read the time there,
+ * and a process has one. Returns what undoes it.
+ */
+export function adoptClock(clock: Pick<Clock, 'now'>): () => void {
+  const now = () => clock.now()
+  Date.now = now
+  return () => {
+    if (Date.now === now) Date.now = readMachine
+  }
+}
+
+/** Monotonic milliseconds of this process: for durations, which a step of any clock must not change. */
+export const readMonotonicMs = (): number => performance.now()

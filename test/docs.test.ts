@@ -241,7 +241,7 @@ describe('names in documents exist:', () => {
       /^docs\/(?:deployment|operations|contract\/\w+)\.md$/.test(path)
         ? [
             ...text.matchAll(
-              /(?<![\w.])(?:webhook_out|http|database|signalbox|stored_secrets|provisioning|realtime)_\w+/g,
+              /(?<![\w.])(?:webhook_out|http|database|signalbox|stored_secrets|provisioning|realtime|clock_skew|maintenance_rows|log_lines)_\w+/g,
             ),
           ]
         : [],

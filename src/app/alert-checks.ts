@@ -1,4 +1,5 @@
 import type { IncidentCheck, NewIncident } from '../alert/alert.ts'
+import { readClockFacts } from '../health/clock-health.ts'
 import { checkWebhookOut } from '../health/health.ts'
 import type { WebhookOutFacts } from '../health/webhook-out.ts'
 import type { Database } from '../postgres/database.ts'
@@ -36,6 +37,18 @@ export function listIncidentChecks(deps: {
           summary: `${unreadable} stored secrets need a key that SECRET_KEY does not list: ${missing.join(', ')}.`,
           url: '/api/v3/health/component/stored-secrets',
           isOn: unreadable > 0,
+        },
+      ]
+    }),
+    checkState('clock-skew', async (db, now) => {
+      const { skewed_processes: skewed, largest_skew_s: seconds } = await readClockFacts(db, now)
+      return [
+        {
+          incident: 'clock-skew',
+          subject: 'clock',
+          summary: `${skewed} processes have another time than the database; the furthest is ${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead'}.`,
+          url: '/api/v3/health/component/clock',
+          isOn: skewed > 0,
         },
       ]
     }),

@@ -6,6 +6,7 @@ import { buildAccountLimiter } from '../account/account-limit.ts'
 import { buildEqualEntries, type EqualEntries } from '../audit/equal-entries.ts'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
+import type { DatabaseClock } from '../database-clock.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer, type ServerOptions } from '../http/server.ts'
 import { buildUpgradeRouter, type UpgradeRouter } from '../http/upgrade.ts'
@@ -38,6 +39,9 @@ import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
 
+/** Reads how many lines are not in the log. */
+export type LogCounts = () => { dropped: number; summed: number }
+
 /** The configuration and the dependencies of the app. */
 export interface AppOptions {
   config: Config
@@ -49,9 +53,13 @@ export interface AppOptions {
   /** A connection string to PostgreSQL itself, for LISTEN. */
   connectionString: string
   clock: Clock
+  /** The clock, where it follows the database's: in the service, and not in tests that set the time. */
+  time?: DatabaseClock
   random: Random
   lookup: Lookup
   logger: Logger
+  /** Lines that the log lost, and lines that it summed up. Default: none. */
+  logCounts?: LogCounts
   /** Whether the start has finished, for `/readyz`. Default: always. */
   hasStarted?: () => boolean
   /** Certificate authorities that deliveries trust in place of the system's; for tests. */
@@ -217,12 +225,12 @@ async function mountApi(
 }
 
 function buildServiceRouteDeps(
-  { config, database, clock, hasStarted = () => true }: AppOptions,
+  { config, database, clock, time, hasStarted = () => true }: AppOptions,
   parts: { metrics: Metrics; catalogue: readonly CatalogueEntry[]; limiter: RateLimiter },
 ): ServiceRouteDeps {
   const { metrics, catalogue, limiter } = parts
   const metricsAccess = decideMetricsAccess(config)
-  return { db: database.db, clock, metrics, catalogue, limit: limiter.limitVisit, hasStarted, metricsAccess }
+  return { db: database.db, clock, time, metrics, catalogue, limit: limiter.limitVisit, hasStarted, metricsAccess }
 }
 
 function buildAppLimiter({ config, database, clock, logger }: AppOptions): RateLimiter {

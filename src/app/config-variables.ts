@@ -270,6 +270,11 @@ export const VARIABLES = {
     'a built-in mark',
     'A file with the logo of these pages: .svg, .png, .webp or .jpg, at most 256 KiB, readable at 32 pixels.',
   ),
+  LOG_SUCCESSES_PER_SECOND: variable(
+    integer(0, 1_000_000),
+    '20',
+    'Lines of successes of one kind (request, attempt) that are logged in a second; one line sums the others up. 0 logs all.',
+  ),
   LOG_LEVEL: variable(
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'info',

@@ -107,6 +107,8 @@ export interface Config {
   /** The file of the logo. */
   brandLogoPath: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
+  /** Lines of successes of one kind in a second that are logged one by one; 0: all. */
+  logSuccessesPerSecond: number
   /** Whether LOG_LEVEL was set: only without it the demonstration lowers the level. */
   isLogLevelGiven: boolean
   /** Given settings without effect in this environment, which the start reports. */
@@ -256,12 +258,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     provisioningConcurrency: values.PROVISIONING_CONCURRENCY ?? 64,
     provisioningConcurrencyPerTarget: values.PROVISIONING_CONCURRENCY_PER_TARGET ?? 8,
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
-    accountLimits: {
-      webhooks: values.ACCOUNT_WEBHOOKS_LIMIT ?? 100,
-      subscriptions: values.ACCOUNT_SUBSCRIPTIONS_LIMIT ?? 2_000,
-      published_per_minute: values.ACCOUNT_PUBLISHED_PER_MINUTE ?? 6_000,
-      replays_per_minute: values.ACCOUNT_REPLAYS_PER_MINUTE ?? 600,
-    },
+    accountLimits: readAccountLimits(values),
     rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
     trustProxy: values.TRUST_PROXY ?? false,
     httpMaxConnections: values.HTTP_MAX_CONNECTIONS ?? 2_000,
@@ -273,8 +270,18 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     brandName: values.BRAND_NAME ?? 'Signalbox',
     brandLogoPath: values.BRAND_LOGO === undefined ? undefined : resolve(directory, values.BRAND_LOGO),
     logLevel: values.LOG_LEVEL ?? 'info',
+    logSuccessesPerSecond: values.LOG_SUCCESSES_PER_SECOND ?? 20,
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
     idleSettings: listIdleSettings(values, realtime.kind),
+  }
+}
+
+function readAccountLimits(values: Values): Config['accountLimits'] {
+  return {
+    webhooks: values.ACCOUNT_WEBHOOKS_LIMIT ?? 100,
+    subscriptions: values.ACCOUNT_SUBSCRIPTIONS_LIMIT ?? 2_000,
+    published_per_minute: values.ACCOUNT_PUBLISHED_PER_MINUTE ?? 6_000,
+    replays_per_minute: values.ACCOUNT_REPLAYS_PER_MINUTE ?? 600,
   }
 }
 

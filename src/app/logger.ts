@@ -1,5 +1,8 @@
 import pino, { type Logger, type LoggerOptions } from 'pino'
+import { machineClock, readMonotonicMs } from '../clock.ts'
 import type { Config } from './config.ts'
+import { type LogOutput, openLogOutput } from './log-output.ts'
+import { buildSuccessSum, buildSumHook } from './log-sum.ts'
 
 /** Members that a log line must not contain. Redaction is the second guard: no line should have them. */
 const HIDDEN_MEMBERS = new Set([
@@ -58,18 +61,70 @@ export function buildLogOptions(level: Config['logLevel']): LoggerOptions {
   }
 }
 
+/** A logger with what becomes of its lines. */
+export interface Log {
+  logger: Logger
+  /** Lines that are not in the log: dropped for want of room, and summed in a line that counts them. */
+  counts(): { dropped: number; summed: number }
+  /** Waits until all lines are out, within a limit. */
+  drain(): Promise<void>
+}
+
+/** Options of a log. */
+export interface LogOptions {
+  level: Config['logLevel']
+  isTerminal: boolean
+  /** Lines of successes of one kind in a second, beyond which they are summed. Default: all are written. */
+  successesPerSecond?: number
+}
+
 /**
- * Builds the logger: JSON lines, or pretty ones on a terminal (docs/contract/configuration.md#reader), on standard error,
- * so that standard output is free for the output of commands.
+ * Opens the log: JSON lines, or pretty ones on a terminal (docs/contract/configuration.md#reader), on standard error, so that
+ * standard output is free for the output of commands. Nobody waits for it: see `openLogOutput`.
  */
-export function buildLogger(options: { level: Config['logLevel']; isTerminal: boolean }): Logger {
-  const base = buildLogOptions(options.level)
-  if (!options.isTerminal) return pino(base, pino.destination({ dest: 2, sync: true }))
-  return pino({
-    ...base,
-    transport: {
-      target: 'pino-pretty',
-      options: { destination: 2, ignore: 'service,pid,hostname', translateTime: 'HH:MM:ss.l' },
-    },
+export function openLog({ level, isTerminal, successesPerSecond = 0 }: LogOptions): Log {
+  const base = buildLogOptions(level)
+  watchProcess()
+  if (isTerminal)
+    return { logger: openTerminalLogger(base), counts: () => ({ dropped: 0, summed: 0 }), drain: async () => {} }
+  const sum = buildSuccessSum({
+    perSecond: successesPerSecond,
+    monotonicMs: readMonotonicMs,
+    restSecond: () => machineClock.sleep(1_000),
+    report: (fields) => logger.info(fields, 'successes summed'),
   })
+  const output = openLogOutput({
+    onRoom: (lines) => logger.warn({ lines }, 'log lines lost: see docs/operations.md, log'),
+  })
+  outputs.add(output)
+  const logger: Logger = pino({ ...base, hooks: buildSumHook(sum) }, output)
+  return { logger, counts: () => ({ dropped: output.dropped(), summed: sum.summed() }), drain: () => output.drain() }
+}
+
+/** The outputs of this process: a service has one, and tests that run commands have several. */
+const outputs = new Set<LogOutput>()
+let isWatched = false
+
+/** Writes what waits when the process ends, and outlives an error of standard error. */
+function watchProcess(): void {
+  if (isWatched) return
+  isWatched = true
+  // Node writes its warnings to it; a full disk is no reason to end.
+  process.stderr.on('error', () => {})
+  process.on('exit', () => {
+    for (const output of outputs) output.flushNow()
+  })
+}
+
+function openTerminalLogger(base: LoggerOptions): Logger {
+  const options = { destination: 2, ignore: 'service,pid,hostname', translateTime: 'HH:MM:ss.l' }
+  const transport = pino.transport({ target: 'pino-pretty', options })
+  // A terminal that was closed.
+  transport.on('error', () => {})
+  return pino(base, transport)
+}
+
+/** Opens the log of a command that is none of the service. */
+export function buildLogger(options: LogOptions): Logger {
+  return openLog(options).logger
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts'
 import { deleteOldEvents } from '../event/event.store.ts'
 import { deleteExpiredPublishKeys } from '../event/publish.store.ts'
 import { PUBLISH_KEY_KEPT_MS } from '../event/publish.ts'
+import { deleteOldSkews } from '../health/process-skew.store.ts'
 import { deleteExpiredIdempotencyKeys } from '../http/idempotency.store.ts'
 import { IDEMPOTENCY_KEPT_MS } from '../http/idempotency.ts'
 import { deleteOldRateWindows } from '../http/rate-limit.store.ts'
@@ -102,11 +103,16 @@ export interface MaintenanceDeps {
   config: Pick<Config, 'webhookLedgerRetentionDays' | 'auditRetentionDays'>
   keyring: Keyring
   workerId: string
+  /** Whether the clock may be trusted; while not, nothing is swept. Default: always. */
+  isTrusted?: () => boolean
+  /** Gets what each sweep did. */
+  onSwept?: (report: SweepReport) => void
 }
 
 /** What one sweep removed or mended. */
 export type SweepReport = Record<
   | 'dispatches'
+  | 'attempts'
   | 'events'
   | 'cancelled'
   | 'orphans'
@@ -145,6 +151,7 @@ export type SweepReport = Record<
   | 'provisioningStreams'
   | 'provisioningJobs'
   | 'incidents'
+  | 'processSkews'
   | 'auditEntries'
   | 'reencrypted'
   | 'reencryptedFactors',
@@ -171,7 +178,7 @@ export interface Maintenance {
  * fails is logged and made again with the next sweep; the others do not wait for it.
  */
 export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
-  const { db, clock, logger, config, keyring, workerId } = deps
+  const { db, clock, logger, config, keyring, workerId, isTrusted = () => true } = deps
   const stopping = new AbortController()
 
   async function inBatches(deleteBatch: () => Promise<number>): Promise<number> {
@@ -179,7 +186,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
     for (;;) {
       const count = await deleteBatch()
       total += count
-      if (count < BATCH_SIZE || stopping.signal.aborted) return total
+      if (count < BATCH_SIZE || stopping.signal.aborted || !isTrusted()) return total
     }
   }
 
@@ -198,10 +205,18 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
 
   function buildSteps(now: number): Record<keyof SweepReport, () => Promise<number>> {
     const before = (ms: number) => new Date(now - ms)
+    let attempts = 0
     const ledgerKeptMs = config.webhookLedgerRetentionDays * DAY_MS
     const orphans = { workerId, now: new Date(now), limit: BATCH_SIZE }
     return {
-      dispatches: () => inBatches(() => deleteOldDispatches(db, before(ledgerKeptMs), BATCH_SIZE)),
+      dispatches: () =>
+        inBatches(async () => {
+          const gone = await deleteOldDispatches(db, before(ledgerKeptMs), BATCH_SIZE)
+          attempts += gone.attempts
+          return gone.dispatches
+        }),
+      // They go with their dispatches.
+      attempts: async () => attempts,
       events: () => inBatches(() => deleteOldEvents(db, before(ledgerKeptMs), BATCH_SIZE)),
       replayJobs: () => inBatches(() => deleteOldReplayJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
       publishKeys: () => inBatches(() => deleteExpiredPublishKeys(db, before(PUBLISH_KEY_KEPT_MS), BATCH_SIZE)),
@@ -240,17 +255,25 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       provisioningStreams: () => inBatches(() => deleteDeadStreams(db, before(ledgerKeptMs), BATCH_SIZE)),
       provisioningJobs: () => inBatches(() => deleteOldJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
       incidents: () => inBatches(() => deleteOldIncidents(db, before(ledgerKeptMs), BATCH_SIZE)),
+      processSkews: () => inBatches(() => deleteOldSkews(db, before(WORKER_KEPT_MS), BATCH_SIZE)),
       auditEntries: () => deleteAudit(now),
       reencryptedFactors: reencryption.totp_factor,
       reencrypted: reencrypt,
     }
   }
 
+  const buildReport = () =>
+    Object.fromEntries(Object.keys(buildSteps(clock.now())).map((name) => [name, 0])) as SweepReport
+
+  // The counts of all steps begin at 0.
+  deps.onSwept?.(buildReport())
+
   async function sweep(): Promise<SweepReport> {
     const steps = buildSteps(clock.now())
-    const report = Object.fromEntries(Object.keys(steps).map((name) => [name, 0])) as SweepReport
+    const report = buildReport()
     for (const [name, step] of Object.entries(steps)) {
-      if (stopping.signal.aborted) break
+      // Asked at each step: a clock may be wrong from one moment to the next, and a sweep takes minutes.
+      if (stopping.signal.aborted || !isTrusted()) break
       try {
         report[name as keyof SweepReport] = await step()
       } catch (error) {
@@ -263,6 +286,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       const report = await sweep()
+      deps.onSwept?.(report)
       if (Object.values(report).some((count) => count > 0)) logger.info(toLogFields(report), 'maintenance')
       await clock.sleep(PERIOD_MS, stopping.signal)
     }

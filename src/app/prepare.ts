@@ -1,4 +1,5 @@
 import { buildIdMaker } from '../id.ts'
+import { alignClock } from '../postgres/database-time.store.ts'
 import { migrateSchema } from '../postgres/migrate.ts'
 import type { Resources, ResourcesOptions } from './resources.ts'
 
@@ -19,9 +20,9 @@ export async function prepareDatabase(
   resources: Pick<Resources, 'connectionString' | 'database'>,
   options: ResourcesOptions,
 ): Promise<Prepared> {
-  const { clock, random, logger, stop } = options
-  const now = new Date(clock.now())
-  const { ran, ahead } = await migrateSchema(resources.connectionString, { now, stop })
+  const { clock, time, random, logger, stop } = options
+  const { ran, ahead } = await migrateSchema(resources.connectionString, { now: new Date(clock.now()), stop })
+  if (time && !stop?.aborted) await alignClock(resources.database.db, time)
   if (ahead.length > 0)
     logger.warn(
       { migrations: ahead },
@@ -30,6 +31,6 @@ export async function prepareDatabase(
   if (ahead.length > 0 || stop?.aborted) return { migrations: ran, ahead }
   // Loaded on demand: every route comes with it, which a database that refuses the migrations needs not wait for.
   const { writeDeclaredRows } = await import('./declared-rows.ts')
-  await writeDeclaredRows(resources.database.db, { ids: buildIdMaker(clock, random), now })
+  await writeDeclaredRows(resources.database.db, { ids: buildIdMaker(clock, random), now: new Date(clock.now()) })
   return { migrations: ran, ahead }
 }

@@ -41,7 +41,7 @@ const HEAD = `
         and (t.account_scope = 'none' or (a.document_id is null and x.event not like '%.purge')))
   ),
   routed as materialized (
-    select ${EVENT_NAMES}
+    select ${EVENT_NAMES}, nextval('recorded_ordinal') as ordinal
     from unnest($5::int[], ${listArrays(EVENT_COLUMNS, 6)}) as x (item, ${EVENT_NAMES})
     where x.item <> all(array(select item from broken))
   ),
@@ -57,8 +57,8 @@ const BROKEN = 'array(select item from broken) as broken'
 /** Events that the statement routed itself have their time of routing; the others are queued for the router. */
 const RECORDED = `
   recorded as (
-    insert into event_occurrence (${EVENT_NAMES}, routed_at)
-    select ${EVENT_NAMES}, case when (select is_inline from inline) then created_at end from routed
+    insert into event_occurrence (${EVENT_NAMES}, ordinal, routed_at)
+    select ${EVENT_NAMES}, ordinal, case when (select is_inline from inline) then created_at end from routed
     returning document_id, routed_at
   ),
   queued as (${buildQueueInsert('recorded where routed_at is null')} returning event_id)`

@@ -139,6 +139,7 @@ async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount
         ...{ apps: [app], clock, random, logger, ids: mount.ids },
         db: (options.workerDatabase ?? options.database).db,
         connectionString: options.connectionString,
+        isTrusted: () => options.time?.verdict() !== 'distrusted',
         rest: systemClock.sleep,
         limits: { connections: config.httpMaxConnections, ...config.realtimeLimits },
         ...(config.realtimeOrigins && { allowedOrigins: config.realtimeOrigins }),

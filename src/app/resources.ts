@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
+import type { DatabaseClock } from '../database-clock.ts'
 import {
   type DatabasePool,
   EVENT_QUEUE_OFF,
@@ -32,6 +33,8 @@ export interface Resources {
 export interface ResourcesOptions {
   config: Config
   clock: Clock
+  /** The clock, where it follows the database's: set by it before anything is written. */
+  time?: DatabaseClock
   random: Random
   logger: Logger
   /**

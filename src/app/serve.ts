@@ -1,12 +1,13 @@
 import { flushCompileCache } from 'node:module'
 import type { Logger } from 'pino'
-import { systemClock } from '../clock.ts'
+import { type Clock, readMonotonicMs, systemClock } from '../clock.ts'
+import { adoptDatabaseClock, type DatabaseClock } from '../database-clock.ts'
 import { buildIdMaker } from '../id.ts'
 import { buildKeyring } from '../keyring.ts'
 import { buildSystemLookup } from '../outbound/dns.ts'
 import { systemRandom } from '../random.ts'
 import { VERSION } from '../version.ts'
-import type { App } from './app.ts'
+import type { App, LogCounts } from './app.ts'
 import { readPort } from './base-url.ts'
 import type { Config } from './config.ts'
 import { FatalError } from './fatal.ts'
@@ -20,12 +21,16 @@ const STOP_LIMIT_MS = 9_500
 export interface ServeOptions {
   config: Config
   logger: Logger
+  /** Lines that the log lost, and lines that it summed up. */
+  logCounts?: LogCounts
   /** Runs the demonstration after the start. Development only. */
   demo: boolean
   /** Starts although SECRET_KEY opens no stored secret: the key is lost, and every secret will be rotated. */
   isKeyLost?: boolean
   /** Prints a line for the person at the terminal. */
   print: (line: string) => void
+  /** The clock of the machine. Default: this one's. */
+  machine?: Clock
 }
 
 /** The cause of a stop. */
@@ -42,17 +47,19 @@ export interface StopRequest {
  */
 export async function serve(options: ServeOptions, stopRequested: Promise<StopRequest>): Promise<number> {
   const limit = buildStopLimit(options.logger)
+  const { time, restore } = adoptDatabaseClock(options.machine)
   // The time limit runs from the request, also during a start, so that a hanging start cannot block the stop.
   void stopRequested.then(limit.start)
   try {
-    return await runUntilStop(options, stopRequested, limit)
+    return await runUntilStop({ ...options, time }, stopRequested, limit)
   } finally {
     limit.end()
+    restore()
   }
 }
 
 async function runUntilStop(
-  options: ServeOptions,
+  options: ServeOptions & { time: DatabaseClock },
   stopRequested: Promise<StopRequest>,
   limit: StopLimit,
 ): Promise<number> {
@@ -63,8 +70,9 @@ async function runUntilStop(
     )
   const stop = new AbortController()
   void stopRequested.then(() => stop.abort())
-  const startedAt = systemClock.now()
-  const world = { config, clock: systemClock, random: systemRandom, logger, stop: stop.signal }
+  const startedAt = readMonotonicMs()
+  const { time } = options
+  const world = { config, clock: time, time, random: systemRandom, logger, stop: stop.signal }
   // While the embedded PostgreSQL starts. A given one is reached first: what it refuses needs none of this.
   if (config.databaseUrl === undefined) loadApp().catch(() => {})
   const resources = await openResources(world).catch((error: unknown) => {
@@ -110,7 +118,7 @@ async function startInSteps(start: {
   startedAt: number
 }): Promise<void> {
   const { options, world, resources, parts, stopRequested, startedAt } = start
-  const { config, clock, random, logger, stop } = world
+  const { config, clock, time, random, logger, stop } = world
   const { print } = options
   reportIdleSettings(config, logger)
   await prepareDatabase(resources, world)
@@ -120,10 +128,9 @@ async function startInSteps(start: {
   await checkSecretKey(options, resources)
   if (stop.aborted) return
   const app = await buildApp({
-    config,
-    clock,
-    random,
-    logger,
+    ...{ config, clock, random, logger },
+    ...(time && { time }),
+    ...(options.logCounts && { logCounts: options.logCounts }),
     secrets: resources.secrets,
     database: resources.database,
     workerDatabase: resources.workerDatabase,
@@ -150,7 +157,7 @@ async function startInSteps(start: {
     shown.catch(() => {})
     commands = await Promise.race([shown, stopRequested.then(() => [])])
   }
-  const seconds = (systemClock.now() - startedAt) / 1000
+  const seconds = (readMonotonicMs() - startedAt) / 1000
   if (!stop.aborted || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
 }
 

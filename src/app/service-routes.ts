@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
+import type { DatabaseClock } from '../database-clock.ts'
 import { cacheFor } from '../http/cached.ts'
 import { buildPathProblem } from '../http/known-path.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -22,6 +23,8 @@ export interface ServiceRouteDeps {
   catalogue: readonly CatalogueEntry[]
   /** Whether the start of this process has finished. */
   hasStarted: () => boolean
+  /** The clock, where it follows the database's. */
+  time?: DatabaseClock | undefined
   /** The access to `/metrics` on the port of the service. */
   metricsAccess: MetricsAccess
   /** Counts a request to one of these routes; throws `rate_limited`. */
@@ -75,14 +78,20 @@ function limitRoutes(server: FastifyInstance, limit: ServiceRouteDeps['limit']):
 }
 
 /** Liveness is constant; readiness checks the database once the start has finished. */
-function mountProbes(server: FastifyInstance, { db, clock, hasStarted }: ServiceRouteDeps): void {
+function mountProbes(server: FastifyInstance, { db, clock, hasStarted, time }: ServiceRouteDeps): void {
   const checkDatabase = cacheFor(clock, READINESS_LIFETIME_MS, () => isDatabaseReady(db))
   server.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }))
   server.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const status = !hasStarted() ? 'starting' : (await checkDatabase()) ? 'ok' : 'database unavailable'
+    const ready = time?.verdict() === 'distrusted' ? describeSkew(time.skewMs()) : 'ok'
+    const status = !hasStarted() ? 'starting' : (await checkDatabase()) ? ready : 'database unavailable'
     if (status !== 'ok') reply.code(503).header('retry-after', status === 'starting' ? '1' : '5')
     return { status }
   })
+}
+
+/** Why a process that trusts no clock is not ready. */
+function describeSkew(skewMs: number): string {
+  return `clock of the machine is ${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs < 0 ? 'behind' : 'ahead of'} the database`
 }
 
 function mountMetrics(server: FastifyInstance, { metrics, metricsAccess }: ServiceRouteDeps): void {

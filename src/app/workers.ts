@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { AlertWorker } from '../alert/alert-worker.ts'
 import { type Clock, systemClock } from '../clock.ts'
+import type { DatabaseClock } from '../database-clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
 import type { JobRunner } from '../delivery/job-runner.ts'
 import { buildRouter, type Router } from '../delivery/router.ts'
@@ -14,7 +15,6 @@ import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
-import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
 import { buildJobWorker } from '../provisioning/job/job-worker.ts'
 import { buildTargetGate } from '../provisioning/target-gate.ts'
 import type { Random } from '../random.ts'
@@ -25,6 +25,7 @@ import { buildWebhookPolicy } from '../webhook/delivery/webhook-policy.ts'
 import { buildReplayWorker } from '../webhook/replay/replay-job-worker.ts'
 import { secretContextOf } from '../webhook/webhook.ts'
 import { buildAppAlertWorker } from './alerts.ts'
+import { buildClockWatch } from './clock-watch.ts'
 import type { Config } from './config.ts'
 import { ROLES } from './config-variables.ts'
 import { buildMailTransport } from './mail-transport.ts'
@@ -38,8 +39,12 @@ export interface WorkerParts {
   database: DatabasePool
   connectionString: string
   clock: Clock
+  /** The clock, where it follows the database's. */
+  time?: DatabaseClock
   random: Random
   logger: Logger
+  /** Lines that the log lost, and lines that it summed up. */
+  logCounts?: () => { dropped: number; summed: number }
   ids: IdMaker
   workerId: string
   keyring: Keyring
@@ -87,17 +92,18 @@ export interface Workers {
 
 /** Builds the workers and lets them notify each other: recorded, routed, posted. Nothing runs before `start`. */
 export function buildWorkers(parts: WorkerParts): Workers {
-  const { config, database, clock, logger, workerId, keyring } = parts
+  const { config, database, clock, time, logger, workerId, keyring } = parts
   const { db } = database
   const isDispatcher = config.roles.includes('dispatcher')
   const isPublisher = config.roles.includes('realtime')
   const isProvisioner = config.roles.includes('provisioning')
   const isWorker = isDispatcher || isPublisher || isProvisioner
   const metrics: Metrics = buildMetrics({
-    ...{ db, clock, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds },
+    ...{ db, clock, time, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds, logCounts: parts.logCounts },
     inFlight: () => dispatcher.inFlight(),
   })
-  const lease = buildWorkerLease({ db, clock, workerId, hasLock: () => notifier.isListening() })
+  const lease = buildWorkerLease({ db, clock, time, workerId, hasLock: () => notifier.isListening() })
+  const { isTrusted } = lease
   const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }
   const dispatcher: Dispatcher = buildDispatcher({
     ...world,
@@ -108,12 +114,11 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const realtime = buildAppRealtime(parts, metrics, () => realtimeDispatcher?.notify())
   const realtimeDispatcher = realtime.policy && buildDispatcher({ ...world, policy: realtime.policy })
   const dispatchers = realtimeDispatcher ? ([dispatcher, realtimeDispatcher] as const) : ([dispatcher] as const)
-  const router = buildRouter({ clock, rest: systemClock.sleep, db, logger, dispatchers })
+  const router = buildRouter({ ...world, db, dispatchers })
   const gate = buildTargetGate({ db, clock })
-  const onDelivered = (recorded: readonly RecordedDelivery[]) => metrics.countProvisioning(recorded)
-  const provisioner = buildProvisioningDispatcher(parts, lease, { gate, onRecorded: onDelivered })
+  const provisioner = buildProvisioningDispatcher(parts, lease, { gate, onRecorded: metrics.countProvisioning })
   const provisioningJobs = buildJobWorker({
-    ...{ db, clock, logger, isEnabled: config.enableApiEventQueue },
+    ...{ db, clock, logger, isEnabled: config.enableApiEventQueue, isTrusted },
     onQueued: () => provisioner.notify(),
     gate: gate.pass,
   })
@@ -137,12 +142,13 @@ export function buildWorkers(parts: WorkerParts): Workers {
     ...((parts.onChange || isProvisioner) && { onChange }),
     onError: (error) => logger.warn({ err: error }, 'notification failed: see docs/operations.md, database'),
   })
-  const notify = () => notifier.notify()
-  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, onReplays: notify })
-  const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId })
-  const transport = buildMailTransport(config, db)
-  const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, transport })
+  const { notify } = notifier
+  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: notify })
+  const onSwept = metrics.countSwept
+  const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId, isTrusted, onSwept })
+  const mailWorker = buildMailWorker({ ...world, db, keyring, transport: buildMailTransport(config, db), isTrusted })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
+  const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []
   return {
     dispatcher,
@@ -160,6 +166,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     isProven: (withinMs) => notifier.isProven(withinMs),
     start: () => {
       running.push(notifier.run())
+      if (clockWatch) running.push(clockWatch.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
       // Subscriptions are authorized where the API is served.
       if (realtime.guard && config.roles.includes('api')) running.push(realtime.guard.run())
@@ -168,6 +175,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
       if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run(), alertWorker.run())
     },
     stop: async () => {
+      clockWatch?.stop()
       router.stop()
       replayWorker.stop()
       provisioningJobs.stop()

@@ -1,7 +1,8 @@
 import { readConfig } from '../app/config.ts'
 import type { Prepared } from '../app/prepare.ts'
 import type { Resources } from '../app/resources.ts'
-import { systemClock } from '../clock.ts'
+import { adoptDatabaseClock } from '../database-clock.ts'
+import { alignClock } from '../postgres/database-time.store.ts'
 import { systemRandom } from '../random.ts'
 
 /** Runs `work` on an open database and closes it. With `prepare`, migrates the database first. */
@@ -17,12 +18,16 @@ export async function withGround(
     import('../app/prepare.ts'),
   ])
   const logger = buildLogger({ level: 'warn', isTerminal: process.stderr.isTTY === true })
-  const world = { config, clock: systemClock, random: systemRandom, logger }
+  // What a command writes is dated, and judged, by the clock of the database.
+  const { time, restore } = adoptDatabaseClock()
+  const world = { config, clock: time, time, random: systemRandom, logger }
   const resources = await openResources(world)
   try {
+    if (!options.prepare) await alignClock(resources.database.db, time)
     const prepared = options.prepare ? await prepareDatabase(resources, world) : { migrations: [], ahead: [] }
     await work(resources, prepared)
   } finally {
     await resources.close()
+    restore()
   }
 }

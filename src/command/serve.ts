@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { readConfig } from '../app/config.ts'
 import type { StopRequest } from '../app/serve.ts'
-import { systemClock } from '../clock.ts'
+import { readMonotonicMs } from '../clock.ts'
 import type { Launcher } from './launcher.ts'
 
 /** Adds `signalbox serve`. `launcher`: the process that started this one, where there is one. */
@@ -14,18 +14,20 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
     .action(async ({ demo, lostSecretKey: isKeyLost }: { demo: boolean; lostSecretKey: boolean }) => {
       const config = readConfig()
       const stopRequested = waitForSignal(launcher)
-      const [{ buildLogger }, { serve }] = await Promise.all([import('../app/logger.ts'), import('../app/serve.ts')])
+      const [{ openLog }, { serve }] = await Promise.all([import('../app/logger.ts'), import('../app/serve.ts')])
       const isTerminal = process.stderr.isTTY === true
       // The demonstration prints on standard output; the log then shows warnings and errors only.
       const level = demo && !config.isLogLevelGiven ? 'warn' : config.logLevel
-      const logger = buildLogger({ level, isTerminal })
+      const log = openLog({ level, isTerminal, successesPerSecond: config.logSuccessesPerSecond })
+      const { logger } = log
       // A closed standard output (`npm start | head`, a closed terminal) does not end the service.
       process.stdout.on('error', () => {})
       process.on('uncaughtExceptionMonitor', (error) =>
         logger.fatal({ err: error }, 'unexpected error, the process ends: see docs/operations.md, unexpected errors'),
       )
       const print = (line: string) => process.stdout.write(`${line}\n`)
-      const code = await serve({ config, logger, demo, isKeyLost, print }, stopRequested)
+      const code = await serve({ config, logger, logCounts: log.counts, demo, isKeyLost, print }, stopRequested)
+      await log.drain()
       process.exit(code)
     })
 }
@@ -42,13 +44,13 @@ function waitForSignal(launcher: Launcher | undefined): Promise<StopRequest> {
   let firstAtMs: number | undefined
   return new Promise((resolve) => {
     const request = (reason: string) => {
-      firstAtMs ??= systemClock.now()
+      firstAtMs ??= readMonotonicMs()
       resolve({ reason, isFailure: false })
     }
     launcher?.takeInterrupts(() => request('SIGINT'))
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       process.on(signal, () => {
-        const isSecond = firstAtMs !== undefined && systemClock.now() - firstAtMs >= REPEAT_MS
+        const isSecond = firstAtMs !== undefined && readMonotonicMs() - firstAtMs >= REPEAT_MS
         if (signal === 'SIGINT' && isSecond) process.exit(130)
         request(signal)
       })

@@ -114,7 +114,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
 
   async function claim(): Promise<Claimed[]> {
     // Nothing is posted while the event queue is off, what was recorded before neither.
-    if (!deps.isEnabled) return []
+    if (!deps.isEnabled || !lease.isTrusted()) return []
     const request = measure()
     if (request.fastSlots + request.slowSlots === 0) return []
     try {
@@ -170,6 +170,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
    */
   async function recoverLost(): Promise<void> {
     const gone = await lease.renew()
+    if (!lease.isTrusted()) return
     for (const workerId of mayLeak() ? [...gone, deps.workerId] : gone) {
       const nowMs = clock.now()
       const claimedBefore = new Date(workerId === deps.workerId ? nowMs - LEAK_AGE_MS : nowMs)
@@ -280,7 +281,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     inFlight: () => running.size,
     measureRoom: () => {
       const request = measure()
-      return isRunning && deps.isEnabled && !stopping.signal.aborted
+      return isRunning && deps.isEnabled && lease.isTrusted() && !stopping.signal.aborted
         ? request
         : { ...request, fastSlots: 0, slowSlots: 0 }
     },

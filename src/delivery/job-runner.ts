@@ -22,6 +22,8 @@ export interface MovedJob<Job> {
 export interface JobRunnerDeps<Id, Job extends { status: string }> {
   db: Database
   clock: Clock
+  /** Whether the clock may be trusted; while not, no job is moved. Default: always. */
+  isTrusted?: (() => boolean) | undefined
   logger: Logger
   /** What its log lines call a job: `replay job`. */
   name: string
@@ -58,6 +60,7 @@ export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunn
   const stopping = new AbortController()
 
   async function round(): Promise<Round> {
+    if (deps.isTrusted?.() === false) return 'idle'
     const jobs = await deps.listRunning(db)
     let result: Round = jobs.length > 0 ? 'held' : 'idle'
     for (const id of jobs) if (!stopping.signal.aborted && (await advance(id))) result = 'moved'

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database.ts'
+import { shadowDatabaseClock, stepDatabaseClock } from '../../test/harness/database-time.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import { waitFor } from '../../test/harness/wait.ts'
 import { systemClock } from '../clock.ts'
+import { followDatabaseClock } from '../database-clock.ts'
 import { buildListener } from '../postgres/listener.ts'
 import { buildWorkerLease, LEASE_MS, LOCK_LOST_MS } from './worker-lease.ts'
 
@@ -95,6 +97,60 @@ describe('the lease of a worker', () => {
     t.clock.set(t.clock.now() - 60_000)
     expect(await a.renew()).toEqual([])
     expect(a.hasPeers()).toBe(true)
+  })
+})
+
+describe('the lease of a worker that follows the clock of the database', () => {
+  /** Two workers, each on a machine with a clock of its own, and a database whose clock a test steps. */
+  async function openMachines() {
+    const database = await createTestDatabase({ isOwn: true })
+    await shadowDatabaseClock(database.pool)
+    const machines = { a: buildManualClock(Date.now()), b: buildManualClock(Date.now()) }
+    const join = (workerId: 'a' | 'b') => {
+      const time = followDatabaseClock(machines[workerId], () => performance.now())
+      return { time, lease: buildWorkerLease({ db: database.db, clock: time, time, workerId, hasLock: () => false }) }
+    }
+    const step = (ms: number) => stepDatabaseClock(database.pool, ms)
+    return { machines, a: join('a'), b: join('b'), step, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+  }
+
+  it('gets the time of the database with each renewal', async () => {
+    await using t = await openMachines()
+    t.machines.a.set(Date.now() + 7_000)
+    await t.a.lease.renew()
+    expect(Math.abs(t.a.time.skewMs() - 7_000)).toBeLessThan(1_000)
+    expect(t.a.lease.isTrusted()).toBe(true)
+    await t.step(-3_600_000)
+    await t.a.lease.renew()
+    expect(Math.abs(t.a.time.skewMs() - 3_607_000)).toBeLessThan(1_000)
+    expect(t.a.lease.isTrusted()).toBe(false)
+  })
+
+  it.each([40_000, 3_600_000, 45 * 86_400_000])(
+    'takes nothing from the living on a machine that is %s ms ahead',
+    async (aheadMs) => {
+      await using t = await openMachines()
+      t.machines.a.set(Date.now() + aheadMs)
+      await t.b.lease.renew()
+      await t.a.lease.renew()
+      expect(await t.a.lease.renew()).toEqual([])
+      expect([t.a.lease.isTrusted(), t.b.lease.isTrusted()]).toEqual([false, true])
+      // It says that it lives, so that nothing is taken from it either.
+      expect(await t.b.lease.renew()).toEqual([])
+      expect(t.b.lease.hasPeers()).toBe(true)
+    },
+  )
+
+  it('takes nothing from the living when the clocks of database and machines step, or all rested together', async () => {
+    await using t = await openMachines()
+    await t.b.lease.renew()
+    expect(await t.a.lease.renew()).toEqual([])
+    await t.step(3_600_000)
+    for (const machine of Object.values(t.machines)) machine.set(Date.now() + 3_600_000)
+    // The renewal that brings the new time, and the next, which judges by it.
+    expect(await t.a.lease.renew()).toEqual([])
+    expect(t.a.lease.isTrusted()).toBe(true)
+    expect(await t.a.lease.renew()).toEqual([])
   })
 })
 

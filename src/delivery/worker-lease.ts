@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { DatabaseClock } from '../database-clock.ts'
 import type { Database } from '../postgres/database.ts'
 import { type OtherWorker, removeWorker, renewLease } from './worker.store.ts'
 
@@ -18,6 +19,11 @@ export const JOIN_WAIT_MS = 1_500
 export interface WorkerLease {
   /** Renews the lease. Returns the workers that are gone: their claims are to be made again. */
   renew(): Promise<string[]>
+  /**
+   * Whether this worker may claim and take back: not while the clocks of machine and database differ by over 10 s, since one
+   * of them is wrong.
+   */
+  isTrusted(): boolean
   /** Whether other workers were alive at the last renewal; a worker that joins waits for `JOIN_WAIT_MS` first. */
   hasPeers(): boolean
   /** Ends the lease of this worker, which holds no claim. */
@@ -28,6 +34,8 @@ export interface WorkerLease {
 export interface WorkerLeaseDeps {
   db: Database
   clock: Clock
+  /** The clock, where it follows the database's. */
+  time?: DatabaseClock | undefined
   workerId: string
   /** Whether the connection that holds the lock of this worker is alive. */
   hasLock: () => boolean
@@ -35,9 +43,10 @@ export interface WorkerLeaseDeps {
 
 /**
  * Builds the lease of this worker. Another worker is gone when its lease ended, or when its lock was lost for
- * `LOCK_LOST_MS`: a process that is killed loses its lock at once.
+ * `LOCK_LOST_MS`: a process that is killed loses its lock at once. For the length of a lease after a step of the database's
+ * clock no lease counts as ended: the living renew theirs by the new time.
  */
-export function buildWorkerLease({ db, clock, workerId, hasLock }: WorkerLeaseDeps): WorkerLease {
+export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerLeaseDeps): WorkerLease {
   let lostSince = new Map<string, number>()
   let peers = 0
   let isKnown = false
@@ -45,21 +54,29 @@ export function buildWorkerLease({ db, clock, workerId, hasLock }: WorkerLeaseDe
   async function look(): Promise<OtherWorker[]> {
     const nowMs = clock.now()
     const until = new Date(nowMs + LEASE_MS)
-    return renewLease(db, { workerId, until, hasLock: hasLock(), now: new Date(nowMs) })
+    const sentAtMs = time?.monotonicMs() ?? 0
+    const renewed = await renewLease(db, { workerId, until, hasLock: hasLock(), now: new Date(nowMs) })
+    const { others, databaseMs } = renewed
+    time?.observe({ sentAtMs, receivedAtMs: time.monotonicMs(), databaseMs })
+    const hasStepped = time !== undefined && time.stepAgeMs() < LEASE_MS
+    return hasStepped ? others.map((one) => ({ ...one, isExpired: false })) : others
   }
+
+  const isTrusted = () => time?.verdict() !== 'distrusted'
 
   return {
     renew: async () => {
       // Of two that come at once at least one sees the other: both are written before the second look.
       if (!isKnown) await look()
       isKnown = true
-      const nowMs = clock.now()
       const others = await look()
+      const nowMs = time?.monotonicMs() ?? clock.now()
       lostSince = findLockLost(others, lostSince, nowMs)
       const gone = others.filter((one) => isGone(one, lostSince, nowMs)).map((one) => one.workerId)
       peers = others.length - gone.length
-      return gone
+      return isTrusted() ? gone : []
     },
+    isTrusted,
     hasPeers: () => peers > 0,
     end: () => removeWorker(db, workerId),
   }

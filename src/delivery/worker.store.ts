@@ -21,22 +21,41 @@ const IS_LOCKED = (workerId: string) => `exists (
         and (l.classid::bigint << 32) | l.objid::bigint = ${WORKER_LOCK(workerId)})`
 
 /** `$3`: a worker may believe in a connection that the server has ended, so what the server says counts too. */
-const renew = statement<{ worker_id: string; is_expired: boolean; is_lock_lost: boolean }>(`
+interface RenewedRow {
+  worker_id: string | null
+  is_expired: boolean
+  is_lock_lost: boolean
+  database_ms: number
+}
+
+const renew = statement<RenewedRow>(`
   with own as (
     insert into delivery_worker (worker_id, lease_until, has_lock) values ($1, $2, $3 and ${IS_LOCKED('$1')})
     on conflict (worker_id) do update set lease_until = excluded.lease_until, has_lock = excluded.has_lock
   )
   select w.worker_id, w.lease_until <= $4 as is_expired,
-    w.has_lock and not ${IS_LOCKED('w.worker_id')} as is_lock_lost
-  from delivery_worker w where w.worker_id <> $1`)
+    w.has_lock and not ${IS_LOCKED('w.worker_id')} as is_lock_lost,
+    (extract(epoch from clock_timestamp()) * 1000)::float8 as database_ms
+  from (select) one left join delivery_worker w on w.worker_id <> $1`)
 
-/** Renews the lease of a worker, and reads the other workers. */
+/** What a renewal found. */
+export interface Renewed {
+  others: OtherWorker[]
+  /** The time of the database, in milliseconds since the Unix epoch. */
+  databaseMs: number
+}
+
+/** Renews the lease of a worker, and reads the other workers and the database's clock. */
 export async function renewLease(
   db: Database,
   lease: { workerId: string; until: Date; hasLock: boolean; now: Date },
-): Promise<OtherWorker[]> {
+): Promise<Renewed> {
   const rows = await renew(db, [lease.workerId, lease.until, lease.hasLock, lease.now])
-  return rows.map((row) => ({ workerId: row.worker_id, isExpired: row.is_expired, isLockLost: row.is_lock_lost }))
+  const others = rows.flatMap(({ worker_id: workerId, is_expired: isExpired, is_lock_lost: isLockLost }) =>
+    workerId === null ? [] : [{ workerId, isExpired, isLockLost }],
+  )
+  // The row of a worker without others has nothing but the time.
+  return { others, databaseMs: rows[0]?.database_ms ?? Number.NaN }
 }
 
 const remove = statement<never>('delete from delivery_worker where worker_id = $1')

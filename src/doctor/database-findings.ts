@@ -1,3 +1,4 @@
+import { SKEW_REPORTED_MS, SKEW_TRUSTED_MS } from '../database-clock.ts'
 import type { MigrationErrorCode } from '../postgres/migration-error.ts'
 import { type Finding, fail, warn } from './finding.ts'
 
@@ -142,20 +143,17 @@ export function classifySchema(facts: SchemaFacts): Finding[] {
   ]
 }
 
-/** Difference from which clocks are reported, and from which leases of 30 s are void. Milliseconds. */
-const CLOCK_WARNING_MS = 1_000
-const CLOCK_FAILURE_MS = 30_000
-
 /** Classifies the clock of this machine against that of the database, both in milliseconds since the Unix epoch. */
 export function classifyClock({ here, database }: { here: number; database: number }): Finding[] {
   const difference = Math.abs(here - database)
-  if (difference < CLOCK_WARNING_MS) return []
-  const build = difference < CLOCK_FAILURE_MS ? warn : fail
+  if (difference <= SKEW_REPORTED_MS) return []
+  const isTrusted = difference <= SKEW_TRUSTED_MS
+  const build = isTrusted ? warn : fail
   const direction = here > database ? 'ahead of' : 'behind'
   return [
     build(
       'clock_differs',
-      `The clock of this machine is ${(difference / 1000).toFixed(1)} s ${direction} that of the database.`,
+      `The clock of this machine is ${(difference / 1000).toFixed(1)} s ${direction} that of the database.${isTrusted ? '' : ' A process here claims nothing, deletes nothing and is not ready.'}`,
       'Synchronize the clocks of all machines (chrony, systemd-timesyncd).',
     ),
   ]

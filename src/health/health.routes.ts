@@ -107,6 +107,26 @@ export const healthRoutes: Routes<HealthDeps> = [
   defineRoute(
     {
       method: 'GET',
+      path: '/api/v3/health/component/clock',
+      resource: 'health',
+      action: 'clock',
+      accountScope: 'none',
+      access: 'public',
+      summary: 'Health of the clocks',
+      description:
+        '`degraded` while the machine of a process is more than 2 seconds off the clock of the database: `skewed_processes` counts them, and `remedy` says what to do. At most 5 seconds old.',
+      data: ComponentSchema,
+    },
+    {
+      handle: async ({ readClockHealth }: HealthDeps) => ({
+        data: toComponentRow(await readClockHealth()),
+        message: 'Health of the clocks.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
       path: '/api/v3/health',
       resource: 'health',
       action: 'find-all',
@@ -124,6 +144,7 @@ export const healthRoutes: Routes<HealthDeps> = [
           await deps.readWebhookOutHealth(),
           await deps.readProvisioningHealth(),
           await deps.readSecretHealth(),
+          await deps.readClockHealth(),
         ]
         const components = [...always, ...ofRealtime].map(toComponentRow)
         const status = components.some((one) => one.status !== 'operational') ? 'degraded' : 'operational'

@@ -160,7 +160,12 @@ describe('work that waits', () => {
 it('the overall status is that of the worst component', async () => {
   expect((await ask('/api/v3/health')).data).toMatchObject({
     status: 'operational',
-    components: [{ component: 'webhook-out' }, { component: 'provisioning' }, { component: 'stored-secrets' }],
+    components: [
+      { component: 'webhook-out' },
+      { component: 'provisioning' },
+      { component: 'stored-secrets' },
+      { component: 'clock' },
+    ],
   })
   await addExhausted(10)
   expect((await ask('/api/v3/health')).data).toMatchObject({
@@ -169,6 +174,7 @@ it('the overall status is that of the worst component', async () => {
       { component: 'webhook-out', status: 'degraded' },
       { component: 'provisioning', status: 'operational' },
       { component: 'stored-secrets', status: 'operational' },
+      { component: 'clock', status: 'operational' },
     ],
   })
 })

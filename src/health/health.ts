@@ -4,12 +4,13 @@ import type { Database } from '../postgres/database.ts'
 import { decideProvisioningHealth, readProvisioningFacts } from '../provisioning/provisioning-health.ts'
 import type { RealtimeHealth } from '../realtime/realtime-health.ts'
 import { decideSecretHealth, readSecretFacts } from '../stored-secret/secret-health.ts'
+import { decideClockHealth, readClockFacts } from './clock-health.ts'
 import { readWebhookOutFacts } from './health.store.ts'
 import { decideWebhookOutHealth, FACTS_LIFETIME_MS } from './webhook-out.ts'
 
 /** The health of one component, with its facts. */
 export interface ComponentHealth {
-  component: 'webhook-out' | 'provisioning' | 'stored-secrets'
+  component: 'webhook-out' | 'provisioning' | 'stored-secrets' | 'clock'
   status: 'operational' | 'degraded'
   checkedAt: Date
   details: object
@@ -25,6 +26,8 @@ export interface HealthDeps {
   readProvisioningHealth: () => Promise<ComponentHealth>
   /** The health of stored secrets, at most 5 s old. */
   readSecretHealth: () => Promise<ComponentHealth>
+  /** The health of the clocks of all processes, at most 5 s old. */
+  readClockHealth: () => Promise<ComponentHealth>
 }
 
 /** Checks outbound webhooks at `now`. */
@@ -45,6 +48,12 @@ async function checkSecrets(db: Database, keyIds: readonly string[], now: Date):
   return { component: 'stored-secrets', status: decideSecretHealth(details), checkedAt: now, details }
 }
 
+/** Checks the clocks of all processes at `now`. */
+async function checkClock(db: Database, now: Date): Promise<ComponentHealth> {
+  const details = await readClockFacts(db, now)
+  return { component: 'clock', status: decideClockHealth(details), checkedAt: now, details }
+}
+
 /** Builds the dependencies of the health routes. The routes are public, so all callers of a process share one check in 5 s. */
 export function buildHealthDeps(deps: {
   db: Database
@@ -61,5 +70,6 @@ export function buildHealthDeps(deps: {
     readWebhookOutHealth: cache((now) => checkWebhookOut(db, now)),
     readProvisioningHealth: cache((now) => checkProvisioning(db, now)),
     readSecretHealth: cache((now) => checkSecrets(db, keyIds, now)),
+    readClockHealth: cache((now) => checkClock(db, now)),
   }
 }

@@ -27,6 +27,8 @@ export interface MailWorkerDeps {
   clock: Clock
   /** Sleeps in real time: the grace of a stop bounds the network. */
   rest: Clock['sleep']
+  /** Whether the clock may be trusted; while not, no mail is claimed. Default: always. */
+  isTrusted?: () => boolean
   logger: Logger
   keyring: Pick<Keyring, 'open'>
   /** Undefined where no mail is sent: nothing is written then, and the worker does nothing. */
@@ -47,7 +49,7 @@ export function buildMailWorker(deps: MailWorkerDeps): MailWorker {
   const stopping = new AbortController()
 
   async function drain(): Promise<number> {
-    if (!transport) return 0
+    if (!transport || deps.isTrusted?.() === false) return 0
     for (let attempts = 0; ; ) {
       const nowMs = clock.now()
       const leaseEnd = new Date(nowMs + LEASE_MS)

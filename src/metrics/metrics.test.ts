@@ -147,12 +147,16 @@ it('without a database a process shows its own metrics and leaves out the rest',
     onError: () => {},
   })
   const metrics = buildMetrics({
-    ...{ db: unreachable.db, clock: app.clock, inFlight: () => 3, keyIds: [] },
+    ...{ db: unreachable.db, clock: app.clock, inFlight: () => 3, keyIds: [], time: { skewMs: () => 3_500 } },
+    logCounts: () => ({ dropped: 2, summed: 5 }),
     ...{ roles: ['api'], allRoles: ['api', 'dispatcher'] },
   })
   const text = await metrics.render()
   expect(readSeries(text, 'database_up')).toBe(0)
   expect(readSeries(text, 'webhook_out_in_flight')).toBe(3)
+  expect(readSeries(text, 'clock_skew_seconds')).toBe(3.5)
+  expect(readSeries(text, 'log_lines_lost_total{reason="dropped"}')).toBe(2)
+  expect(readSeries(text, 'log_lines_lost_total{reason="summed"}')).toBe(5)
   expect(text).not.toContain('webhook_out_deliveries_total')
   expect(readSeries(text, 'signalbox_role{role="api"}')).toBe(1)
   expect(readSeries(text, 'signalbox_role{role="dispatcher"}')).toBe(0)

@@ -7,6 +7,7 @@ import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
 import { ERROR_CLASSES } from '../signed-post/attempt-result.ts'
 import { VERSION } from '../version.ts'
 import type { RecordedAttempt, WebhookNotice } from '../webhook/delivery/settle.ts'
+import { buildProcessMetrics, type ProcessMetrics, type ProcessMetricsDeps } from './process-metrics.ts'
 import { buildRealtimeMetrics, type RealtimeMetrics } from './realtime-metrics.ts'
 import { openRuntimeMetrics } from './runtime-metrics.ts'
 import { buildSharedMetrics } from './shared-metrics.ts'
@@ -18,7 +19,7 @@ const NOTICES = ['webhook.failing', 'webhook.auto-disable', 'webhook.recovered']
 const RESPONSE_CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 /** The metrics of one process. */
-export interface Metrics {
+export interface Metrics extends ProcessMetrics {
   /** The Prometheus text of `GET /metrics`, at most 5 s old. */
   render(): Promise<string>
   contentType: string
@@ -31,7 +32,7 @@ export interface Metrics {
   realtime: RealtimeMetrics
 }
 
-export interface MetricsDeps {
+export interface MetricsDeps extends ProcessMetricsDeps {
   db: Database
   clock: Clock
   /** The key ids of SECRET_KEY. */
@@ -129,7 +130,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
       requests.observe({ route, method, status: String(status) }, durationMs / 1000)
       responses.inc({ class: `${Math.floor(status / 100)}xx` })
     },
-    realtime: buildRealtimeMetrics(registry),
+    ...{ realtime: buildRealtimeMetrics(registry), ...buildProcessMetrics(deps, registry) },
   }
 }
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile, readlink, realpath, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
-import { systemClock } from '../clock.ts'
+import { readMonotonicMs, systemClock } from '../clock.ts'
 import { EmbeddedPostgresError, findSystemErrorCode } from './embedded-error.ts'
 import { isPidTaken, isProcessAlive } from './embedded-lock.ts'
 
@@ -39,9 +39,9 @@ export async function findPostmaster(clusterDir: string): Promise<PostmasterFile
  * because it waits for a process of the operating system.
  */
 export async function waitUntil(isDone: () => Promise<boolean> | boolean, limitMs: number): Promise<boolean> {
-  const deadlineAt = systemClock.now() + limitMs
+  const deadlineAt = readMonotonicMs() + limitMs
   while (!(await isDone())) {
-    if (systemClock.now() >= deadlineAt) return false
+    if (readMonotonicMs() >= deadlineAt) return false
     await systemClock.sleep(POLL_MS)
   }
   return true

@@ -180,6 +180,7 @@ export interface EventOccurrence {
   event: string;
   excluded_webhook: string | null;
   is_purge: Generated<boolean>;
+  ordinal: Generated<number | null>;
   resource: string;
   resource_id: string | null;
   routed_at: Timestamp | null;
@@ -389,6 +390,12 @@ export interface Permission {
   description: string | null;
   name: string;
   updated_at: Timestamp;
+}
+
+export interface ProcessSkew {
+  process: string;
+  seen_at: Timestamp;
+  skew_ms: number;
 }
 
 export interface ProofToken {
@@ -768,6 +775,7 @@ export interface Webhook {
   is_actived: Generated<boolean>;
   is_global: Generated<boolean>;
   name: string | null;
+  ordinal: Generated<number>;
   secret_encrypted: string | null;
   updated_at: Timestamp;
   updated_by: string | null;
@@ -926,6 +934,7 @@ export interface DB {
   oauth_state: OauthState;
   passkey: Passkey;
   permission: Permission;
+  process_skew: ProcessSkew;
   proof_token: ProofToken;
   provisioning_attempt: ProvisioningAttempt;
   provisioning_delivery: ProvisioningDelivery;

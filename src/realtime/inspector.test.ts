@@ -259,6 +259,7 @@ describe('the health of the component', () => {
         { component: 'webhook-out' },
         { component: 'provisioning' },
         { component: 'stored-secrets' },
+        { component: 'clock' },
         { component: 'realtime', status: 'down' },
       ],
     })

@@ -10,7 +10,10 @@ import type { DispatchStatus } from './delivery/outcome.ts'
 export type ExplainedEvent = Pick<
   StoredEvent,
   'id' | 'type' | 'account' | 'isPurge' | 'excludedWebhook' | 'createdAt' | 'routedAt'
->
+> & {
+  /** Its place in the order in which webhooks and events were recorded; null in one of an older release. */
+  ordinal: number | null
+}
 
 /** The event type of an event as the catalogue has it now. */
 export interface ExplainedType {
@@ -27,6 +30,8 @@ export interface ExplainedWebhook {
   isActived: boolean
   disabledReason: string | null
   createdAt: Date
+  /** Its place in that order. */
+  ordinal: number
   deletedAt: Date | null
   /** Its link to the event type; null when it never had one. */
   link: { createdAt: Date; updatedAt: Date; deletedAt: Date | null } | null
@@ -49,6 +54,7 @@ interface EventColumns {
   is_purge: boolean
   excluded_webhook: string | null
   event_created_at: Date
+  event_ordinal: number | null
   routed_at: Date | null
   account_scope: string | null
   type_is_actived: boolean | null
@@ -62,6 +68,7 @@ interface WebhookColumns {
   is_actived: boolean
   disabled_reason: string | null
   created_at: Date
+  ordinal: number
   deleted_at: Date | null
   link_created_at: Date | null
   link_updated_at: Date | null
@@ -76,8 +83,9 @@ type Columns = EventColumns & (WebhookColumns | (Partial<WebhookColumns> & { doc
 
 const select = statement<Columns>(`
   select o.document_id as event_id, o.event, o.account as event_account, o.is_purge, o.excluded_webhook,
-    o.created_at as event_created_at, o.routed_at, t.account_scope, t.is_actived as type_is_actived,
-    w.document_id, w.name, w.is_global, w.account, w.is_actived, w.disabled_reason, w.created_at, w.deleted_at,
+    o.created_at as event_created_at, o.ordinal::float8 as event_ordinal, o.routed_at, t.account_scope, t.is_actived as type_is_actived,
+    w.document_id, w.name, w.is_global, w.account, w.is_actived, w.disabled_reason, w.created_at,
+    w.ordinal::float8 as ordinal, w.deleted_at,
     s.created_at as link_created_at, s.updated_at as link_updated_at, s.deleted_at as link_deleted_at,
     d.document_id as dispatch, d.status, d.attempts, d.last_error
   from event_occurrence o
@@ -131,6 +139,7 @@ function toExplainedEvent(row: EventColumns): ExplainedEvent {
     isPurge: row.is_purge,
     excludedWebhook: row.excluded_webhook as WebhookId | null,
     createdAt: row.event_created_at,
+    ordinal: row.event_ordinal,
     routedAt: row.routed_at,
   }
 }
@@ -145,6 +154,7 @@ function toExplainedWebhook(row: WebhookColumns): ExplainedWebhook {
     isActived: row.is_actived,
     disabledReason: row.disabled_reason,
     createdAt: row.created_at,
+    ordinal: row.ordinal,
     deletedAt: row.deleted_at,
     link: createdAt && updatedAt && { createdAt, updatedAt, deletedAt },
     dispatch: row.dispatch && {

@@ -8,13 +8,13 @@ import {
 } from '../../test/contract/contract-world.ts'
 import type { StoredEvent } from '../event/event.ts'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../id.ts'
-import type { ExplainedWebhook } from './routing-explanation.store.ts'
+import type { ExplainedEvent, ExplainedWebhook } from './routing-explanation.store.ts'
 import { EXPLAINED_WEBHOOKS_LIMIT, explainWebhook } from './routing-explanation.ts'
 
 const at = (minute: number) => new Date(Date.UTC(2026, 8, 11, 12, minute))
 const ACCOUNT = 'account' as AccountId
 
-const event: StoredEvent = {
+const event: StoredEvent & ExplainedEvent = {
   id: 'event' as EventId,
   type: 'contract.create',
   account: ACCOUNT,
@@ -26,6 +26,7 @@ const event: StoredEvent = {
   excludedWebhook: null,
   trace: null,
   createdAt: at(10),
+  ordinal: 10,
   routedAt: at(10),
 }
 const webhook: ExplainedWebhook = {
@@ -36,6 +37,7 @@ const webhook: ExplainedWebhook = {
   isActived: true,
   disabledReason: null,
   createdAt: at(0),
+  ordinal: 0,
   deletedAt: null,
   link: { createdAt: at(0), updatedAt: at(0), deletedAt: null },
   dispatch: null,
@@ -85,7 +87,7 @@ describe('an event at a webhook without a ledger row', () => {
     ['of another account', { webhook: { account: 'other' as AccountId } }, 'other_account', 'belongs to account other'],
     ['without an owner', { eventType: { accountScope: 'none', isActived: true } }, 'no_owner', 'Use a global webhook'],
     ['a purge', { event: { isPurge: true, account: null } }, 'purge', 'global webhooks only'],
-    ['created after the event', { webhook: { createdAt: at(11) } }, 'created_later', 'after the event'],
+    ['created after the event', { webhook: { createdAt: at(11), ordinal: 11 } }, 'created_later', 'after the event'],
     [
       'the event is about it',
       { event: { excludedWebhook: 'webhook' as WebhookId } },

@@ -2442,6 +2442,15 @@ export interface operations {
     body: undefined
     answer: components['schemas']['HealthAnswer']
   }
+  /** Health of the clocks */
+  healthClock: {
+    method: "GET"
+    url: "/api/v3/health/component/clock"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['HealthComponentAnswer']
+  }
   /** Health of provisioning */
   healthProvisioning: {
     method: "GET"

@@ -192,6 +192,7 @@ async function walkCatalogue() {
   await step('health.realtime')
   await step('health.provisioning')
   await step('health.stored-secrets')
+  await step('health.clock')
   await step('health.find-all')
 }
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFailed, TestRunner } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
 import { buildIdMaker } from '../../src/id.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
@@ -45,7 +45,15 @@ export interface DeliveryGround extends AsyncDisposable {
     nodeArguments?: readonly string[]
   }): Promise<ServiceProcess>
   /** Starts a service in the process of the tests, stopped at the end: where the end of a process is not what is tested. */
-  startLocal(options?: { env?: Record<string, string>; roles?: string; databaseUrl?: string }): Promise<LocalService>
+  startLocal(options?: {
+    env?: Record<string, string>
+    roles?: string
+    databaseUrl?: string
+    /** The clock of its machine. */
+    machine?: Clock
+    /** How far the clock of the database is ahead of the real one, in milliseconds. */
+    databaseAheadMs?: () => number
+  }): Promise<LocalService>
   /** Starts a receiver whose certificate the services trust. */
   receive(): Promise<Receiver>
   /** Makes a global webhook on the receiver, subscribed to `contract.create`; returns its id. */
@@ -94,8 +102,9 @@ export async function openDeliveryGround(given?: TestDatabase): Promise<Delivery
       reportOnFailure(service)
       return service
     },
-    startLocal: async ({ env = {}, roles, databaseUrl = database.connectionString } = {}) => {
-      const service = await startLocalService({ databaseUrl, token, env: buildEnv(env, roles), ca: authority.ca })
+    startLocal: async ({ env = {}, roles, databaseUrl = database.connectionString, ...more } = {}) => {
+      const own = { env: buildEnv(env, roles), ca: authority.ca }
+      const service = await startLocalService({ databaseUrl, token, ...own, ...more })
       locals.push(service)
       return service
     },

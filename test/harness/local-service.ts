@@ -4,7 +4,8 @@ import { buildApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { prepareDatabase } from '../../src/app/prepare.ts'
 import { openResources } from '../../src/app/resources.ts'
-import { systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import { type DatabaseClock, followDatabaseClock } from '../../src/database-clock.ts'
 import { buildSystemLookup } from '../../src/outbound/dns.ts'
 import { systemRandom } from '../../src/random.ts'
 import { buildServiceEnvironment, callService, type ServiceProcess } from './service-process.ts'
@@ -29,6 +30,10 @@ export interface LocalServiceOptions {
   token: string
   /** Variables that override those of the test environment. */
   env?: Record<string, string>
+  /** The clock of its machine. Default: this one's. */
+  machine?: Clock
+  /** How far the clock of the database is ahead of the real one, in milliseconds. */
+  databaseAheadMs?: () => number
   /** Certificate authorities that deliveries trust in place of the system's. */
   ca?: string
 }
@@ -42,7 +47,13 @@ export async function startLocalService(options: LocalServiceOptions): Promise<L
     logged += line
   }
   const logger = pino({ level: config.logLevel }, { write })
-  const world = { config, clock: systemClock, random: systemRandom, logger }
+  const followed = followDatabaseClock(options.machine ?? systemClock, () => performance.now())
+  const aheadMs = options.databaseAheadMs ?? (() => 0)
+  const time: DatabaseClock = {
+    ...followed,
+    observe: (sample) => followed.observe({ ...sample, databaseMs: sample.databaseMs + aheadMs() }),
+  }
+  const world = { config, clock: time, time, random: systemRandom, logger }
   const resources = await openResources(world)
   await prepareDatabase(resources, world)
   const app = await buildApp({ ...world, ...resources, lookup: buildSystemLookup(), ...(ca !== undefined && { ca }) })

@@ -2,6 +2,7 @@ import pino from 'pino'
 import { readConfig } from '../../src/app/config.ts'
 import { buildLogOptions } from '../../src/app/logger.ts'
 import { type StopRequest, serve } from '../../src/app/serve.ts'
+import type { Clock } from '../../src/clock.ts'
 import { SMALL_HASH_ENVIRONMENT } from './small-hash.ts'
 import { waitFor } from './wait.ts'
 
@@ -22,7 +23,10 @@ export interface LocalStart extends AsyncDisposable {
  * process of its own, so it stands where no test kills it. `env` is all of its environment, besides a small cost of
  * password hashes.
  */
-export function startHere(env: Record<string, string>, { demo = false } = {}): LocalStart {
+export function startHere(
+  env: Record<string, string>,
+  { demo = false, machine }: { demo?: boolean; machine?: Clock } = {},
+): LocalStart {
   const config = readConfig({ ...SMALL_HASH_ENVIRONMENT, ...env }, '/nowhere')
   const written = { out: '', log: '' }
   const write = (line: string) => {
@@ -34,7 +38,7 @@ export function startHere(env: Record<string, string>, { demo = false } = {}): L
   }
   const stop = Promise.withResolvers<StopRequest>()
   let failure: unknown
-  const ended = serve({ config, logger, demo, print }, stop.promise)
+  const ended = serve({ config, logger, demo, print, ...(machine && { machine }) }, stop.promise)
   ended.catch((error: unknown) => {
     failure = error
   })

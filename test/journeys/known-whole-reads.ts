@@ -8,7 +8,16 @@ interface Known {
 }
 
 /** Tables of a few rows, whatever is stored: what a release brings, what has a limit for all, and what a process keeps. */
-const SMALL = ['event', 'permission', 'role', 'provisioning_target', 'realtime_watch', 'oauth_signing_key', 'kept_mail']
+const SMALL = [
+  'event',
+  'permission',
+  'role',
+  'provisioning_target',
+  'realtime_watch',
+  'oauth_signing_key',
+  'kept_mail',
+  'process_skew',
+]
 
 /** Each group with its reason. */
 const KNOWN: Record<string, readonly Known[]> = {

@@ -220,6 +220,7 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads those of outbound webhooks', 1, 1],
     ['reads those of provisioning', 1, 1],
     ['reads the keys of stored secrets', 1, 1],
+    ['reads which machines have another time', 1, 1],
   ],
   'event.publish without a key': [PUBLICATION],
   'event.publish with a URL': [PUBLICATION],

@@ -360,6 +360,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'health.realtime': whenCheckIsOld,
   'health.provisioning': whenCheckIsOld,
   'health.stored-secrets': whenCheckIsOld,
+  'health.clock': whenCheckIsOld,
   'health.find-all': whenCheckIsOld,
 }
 

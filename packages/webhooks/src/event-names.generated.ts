@@ -36,6 +36,7 @@ export const EVENT_NAMES = [
   'event.find-one',
   'event.publish',
   'event.tenant-visible',
+  'health.clock',
   'health.find-all',
   'health.provisioning',
   'health.realtime',

@@ -16,6 +16,8 @@ export interface JobWorkerDeps {
   clock: Clock
   logger: Logger
   isEnabled: boolean
+  /** Whether the clock may be trusted. Default: always. */
+  isTrusted?: () => boolean
   /** Told when deliveries were queued. */
   onQueued: () => void
   /** Resolves when there may be jobs, or at the abort. Default: always. */
@@ -24,9 +26,9 @@ export interface JobWorkerDeps {
 
 /** Builds what moves jobs on. One for each process with the role `provisioning`. */
 export function buildJobWorker(deps: JobWorkerDeps): JobRunner {
-  const { db, clock, logger, isEnabled, onQueued, gate } = deps
+  const { db, clock, logger, isEnabled, isTrusted, onQueued, gate } = deps
   return buildJobRunner<JobId, JobRecord>({
-    ...{ db, clock, logger, name: 'provisioning job', onQueued, gate },
+    ...{ db, clock, logger, isTrusted, name: 'provisioning job', onQueued, gate },
     listRunning: async () => (isEnabled ? await listRunningJobs(db) : []),
     failedLine: 'provisioning job round failed: see docs/operations.md, provisioning jobs',
     advance: advanceJob,

@@ -54,6 +54,8 @@ export interface FleetOptions {
   /** For LISTEN: PostgreSQL itself, or a pooler in session mode. */
   connectionString: string
   clock: Clock
+  /** Whether the clock may be trusted; while not, nothing is deleted. Default: always. */
+  isTrusted?: () => boolean
   logger: Logger
   /** Runs for each message of another process, in the order of that process. */
   onMessage: (process: string, message: FleetMessage) => void
@@ -158,7 +160,8 @@ export function buildFleet(options: FleetOptions): Fleet {
       await beat().catch((error: unknown) =>
         logger.warn({ err: error }, 'realtime processes not looked up: see docs/operations.md, realtime processes'),
       )
-      if (beats % SWEEP_EVERY_BEATS === 0) await sweepFleet(db, before).catch(() => {})
+      if (beats % SWEEP_EVERY_BEATS === 0 && options.isTrusted?.() !== false)
+        await sweepFleet(db, before).catch(() => {})
     }
   }
 

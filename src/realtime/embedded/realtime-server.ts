@@ -52,6 +52,8 @@ export interface RealtimeServerDeps {
   /** For LISTEN: PostgreSQL itself, or a pooler in session mode. */
   connectionString: string
   clock: Clock
+  /** Whether the clock may be trusted (`FleetOptions`). */
+  isTrusted?: () => boolean
   random: Random
   ids: IdMaker
   logger: Logger

@@ -115,6 +115,25 @@ it('a stored secret that does not open posts an alert, which ends when the key i
   expect(await takeAlerts()).toEqual([{ ...firing, status: 'resolved' }])
 })
 
+it('a process whose machine has another time posts an alert, which ends when none has', async () => {
+  const report = () =>
+    app.database.pool.query(
+      `insert into process_skew values ('worker-a', -3000, $1)
+       on conflict (process) do update set seen_at = excluded.seen_at`,
+      [new Date(app.clock.now())],
+    )
+  await report()
+  const firing = { incident: 'clock-skew', status: 'firing', subject: 'clock' }
+  expect(await takeAlerts()).toEqual([firing])
+  const { summary } = JSON.parse(alerts.requests.at(-1)?.body.toString() ?? '{}')
+  expect(summary).toBe('1 processes have another time than the database; the furthest is 3 s behind.')
+  app.clock.advance(300_000)
+  await report()
+  expect(await takeAlerts()).toEqual([])
+  app.clock.advance(30_001)
+  expect(await takeAlerts()).toEqual([{ ...firing, status: 'resolved' }])
+})
+
 it('an incident that ended more than a day before there was a receiver is not posted', async () => {
   await using silent = await createTestApp({
     ...{ database: app.database, clock: app.clock },

@@ -12,10 +12,19 @@ const MOSTLY = SELDOM.map((one) => !one)
 const SIDES = fc.record({
   isTypeActive: MOSTLY,
   scope: fc.constantFrom<'account' | 'none'>('account', 'account', 'none'),
-  events: fc.array(fc.record({ account: ACCOUNTS, isPurge: SELDOM, excluded: fc.nat(12), ageMs: fc.nat(3) }), {
-    minLength: 1,
-    maxLength: 6,
-  }),
+  events: fc.array(
+    fc.record({
+      account: ACCOUNTS,
+      isPurge: SELDOM,
+      excluded: fc.nat(12),
+      ageMs: fc.nat(3),
+      ordinal: fc.option(fc.nat(3)),
+    }),
+    {
+      minLength: 1,
+      maxLength: 6,
+    },
+  ),
   webhooks: fc.array(
     fc.record({
       account: ACCOUNTS,
@@ -23,6 +32,7 @@ const SIDES = fc.record({
       isActived: MOSTLY,
       isDeleted: SELDOM,
       ageMs: fc.nat(3),
+      ordinal: fc.nat(3),
       subscription: fc.constantFrom('living', 'living', 'living', 'living', 'deleted', 'of another type', 'none'),
     }),
     { minLength: 1, maxLength: 6 },
@@ -47,30 +57,30 @@ async function writeSides(t: Awaited<ReturnType<typeof openRouting>>, accounts: 
   for (const side of sides.webhooks) {
     const id = t.ledger.ids.next<'webhook'>()
     const account = side.isGlobal ? accountOf(side.account) : accountOf(side.account ?? 0)
-    const { isGlobal, isActived, subscription } = side
+    const { isGlobal, isActived, subscription, ordinal } = side
     const [createdAt, deletedAt] = [at(side.ageMs), side.isDeleted ? t.ledger.now() : null]
-    await sql`insert into webhook (document_id, url, is_global, account, is_actived, created_at, updated_at, deleted_at)
-      values (${id}, 'https://subscriber.example.com/', ${isGlobal}, ${account}, ${isActived}, ${createdAt}, ${createdAt},
-        ${deletedAt})`.execute(t.db)
+    await sql`insert into webhook (document_id, url, is_global, account, is_actived, ordinal, created_at, updated_at, deleted_at)
+      values (${id}, 'https://subscriber.example.com/', ${isGlobal}, ${account}, ${isActived}, ${ordinal}, ${createdAt},
+        ${createdAt}, ${deletedAt})`.execute(t.db)
     if (subscription === 'of another type') await t.ledger.subscribe(id, 'contract.update')
     else if (subscription !== 'none') await t.ledger.subscribe(id, 'contract.create')
     if (subscription === 'deleted')
       await sql`update webhook_event set deleted_at = now() where webhook = ${id}`.execute(t.db)
     const isSubscribed = subscription === 'living' && sides.isTypeActive
-    webhooks.push({ id, isGlobal, account, isActived, deletedAt, createdAt, isSubscribed })
+    webhooks.push({ id, isGlobal, account, isActived, deletedAt, createdAt, ordinal, isSubscribed })
   }
   const events: (RoutedEvent & { id: string })[] = []
   for (const side of sides.events) {
     const id = t.ledger.ids.next<'event'>()
     const [account, createdAt] = [accountOf(side.account), at(side.ageMs)]
-    const { isPurge } = side
+    const { isPurge, ordinal } = side
     const excludedWebhook = webhooks[side.excluded]?.id ?? null
     await sql`with recorded as (
-        insert into event_occurrence (document_id, event, account, resource, action, is_purge, excluded_webhook, created_at)
-        values (${id}, 'contract.create', ${account}, 'contract', 'create', ${isPurge}, ${excludedWebhook}, ${createdAt})
+        insert into event_occurrence (document_id, event, account, resource, action, is_purge, excluded_webhook, ordinal, created_at)
+        values (${id}, 'contract.create', ${account}, 'contract', 'create', ${isPurge}, ${excludedWebhook}, ${ordinal}, ${createdAt})
         returning document_id
       ) insert into event_queue select document_id from recorded`.execute(t.db)
-    events.push({ id, accountScope: sides.scope, account, isPurge, excludedWebhook, createdAt })
+    events.push({ id, accountScope: sides.scope, account, isPurge, excludedWebhook, createdAt, ordinal })
   }
   return { events, webhooks }
 }

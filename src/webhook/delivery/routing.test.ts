@@ -15,6 +15,7 @@ function event(change: Partial<RoutedEvent> = {}): RoutedEvent {
     isPurge: false,
     excludedWebhook: null,
     createdAt: new Date(NOW_MS),
+    ordinal: 10,
     ...change,
   }
 }
@@ -27,6 +28,7 @@ function webhook(change: Partial<RoutedWebhook> = {}): RoutedWebhook {
     isActived: true,
     deletedAt: null,
     createdAt: new Date(NOW_MS - 1000),
+    ordinal: 9,
     isSubscribed: true,
     ...change,
   }
@@ -58,8 +60,22 @@ const TABLE: [string, Partial<RoutedEvent>, Partial<RoutedWebhook>, RoutingVerdi
   ['a webhook that does not subscribe', {}, { isSubscribed: false }, 'not_subscribed'],
   ['a global webhook that does not subscribe', {}, { ...global, isSubscribed: false }, 'not_subscribed'],
   ['a deleted webhook', {}, { deletedAt: new Date(NOW_MS) }, 'deleted'],
-  ['a webhook of the same millisecond', {}, { createdAt: new Date(NOW_MS) }, 'deliver'],
-  ['a webhook of the next millisecond', {}, { createdAt: new Date(NOW_MS + 1) }, 'created_later'],
+  ['a webhook that was recorded just before', {}, { ordinal: 9 }, 'deliver'],
+  ['a webhook that was recorded just after', {}, { ordinal: 11 }, 'created_later'],
+  [
+    'a webhook recorded before by a process whose clock is ahead',
+    {},
+    { createdAt: new Date(NOW_MS + 3_000) },
+    'deliver',
+  ],
+  [
+    'a webhook recorded after by a process whose clock is behind',
+    {},
+    { createdAt: new Date(0), ordinal: 11 },
+    'created_later',
+  ],
+  ['no ordinal, a webhook of the same millisecond', { ordinal: null }, { createdAt: new Date(NOW_MS) }, 'deliver'],
+  ['no ordinal, a webhook of the next one', { ordinal: null }, { createdAt: new Date(NOW_MS + 1) }, 'created_later'],
   ['the webhook that the event is about', { excludedWebhook: WEBHOOK }, global, 'excluded'],
   ['another webhook than the event is about', { excludedWebhook: OTHER_WEBHOOK }, global, 'deliver'],
 ]
@@ -86,7 +102,7 @@ describe('decideRouting', () => {
                           isGlobal,
                           isActived,
                           isSubscribed,
-                          createdAt: new Date(NOW_MS + (isLater ? 1 : 0)),
+                          ordinal: isLater ? 11 : 9,
                           deletedAt: isDeleted ? new Date(NOW_MS) : null,
                         }),
                       )

@@ -7,6 +7,8 @@ export interface RoutedEvent {
   isPurge: boolean
   excludedWebhook: WebhookId | null
   createdAt: Date
+  /** Its place in the order in which webhooks and events were recorded; null in one of an older release. */
+  ordinal: number | null
 }
 
 /** What the routing rules look at in a webhook. */
@@ -17,6 +19,8 @@ export interface RoutedWebhook {
   isActived: boolean
   deletedAt: Date | null
   createdAt: Date
+  /** Its place in that order. */
+  ordinal: number
   /** Whether it subscribes to the event's type, and the type is active. */
   isSubscribed: boolean
 }
@@ -43,11 +47,16 @@ export type RoutingVerdict =
 export function decideRouting(event: RoutedEvent, webhook: RoutedWebhook): RoutingVerdict {
   if (event.excludedWebhook === webhook.id) return 'excluded'
   if (webhook.deletedAt !== null) return 'deleted'
-  if (webhook.createdAt > event.createdAt) return 'created_later'
+  if (isCreatedLater(event, webhook)) return 'created_later'
   if (!webhook.isSubscribed) return 'not_subscribed'
   if (!webhook.isActived) return 'inactive'
   if (webhook.isGlobal) return 'deliver'
   if (event.isPurge) return 'purge'
   if (event.accountScope === 'none') return 'no_owner'
   return event.account !== null && event.account === webhook.account ? 'deliver' : 'other_account'
+}
+
+/** The database counts; times come from the clocks of processes, and are asked where nothing was counted. */
+function isCreatedLater(event: RoutedEvent, webhook: RoutedWebhook): boolean {
+  return event.ordinal === null ? webhook.createdAt > event.createdAt : webhook.ordinal > event.ordinal
 }

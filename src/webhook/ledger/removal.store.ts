@@ -99,8 +99,8 @@ export async function deleteOrphanedDispatches(db: Database, before: Date, limit
 const deleteFrom = (table: string, ids: string) => `
   with gone as (delete from ${table} where document_id = any(array(${ids})) returning document_id, created_at, status),
   counted as (${countChanges([leftFrom('gone')], String(REMOVAL_SHARD))}),
-  attempts as (delete from webhook_attempt where dispatch = any(array(select document_id from gone)))
-  select count(*)::int as deleted from gone`
+  attempts as (delete from webhook_attempt where dispatch = any(array(select document_id from gone)) returning 1)
+  select count(*)::int as deleted, (select count(*)::int from attempts) as attempts from gone`
 
 const ofWebhook = (table: string) => `select document_id from ${table} where webhook = $1 limit $2`
 
@@ -156,7 +156,7 @@ export function deleteLedgerRows(db: Database, webhook: WebhookId): Promise<void
   return deleteLedger(db, [webhook])
 }
 
-const deleteOld = statement<{ deleted: number }>(
+const deleteOld = statement<{ deleted: number; attempts: number }>(
   deleteFrom(
     'webhook_dispatch_ended',
     `select document_id from webhook_dispatch_ended where created_at < $1
@@ -164,8 +164,12 @@ const deleteOld = statement<{ deleted: number }>(
   ),
 )
 
-/** Deletes up to `limit` ended rows older than `before`, with their attempts (docs/contract/delivery.md#retention). Returns how many there were. */
-export async function deleteOldDispatches(db: Database, before: Date, limit: number): Promise<number> {
+/** Deletes up to `limit` ended rows older than `before`, with their attempts (docs/contract/delivery.md#retention). Returns how many of both there were. */
+export async function deleteOldDispatches(
+  db: Database,
+  before: Date,
+  limit: number,
+): Promise<{ dispatches: number; attempts: number }> {
   const [row] = await deleteOld(db, [before, limit])
-  return row?.deleted ?? 0
+  return { dispatches: row?.deleted ?? 0, attempts: row?.attempts ?? 0 }
 }

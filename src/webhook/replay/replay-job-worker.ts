@@ -24,15 +24,17 @@ export interface ReplayWorkerDeps {
   clock: Clock
   logger: Logger
   workerId: string
+  /** Whether the clock may be trusted. Default: always. */
+  isTrusted?: () => boolean
   /** Told when rows became due. */
   onReplays: () => void
 }
 
 /** Builds what moves bulk replays on. One for each process with the role `dispatcher`. */
 export function buildReplayWorker(deps: ReplayWorkerDeps): JobRunner {
-  const { db, clock, logger, workerId } = deps
+  const { db, clock, logger, workerId, isTrusted } = deps
   return buildJobRunner<ReplayJobId, ReplayJobRecord>({
-    ...{ db, clock, logger, name: 'replay job', listRunning: listRunningJobs },
+    ...{ db, clock, logger, isTrusted, name: 'replay job', listRunning: listRunningJobs },
     failedLine: 'replay job round failed: see docs/operations.md, replay jobs',
     advance: (tx, id, now) => advanceJob(tx, id, { workerId, now }),
     fail: countFailure,

@@ -1,0 +1,127 @@
+import { adoptClock, type Clock, machineClock, readMonotonicMs } from './clock.ts'
+
+/** Skew above which a process reports that its machine's clock is wrong, in milliseconds. */
+export const SKEW_REPORTED_MS = 2_000
+
+/** Skew above which a process trusts neither clock: it claims nothing, takes nothing back, deletes nothing. Milliseconds. */
+export const SKEW_TRUSTED_MS = 10_000
+
+/** How fast the clocks of two machines may run apart, as a part of the time that passes: 200 ppm. */
+const DRIFT = 0.0002
+
+/** A correction back of less than this holds the time until it is reached again, so that durations are not negative. Milliseconds. */
+const HELD_MS = 1_000
+
+/** A correction of more than this is a step of the database's clock (or the end of a suspension), and is reported. Milliseconds. */
+const STEP_MS = 2_000
+
+/** One look at the database's clock. */
+export interface ClockSample {
+  /** When the question was sent and its answer read, in monotonic milliseconds of this process. */
+  sentAtMs: number
+  receivedAtMs: number
+  /** What the database's clock said, in milliseconds since the Unix epoch. */
+  databaseMs: number
+}
+
+/** What the difference between the clocks of machine and database means for the work of a process. */
+export type ClockVerdict = 'aligned' | 'skewed' | 'distrusted'
+
+/** The clock of the database, followed by a process between its looks at it (docs/decisions/0029-one-clock.md). */
+export interface DatabaseClock extends Clock {
+  /** Monotonic milliseconds, by which samples are measured. */
+  monotonicMs(): number
+  /** Takes a look at the database's clock into account. Samples whose round trip says less than is known change nothing. */
+  observe(sample: ClockSample): void
+  /** How far the machine's clock is ahead of the database's, in milliseconds; negative: behind. 0 before the first sample. */
+  skewMs(): number
+  verdict(): ClockVerdict
+  /** Milliseconds since the last sample. */
+  sampleAgeMs(): number
+  /** Milliseconds since the database's clock was last seen to step, Infinity when it never was. */
+  stepAgeMs(): number
+}
+
+/** What is known of the difference between the database's clock and the monotonic one, and how exactly. */
+export interface ClockEstimate {
+  /** Add it to monotonic milliseconds. */
+  offsetMs: number
+  /** The offset is wrong by no more than this, at `atMs`. */
+  errorMs: number
+  /** Monotonic. */
+  atMs: number
+}
+
+/**
+ * Combines what is known with a sample: the database read its clock between the sending of the question and the arrival of
+ * the answer, most likely halfway. A sample that says more than is known replaces it; one that contradicts it (a step of
+ * the database's clock) does so too; of one that took long nothing is learned. Pure.
+ */
+export function combine(
+  known: ClockEstimate | undefined,
+  sample: ClockSample,
+): { next: ClockEstimate; isStep: boolean } {
+  const { sentAtMs, receivedAtMs, databaseMs } = sample
+  const errorMs = Math.max(0, receivedAtMs - sentAtMs) / 2
+  const seen = { offsetMs: databaseMs - (sentAtMs + receivedAtMs) / 2, errorMs, atMs: receivedAtMs }
+  if (!known) return { next: seen, isStep: false }
+  const knownErrorMs = growError(known, receivedAtMs)
+  const differenceMs = Math.abs(seen.offsetMs - known.offsetMs)
+  // The database gives microseconds, the process milliseconds.
+  if (differenceMs > errorMs + knownErrorMs + 1) return { next: seen, isStep: differenceMs >= STEP_MS }
+  return { next: errorMs < knownErrorMs ? seen : known, isStep: false }
+}
+
+/** The error of an estimate at a later time. Pure. */
+function growError({ errorMs, atMs }: ClockEstimate, nowMs: number): number {
+  return errorMs + Math.max(0, nowMs - atMs) * DRIFT
+}
+
+/** Says what a skew means, which is known up to `errorMs`. Pure. */
+export function judgeSkew(skewMs: number, errorMs: number): ClockVerdict {
+  const certainMs = Math.abs(skewMs) - errorMs
+  if (certainMs > SKEW_TRUSTED_MS) return 'distrusted'
+  return certainMs > SKEW_REPORTED_MS ? 'skewed' : 'aligned'
+}
+
+/**
+ * Follows the database's clock. Between samples the monotonic clock of the process counts on, so that a step of the
+ * machine's clock changes nothing. Before the first sample it is the clock of the machine.
+ */
+export function followDatabaseClock(machine: Clock, monotonicMs: () => number): DatabaseClock {
+  let known: ClockEstimate | undefined
+  let sampledAtMs = Number.NEGATIVE_INFINITY
+  let steppedAtMs = Number.NEGATIVE_INFINITY
+  let lastMs = Number.NEGATIVE_INFINITY
+
+  const read = (estimate: ClockEstimate) => Math.floor(monotonicMs() + estimate.offsetMs)
+  const skewMs = () => (known ? machine.now() - read(known) : 0)
+
+  return {
+    now: () => {
+      if (!known) return machine.now()
+      const nowMs = read(known)
+      lastMs = nowMs < lastMs && lastMs - nowMs < HELD_MS ? lastMs : nowMs
+      return lastMs
+    },
+    sleep: machine.sleep,
+    monotonicMs,
+    observe: (sample) => {
+      if (!Number.isFinite(sample.databaseMs)) return
+      const { next, isStep } = combine(known, sample)
+      if (isStep) steppedAtMs = sample.receivedAtMs
+      known = next
+      sampledAtMs = sample.receivedAtMs
+    },
+    skewMs,
+    verdict: () => (known ? judgeSkew(skewMs(), growError(known, monotonicMs())) : 'aligned'),
+    sampleAgeMs: () => monotonicMs() - sampledAtMs,
+    stepAgeMs: () => monotonicMs() - steppedAtMs,
+  }
+}
+
+/** Follows the database's clock with all that reads the time in this process (`adoptClock`), until `restore`. */
+export function adoptDatabaseClock(machine: Clock = machineClock): { time: DatabaseClock; restore: () => void } {
+  const time = followDatabaseClock(machine, readMonotonicMs)
+  return { time, restore: adoptClock(time) }
+}

@@ -1,0 +1,22 @@
+import type { DatabaseClock } from '../database-clock.ts'
+import type { Database } from './database.ts'
+import { statement } from './statement.ts'
+
+/** Looks of which the quickest counts, since the first may have waited for a connection. */
+const LOOKS = 3
+
+const ask = statement<{ database_ms: number }>(
+  'select (extract(epoch from clock_timestamp()) * 1000)::float8 as database_ms',
+)
+
+/** Looks at the database's clock once. */
+export async function askDatabaseTime(db: Database, clock: DatabaseClock): Promise<void> {
+  const sentAtMs = clock.monotonicMs()
+  const [row] = await ask(db, [])
+  clock.observe({ sentAtMs, receivedAtMs: clock.monotonicMs(), databaseMs: row?.database_ms ?? Number.NaN })
+}
+
+/** Sets the clock by the database, at a start. */
+export async function alignClock(db: Database, clock: DatabaseClock): Promise<void> {
+  for (let look = 0; look < LOOKS; look += 1) await askDatabaseTime(db, clock)
+}
