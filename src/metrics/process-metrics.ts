@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from '@prometheus-io/client'
 import type { DatabaseClock } from '../database-clock.ts'
 
 /** Metrics of what a process is on: its clock, its log, its sweeps. */
