@@ -45,6 +45,7 @@ export interface Config {
   /** A connection string to PostgreSQL itself. Default: `databaseUrl`. */
   databaseListenUrl: string | undefined
   databasePoolSize: number
+  databaseReadPoolSize: number
   databaseWorkerPoolSize: number
   dataDir: string
   roles: readonly Role[]
@@ -211,6 +212,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     databaseUrl: values.DATABASE_URL,
     databaseListenUrl: values.DATABASE_LISTEN_URL,
     databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
+    databaseReadPoolSize: values.DATABASE_READ_POOL_SIZE ?? 5,
     databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
     dataDir: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox'),
     roles: values.SIGNALBOX_ROLES ?? ROLES,

@@ -126,6 +126,7 @@ async function startInSteps(start: {
     logger,
     secrets: resources.secrets,
     database: resources.database,
+    readDatabase: resources.readDatabase,
     workerDatabase: resources.workerDatabase,
     connectionString: resources.connectionString,
     lookup: buildSystemLookup(),

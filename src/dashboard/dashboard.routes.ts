@@ -56,6 +56,8 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
       action: 'dashboard',
       accountScope: 'none',
       ownAccounts: true,
+      isExpensive: true,
+      problems: ['read_too_expensive'],
       summary: 'Deliveries, webhooks and catalogue at a glance',
       data: SummarySchema,
     },

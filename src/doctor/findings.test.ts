@@ -27,7 +27,7 @@ const GOOD_DATABASE: DatabaseFacts = {
   usedConnections: 79,
   now: 0,
 }
-const NEEDS = { poolSize: 10, workerPoolSize: 5 }
+const NEEDS = { poolSize: 10, readPoolSize: 5, workerPoolSize: 5 }
 const classify = (facts: Partial<DatabaseFacts>) => list(classifyDatabase({ ...GOOD_DATABASE, ...facts }, NEEDS))
 
 describe('the database', () => {

@@ -122,6 +122,8 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
   const recording = { ids, enableApiEventQueue: true, logger: pino({ level: 'silent' }), isReadSubscribed: () => false }
   const pipeline: Pipeline = {
     db,
+    readDb: db,
+    readInTurn: (_reader, work) => work(),
     clock,
     authenticate: buildAuthenticate({
       db,

@@ -1,7 +1,7 @@
 import type { AccountLimiter } from '../../account/account-limit.ts'
 import { defineRoute, type Routes } from '../../http/route.ts'
 import { IdParams } from '../../http/schema.ts'
-import { readPage } from '../../listing/page.ts'
+import { buildList, readScopedPage } from '../../listing/page.ts'
 import { toAttemptRow } from '../../signed-post/attempt.schema.ts'
 import { keepOwnDispatches } from '../account-reach.store.ts'
 import { buildReach } from '../account-reach.ts'
@@ -19,13 +19,13 @@ export interface DispatchRouteDeps extends DispatchDeps {
 export const DISPATCH_FIELDS = {
   document_id: { type: 'uuid' },
   webhook: { type: 'uuid' },
-  event: { type: 'text' },
+  event: { type: 'text', isLikeInRange: true },
   event_id: { type: 'uuid' },
   account: { type: 'uuid' },
-  status: { type: 'text' },
+  status: { type: 'text', isLikeInRange: true },
   attempts: { type: 'integer' },
   last_status_code: { type: 'integer' },
-  last_error: { type: 'text' },
+  last_error: { type: 'text', isLikeInRange: true },
   is_test: { type: 'boolean' },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
@@ -80,11 +80,11 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
     },
     {
       handle: async (_deps: DispatchRouteDeps, { db, scope, listing }) => ({
-        ...(await readPage(keepOwnDispatches(selectDispatches(db, listing.filters), scope), {
-          listing,
-          fields: DISPATCH_FIELDS,
-          toRow: dispatchRowOf,
-        })),
+        ...(await readScopedPage(
+          db,
+          buildList(scope, (own) => keepOwnDispatches(selectDispatches(db, listing.filters), own, scope)),
+          { listing, fields: DISPATCH_FIELDS, toRow: dispatchRowOf },
+        )),
         message: 'Dispatches.',
       }),
     },
