@@ -83,8 +83,8 @@ async function findAll(query: Record<string, unknown>, betweenPages: () => Promi
   return rows
 }
 
-async function count<Table extends keyof Tables, Found>(
-  query: SelectQueryBuilder<Tables, Table, Found>,
+async function count<Known, Table extends keyof Known, Found>(
+  query: SelectQueryBuilder<Known, Table, Found>,
   listing: Listing,
   source?: ListSource,
 ) {
