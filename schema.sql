@@ -964,7 +964,7 @@ create table "webhook" (
   constraint webhook_scope CHECK ((is_global OR (account IS NOT NULL))) NOT VALID,
   constraint webhook_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
 );
-CREATE INDEX webhook_account_idx ON public.webhook USING btree (account) WHERE (account IS NOT NULL);
+CREATE INDEX webhook_account_idx ON public.webhook USING btree (account, created_at) WHERE (account IS NOT NULL);
 CREATE INDEX webhook_auto_disabled_idx ON public.webhook USING btree (document_id) WHERE ((deleted_at IS NULL) AND (NOT is_actived) AND (disabled_reason = 'consecutive-failures'::text));
 CREATE INDEX webhook_created_idx ON public.webhook USING btree (created_at);
 CREATE INDEX webhook_key_idx ON public.webhook USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);

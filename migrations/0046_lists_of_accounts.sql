@@ -10,6 +10,9 @@ create index account_member_account_idx on account_member (account, created_at);
 -- A bulk replay for some accounts is found by the first of them.
 create index replay_job_account_idx on replay_job ((accounts[1]), created_at) where accounts is not null;
 
+create index webhook_account_next on webhook (account, created_at) where account is not null;
+drop index webhook_account_idx;
+alter index webhook_account_next rename to webhook_account_idx;
 create index webhook_owner_next on webhook (account, created_at)
   where not is_global and deleted_at is null and account is not null;
 drop index webhook_owner_idx;

@@ -85,8 +85,11 @@ async function measurePopulation(
 ): Promise<Measured> {
   const { connectionString, dataDir, rounds } = given
   const adminPassword = randomBytes(12).toString('base64url')
-  const service = await startService(stack, { connectionString, dataDir, poolSize: POOL_SIZE, adminPassword })
+  const options = { connectionString, dataDir, poolSize: POOL_SIZE, adminPassword }
+  // A start prepares the database.
+  await (await startService(stack, options)).stop()
   const filled = await fill(connectionString, given)
+  const service = await startService(stack, options)
   const tokens = await makeCallers(service.origin, adminPassword, filled)
   const measured: Measured = new Map()
   for (const [name, list, query] of QUERIES) {

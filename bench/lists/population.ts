@@ -5,7 +5,10 @@ import type pg from 'pg'
  * of lists; everything here is plain SQL on them, without triggers.
  */
 
-/** Who the others are: one account that holds all of the rows, or many that hold a few each. */
+/**
+ * Who the others are: one account that holds nearly all of the rows, beside many that hold one of each; or many that hold a
+ * few each.
+ */
 export type Population = 'one huge' | 'spread'
 
 /** Rows of the others at scale 1. */
@@ -35,7 +38,7 @@ const AT = `date_trunc('milliseconds', now() - interval '1 hour' - interval '${D
 const ID = `(lpad(to_hex((extract(epoch from ${AT}) * 1000)::bigint), 12, '0') || '70008' || lpad(to_hex(n), 15, '0'))::uuid`
 
 const TABLES = [
-  ...['"user"', 'session', 'account_member', 'contract', 'webhook', 'webhook_event', 'event_occurrence'],
+  ...['"user"', 'user_role', 'session', 'account_member', 'contract', 'webhook', 'webhook_event', 'event_occurrence'],
   ...['webhook_dispatch_ended', 'webhook_attempt', 'audit_log', 'realtime_message_ended'],
 ]
 
@@ -53,20 +56,25 @@ export async function fillPopulation(
 ): Promise<Filled> {
   const rows = (count: number) => Math.max(1, Math.round(count * scale))
   const own = await addAccounts(client, OWN_ACCOUNTS, 'Own')
-  const others = await addAccounts(client, population === 'spread' ? rows(ACCOUNTS) : 1, 'Other')
+  const others = await addAccounts(client, rows(ACCOUNTS), 'Other')
   await client.query('begin')
   await client.query('set local session_replication_role = replica')
   await client.query(`update event set is_tenant_visible = true where internal like 'contract.%'`)
   const indexes = await dropIndexes(client)
   const counts = Object.fromEntries(Object.entries(OTHERS).map(([name, count]) => [name, rows(count)]))
-  await addRows(client, others, { ...OTHERS, ...counts })
-  const few = OWN_ACCOUNTS * OWN_ROWS
-  const ofOwn = { ...OTHERS, ...Object.fromEntries(Object.keys(OTHERS).map((name) => [name, few])) }
-  await addRows(client, own, { ...ofOwn, users: 0, sessions: 0 })
+  const ofEach = (count: number) => ({
+    ...OTHERS,
+    ...Object.fromEntries(Object.keys(OTHERS).map((name) => [name, count])),
+    ...{ users: 0, sessions: 0 },
+  })
+  const [huge = ''] = others
+  await addRows(client, population === 'spread' ? others : [huge], { ...OTHERS, ...counts })
+  if (population === 'one huge') await addRows(client, others.slice(1), ofEach(others.length - 1))
+  await addRows(client, own, ofEach(OWN_ACCOUNTS * OWN_ROWS))
   for (const index of indexes) await client.query(index)
   await client.query('commit')
   await client.query('vacuum analyze')
-  return { own, other: others[0] ?? '' }
+  return { own, other: huge }
 }
 
 async function addAccounts(client: pg.ClientBase, count: number, name: string): Promise<string[]> {
@@ -118,6 +126,11 @@ async function addRows(client: pg.ClientBase, accounts: readonly string[], count
     'account_member (document_id, account, "user", created_at, updated_at)',
     counts.users,
     `{id}, {account}, ${ref('user', 'n')}, {at}, {at}`,
+  )
+  await add(
+    'user_role ("user", role, created_at)',
+    counts.users,
+    `${ref('user', 'n')}, (select document_id from role where name = 'member'), {at}`,
   )
   await add(
     'session (document_id, "user", expires_at, auth_time, last_used_at, created_at, updated_at)',

@@ -89,9 +89,10 @@ export const INDEX_PLANS = listSettings([
 
 /**
  * Settings for lists and other reads that may be long, beside those for requests: a statement with filters is planned for
- * their values. What an average value finds says little: one account may hold most rows of a table.
+ * their values. What an average value finds says little: one account may hold most rows of a table. So rows are also read in
+ * the order of an index, to the limit of a page, and not all of an account to be sorted.
  */
-export const READ_PLANS = `${INDEX_PLANS} ${listSettings(['plan_cache_mode=force_custom_plan'])}`
+export const READ_PLANS = `${INDEX_PLANS} ${listSettings(['plan_cache_mode=force_custom_plan', 'enable_bitmapscan=off'])}`
 
 /**
  * Settings for the workers, beside those for requests: their statements read and write a few rows by index, whatever statistics say. A plan that was

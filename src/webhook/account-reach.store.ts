@@ -36,7 +36,8 @@ export async function isOwnedBy(
 
 /** Keeps of a list of webhooks those of an account. A global one belongs to none. */
 export function keepOwnWebhooks<Found>(query: SelectQueryBuilder<DB, 'webhook', Found>, own: OwnAccount | undefined) {
-  return own ? query.where('is_global', '=', false).where('account', '=', own) : query
+  // As the condition of an index has it: a parameter would not imply it.
+  return own ? query.where('is_global', '=', sql.lit(false)).where('account', '=', own) : query
 }
 
 /** Keeps of a list of subscriptions those of the webhooks of an account, whose account each of them repeats. */
