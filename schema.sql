@@ -1025,6 +1025,7 @@ create table "webhook_dispatch_ended" (
   constraint webhook_dispatch_ended_pkey PRIMARY KEY (document_id),
   constraint webhook_dispatch_ended_status CHECK ((status = ANY (ARRAY['success'::text, 'exhausted'::text, 'failed'::text, 'cancelled'::text])))
 );
+CREATE INDEX webhook_dispatch_ended_account_failed_idx ON public.webhook_dispatch_ended USING btree (account, ended_at) WHERE ((status = ANY (ARRAY['exhausted'::text, 'failed'::text])) AND (account IS NOT NULL));
 CREATE INDEX webhook_dispatch_ended_account_idx ON public.webhook_dispatch_ended USING btree (account, created_at, document_id) WHERE (account IS NOT NULL);
 CREATE INDEX webhook_dispatch_ended_created_idx ON public.webhook_dispatch_ended USING btree (created_at, document_id);
 CREATE INDEX webhook_dispatch_ended_event_id_idx ON public.webhook_dispatch_ended USING btree (event_id);

@@ -17,3 +17,7 @@ create index webhook_owner_next on webhook (account, created_at)
   where not is_global and deleted_at is null and account is not null;
 drop index webhook_owner_idx;
 alter index webhook_owner_next rename to webhook_owner_idx;
+
+-- The failures of an account on its dashboard: of deliveries that succeed it holds nothing.
+create index webhook_dispatch_ended_account_failed_idx on webhook_dispatch_ended (account, ended_at)
+  where status in ('exhausted', 'failed') and account is not null;

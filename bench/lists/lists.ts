@@ -29,14 +29,15 @@ const LIST = {
   sessions: '/api/v3/identity/session',
   audit: '/api/v3/audit/log',
   jobs: '/api/v3/webhook/replay-job',
+  dashboard: '/api/v3/webhook/dashboard/summary',
 } as const
 
 /** What is asked of a list. */
 const QUERIES: readonly (readonly [name: string, list: keyof typeof LIST, query: string])[] = [
-  ...(Object.keys(LIST) as (keyof typeof LIST)[]).flatMap((list) => [
-    [list, list, ''] as const,
-    [`${list}, count`, list, '?count=true'] as const,
-  ]),
+  ...(Object.keys(LIST) as (keyof typeof LIST)[]).map((list) => [list, list, ''] as const),
+  ...(Object.keys(LIST) as (keyof typeof LIST)[])
+    .filter((list) => list !== 'dashboard')
+    .map((list) => [`${list}, count`, list, '?count=true'] as const),
   ['dispatches, status', 'dispatches', '?filters=status|eq|failed'],
   ['dispatches, status code', 'dispatches', '?filters=last_status_code|eq|500'],
   ['dispatches by updated_at', 'dispatches', '?sort=-updated_at'],

@@ -90,14 +90,14 @@ export async function listSubscribedTypes(db: Database): Promise<string[]> {
 }
 
 /**
- * The names of the event types that a caller of the accounts `accounts` sees: those with account scope and the mark, and
- * those that a webhook of the accounts is subscribed to. `offset 0`: each type is looked up, whatever the number of
+ * The names of the event types that a caller of the accounts `accounts` sees: of those with account scope, whose events alone
+ * have an account, those with the mark, and those that a webhook of the accounts is subscribed to. `offset 0`: each type is looked up, whatever the number of
  * subscriptions.
  */
 const VISIBLE_TYPES = (accounts: string) => `
-  array(select t.internal from event t where (t.account_scope = 'account' and t.is_tenant_visible) or exists (
+  array(select t.internal from event t where t.account_scope = 'account' and (t.is_tenant_visible or exists (
     select from webhook_event s where s.event = t.document_id and s.account = any(${accounts}) and s.deleted_at is null
-    offset 0))`
+    offset 0)))`
 
 /**
  * The events of an account, or of all, as the base of a list; for callers of the accounts `scope` only those of event types

@@ -179,7 +179,8 @@ async function prepareAndCommit<Deps>(served: Served<Deps>, key: IdempotencyKey 
   await prepare(served)
   const insert = key ? undefined : route.insert?.(deps, context)
   if (insert) return commitInsert(served, insert)
-  const { result, notes } = await inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
+  const commit = () => inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
+  const { result, notes } = await (route.isExpensive ? takeTurn(served, commit) : commit())
   pipeline.afterCommit(notes)
   if (result instanceof Problem) throw result
   return result
@@ -249,19 +250,26 @@ async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknow
   const { pipeline, route, context } = served
   context.db = pipeline.readDb
   try {
-    if (!route.isExpensive && !isExpensive(context.listing)) return await handle(served)
-    const accounts = context.scope === 'all' ? [] : context.scope
-    return await pipeline.readInTurn({ userId: context.caller.userId, accounts }, () => handle(served))
-  } catch (error) {
-    if (!isStatementTimeout(error)) throw error
-    throw new Problem(
-      'read_too_expensive',
-      `The read was ended after ${READ_LIMIT_MS / 1000} s. Narrow it: add filters=created_at|gte|<instant> or a filter by ` +
-        'an id, and leave out count and a sort by another field than created_at.',
-    )
+    if (route.isExpensive || isExpensive(context.listing)) return await takeTurn(served, () => handle(served))
+    return await handle(served).catch(refuseLongRead)
   } finally {
     context.db = pipeline.db
   }
+}
+
+/** Runs expensive work in the turn of its caller. */
+function takeTurn<Deps, Result>({ pipeline, context }: Served<Deps>, work: () => Promise<Result>): Promise<Result> {
+  const accounts = context.scope === 'all' ? [] : context.scope
+  return pipeline.readInTurn({ userId: context.caller.userId, accounts }, work).catch(refuseLongRead)
+}
+
+function refuseLongRead(error: unknown): never {
+  if (!isStatementTimeout(error)) throw error
+  throw new Problem(
+    'read_too_expensive',
+    `The read was ended after ${READ_LIMIT_MS / 1000} s. Narrow it: add filters=created_at|gte|<instant> or a filter by ` +
+      'an id, and leave out count and a sort by another field than created_at.',
+  )
 }
 
 /** Handles a request and counts it against its strict limit, where that was left to here. Over the limit nothing holds. */

@@ -148,8 +148,8 @@ export interface RouteDeclaration {
   /** Makes this a list route: its fields, for filters and sort. */
   list?: ListFields
   /**
-   * Whether a read may take long: it takes its turn among those of its caller (docs/contract/api.md#expensive-reads). Lists
-   * decide it by their filters.
+   * Whether a request reads what may take long: it takes its turn among those of its caller
+   * (docs/contract/api.md#expensive-reads). Lists decide it by their filters.
    */
   isExpensive?: boolean
   /** Problems of its operations besides those that follow from the declaration. For the OpenAPI document. */

@@ -501,6 +501,8 @@ export interface components {
     }
     DashboardSummary: {
       deliveries_24h: components['schemas']['DeliveryCounts']
+      /** Whether all deliveries are counted. For a caller who holds the permission for some accounts only, 100,000 are. */
+      is_complete: boolean
       webhooks: components['schemas']['WebhookCounts']
       catalogue: components['schemas']['CatalogueSummary'] | null
       recent_failures: Array<components['schemas']['Dispatch']>

@@ -6,8 +6,8 @@ import { systemClock } from '../../src/clock.ts'
 import { openDatabase, READ_LIMIT_MS, READ_PLANS } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
 import { createTestApp, type TestApp, type TestCall } from '../harness/app.ts'
-import { TEST_CONNECT_LIMIT_MS } from '../harness/kept-pool.ts'
 import { createTestDatabase } from '../harness/database.ts'
+import { TEST_CONNECT_LIMIT_MS } from '../harness/kept-pool.ts'
 import { startLocalService } from '../harness/local-service.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
 import { waitFor } from '../harness/wait.ts'
@@ -65,7 +65,11 @@ async function addViewer({ admin, signInMember }: TestApp, name: string): Promis
 }
 
 const countByStatus = (answers: readonly { status: number }[]) =>
-  Object.fromEntries(Map.groupBy(answers, ({ status }) => status).entries().map(([status, all]) => [status, all.length]))
+  Object.fromEntries(
+    Map.groupBy(answers, ({ status }) => status)
+      .entries()
+      .map(([status, all]) => [status, all.length]),
+  )
 
 describe('while reads hang', () => {
   let world: Awaited<ReturnType<typeof openWorld>>
@@ -83,7 +87,9 @@ describe('while reads hang', () => {
     expect((await admin('POST', '/api/v3/identity/user', { email, password })).status).toBe(201)
     await admin('POST', '/api/v3/webhook/event', { internal: 'reads.happened', account_scope: 'account' })
     const held = await holdContracts()
-    const asked = Array.from({ length: ASKED }, () => viewer.call('GET', `${CONTRACTS}?count=true&filters=name|like|abc`))
+    const asked = Array.from({ length: ASKED }, () =>
+      viewer.call('GET', `${CONTRACTS}?count=true&filters=name|like|abc`),
+    )
     await waitFor('two statements of the reads', () => readDatabase.pool.totalCount - readDatabase.pool.idleCount === 2)
 
     expect((await anonymous('GET', '/readyz')).status).toBe(200)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Filled, fillPopulation, type Population } from '../../bench/lists/population.ts'
+import { type Filled, fillPopulation, OWN_ROWS, type Population } from '../../bench/lists/population.ts'
 import { eventNameOf } from '../../src/http/route.ts'
 import { INDEX_PLANS, READ_PLANS } from '../../src/postgres/database.ts'
 import { createTestApp, type TestApp, type TestCall } from '../harness/app.ts'
@@ -41,7 +41,8 @@ async function openWorld(database: TestDatabase, settings: string) {
     countRead: async (caller: TestCall, path: string) => {
       executed = []
       const answer = await caller('GET', path)
-      if (answer.status === 200) expect(executed.length, `statements of ${path} over the pool of reads`).toBeGreaterThan(0)
+      if (answer.status === 200)
+        expect(executed.length, `statements of ${path} over the pool of reads`).toBeGreaterThan(0)
       const nodes = executed.flatMap((one) => one.nodes)
       const rows = nodes.reduce((sum, node) => {
         const { 'Relation Name': table, 'Actual Rows': read = 0, 'Actual Loops': loops = 1 } = node
@@ -126,6 +127,16 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
           expect(answer.status).toBe(200)
           expect(rows, `as ${caller}: ${plan}`).toBeLessThanOrEqual(ACCOUNTS[caller] * READS_A_ROW * (PAGE_SIZE + 1))
         }
+      },
+    )
+
+    it.each(['member of one', 'member of 50'] as const)(
+      'the dashboard of a %s reads what its accounts have',
+      async (caller) => {
+        const { answer, rows, plan } = await world.countRead(callers[caller], '/api/v3/webhook/dashboard/summary')
+        expect(answer).toMatchObject({ status: 200, body: { data: { is_complete: true } } })
+        // Each of them has a few webhooks, deliveries and failures.
+        expect(rows, plan).toBeLessThanOrEqual(ACCOUNTS[caller] * 2 * READS_A_ROW * OWN_ROWS)
       },
     )
   })

@@ -70,6 +70,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       permission: 'webhook-dispatch:replay',
       accountScope: 'none',
       ownAccounts: true,
+      isExpensive: true,
       status: 202,
       summary: 'Replay many dispatches',
       description:
