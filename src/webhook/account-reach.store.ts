@@ -49,18 +49,13 @@ export function keepOwnSubscriptions<Found>(
 }
 
 /**
- * Keeps of a list of ledger rows those of an account whose webhook belongs to one of the accounts `scope`. The webhook of each
- * row is looked up by its id: a join may read all webhooks of the accounts.
+ * Whether the webhook of a row of this table belongs to one of the accounts `scope`. It is looked up by its id: a join may read
+ * all webhooks of the accounts.
  */
-export function keepOwnDispatches<Found>(
-  query: SelectQueryBuilder<DB, 'webhook_dispatch', Found>,
-  own: OwnAccount | undefined,
-  scope: PermissionScope,
-) {
-  if (!own || scope === 'all') return query
-  return query.where('webhook_dispatch.account', '=', own).where(sql<boolean>`(
+export function isOfOwnWebhook(table: 'webhook_dispatch_ended' | 'webhook_dispatch_open', scope: readonly AccountId[]) {
+  return sql<boolean>`(
     select not w.is_global and w.account = any(${[...scope]}::uuid[]) from webhook w
-    where w.document_id = webhook_dispatch.webhook)`)
+    where w.document_id = ${sql.ref(`${table}.webhook`)})`
 }
 
 /**

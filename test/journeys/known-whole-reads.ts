@@ -42,7 +42,6 @@ const KNOWN: Record<string, readonly Known[]> = {
 /** The tables of lists that are views. */
 const VIEWS: Record<string, readonly string[]> = {
   realtime_message: ['realtime_message_open', 'realtime_message_ended'],
-  webhook_dispatch: ['webhook_dispatch_open', 'webhook_dispatch_ended'],
 }
 
 /**
@@ -50,8 +49,10 @@ const VIEWS: Record<string, readonly string[]> = {
  * rows as a total counts. These requests ask without filters, as one who may see the rows of all accounts.
  */
 function isOfList({ sql, table, isSorted }: WholeRead): boolean {
-  const [, page, list = ''] = /("listing_id"|select 1 as "one") from "(\w+)"/.exec(sql) ?? []
-  return (VIEWS[list] ?? [list]).includes(table) && !(page === '"listing_id"' && isSorted)
+  const parts = [...sql.matchAll(/("listing_id"|select 1 as "one") from "(\w+)"/g)]
+  return parts.some(
+    ([, page, list = '']) => (VIEWS[list] ?? [list]).includes(table) && !(page === '"listing_id"' && isSorted),
+  )
 }
 
 /** The whole reads of tables that grow, but for the known ones; and what is known here without need. */

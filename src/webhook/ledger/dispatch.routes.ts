@@ -1,13 +1,12 @@
 import type { AccountLimiter } from '../../account/account-limit.ts'
 import { defineRoute, type Routes } from '../../http/route.ts'
 import { IdParams } from '../../http/schema.ts'
-import { buildList, readScopedPage } from '../../listing/page.ts'
+import { readScopedPage } from '../../listing/page.ts'
 import { toAttemptRow } from '../../signed-post/attempt.schema.ts'
-import { keepOwnDispatches } from '../account-reach.store.ts'
 import { buildReach } from '../account-reach.ts'
 import { loadWebhook } from '../webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer, toDispatchRow } from './dispatch.schema.ts'
-import { selectDispatches, toDispatchRecord } from './dispatch.store.ts'
+import { listDispatches, toDispatchRecord } from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 
 /** What the routes of the ledger use. */
@@ -80,11 +79,11 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
     },
     {
       handle: async (_deps: DispatchRouteDeps, { db, scope, listing }) => ({
-        ...(await readScopedPage(
-          db,
-          buildList(scope, (own) => keepOwnDispatches(selectDispatches(db, listing.filters), own, scope)),
-          { listing, fields: DISPATCH_FIELDS, toRow: dispatchRowOf },
-        )),
+        ...(await readScopedPage(db, listDispatches(db, listing.filters, scope), {
+          listing,
+          fields: DISPATCH_FIELDS,
+          toRow: dispatchRowOf,
+        })),
         message: 'Dispatches.',
       }),
     },

@@ -2,12 +2,11 @@ import { type Selectable, sql } from 'kysely'
 import type { PermissionScope } from '../../http/caller.ts'
 import type { AccountId, DispatchId, UserId } from '../../id.ts'
 import type { ListFields, ListFilter } from '../../listing/listing.ts'
-import { buildList, countListed, findListed, type ListTotal } from '../../listing/page.ts'
+import { countListed, findListed, type ListTotal } from '../../listing/page.ts'
 import type { Database } from '../../postgres/database.ts'
 import { closingStatement, statement } from '../../postgres/statement.ts'
 import type { JsonValue, ReplayJob } from '../../postgres/tables.generated.ts'
-import { keepOwnDispatches } from '../account-reach.store.ts'
-import { selectLedger } from '../ledger/dispatch.store.ts'
+import { listDispatches } from '../ledger/dispatch.store.ts'
 import type { ReplayJobId, ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job.ts'
 
 const COLUMNS = [
@@ -65,9 +64,7 @@ export interface MatchQuery {
 
 /** The rows that the filters name, as a list in the order in which they are replayed: oldest first. */
 function listOf(db: Database, { filters, fields, scope }: MatchQuery, limit: number) {
-  const list = buildList(scope, (own) =>
-    keepOwnDispatches(selectLedger(db, filters).select(['document_id', 'account']), own, scope),
-  )
+  const list = listDispatches(db, filters, scope)
   const sort = { field: 'created_at', descending: false }
   // A page is read with one row more.
   return {
