@@ -134,9 +134,9 @@ create table "audit_log" (
   client_id text,
   constraint audit_log_pkey PRIMARY KEY (document_id)
 );
-CREATE INDEX audit_log_created_idx ON public.audit_log USING btree (created_at DESC, document_id DESC);
-CREATE INDEX audit_log_target_idx ON public.audit_log USING btree (target, created_at DESC);
-CREATE INDEX audit_log_user_idx ON public.audit_log USING btree ("user", created_at DESC);
+CREATE INDEX audit_log_created_idx ON public.audit_log USING btree (created_at);
+CREATE INDEX audit_log_target_idx ON public.audit_log USING btree (target, created_at) WHERE (target IS NOT NULL);
+CREATE INDEX audit_log_user_idx ON public.audit_log USING btree ("user", created_at) WHERE ("user" IS NOT NULL);
 
 create table "contract" (
   document_id uuid not null,
@@ -223,7 +223,7 @@ create table "event_occurrence" (
 );
 CREATE INDEX event_occurrence_account_idx ON public.event_occurrence USING btree (account, created_at) WHERE (account IS NOT NULL);
 CREATE INDEX event_occurrence_created_idx ON public.event_occurrence USING btree (created_at);
-CREATE INDEX event_occurrence_resource_idx ON public.event_occurrence USING btree (resource_id, created_at DESC) WHERE (resource_id IS NOT NULL);
+CREATE INDEX event_occurrence_resource_idx ON public.event_occurrence USING btree (resource_id, created_at) WHERE (resource_id IS NOT NULL);
 
 create table "event_queue" (
   event_id uuid not null,
@@ -1026,12 +1026,12 @@ create table "webhook_dispatch_ended" (
   constraint webhook_dispatch_ended_status CHECK ((status = ANY (ARRAY['success'::text, 'exhausted'::text, 'failed'::text, 'cancelled'::text])))
 );
 CREATE INDEX webhook_dispatch_ended_account_failed_idx ON public.webhook_dispatch_ended USING btree (account, ended_at) WHERE ((status = ANY (ARRAY['exhausted'::text, 'failed'::text])) AND (account IS NOT NULL));
-CREATE INDEX webhook_dispatch_ended_account_idx ON public.webhook_dispatch_ended USING btree (account, created_at, document_id) WHERE (account IS NOT NULL);
-CREATE INDEX webhook_dispatch_ended_created_idx ON public.webhook_dispatch_ended USING btree (created_at, document_id);
+CREATE INDEX webhook_dispatch_ended_account_idx ON public.webhook_dispatch_ended USING btree (account, created_at) WHERE (account IS NOT NULL);
+CREATE INDEX webhook_dispatch_ended_created_idx ON public.webhook_dispatch_ended USING btree (created_at);
 CREATE INDEX webhook_dispatch_ended_event_id_idx ON public.webhook_dispatch_ended USING btree (event_id);
 CREATE INDEX webhook_dispatch_ended_failed_idx ON public.webhook_dispatch_ended USING btree (ended_at, document_id) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
 CREATE INDEX webhook_dispatch_ended_status_idx ON public.webhook_dispatch_ended USING btree (status, created_at, document_id) WHERE (status <> 'success'::text);
-CREATE INDEX webhook_dispatch_ended_webhook_idx ON public.webhook_dispatch_ended USING btree (webhook, created_at, document_id);
+CREATE INDEX webhook_dispatch_ended_webhook_idx ON public.webhook_dispatch_ended USING btree (webhook, created_at);
 CREATE INDEX webhook_dispatch_exhausted_idx ON public.webhook_dispatch_ended USING btree (ended_at) WHERE (status = 'exhausted'::text);
 
 create table "webhook_dispatch_open" (

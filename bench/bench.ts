@@ -95,6 +95,15 @@ program
   })
 
 program
+  .command('storage')
+  .description('bytes that the database keeps of a published event with one delivery, by table and index')
+  .argument('[count]', 'events', readCount, 20_000)
+  .action(async (count: number) => {
+    const { measureStorage } = await import('./storage.ts')
+    await measureStorage(count)
+  })
+
+program
   .command('oauth')
   .description(
     'authorization, tokens, refresh, introspection and exchange, beside oidc-provider with its adapter in memory',
