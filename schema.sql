@@ -1082,7 +1082,7 @@ create table "webhook_event" (
   constraint webhook_event_webhook_event_key UNIQUE (webhook, event),
   constraint webhook_event_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhook(document_id) ON DELETE CASCADE
 );
-CREATE INDEX webhook_event_account_idx ON public.webhook_event USING btree (account, created_at) WHERE ((deleted_at IS NULL) AND (account IS NOT NULL));
+CREATE INDEX webhook_event_account_idx ON public.webhook_event USING btree (account, created_at) WHERE ((num_nonnulls(deleted_at) = 0) AND (account IS NOT NULL));
 CREATE INDEX webhook_event_created_idx ON public.webhook_event USING btree (created_at);
 CREATE INDEX webhook_event_fan_out_idx ON public.webhook_event USING btree (event, account, webhook) WHERE ((deleted_at IS NULL) AND (event IS NOT NULL));
 

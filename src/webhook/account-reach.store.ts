@@ -40,12 +40,15 @@ export function keepOwnWebhooks<Found>(query: SelectQueryBuilder<DB, 'webhook', 
   return own ? query.where('is_global', '=', sql.lit(false)).where('account', '=', own) : query
 }
 
-/** Keeps of a list of subscriptions those of the webhooks of an account, whose account each of them repeats. */
+/**
+ * Keeps of a list of subscriptions those of the webhooks of an account, whose account each of them repeats. The living ones are
+ * named as the condition of their index has it.
+ */
 export function keepOwnSubscriptions<Found>(
   query: SelectQueryBuilder<DB, 'webhook_event', Found>,
   own: OwnAccount | undefined,
 ) {
-  return own ? query.where('account', '=', own) : query
+  return own ? query.where('account', '=', own).where(sql<boolean>`${sql.raw(isNull('deleted_at'))}`) : query
 }
 
 /**
