@@ -1,7 +1,8 @@
-import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import { buildReadGate, type Reader } from './read-gate.ts'
+
+const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** A gate and what runs in it: each read ends when it is told to. */
 function openGate(atOnce: number) {
@@ -20,7 +21,7 @@ function openGate(atOnce: number) {
     return asked
   }
   const listRunning = async () => {
-    await setImmediate()
+    await settle()
     return running.map(({ name }) => name)
   }
   const end = async (name: string) => {
@@ -89,7 +90,7 @@ test('one that waited 5 s is refused, for the limit of its caller or for the loa
   ask('other')
   const late = ask('late')
   clock.advance(4_999)
-  await setImmediate()
+  await settle()
   expect(await listRunning()).toEqual(['first', 'second', 'other'])
   clock.advance(1)
   await expect(third).rejects.toMatchObject({ code: 'rate_limited' })

@@ -182,7 +182,7 @@ function buildIdColumn({ table, idColumn = 'document_id' }: ListSource) {
 }
 
 /** Adds the filters of a listing to a query. Columns come from `fields` alone, values are parameters. */
-export function applyFilters<Tables, Table extends keyof Tables, Row>(
+function applyFilters<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
   listing: Pick<Listing, 'filters'>,
   fields: ListFields,

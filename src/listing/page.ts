@@ -1,4 +1,4 @@
-import { type Expression, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import type { Expression, SelectQueryBuilder } from 'kysely'
 import type { PermissionScope } from '../http/caller.ts'
 import type { Database } from '../postgres/database.ts'
 import {
@@ -11,11 +11,9 @@ import {
   type Listing,
   type ListSource,
 } from './listing.ts'
+import { countUpTo, OWN_ACCOUNT, type OwnAccount, selectPage } from './page.store.ts'
 
-/** The account whose rows a part of a list reads, in a statement that reads those of several accounts. */
-export type OwnAccount = Expression<string>
-
-const OWN_ACCOUNT: OwnAccount = sql.ref<string>('own.account')
+export type { OwnAccount } from './page.store.ts'
 
 /** One query of a list. The rows of a list may come from several tables, each read in the order of the list. */
 export interface ListPart<Found> {
@@ -100,19 +98,8 @@ export async function findListed<Found>(
   const parts = buildParts(scope === 'all' ? undefined : OWN_ACCOUNT)
   const [only, second] = parts
   if (scope === 'all' && only && !second) return only.read(listing, fields)
-  const direction = sql.raw(listing.sort.descending ? 'desc' : 'asc')
   const pages = parts.map((part) => part.page(listing, fields))
-  const rows = sql<Found & ListedRow>`
-    select page.* from ${joinParts(scope, pages)}
-    order by page.listing_sort ${direction}, page.listing_id ${direction} limit ${listing.pageSize + 1}`
-  return (await rows.execute(db)).rows
-}
-
-/** The rows of all parts as `page`, those of each account of the scope by themselves. */
-function joinParts(scope: PermissionScope, parts: readonly Expression<unknown>[]): RawBuilder<unknown> {
-  const all = sql.join(parts, sql` union all `)
-  if (scope === 'all') return sql`(${all}) as page`
-  return sql`unnest(${[...new Set(scope)]}::uuid[]) as own (account) cross join lateral (${all}) as page`
+  return selectPage<Found & ListedRow>(db, { scope, parts: pages }, listing)
 }
 
 /** The number of rows of a list, as `pagination` shows it. */
@@ -128,9 +115,6 @@ export async function countListed<Found>(
   { scope, parts: buildParts, listing, fields }: ScopedList<Found>,
 ): Promise<ListTotal> {
   const parts = buildParts(scope === 'all' ? undefined : OWN_ACCOUNT).map((part) => part.counted(listing, fields))
-  const counted = sql<{ total: number }>`
-    select count(*) as "total" from (select from ${joinParts(scope, parts)} limit ${COUNT_LIMIT + 1}) as counted`
-  const [row] = (await counted.execute(db)).rows
-  const counts = row?.total ?? 0
+  const counts = await countUpTo(db, { scope, parts }, COUNT_LIMIT + 1)
   return { total: Math.min(counts, COUNT_LIMIT), is_total_exact: counts <= COUNT_LIMIT }
 }

@@ -166,7 +166,10 @@ export function listDispatches(
       const ended = db
         .selectFrom('webhook_dispatch_ended')
         .select(STORED)
-        .select([sql<Date | null>`null::timestamptz`.as('next_attempt_at'), sql<string | null>`null::text`.as('lease_owner')])
+        .select([
+          sql<Date | null>`null::timestamptz`.as('next_attempt_at'),
+          sql<string | null>`null::text`.as('lease_owner'),
+        ])
         .$if(isOfFailures, (query) => query.where('status', '<>', sql.lit('success')))
       const open = db.selectFrom('webhook_dispatch_open').select(STORED).select(['next_attempt_at', 'lease_owner'])
       if (!own || scope === 'all') return [buildPart(ended), buildPart(open)]
