@@ -65,6 +65,7 @@ create table "account_member" (
   constraint account_member_pkey PRIMARY KEY (document_id),
   constraint account_member_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
+CREATE INDEX account_member_account_idx ON public.account_member USING btree (account, created_at);
 CREATE INDEX account_member_user_idx ON public.account_member USING btree ("user", created_at);
 
 create table "account_member_role" (
@@ -135,10 +136,10 @@ create table "audit_log" (
   equal_key bytea,
   constraint audit_log_pkey PRIMARY KEY (document_id)
 );
-CREATE INDEX audit_log_created_idx ON public.audit_log USING btree (created_at DESC, document_id DESC);
+CREATE INDEX audit_log_created_idx ON public.audit_log USING btree (created_at);
 CREATE UNIQUE INDEX audit_log_equal_key ON public.audit_log USING btree (equal_key) WHERE (equal_key IS NOT NULL);
-CREATE INDEX audit_log_target_idx ON public.audit_log USING btree (target, created_at DESC);
-CREATE INDEX audit_log_user_idx ON public.audit_log USING btree ("user", created_at DESC);
+CREATE INDEX audit_log_target_idx ON public.audit_log USING btree (target, created_at) WHERE (target IS NOT NULL);
+CREATE INDEX audit_log_user_idx ON public.audit_log USING btree ("user", created_at) WHERE ("user" IS NOT NULL);
 
 create table "contract" (
   document_id uuid not null,
@@ -224,8 +225,9 @@ create table "event_occurrence" (
   ordinal bigint default nextval('recorded_ordinal'::regclass),
   constraint event_occurrence_pkey PRIMARY KEY (document_id)
 );
+CREATE INDEX event_occurrence_account_idx ON public.event_occurrence USING btree (account, created_at) WHERE (account IS NOT NULL);
 CREATE INDEX event_occurrence_created_idx ON public.event_occurrence USING btree (created_at);
-CREATE INDEX event_occurrence_resource_idx ON public.event_occurrence USING btree (resource_id, created_at DESC) WHERE (resource_id IS NOT NULL);
+CREATE INDEX event_occurrence_resource_idx ON public.event_occurrence USING btree (resource_id, created_at) WHERE (resource_id IS NOT NULL);
 
 create table "event_queue" (
   event_id uuid not null,
@@ -836,6 +838,7 @@ create table "replay_job" (
   constraint replay_job_pkey PRIMARY KEY (document_id),
   constraint replay_job_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'cancelled'::text, 'failed'::text])))
 );
+CREATE INDEX replay_job_account_idx ON public.replay_job USING btree ((accounts[1]), created_at) WHERE (accounts IS NOT NULL);
 CREATE INDEX replay_job_created_idx ON public.replay_job USING btree (created_at DESC, document_id DESC);
 CREATE INDEX replay_job_running_idx ON public.replay_job USING btree (created_at) WHERE (status = 'running'::text);
 
@@ -1006,11 +1009,11 @@ create table "webhook" (
   constraint webhook_scope CHECK ((is_global OR (account IS NOT NULL))) NOT VALID,
   constraint webhook_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
 );
-CREATE INDEX webhook_account_idx ON public.webhook USING btree (account) WHERE (account IS NOT NULL);
+CREATE INDEX webhook_account_idx ON public.webhook USING btree (account, created_at) WHERE (account IS NOT NULL);
 CREATE INDEX webhook_auto_disabled_idx ON public.webhook USING btree (document_id) WHERE ((deleted_at IS NULL) AND (NOT is_actived) AND (disabled_reason = 'consecutive-failures'::text));
 CREATE INDEX webhook_created_idx ON public.webhook USING btree (created_at);
 CREATE INDEX webhook_key_idx ON public.webhook USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
-CREATE INDEX webhook_owner_idx ON public.webhook USING btree (account) WHERE ((NOT is_global) AND (deleted_at IS NULL) AND (account IS NOT NULL));
+CREATE INDEX webhook_owner_idx ON public.webhook USING btree (account, created_at) WHERE ((NOT is_global) AND (deleted_at IS NULL) AND (account IS NOT NULL));
 
 create table "webhook_attempt" (
   dispatch uuid not null,
@@ -1067,12 +1070,13 @@ create table "webhook_dispatch_ended" (
   constraint webhook_dispatch_ended_pkey PRIMARY KEY (document_id),
   constraint webhook_dispatch_ended_status CHECK ((status = ANY (ARRAY['success'::text, 'exhausted'::text, 'failed'::text, 'cancelled'::text])))
 );
-CREATE INDEX webhook_dispatch_ended_account_idx ON public.webhook_dispatch_ended USING btree (account, created_at, document_id) WHERE (account IS NOT NULL);
-CREATE INDEX webhook_dispatch_ended_created_idx ON public.webhook_dispatch_ended USING btree (created_at, document_id);
+CREATE INDEX webhook_dispatch_ended_account_failed_idx ON public.webhook_dispatch_ended USING btree (account, ended_at) WHERE ((status = ANY (ARRAY['exhausted'::text, 'failed'::text])) AND (account IS NOT NULL));
+CREATE INDEX webhook_dispatch_ended_account_idx ON public.webhook_dispatch_ended USING btree (account, created_at) WHERE (account IS NOT NULL);
+CREATE INDEX webhook_dispatch_ended_created_idx ON public.webhook_dispatch_ended USING btree (created_at);
 CREATE INDEX webhook_dispatch_ended_event_id_idx ON public.webhook_dispatch_ended USING btree (event_id);
 CREATE INDEX webhook_dispatch_ended_failed_idx ON public.webhook_dispatch_ended USING btree (ended_at, document_id) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
 CREATE INDEX webhook_dispatch_ended_status_idx ON public.webhook_dispatch_ended USING btree (status, created_at, document_id) WHERE (status <> 'success'::text);
-CREATE INDEX webhook_dispatch_ended_webhook_idx ON public.webhook_dispatch_ended USING btree (webhook, created_at, document_id);
+CREATE INDEX webhook_dispatch_ended_webhook_idx ON public.webhook_dispatch_ended USING btree (webhook, created_at);
 CREATE INDEX webhook_dispatch_exhausted_idx ON public.webhook_dispatch_ended USING btree (ended_at) WHERE (status = 'exhausted'::text);
 
 create table "webhook_dispatch_open" (
@@ -1102,6 +1106,7 @@ create table "webhook_dispatch_open" (
   constraint webhook_dispatch_open_pkey PRIMARY KEY (document_id),
   constraint webhook_dispatch_open_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text])))
 );
+CREATE INDEX webhook_dispatch_open_account_idx ON public.webhook_dispatch_open USING btree (account, created_at) WHERE (account IS NOT NULL);
 CREATE INDEX webhook_dispatch_open_created_idx ON public.webhook_dispatch_open USING btree (created_at);
 CREATE INDEX webhook_dispatch_open_due_idx ON public.webhook_dispatch_open USING btree (webhook, next_attempt_at);
 CREATE INDEX webhook_dispatch_open_event_id_idx ON public.webhook_dispatch_open USING btree (event_id);
@@ -1122,6 +1127,7 @@ create table "webhook_event" (
   constraint webhook_event_webhook_event_key UNIQUE (webhook, event),
   constraint webhook_event_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhook(document_id) ON DELETE CASCADE
 );
+CREATE INDEX webhook_event_account_idx ON public.webhook_event USING btree (account, created_at) WHERE ((num_nonnulls(deleted_at) = 0) AND (account IS NOT NULL));
 CREATE INDEX webhook_event_created_idx ON public.webhook_event USING btree (created_at);
 CREATE INDEX webhook_event_fan_out_idx ON public.webhook_event USING btree (event, account, webhook) WHERE ((deleted_at IS NULL) AND (event IS NOT NULL));
 

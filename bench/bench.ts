@@ -84,6 +84,26 @@ program
   })
 
 program
+  .command('lists')
+  .description('each list for each kind of caller, beside one account with a million rows and beside 50,000 accounts')
+  .argument('[scale]', 'share of the full size of the others, 0 to 1', readSeconds, 1)
+  .argument('[rounds]', 'requests of each', readCount, 15)
+  .addOption(new Option('--only <population>', 'this population only').choices(['one huge', 'spread']))
+  .action(async (scale: number, rounds: number, options: { only?: 'one huge' | 'spread' }) => {
+    const { measureLists } = await import('./lists/lists.ts')
+    await measureLists({ scale, rounds, ...options })
+  })
+
+program
+  .command('storage')
+  .description('bytes that the database keeps of a published event with one delivery, by table and index')
+  .argument('[count]', 'events', readCount, 20_000)
+  .action(async (count: number) => {
+    const { measureStorage } = await import('./storage.ts')
+    await measureStorage(count)
+  })
+
+program
   .command('oauth')
   .description(
     'authorization, tokens, refresh, introspection and exchange, beside oidc-provider with its adapter in memory',

@@ -81,7 +81,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
     },
     {
       handle: async (_deps: ApiKeyDeps, { db, caller, permission, listing }) => {
-        const page = await readPage(selectApiKeys(db, findOwners(caller, permission)), {
+        const page = await readPage(db, selectApiKeys(db, findOwners(caller, permission)), {
           listing,
           fields: API_KEY_FIELDS,
           toRow: (row) => toApiKeyRow(toApiKeyRecord(row)),

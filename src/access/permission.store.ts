@@ -15,7 +15,7 @@ const SOURCE = { idColumn: 'name' }
 
 /** One page of the permissions. */
 export function readPermissionPage(db: Database, listing: Listing) {
-  return readPage(db.selectFrom('permission').select(['name', 'description', 'created_at', 'updated_at']), {
+  return readPage(db, db.selectFrom('permission').select(['name', 'description', 'created_at', 'updated_at']), {
     listing,
     fields: PERMISSION_FIELDS,
     source: SOURCE,

@@ -66,7 +66,7 @@ export const roleRoutes: Routes<RoleDeps> = [
     {
       handle: async (_deps: RoleDeps, { db, listing }) => {
         const toRow = (row: Parameters<typeof toRoleWithPatterns>[0]) => toRoleRow(toRoleWithPatterns(row))
-        const page = await readPage(selectRoles(db), { listing, fields: ROLE_FIELDS, toRow })
+        const page = await readPage(db, selectRoles(db), { listing, fields: ROLE_FIELDS, toRow })
         return { ...page, message: 'Roles.' }
       },
     },

@@ -104,7 +104,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       handle: async (_deps, { db, params, scope, caller, listing }) => {
         const account = params.id as AccountId
         if (!includesAccount(scope, account)) throw notFound('account')
-        const page = await readPage(selectAccountMembers(db, account), {
+        const page = await readPage(db, selectAccountMembers(db, account), {
           listing,
           fields: MEMBER_FIELDS,
           source: { table: 'account_member' },

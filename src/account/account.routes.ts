@@ -1,6 +1,6 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
-import { readPage } from '../listing/page.ts'
+import { buildList, readScopedPage } from '../listing/page.ts'
 import { AccountRow, CreateAccountBody, toAccountRow, UpdateAccountBody } from './account.schema.ts'
 import { type AccountRecord, selectAccounts, toAccountRecord } from './account.store.ts'
 import { type AccountDeps, createAccount, deleteAccount, loadAccount, renameAccount } from './account.ts'
@@ -56,11 +56,15 @@ export const accountRoutes: Routes<AccountDeps> = [
     },
     {
       handle: async (_deps: AccountDeps, { db, scope, listing }) => {
-        const page = await readPage(selectAccounts(db, scope), {
-          listing,
-          fields: ACCOUNT_FIELDS,
-          toRow: (row) => toAccountRow(toAccountRecord(row)),
-        })
+        const page = await readScopedPage(
+          db,
+          buildList(scope, (own) => selectAccounts(db, own)),
+          {
+            listing,
+            fields: ACCOUNT_FIELDS,
+            toRow: (row) => toAccountRow(toAccountRecord(row)),
+          },
+        )
         return { ...page, message: 'Accounts.' }
       },
     },

@@ -1,5 +1,6 @@
 import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId, UserId } from '../id.ts'
+import type { OwnAccount } from '../listing/page.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
 
@@ -43,9 +44,9 @@ export function toAccountRecord(row: AccountColumns): AccountRecord {
 }
 
 /** The accounts within `scope` that are not deleted, as the base of a list. */
-export function selectAccounts(db: Database, scope: PermissionScope) {
+export function selectAccounts(db: Database, own?: OwnAccount) {
   const living = db.selectFrom('account').select(COLUMNS).where('deleted_at', 'is', null)
-  return scope === 'all' ? living : living.where((eb) => eb('document_id', '=', eb.fn.any(eb.val([...scope]))))
+  return own ? living.where('document_id', '=', own) : living
 }
 
 const FIND = `select ${RETURNED} from account where document_id = $1 and deleted_at is null`

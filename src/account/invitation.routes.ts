@@ -52,7 +52,7 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
       handle: async (_deps, { db, params, scope, listing, now }) => {
         const account = params.id as AccountId
         if (!includesAccount(scope, account)) throw notFound('account')
-        const page = await readPage(selectInvitations(db, account), {
+        const page = await readPage(db, selectInvitations(db, account), {
           listing,
           fields: INVITATION_FIELDS,
           toRow: (row) => toInvitationRow(toInvitationRecord(row), now),

@@ -7,6 +7,7 @@ import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-su
 import type { Caller } from '../http/caller.ts'
 import type { Pipeline } from '../http/pipeline-deps.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
+import { buildReadGate } from '../http/read-gate.ts'
 import type { IdMaker } from '../id.ts'
 import { buildClientCache, type ClientCache } from '../oauth/client-cache.ts'
 import type { Database } from '../postgres/database.ts'
@@ -64,6 +65,8 @@ export function buildPipeline(parts: {
   }
   return {
     db,
+    readDb: (options.readDatabase ?? options.database).db,
+    readInTurn: buildReadGate({ atOnce: config.databaseReadPoolSize - 1, clock }),
     clock,
     authenticate: buildAuthenticate({
       db,

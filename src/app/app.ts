@@ -48,6 +48,8 @@ export interface AppOptions {
   secrets: ServiceSecrets
   /** The pool of requests. */
   database: DatabasePool
+  /** The pool of lists and other reads that may be long. Default: that of requests. */
+  readDatabase?: DatabasePool
   /** The pool of the workers. Default: that of requests. */
   workerDatabase?: DatabasePool
   /** A connection string to PostgreSQL itself, for LISTEN. */

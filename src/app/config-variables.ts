@@ -69,6 +69,11 @@ export const VARIABLES = {
     '10',
     'Limit of connections of one process for requests. A connection that nothing uses is closed after ten minutes.',
   ),
+  DATABASE_READ_POOL_SIZE: variable(
+    integer(2, 200),
+    '5',
+    'Limit of connections of one process for lists and other reads that may be long. One of them is left to plain pages.',
+  ),
   DATABASE_WORKER_POOL_SIZE: variable(
     integer(2, 200),
     '5',

@@ -46,6 +46,7 @@ export interface Config {
   /** A connection string to PostgreSQL itself. Default: `databaseUrl`. */
   databaseListenUrl: string | undefined
   databasePoolSize: number
+  databaseReadPoolSize: number
   databaseWorkerPoolSize: number
   dataDir: string
   roles: readonly Role[]
@@ -209,6 +210,14 @@ function parseValues(env: Environment): { values: Values; faults: string[] } {
   return { values: values as Values, faults }
 }
 
+function readPoolSizes(values: Values) {
+  return {
+    databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
+    databaseReadPoolSize: values.DATABASE_READ_POOL_SIZE ?? 5,
+    databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
+  }
+}
+
 function buildConfig(values: Values, directory: string): Omit<Config, 'socialProviders'> {
   const realtime = readRealtimeSettings(values)
   return {
@@ -218,8 +227,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     baseUrl: values.BASE_URL,
     databaseUrl: values.DATABASE_URL,
     databaseListenUrl: values.DATABASE_LISTEN_URL,
-    databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
-    databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
+    ...readPoolSizes(values),
     dataDir: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox'),
     roles: values.SIGNALBOX_ROLES ?? ROLES,
     adminEmail: values.SIGNALBOX_ADMIN_EMAIL ?? 'admin@signalbox.localhost',

@@ -98,7 +98,11 @@ async function examineKeysAndDatabase(world: DoctorWorld, config: Config, skippe
     const before = world.clock.now()
     const facts = await readDatabaseFacts(pool.db)
     const here = (before + world.clock.now()) / 2
-    const needs = { poolSize: config.databasePoolSize, workerPoolSize: config.databaseWorkerPoolSize }
+    const needs = {
+      poolSize: config.databasePoolSize,
+      readPoolSize: config.databaseReadPoolSize,
+      workerPoolSize: config.databaseWorkerPoolSize,
+    }
     findings.push(...classifyDatabase(facts, needs), ...classifyClock({ here, database: facts.now }))
     const schema = await readSchemaFacts(config.databaseListenUrl ?? connectionString)
     findings.push(...classifySchema(schema))

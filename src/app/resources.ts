@@ -7,6 +7,8 @@ import {
   INDEX_ONLY_PLANS,
   INDEX_PLANS,
   openDatabase,
+  READ_LIMIT_MS,
+  READ_PLANS,
   REQUEST_LOCK_LIMIT_MS,
 } from '../postgres/database.ts'
 import type { EmbeddedPostgres } from '../postgres/embedded.ts'
@@ -21,6 +23,8 @@ export interface Resources {
   connectionString: string
   /** The pool of requests and commands. */
   database: DatabasePool
+  /** The pool of lists and other reads that may be long, separate so that they do not take the connections of requests. */
+  readDatabase: DatabasePool
   /** The pool of the workers, separate so that a backlog does not take the connections of requests. */
   workerDatabase: DatabasePool
   secrets: ServiceSecrets
@@ -75,12 +79,21 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
     applicationName: 'signalbox worker',
     onError,
   })
+  // A pooler in transaction mode would not forward its settings and its timeout.
+  const readDatabase = openDatabase({
+    connectionString: direct,
+    settings: `${READ_PLANS} ${settings}`,
+    size: config.databaseReadPoolSize,
+    applicationName: 'signalbox reads',
+    statementTimeoutMs: READ_LIMIT_MS,
+    onError,
+  })
   const close = async () => {
     isClosing = true
-    await Promise.all([database.close(), workerDatabase.close()])
+    await Promise.all([database.close(), readDatabase.close(), workerDatabase.close()])
     await postgres?.stop()
   }
-  return { config, connectionString: direct, database, workerDatabase, secrets, postgres, close }
+  return { config, connectionString: direct, database, readDatabase, workerDatabase, secrets, postgres, close }
 }
 
 async function startEmbedded({ config, random, logger, stop }: ResourcesOptions): Promise<EmbeddedPostgres> {

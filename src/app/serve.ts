@@ -133,6 +133,7 @@ async function startInSteps(start: {
     ...(options.logCounts && { logCounts: options.logCounts }),
     secrets: resources.secrets,
     database: resources.database,
+    readDatabase: resources.readDatabase,
     workerDatabase: resources.workerDatabase,
     connectionString: resources.connectionString,
     lookup: buildSystemLookup(),

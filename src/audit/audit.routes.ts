@@ -5,16 +5,16 @@ import { selectAuditEntries, toAuditRecord } from './audit.store.ts'
 
 const AUDIT_FIELDS = {
   document_id: { type: 'uuid' },
-  action: { type: 'text' },
-  outcome: { type: 'text' },
+  action: { type: 'text', isLikeInRange: true },
+  outcome: { type: 'text', isLikeInRange: true },
   user: { type: 'uuid' },
   session: { type: 'uuid' },
   api_key: { type: 'uuid' },
-  client_id: { type: 'text' },
+  client_id: { type: 'text', isLikeInRange: true },
   account: { type: 'uuid' },
   target: { type: 'uuid' },
-  address: { type: 'text' },
-  request_id: { type: 'text' },
+  address: { type: 'text', isLikeInRange: true },
+  request_id: { type: 'text', isLikeInRange: true },
   created_at: { type: 'timestamp', sortable: true },
 } as const
 
@@ -33,7 +33,7 @@ export const auditRoutes: Routes<object> = [
     },
     {
       handle: async (_deps: object, { db, listing }) => {
-        const page = await readPage(selectAuditEntries(db), {
+        const page = await readPage(db, selectAuditEntries(db), {
           listing,
           fields: AUDIT_FIELDS,
           toRow: (row) => toAuditRow(toAuditRecord(row)),

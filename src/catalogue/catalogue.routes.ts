@@ -57,7 +57,11 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
     },
     {
       handle: async (_deps: CatalogueDeps, { db, scope, listing }) => ({
-        ...(await readPage(selectEventTypes(db, scope), { listing, fields: EVENT_TYPE_FIELDS, toRow: eventTypeRowOf })),
+        ...(await readPage(db, selectEventTypes(db, scope), {
+          listing,
+          fields: EVENT_TYPE_FIELDS,
+          toRow: eventTypeRowOf,
+        })),
         message: 'Event types.',
       }),
     },

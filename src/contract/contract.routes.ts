@@ -1,6 +1,6 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
-import { readPage } from '../listing/page.ts'
+import { buildList, readScopedPage } from '../listing/page.ts'
 import { ContractRow, CreateContractBody, toContractRow, UpdateContractBody } from './contract.schema.ts'
 import { type ContractRecord, selectContracts, toContractRecord } from './contract.store.ts'
 import { type ContractDeps, changeContract, createContract, deleteContract, loadContract } from './contract.ts'
@@ -59,11 +59,15 @@ export const contractRoutes: Routes<ContractDeps> = [
     },
     {
       handle: async (_deps: ContractDeps, { db, scope, listing }) => {
-        const page = await readPage(selectContracts(db, scope), {
-          listing,
-          fields: CONTRACT_FIELDS,
-          toRow: contractRowOf,
-        })
+        const page = await readScopedPage(
+          db,
+          buildList(scope, (own) => selectContracts(db, own)),
+          {
+            listing,
+            fields: CONTRACT_FIELDS,
+            toRow: contractRowOf,
+          },
+        )
         return { ...page, message: 'Contracts.' }
       },
     },

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId, Id, UserId } from '../id.ts'
+import type { OwnAccount } from '../listing/page.ts'
 import type { Database } from '../postgres/database.ts'
 import { isNull, statement } from '../postgres/statement.ts'
 
@@ -59,10 +60,10 @@ const COLUMNS = [
   'deleted_at',
 ] as const
 
-/** The contracts within `scope` that are not deleted, as the base of a list. */
-export function selectContracts(db: Database, scope: PermissionScope) {
+/** The contracts of an account, or of all, that are not deleted, as the base of a list. */
+export function selectContracts(db: Database, own?: OwnAccount) {
   const living = db.selectFrom('contract').select(COLUMNS).where('deleted_at', 'is', null)
-  return scope === 'all' ? living : living.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
+  return own ? living.where('account', '=', own) : living
 }
 
 const FIND = `select ${COLUMNS.join(', ')} from contract where document_id = $1 and ${isNull('deleted_at')}`

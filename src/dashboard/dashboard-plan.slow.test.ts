@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../test/harness/databa
 import { explainStatements, type PlanNode } from '../../test/harness/explain.ts'
 import { buildLedger } from '../../test/harness/ledger.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import type { AccountId } from '../id.ts'
 import { readSummary } from './dashboard.store.ts'
 
 const SUCCESSES = 30_000
@@ -11,6 +12,8 @@ const FAILURES = 5_000
 /** Counts of the last 24 hours: one row for each minute and status. */
 const MINUTES = 2 * 1_440
 const SHOWN = 10
+/** Deliveries of some accounts that are counted (docs/contract/delivery.md#dashboard). */
+const COUNTED = 100_000
 
 describe(`the summary over ${SUCCESSES + FAILURES} ended deliveries`, () => {
   const clock = buildManualClock()
@@ -48,6 +51,41 @@ describe(`the summary over ${SUCCESSES + FAILURES} ended deliveries`, () => {
     expect(countOf('webhook_dispatch')).toBe(SHOWN)
     expect(countOf('webhook_delivery_minute')).toBeLessThanOrEqual(MINUTES)
     expect(nodes.map((node) => node['Relation Name'])).not.toContain('webhook')
+  })
+})
+
+describe('the summary of an account with many deliveries', () => {
+  const clock = buildManualClock()
+  const now = new Date(clock.now())
+  let database: TestDatabase
+  let account: AccountId
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    const ledger = buildLedger(database.db, clock)
+    account = await ledger.addAccount()
+    const webhook = await ledger.addWebhook({ account })
+    await addDeliveries(webhook, COUNTED)
+  })
+  afterAll(() => database[Symbol.asyncDispose]())
+
+  const addDeliveries = (webhook: string, count: number) =>
+    sql`
+      insert into webhook_dispatch_ended
+        (document_id, webhook, event_id, event, account, status, attempts, ended_at, created_at, updated_at)
+      select gen_random_uuid(), ${webhook}::uuid, gen_random_uuid(), 'contract.create', ${account}::uuid, 'success', 1,
+        ${now}, ${now}, ${now}
+      from generate_series(1, ${count}::int) n`.execute(database.db)
+
+  it('counts 100,000 of them, and says when there are more', async () => {
+    const read = async () => {
+      const summary = await readSummary(database.db, { now, failures: SHOWN, scope: [account] })
+      return { success: summary.deliveries.success, isComplete: summary.isComplete }
+    }
+    expect(await read()).toEqual({ success: COUNTED, isComplete: true })
+    const { rows } = await sql<{ id: string }>`select document_id as id from webhook`.execute(database.db)
+    await addDeliveries(rows[0]?.id ?? '', 1)
+    expect(await read()).toEqual({ success: COUNTED, isComplete: false })
   })
 })
 

@@ -30,6 +30,10 @@ const SummarySchema = named(
         cancelled: Count,
       }),
     ),
+    is_complete: Type.Boolean({
+      description:
+        'Whether all deliveries are counted. For a caller who holds the permission for some accounts only, 100,000 are.',
+    }),
     webhooks: named('WebhookCounts', Type.Object({ active: Count, inactive: Count, auto_disabled: Count })),
     catalogue: nullable(
       named(
@@ -56,6 +60,8 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
       action: 'dashboard',
       accountScope: 'none',
       ownAccounts: true,
+      isExpensive: true,
+      problems: ['read_too_expensive'],
       summary: 'Deliveries, webhooks and catalogue at a glance',
       data: SummarySchema,
     },
@@ -66,6 +72,7 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
         return {
           data: {
             deliveries_24h: summary.deliveries,
+            is_complete: summary.isComplete,
             webhooks: summary.webhooks,
             catalogue: scope === 'all' ? { generated_count, synced_count, in_sync } : null,
             recent_failures: summary.recentFailures.map(toDispatchRow),

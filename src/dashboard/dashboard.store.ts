@@ -21,6 +21,8 @@ export interface DeliveriesOfHour {
 export interface Summary {
   /** Deliveries of the last 24 h by status, with zeros. */
   deliveries: Record<'pending' | 'retrying' | 'success' | 'exhausted' | 'failed' | 'cancelled', number>
+  /** Whether `deliveries` and `hours` count all of them. */
+  isComplete: boolean
   /** Webhooks that are not deleted: active ones, inactive ones, and the inactive ones that the service disabled. */
   webhooks: { active: number; inactive: number; auto_disabled: number }
   /** The compared columns of every row of the `event` table. */
@@ -44,19 +46,28 @@ const RECENT = `
     group by 1, 2
   )`
 
+/** Deliveries of some accounts that the dashboard counts (docs/contract/delivery.md#dashboard). */
+const DELIVERIES_LIMIT = 100_000
+
+/** The delivery `d` is of an own account, and so is its webhook, which is looked up by its id. */
+const OWNED = `d.account = own.account and (
+    select not w.is_global and w.account = any($4::uuid[]) from webhook w where w.document_id = d.webhook)`
+
 /**
- * The same of the deliveries of the accounts `$4`, which the counts of minutes do not tell apart: from their ledger rows, by
- * the index of the account.
+ * The same of the deliveries of the accounts `$4`, which the counts of minutes do not tell apart: from their ledger rows, the
+ * newest of each account first, up to a limit.
  */
 const RECENT_OF_ACCOUNTS = `
-  own as materialized (select document_id from webhook where not is_global and account = any($4::uuid[])),
-  recent as materialized (
-    select date_trunc('hour', d.created_at) as hour, d.status, count(*) as deliveries,
-      count(*) filter (where d.created_at >= $2) as in_window
-    from webhook_dispatch d
-    where d.account = any($4::uuid[]) and d.webhook in (select document_id from own)
-      and d.created_at >= least($2, date_trunc('hour', $1::timestamptz) - interval '23 hours')
-    group by 1, 2
+  counted as materialized (
+    select made.* from unnest($4::uuid[]) as own (account) cross join lateral (
+      select d.created_at, d.status from webhook_dispatch d
+      where ${OWNED} and d.created_at >= least($2, date_trunc('hour', $1::timestamptz) - interval '23 hours')
+      order by d.created_at desc limit ${DELIVERIES_LIMIT + 1}) made
+    limit ${DELIVERIES_LIMIT + 1}
+  ), recent as materialized (
+    select date_trunc('hour', created_at) as hour, status, count(*) as deliveries,
+      count(*) filter (where created_at >= $2) as in_window
+    from (select * from counted limit ${DELIVERIES_LIMIT}) kept group by 1, 2
   )`
 
 const DELIVERIES = `
@@ -83,10 +94,10 @@ const EVENT_TYPES = `
     'source', source, 'isActived', is_actived)
   from event order by internal`
 
-const listFailures = (condition: string) => `
+const FAILURES = `
   select row_to_json(d) from (
     select ${OF_DISPATCH} from webhook_dispatch d
-    where d.status in ('exhausted', 'failed') and d.ended_at >= $2 ${condition}
+    where d.status in ('exhausted', 'failed') and d.ended_at >= $2
     order by d.ended_at desc, d.document_id desc limit $3) d`
 
 const HOURS = `
@@ -106,6 +117,7 @@ const HOURS = `
 type InJson<Columns> = { [Name in keyof Columns]: Columns[Name] extends Date | null ? string | null : Columns[Name] }
 
 interface SummaryColumns extends Pick<Summary, 'deliveries' | 'webhooks'> {
+  is_complete: boolean
   event_types: Summary['eventTypes']
   recent_failures: InJson<DispatchColumns>[]
   hours: { hour: string; success: number; failed: number }[]
@@ -114,15 +126,22 @@ interface SummaryColumns extends Pick<Summary, 'deliveries' | 'webhooks'> {
 const selectSummary = statement<SummaryColumns>(`
   with ${RECENT}
   select (${DELIVERIES}) as deliveries, (${WEBHOOK_COUNTS}) as webhooks, array(${EVENT_TYPES}) as event_types,
-    array(${listFailures('')}) as recent_failures, array(${HOURS}) as hours`)
+    true as is_complete, array(${FAILURES}) as recent_failures, array(${HOURS}) as hours`)
 
-const OF_ACCOUNTS = 'and d.account = any($4::uuid[]) and d.webhook in (select document_id from own)'
+const FAILURES_OF_ACCOUNTS = `
+  select row_to_json(f) from (
+    select failed.* from unnest($4::uuid[]) as own (account) cross join lateral (
+      select ${OF_DISPATCH}, d.ended_at from webhook_dispatch d
+      where d.status in ('exhausted', 'failed') and d.ended_at >= $2 and ${OWNED}
+      order by d.ended_at desc, d.document_id desc limit $3) failed
+    order by failed.ended_at desc, failed.document_id desc limit $3) f`
 
 const selectSummaryOfAccounts = statement<SummaryColumns>(`
   with ${RECENT_OF_ACCOUNTS}
   select (${DELIVERIES}) as deliveries,
     (${WEBHOOK_COUNTS_OF_ACCOUNTS}) as webhooks, '{}'::json[] as event_types,
-    array(${listFailures(OF_ACCOUNTS)}) as recent_failures, array(${HOURS}) as hours`)
+    (select count(*) <= ${DELIVERIES_LIMIT} from counted) as is_complete,
+    array(${FAILURES_OF_ACCOUNTS}) as recent_failures, array(${HOURS}) as hours`)
 
 /**
  * Reads the facts of the dashboard within `scope` in one statement, with at most `failures` recent failures. The event types
@@ -135,9 +154,10 @@ export async function readSummary(
   const values = [now, new Date(now.getTime() - HEALTH_WINDOW_MS), failures]
   const [row] =
     scope === 'all' ? await selectSummary(db, values) : await selectSummaryOfAccounts(db, [...values, scope])
-  const { deliveries, webhooks, event_types, recent_failures, hours } = row as SummaryColumns
+  const { deliveries, is_complete: isComplete, webhooks, event_types, recent_failures, hours } = row as SummaryColumns
   return {
     deliveries,
+    isComplete,
     webhooks,
     eventTypes: event_types,
     recentFailures: recent_failures.map((one) => toDispatchRecord(toColumns(one))),

@@ -32,11 +32,13 @@ it('an empty ledger shows every status and every one of 24 hours, with zeros', a
   expect(Object.keys(summary).sort()).toEqual([
     'catalogue',
     'deliveries_24h',
+    'is_complete',
     'recent_failures',
     'series_24h',
     'webhooks',
   ])
   expect(summary.deliveries_24h).toEqual(NONE)
+  expect(summary.is_complete).toBe(true)
   expect(summary.webhooks).toEqual({ active: 1, inactive: 0, auto_disabled: 0 })
   expect(summary.catalogue).toEqual({
     generated_count: app.app.catalogue.length,

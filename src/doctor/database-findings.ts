@@ -28,6 +28,7 @@ export interface DatabaseFacts {
 /** What the process wants of the database. */
 export interface DatabaseNeeds {
   poolSize: number
+  readPoolSize: number
   workerPoolSize: number
 }
 
@@ -96,10 +97,11 @@ function classifyDurability(facts: DatabaseFacts): Finding[] {
 }
 
 function classifyConnections(facts: DatabaseFacts, needs: DatabaseNeeds): Finding[] {
-  const needed = needs.poolSize + needs.workerPoolSize + OTHER_CONNECTIONS
+  const needed = needs.poolSize + needs.readPoolSize + needs.workerPoolSize + OTHER_CONNECTIONS
   const available = facts.maxConnections - facts.reservedConnections
-  const figures = `A process opens up to ${needed} connections (DATABASE_POOL_SIZE ${needs.poolSize}, DATABASE_WORKER_POOL_SIZE ${needs.workerPoolSize}, ${OTHER_CONNECTIONS} more)`
-  const remedy = 'Raise max_connections of the server, or lower DATABASE_POOL_SIZE or DATABASE_WORKER_POOL_SIZE.'
+  const figures = `A process opens up to ${needed} connections (DATABASE_POOL_SIZE ${needs.poolSize}, DATABASE_READ_POOL_SIZE ${needs.readPoolSize}, DATABASE_WORKER_POOL_SIZE ${needs.workerPoolSize}, ${OTHER_CONNECTIONS} more)`
+  const remedy =
+    'Raise max_connections of the server, or lower DATABASE_POOL_SIZE, DATABASE_READ_POOL_SIZE or DATABASE_WORKER_POOL_SIZE.'
   if (needed > available)
     return [fail('database_connections_short', `${figures}; the server has ${available} for ordinary users.`, remedy)]
   if (needed > available - facts.usedConnections)

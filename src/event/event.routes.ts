@@ -3,7 +3,7 @@ import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import type { Static } from '../http/schema-type.ts'
 import type { EventId } from '../id.ts'
-import { readPage } from '../listing/page.ts'
+import { buildList, readScopedPage } from '../listing/page.ts'
 import { EventRow, PublishAnswer, PublishBody, toEventRow } from './event.schema.ts'
 import { selectEvents, toStoredEvent } from './event.store.ts'
 import { checkEventInScope, loadEvent } from './event.ts'
@@ -14,10 +14,10 @@ import { checkTenantMayPublish } from './publish-scope.ts'
 /** What events can be filtered by and sorted on. */
 const EVENT_FIELDS = {
   document_id: { type: 'uuid' },
-  event: { type: 'text' },
+  event: { type: 'text', isLikeInRange: true },
   account: { type: 'uuid' },
-  resource: { type: 'text' },
-  resource_id: { type: 'text' },
+  resource: { type: 'text', isLikeInRange: true },
+  resource_id: { type: 'text', isLikeInRange: true },
   created_at: { type: 'timestamp', sortable: true },
 } as const
 
@@ -128,7 +128,11 @@ export const eventRoutes: Routes<PublishDeps> = [
     },
     {
       handle: async (_deps: PublishDeps, { db, scope, listing }) => ({
-        ...(await readPage(selectEvents(db, scope), { listing, fields: EVENT_FIELDS, toRow: eventRowOf })),
+        ...(await readScopedPage(
+          db,
+          buildList(scope, (own) => selectEvents(db, own, scope)),
+          { listing, fields: EVENT_FIELDS, toRow: eventRowOf },
+        )),
         message: 'Events.',
       }),
     },

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId, EventId, WebhookId } from '../id.ts'
+import type { OwnAccount } from '../listing/page.ts'
 import type { Database } from '../postgres/database.ts'
 import { markAhead } from '../postgres/dialect.ts'
 import { compileFragment, type Fragment, listArrays, listNames, listPlaces, transpose } from '../postgres/fragment.ts'
@@ -89,22 +90,25 @@ export async function listSubscribedTypes(db: Database): Promise<string[]> {
 }
 
 /**
- * The names of the event types that a caller of the accounts `accounts` sees: those with account scope and the mark, and
- * those that a webhook of the accounts is subscribed to.
+ * The names of the event types that a caller of the accounts `accounts` sees: of those with account scope, whose events alone
+ * have an account, those with the mark, and those that a webhook of the accounts is subscribed to. `offset 0`: each type is looked up, whatever the number of
+ * subscriptions.
  */
 const VISIBLE_TYPES = (accounts: string) => `
-  array(select t.internal from event t where (t.account_scope = 'account' and t.is_tenant_visible) or exists (
-    select from webhook_event s where s.event = t.document_id and s.account = any(${accounts}) and s.deleted_at is null))`
+  array(select t.internal from event t where t.account_scope = 'account' and (t.is_tenant_visible or exists (
+    select from webhook_event s where s.event = t.document_id and s.account = any(${accounts}) and s.deleted_at is null
+    offset 0)))`
 
-/** The events within `scope`, as the base of a list; of accounts only those of event types that they see. */
-export function selectEvents(db: Database, scope: PermissionScope) {
+/**
+ * The events of an account, or of all, as the base of a list; for callers of the accounts `scope` only those of event types
+ * that they see.
+ */
+export function selectEvents(db: Database, own: OwnAccount | undefined, scope: PermissionScope) {
   const all = db.selectFrom('event_occurrence').select([...EVENT_COLUMNS.map(([name]) => name), 'routed_at'])
-  if (scope === 'all') return all
+  if (!own || scope === 'all') return all
   const [before = '', after = ''] = VISIBLE_TYPES('$').split('$')
   const types = sql<string[]>`${sql.raw(before)}${[...scope]}::uuid[]${sql.raw(after)}`
-  return all
-    .where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
-    .where((eb) => eb('event', '=', eb.fn.any(types)))
+  return all.where('account', '=', own).where((eb) => eb('event', '=', eb.fn.any(types)))
 }
 
 const selectVisible = statement<object>(`

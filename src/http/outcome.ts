@@ -39,7 +39,7 @@ export interface DataOutcome<Data> extends OutcomeFacts {
   data: Data
   message: string
   /** Set by list routes. */
-  pagination?: { page_size: number; next_cursor: string | null; total?: number }
+  pagination?: { page_size: number; next_cursor: string | null; total?: number; is_total_exact?: boolean }
   /** The path of the created row; becomes the `Location` header of a 201. */
   location?: string
   /** The status of this success, when it is that of the declaration's `also`. */

@@ -4,6 +4,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Caller } from './caller.ts'
 import type { IdempotencyKey, KeptAnswer } from './idempotency.store.ts'
 import type { Problem } from './problem.ts'
+import type { ReadGate } from './read-gate.ts'
 import type { RequestTrace } from './request-trace.ts'
 import type { Outcome, RefusalOutcome, RequestFacts, RouteDeclaration } from './route.ts'
 
@@ -32,6 +33,10 @@ export interface ReadRecord {
 export interface Pipeline {
   /** The pool of requests. Workers have their own. */
   db: Database
+  /** The pool of lists and other reads that may be long. Its statements end at `READ_LIMIT_MS`. */
+  readDb: Database
+  /** Runs expensive reads in turn. */
+  readInTurn: ReadGate
   clock: Clock
   /** The caller of an `Authorization` header; undefined when there is none or it is not valid. */
   authenticate(authorization: string | undefined): Promise<Caller | undefined>

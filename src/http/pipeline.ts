@@ -1,7 +1,7 @@
 import { finished } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { parseListing } from '../listing/listing.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import { isExpensive, parseListing } from '../listing/listing.ts'
+import { type Database, inTransaction, isStatementTimeout, READ_LIMIT_MS } from '../postgres/database.ts'
 import {
   type Answer,
   buildAnswer,
@@ -150,7 +150,7 @@ async function checkRequest<Deps>(served: Served<Deps>): Promise<void> {
 async function performRead<Deps>(served: Served<Deps>): Promise<Answer> {
   const { pipeline, route, context, reply } = served
   await prepare(served)
-  const outcome = await handle(served)
+  const outcome = await (route.list || route.isExpensive ? handleBounded(served) : handle(served))
   if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
   if (outcome.kind === 'refusal') throw outcome.problem
   await pipeline.recordRead({ route, outcome, request: context })
@@ -184,7 +184,8 @@ async function prepareAndCommit<Deps>(served: Served<Deps>, key: IdempotencyKey 
   await prepare(served)
   const insert = key ? undefined : route.insert?.(deps, context)
   if (insert) return commitInsert(served, insert)
-  const { result, notes } = await inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
+  const commit = () => inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
+  const { result, notes } = await (route.isExpensive ? takeTurn(served, commit) : commit())
   pipeline.afterCommit(notes)
   if (result instanceof Problem) throw result
   return result
@@ -247,6 +248,33 @@ async function prepare<Deps>(served: Served<Deps>): Promise<void> {
 /** Whether the row of the path is within the accounts of a caller whose permission holds in some only. Throws not-found. */
 async function checkReach<Deps>({ route, deps, context }: Served<Deps>): Promise<void> {
   if (context.scope !== 'all') await route.reach?.(deps, context)
+}
+
+/** Handles a read that may be long: it takes no connection of other requests, and its statements have an end of their own. */
+async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknown>> {
+  const { pipeline, route, context } = served
+  context.db = pipeline.readDb
+  try {
+    if (route.isExpensive || isExpensive(context.listing)) return await takeTurn(served, () => handle(served))
+    return await handle(served).catch(refuseLongRead)
+  } finally {
+    context.db = pipeline.db
+  }
+}
+
+/** Runs expensive work in the turn of its caller. */
+function takeTurn<Deps, Result>({ pipeline, context }: Served<Deps>, work: () => Promise<Result>): Promise<Result> {
+  const accounts = context.scope === 'all' ? [] : context.scope
+  return pipeline.readInTurn({ userId: context.caller.userId, accounts }, work).catch(refuseLongRead)
+}
+
+function refuseLongRead(error: unknown): never {
+  if (!isStatementTimeout(error)) throw error
+  throw new Problem(
+    'read_too_expensive',
+    `The read was ended after ${READ_LIMIT_MS / 1000} s. Narrow it: add filters=created_at|gte|<instant> or a filter by ` +
+      'an id, and leave out count and a sort by another field than created_at.',
+  )
 }
 
 /** Handles a request and counts it against its strict limit, where that was left to here. Over the limit nothing holds. */

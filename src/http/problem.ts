@@ -35,6 +35,7 @@ export const PROBLEMS = {
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
   validation_failed: { status: 422, title: 'Validation failed' },
   redirect_url_not_allowed: { status: 422, title: 'Redirect URL not allowed' },
+  read_too_expensive: { status: 422, title: 'Read too expensive' },
   idempotency_key_reused: { status: 422, title: 'Idempotency key reused' },
   rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'Request headers too large' },

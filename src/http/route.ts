@@ -152,6 +152,11 @@ export interface RouteDeclaration {
   data: TSchema
   /** Makes this a list route: its fields, for filters and sort. */
   list?: ListFields
+  /**
+   * Whether a request reads what may take long: it takes its turn among those of its caller
+   * (docs/contract/api.md#expensive-reads). Lists decide it by their filters.
+   */
+  isExpensive?: boolean
   /** Problems of its operations besides those that follow from the declaration. For the OpenAPI document. */
   problems?: readonly ProblemCode[]
   /** The member of `data` that is shown once; null in an idempotent replay (docs/contract/api.md#idempotency). */

@@ -133,7 +133,10 @@ const PaginationSchema = named(
   Type.Object({
     page_size: Type.Integer(),
     next_cursor: nullable(Type.String({ description: 'Opaque; null on the last page.' })),
-    total: Type.Optional(Type.Integer({ description: 'Only with count=true.' })),
+    total: Type.Optional(Type.Integer({ description: 'Only with count=true. 10,000 stands for that many or more.' })),
+    is_total_exact: Type.Optional(
+      Type.Boolean({ description: 'Only with count=true: false when there are more rows than `total`.' }),
+    ),
   }),
 )
 

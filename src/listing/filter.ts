@@ -3,7 +3,15 @@ import { type FieldError, Problem } from '../http/problem.ts'
 import { formatValue, type ListFieldType, type ListValue, parseValue, splitValues, VALUE_RULES } from './value.ts'
 
 /** The fields of a list route that may be filtered and, where `sortable`, sorted. Only columns that are never null are sortable. */
-export type ListFields = Readonly<Record<string, { type: ListFieldType; sortable?: boolean; column?: string }>>
+export type ListFields = Readonly<Record<string, ListField>>
+
+interface ListField {
+  type: ListFieldType
+  sortable?: boolean
+  column?: string
+  /** Of text: `like` takes it only together with a filter that bounds `created_at` from below. For tables without end. */
+  isLikeInRange?: boolean
+}
 
 const LIST_OPERATORS = ['eq', 'ne', 'in', 'nin', 'lt', 'lte', 'gt', 'gte', 'between', 'like', 'null'] as const
 export type ListOperator = (typeof LIST_OPERATORS)[number]
@@ -18,6 +26,9 @@ export interface ListFilter {
 /** Bounds the cost of one statement. */
 export const FILTERS_LIMIT = 20
 const FILTER_VALUES_LIMIT = 500
+
+/** Characters of a `like` at least: shorter texts are in most rows. */
+const LIKE_CHARACTERS = 3
 
 const ORDERED: readonly ListOperator[] = ['lt', 'lte', 'gt', 'gte', 'between']
 
@@ -42,7 +53,22 @@ export function parseFilters(texts: readonly string[], fields: ListFields): List
   const parsed = texts.map((text, index) => parseFilter(text, fields, `filters.${index}`))
   const errors = parsed.filter((one) => 'message' in one)
   if (errors.length > 0) throw buildListProblem(errors)
-  return parsed.filter((one) => 'operator' in one)
+  const filters = parsed.filter((one) => 'operator' in one)
+  checkRanges(filters, fields)
+  return filters
+}
+
+const LOWER_BOUNDS: readonly ListOperator[] = ['eq', 'in', 'gt', 'gte', 'between']
+
+/** Refuses a `like` that would read a table without end (docs/contract/api.md#filter-operators). */
+function checkRanges(filters: readonly ListFilter[], fields: ListFields): void {
+  if (filters.some(({ field, operator }) => field === 'created_at' && LOWER_BOUNDS.includes(operator))) return
+  const message =
+    'is taken with like only together with a range of time: add filters=created_at|gte|<instant>, or between'
+  const errors = filters.flatMap(({ field, operator }, index) =>
+    operator === 'like' && fields[field]?.isLikeInRange ? [{ path: `filters.${index}`, code: 'range', message }] : [],
+  )
+  if (errors.length > 0) throw buildListProblem(errors)
 }
 
 /** A 422 about list parameters. */
@@ -95,7 +121,8 @@ function findCountFault(operator: ListOperator, texts: readonly string[]): strin
     case 'between':
       return texts.length === 2 ? undefined : 'takes exactly two values with between: <low>,<high>, both included'
     case 'like':
-      if (texts[0] === '' && texts.length === 1) return 'needs at least one character with like'
+      if (texts.length === 1 && [...(texts[0] ?? '')].length < LIKE_CHARACTERS)
+        return `needs at least ${LIKE_CHARACTERS} characters with like`
   }
   return texts.length === 1 ? undefined : `takes one value with ${operator}; write \\, for a comma inside it`
 }

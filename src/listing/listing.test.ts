@@ -77,7 +77,7 @@ describe('list parameters', () => {
     expect(parseListing({ filters: 'attempts|eq|3' }, fields).filters).toEqual([
       { field: 'attempts', operator: 'eq', values: [3] },
     ])
-    expect(parseListing({ filters: ['attempts|gt|3', 'name|like|x'] }, fields).filters).toHaveLength(2)
+    expect(parseListing({ filters: ['attempts|gt|3', 'name|like|xyz'] }, fields).filters).toHaveLength(2)
     expect(findErrors({ filters: ['attempts|gt|3', 'nope|eq|1', 'name|is|x'] })).toMatchObject([
       { path: 'filters.1', code: 'unknown_field' },
       { path: 'filters.2', code: 'unknown_operator' },
@@ -93,6 +93,40 @@ describe('list parameters', () => {
     const filter = 'attempts|eq|3'
     expect(parseListing({ filters: Array(FILTERS_LIMIT).fill(filter) }, fields).filters).toHaveLength(FILTERS_LIMIT)
     expect(findErrors({ filters: Array(FILTERS_LIMIT + 1).fill(filter) })).toMatchObject([{ path: 'filters' }])
+  })
+})
+
+describe('like', () => {
+  const endless: ListFields = { ...fields, name: { type: 'text', isLikeInRange: true } }
+  const parse = (filters: string[]) => () => parseListing({ filters }, endless)
+  const since = '2026-09-11T08:00:00Z'
+
+  test('takes three characters, and not two of four bytes', () => {
+    expect(parseListing({ filters: 'name|like|abc' }, fields).filters).toHaveLength(1)
+    expect(findErrors({ filters: 'name|like|\u{1F600}\u{1F600}' })?.[0]?.message).toContain('at least 3 characters')
+  })
+
+  test.each([`gte|${since}`, `gt|${since}`, `eq|${since}`, `in|${since}`, `between|${since},${since}`])(
+    'on a table without end is taken with created_at|%s',
+    (range) => {
+      expect(parse(['name|like|abc', `created_at|${range}`])().filters).toHaveLength(2)
+    },
+  )
+
+  test.each([
+    [],
+    [`created_at|lt|${since}`],
+    [`created_at|lte|${since}`],
+    ['created_at|null|false'],
+    ['attempts|gte|1'],
+  ])('on a table without end is refused with %j, and the remedy is named', (...others) => {
+    expect(parse(['attempts|eq|1', 'name|like|abc', ...others.flat()])).toThrow(
+      expect.objectContaining({
+        code: 'validation_failed',
+        errors: [{ path: 'filters.1', code: 'range', message: expect.stringContaining('created_at|gte|') }],
+      }),
+    )
+    expect(parse(['name|eq|abc', ...others.flat()])().filters.length).toBeGreaterThan(0)
   })
 })
 
@@ -128,6 +162,8 @@ describe('filters', () => {
     'name|eq|a,b',
     'name|EQ|a',
     'name|like|',
+    'name|like|ab',
+    'name|like|é€',
     'name|like|a,b',
     'name|null|',
     'name|null|TRUE',

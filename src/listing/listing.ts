@@ -19,6 +19,9 @@ export { parseFilters } from './filter.ts'
 export type { ListFieldType } from './value.ts'
 
 const PAGE_SIZE_DEFAULT = 50
+
+/** Rows that a total counts at most (docs/contract/api.md#totals): what a count reads does not grow with the list. */
+export const COUNT_LIMIT = 10_000
 const PAGE_SIZE_LIMIT = 200
 
 /** Filters, sort and page of one list request (docs/contract/api.md#filters). */
@@ -47,6 +50,11 @@ export interface ListedRow {
 }
 
 const PARAMETERS = ['filters', 'sort', 'page_size', 'cursor', 'count']
+
+/** Whether a page may read more than it returns: each list has an index in the order of `created_at`. */
+export function isExpensive({ filters, sort, count }: Listing): boolean {
+  return count || filters.length > 0 || sort.field !== 'created_at'
+}
 
 /** `-created_at` (docs/contract/api.md#filters); for a list without it, the first field that can be sorted. */
 function findDefaultSort(fields: ListFields): string {
@@ -155,7 +163,9 @@ export function buildListQuery(fields: ListFields, extra?: TSchema): TSchema {
       cursor: Type.Optional(
         Type.String({ description: 'The `next_cursor` of the page before. Opaque; bound to its sort.' }),
       ),
-      count: Type.Optional(Type.Boolean({ default: false, description: 'Whether `pagination.total` is counted too.' })),
+      count: Type.Optional(
+        Type.Boolean({ default: false, description: 'Whether `pagination.total` is counted too, up to 10,000.' }),
+      ),
       ...own,
     },
     { additionalProperties: false },
@@ -172,7 +182,7 @@ function buildIdColumn({ table, idColumn = 'document_id' }: ListSource) {
 }
 
 /** Adds the filters of a listing to a query. Columns come from `fields` alone, values are parameters. */
-export function applyFilters<Tables, Table extends keyof Tables, Row>(
+function applyFilters<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
   listing: Pick<Listing, 'filters'>,
   fields: ListFields,
@@ -223,7 +233,7 @@ export function applyListing<Tables, Table extends keyof Tables, Row>(
 /** One page of a list, in the form of an `Outcome`. */
 export interface Page<Row> {
   rows: Row[]
-  pagination: { page_size: number; next_cursor: string | null; total?: number }
+  pagination: { page_size: number; next_cursor: string | null; total?: number; is_total_exact?: boolean }
 }
 
 /** Builds a page from the rows of an `applyListing` query: at most `page_size`, each mapped by `toRow`. */
@@ -244,14 +254,14 @@ export function buildPage<Found, Row>(
   }
 }
 
-/** The number of rows of a query with the filters of a listing, over all pages. Ignores the selections of `query`. */
-export async function countRows<Tables, Table extends keyof Tables, Row>(
+/** A query with one row for each row of a list, up to `limit`, which is what a bounded total counts. */
+export function buildCount<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
   listing: Pick<Listing, 'filters'>,
   fields: ListFields,
   source: ListSource = {},
-): Promise<number> {
-  const counting = applyFilters(query.clearSelect(), listing, fields, source).select(sql<number>`count(*)`.as('total'))
-  const { total } = await counting.$castTo<{ total: number }>().executeTakeFirstOrThrow()
-  return Number(total)
+): SelectQueryBuilder<Tables, Table, object> {
+  return applyFilters(query.clearSelect(), listing, fields, source)
+    .select(sql.lit(1).as('one'))
+    .limit(COUNT_LIMIT + 1)
 }

@@ -80,7 +80,7 @@ export const clientRoutes: Routes<ClientDeps> = [
     },
     {
       handle: async (_deps: ClientDeps, { db, listing }) => {
-        const page = await readPage(selectClients(db), {
+        const page = await readPage(db, selectClients(db), {
           listing,
           fields: CLIENT_FIELDS,
           toRow: (row) => toClientRow(toClientRecord(row)),

@@ -68,7 +68,7 @@ export const grantRoutes: Routes<GrantDeps> = [
       handle: async ({ isManaged }: GrantDeps, { db, caller, permission, listing }) => {
         const owners = findOwners(caller, permission)
         const base = isManaged ? selectEngineGrants(db, owners) : selectGrants(db, owners)
-        const page = await readPage(base as ReturnType<typeof selectGrants>, {
+        const page = await readPage(db, base as ReturnType<typeof selectGrants>, {
           listing,
           fields: GRANT_FIELDS,
           source: { table: 'g' },

@@ -37,6 +37,9 @@ const CONNECT_LIMIT_MS = 5_000
 /** Lock timeout of a request's statement; the client gets a 503 to try again. */
 export const REQUEST_LOCK_LIMIT_MS = 5_000
 
+/** Timeout of a statement of the pool of reads that may be long (docs/contract/api.md#expensive-reads). */
+export const READ_LIMIT_MS = 2_000
+
 /** Timeout of a statement. */
 const STATEMENT_LIMIT_MS = 30_000
 
@@ -85,6 +88,13 @@ export const INDEX_PLANS = listSettings([
 ])
 
 /**
+ * Settings for lists and other reads that may be long, beside those for requests: a statement with filters is planned for
+ * their values. What an average value finds says little: one account may hold most rows of a table. So rows are also read in
+ * the order of an index, to the limit of a page, and not all of an account to be sorted.
+ */
+export const READ_PLANS = `${INDEX_PLANS} ${listSettings(['plan_cache_mode=force_custom_plan', 'enable_bitmapscan=off'])}`
+
+/**
  * Settings for the workers, beside those for requests: their statements read and write a few rows by index, whatever statistics say. A plan that was
  * made while a table was empty would otherwise read all of it for as long as the plan is kept.
  */
@@ -108,6 +118,8 @@ export function openDatabase(options: {
   applicationName: string
   /** Lock timeout of a statement. Default: unlimited. */
   lockTimeoutMs?: number
+  /** Timeout of a statement. Default: `STATEMENT_LIMIT_MS`. */
+  statementTimeoutMs?: number
   /** More settings of the sessions, in the syntax of the server's command line: `-c name=value`. */
   settings?: string
   /** Default: `SILENCE_LIMIT_MS`. */
@@ -128,7 +140,7 @@ export function openDatabase(options: {
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     // Client-side timeout: returns the connection with an error if the server does not cancel.
-    statement_timeout: STATEMENT_LIMIT_MS,
+    statement_timeout: options.statementTimeoutMs ?? STATEMENT_LIMIT_MS,
     Client: buildClient(options.silenceLimitMs ?? SILENCE_LIMIT_MS, resting),
     idle_in_transaction_session_timeout: 60_000,
     ...(options.lockTimeoutMs !== undefined && { lock_timeout: options.lockTimeoutMs }),
@@ -219,6 +231,11 @@ export function isGivenUp(error: unknown): boolean {
 /** Whether a statement failed by its lock timeout (`lockTimeoutMs`). */
 export function isLockTimeout(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '55P03'
+}
+
+/** Whether a statement was ended by its timeout (`statementTimeoutMs`). */
+export function isStatementTimeout(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === '57014'
 }
 
 /** Whether `error` reports a violation of the unique constraint or index `name`. */

@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely'
 import { type ClosingWrite, writeAtEnd } from './closing.ts'
-import type { Database } from './database.ts'
+import { type Database, READ_LIMIT_MS } from './database.ts'
 import { markAhead } from './dialect.ts'
 
 /** The columns of an outer join: all of them null where nothing was joined. */
@@ -36,6 +36,13 @@ export function aheadStatement(text: string): (db: Database, values: readonly un
     await db.executeQuery(markAhead(CompiledQuery.raw(text, [...values])))
   }
 }
+
+/** Ends statements of the transaction, from here on, as those of the pool of reads that may be long. */
+export function limitReads(db: Database): Promise<void> {
+  return setReadLimit(db, [`${READ_LIMIT_MS}`])
+}
+
+const setReadLimit = aheadStatement(`select set_config('statement_timeout', $1, true)`)
 
 /** Names the texts of `closingStatement`: each is one constant. */
 let closingTexts = 0

@@ -83,7 +83,7 @@ export const targetRoutes: Routes<TargetDeps> = [
     },
     {
       handle: async (_deps: TargetDeps, { db, listing }) => ({
-        ...(await readPage(selectTargets(db), { listing, fields: TARGET_FIELDS, toRow: targetRowOf })),
+        ...(await readPage(db, selectTargets(db), { listing, fields: TARGET_FIELDS, toRow: targetRowOf })),
         message: 'Provisioning targets.',
       }),
     },

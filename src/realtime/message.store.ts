@@ -1,5 +1,5 @@
-import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId } from '../id.ts'
+import type { OwnAccount } from '../listing/page.ts'
 import type { Database } from '../postgres/database.ts'
 
 const COLUMNS = [
@@ -40,10 +40,10 @@ export interface MessageRecord {
   updatedAt: Date
 }
 
-/** The messages of the accounts of `scope`, as the base of a list. */
-export function selectMessages(db: Database, scope: PermissionScope) {
+/** The messages of an account, or of all, as the base of a list. */
+export function selectMessages(db: Database, own?: OwnAccount) {
   const all = db.selectFrom('realtime_message').select(COLUMNS)
-  return scope === 'all' ? all : all.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
+  return own ? all.where('account', '=', own) : all
 }
 
 type MessageColumns = Awaited<ReturnType<ReturnType<typeof selectMessages>['execute']>>[number]

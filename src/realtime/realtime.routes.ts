@@ -1,6 +1,6 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import type { Static } from '../http/schema-type.ts'
-import { readPage } from '../listing/page.ts'
+import { buildList, readPage, readScopedPage } from '../listing/page.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import { type AuthorizationDeps, authenticateConnection, authorizeSubscription, requireApp } from './authorization.ts'
 import { listChannels } from './channel.ts'
@@ -40,8 +40,8 @@ const WEBHOOK_LIMIT_BYTES = 1_048_576
 const MESSAGE_FIELDS = {
   document_id: { type: 'uuid' },
   account: { type: 'uuid' },
-  event: { type: 'text' },
-  status: { type: 'text' },
+  event: { type: 'text', isLikeInRange: true },
+  status: { type: 'text', isLikeInRange: true },
   created_at: { type: 'timestamp', sortable: true },
 } as const
 
@@ -64,10 +64,10 @@ const toMessageRow = (record: MessageRecord): Static<typeof MessageRow> => ({
 
 const CHANNEL_EVENT_FIELDS = {
   document_id: { type: 'uuid' },
-  name: { type: 'text' },
-  channel: { type: 'text' },
-  user_id: { type: 'text' },
-  event: { type: 'text' },
+  name: { type: 'text', isLikeInRange: true },
+  channel: { type: 'text', isLikeInRange: true },
+  user_id: { type: 'text', isLikeInRange: true },
+  event: { type: 'text', isLikeInRange: true },
   happened_at: { type: 'timestamp' },
   created_at: { type: 'timestamp', sortable: true },
 } as const
@@ -179,7 +179,11 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
     {
       handle: async (_deps: RealtimeDeps, { db, scope, listing }) => {
         const toRow = (row: Parameters<typeof toMessageRecord>[0]) => toMessageRow(toMessageRecord(row))
-        const page = await readPage(selectMessages(db, scope), { listing, fields: MESSAGE_FIELDS, toRow })
+        const page = await readScopedPage(
+          db,
+          buildList(scope, (own) => selectMessages(db, own)),
+          { listing, fields: MESSAGE_FIELDS, toRow },
+        )
         return { ...page, message: 'Realtime messages.' }
       },
     },
@@ -232,7 +236,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
     },
     {
       handle: async (_deps: RealtimeDeps, { db, listing }) => {
-        const page = await readPage(selectChannelEvents(db), {
+        const page = await readPage(db, selectChannelEvents(db), {
           listing,
           fields: CHANNEL_EVENT_FIELDS,
           toRow: toChannelEventRow,

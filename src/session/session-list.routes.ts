@@ -13,8 +13,8 @@ const SESSION_FIELDS = {
   user: { type: 'uuid' },
   account: { type: 'uuid' },
   parent: { type: 'uuid' },
-  client_id: { type: 'text' },
-  address: { type: 'text' },
+  client_id: { type: 'text', isLikeInRange: true },
+  address: { type: 'text', isLikeInRange: true },
   auth_time: { type: 'timestamp' },
   last_used_at: { type: 'timestamp' },
   expires_at: { type: 'timestamp' },
@@ -42,7 +42,7 @@ export const sessionListRoutes: Routes<unknown> = [
     },
     {
       handle: async (_deps, { db, caller, permission, listing, now }) => {
-        const page = await readPage(selectLivingSessions(db, findOwners(caller, permission), now), {
+        const page = await readPage(db, selectLivingSessions(db, findOwners(caller, permission), now), {
           listing,
           fields: SESSION_FIELDS,
           toRow: (row) => toListedSessionRow(toSessionRecord(row), caller.sessionId),

@@ -111,7 +111,7 @@ export const passkeyRoutes: Routes<FactorDeps> = [
       handle: async (_deps: FactorDeps, { db, caller, listing }) => {
         readPersonSession(caller)
         const toRow = (row: Parameters<typeof toPasskey>[0]) => toPasskeyRow(toPasskey(row))
-        const page = await readPage(selectPasskeys(db, caller.userId), { listing, fields: PASSKEY_FIELDS, toRow })
+        const page = await readPage(db, selectPasskeys(db, caller.userId), { listing, fields: PASSKEY_FIELDS, toRow })
         return { ...page, message: 'Passkeys.' }
       },
     },

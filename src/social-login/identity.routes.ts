@@ -39,7 +39,7 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
     },
     {
       handle: async (_deps: SocialLoginDeps, { db, caller, listing }) => {
-        const page = await readPage(selectIdentities(db, caller.userId), {
+        const page = await readPage(db, selectIdentities(db, caller.userId), {
           listing,
           fields: IDENTITY_FIELDS,
           toRow: (row) => toIdentityRow(toIdentityRecord(row)),

@@ -98,7 +98,7 @@ export const userRoutes: Routes<UserRouteDeps> = [
     {
       handle: async (_deps: UserDeps, { db, listing }) => {
         const toRow = (row: Parameters<typeof toUserWithRoles>[0]) => toUserRow(toUserWithRoles(row))
-        const page = await readPage(selectUsers(db), { listing, fields: USER_FIELDS, toRow })
+        const page = await readPage(db, selectUsers(db), { listing, fields: USER_FIELDS, toRow })
         return { ...page, message: 'Users.' }
       },
     },

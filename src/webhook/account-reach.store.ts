@@ -1,6 +1,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
 import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId } from '../id.ts'
+import type { OwnAccount } from '../listing/page.ts'
 import type { Database } from '../postgres/database.ts'
 import { isNull, statement } from '../postgres/statement.ts'
 import type { DB } from '../postgres/tables.generated.ts'
@@ -33,56 +34,44 @@ export async function isOwnedBy(
   return (await SELECTS[kind](db, [id, accounts])).length > 0
 }
 
-/** Keeps of a list of webhooks those of the accounts of `scope`. */
-export function keepOwnWebhooks<Found>(query: SelectQueryBuilder<DB, 'webhook', Found>, scope: PermissionScope) {
-  if (scope === 'all') return query
-  return query.where('is_global', '=', false).where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
+/** Keeps of a list of webhooks those of an account. A global one belongs to none. */
+export function keepOwnWebhooks<Found>(query: SelectQueryBuilder<DB, 'webhook', Found>, own: OwnAccount | undefined) {
+  // As the condition of an index has it: a parameter would not imply it.
+  return own ? query.where('is_global', '=', sql.lit(false)).where('account', '=', own) : query
 }
 
-/** Keeps of a list of subscriptions those of the webhooks of the accounts of `scope`. */
+/**
+ * Keeps of a list of subscriptions those of the webhooks of an account, whose account each of them repeats. The living ones are
+ * named as the condition of their index has it.
+ */
 export function keepOwnSubscriptions<Found>(
   query: SelectQueryBuilder<DB, 'webhook_event', Found>,
-  scope: PermissionScope,
+  own: OwnAccount | undefined,
 ) {
-  if (scope === 'all') return query
-  return query.where((eb) =>
-    eb(
-      'webhook_event.webhook',
-      'in',
-      eb
-        .selectFrom('webhook')
-        .select('webhook.document_id')
-        .where('webhook.is_global', '=', false)
-        .where('webhook.account', '=', eb.fn.any(eb.val([...scope]))),
-    ),
-  )
+  return own ? query.where('account', '=', own).where(sql<boolean>`${sql.raw(isNull('deleted_at'))}`) : query
 }
 
-/** Keeps of a list of ledger rows those of the accounts of `scope`, by their webhooks and their events. */
-export function keepOwnDispatches<Found>(
-  query: SelectQueryBuilder<DB, 'webhook_dispatch', Found>,
-  scope: PermissionScope,
-) {
-  if (scope === 'all') return query
-  return query
-    .where((eb) => eb('webhook_dispatch.account', '=', eb.fn.any(eb.val([...scope]))))
-    .where((eb) =>
-      eb(
-        'webhook_dispatch.webhook',
-        'in',
-        eb
-          .selectFrom('webhook')
-          .select('webhook.document_id')
-          .where('webhook.is_global', '=', false)
-          .where('webhook.account', '=', eb.fn.any(eb.val([...scope]))),
-      ),
-    )
+/**
+ * Whether the webhook of a row of this table belongs to one of the accounts `scope`. It is looked up by its id: a join may read
+ * all webhooks of the accounts.
+ */
+export function isOfOwnWebhook(table: 'webhook_dispatch_ended' | 'webhook_dispatch_open', scope: readonly AccountId[]) {
+  return sql<boolean>`(
+    select not w.is_global and w.account = any(${[...scope]}::uuid[]) from webhook w
+    where w.document_id = ${sql.ref(`${table}.webhook`)})`
 }
 
-/** Keeps of a list of bulk replays those that were made for accounts of `scope`. */
-export function keepOwnJobs<Found>(query: SelectQueryBuilder<DB, 'replay_job', Found>, scope: PermissionScope) {
-  if (scope === 'all') return query
-  return query.where(sql<boolean>`cardinality(accounts) > 0 and accounts <@ ${[...scope]}::uuid[]`)
+/**
+ * Keeps of a list of bulk replays those whose first account is this one and that were made for accounts of `scope`: an index
+ * holds the first account, and each such job has one.
+ */
+export function keepOwnJobs<Found>(
+  query: SelectQueryBuilder<DB, 'replay_job', Found>,
+  own: OwnAccount | undefined,
+  scope: PermissionScope,
+) {
+  if (!own || scope === 'all') return query
+  return query.where(sql<boolean>`accounts[1] = ${own} and accounts <@ ${[...scope]}::uuid[]`)
 }
 
 const selectHidden = statement<{ entry: string }>(`

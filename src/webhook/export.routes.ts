@@ -25,6 +25,7 @@ export const exportRoutes: Routes<object> = [
       action: 'export',
       accountScope: 'none',
       ownAccounts: true,
+      isExpensive: true,
       summary: 'Export webhooks as a file',
       description:
         'Streamed; filters and sort as in the list. `json` is one array, `ndjson` one row a line, `csv` RFC 4180 with a ' +

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { PermissionScope } from '../http/caller.ts'
-import { applyListing, type ListFields, type Listing } from '../listing/listing.ts'
+import type { ListFields, Listing } from '../listing/listing.ts'
+import { buildList, findListed } from '../listing/page.ts'
 import type { Database } from '../postgres/database.ts'
 import { keepOwnWebhooks } from './account-reach.store.ts'
 import { type ExportFormat, formatExport } from './export-format.ts'
@@ -32,7 +33,8 @@ async function* readBatches(db: Database, { listing, scope, fields }: ExportInpu
   let after = listing.after
   for (;;) {
     const page = { ...listing, pageSize: BATCH_SIZE, after }
-    const found = await applyListing(keepOwnWebhooks(selectWebhooks(db), scope), page, fields).execute()
+    const list = buildList(scope, (own) => keepOwnWebhooks(selectWebhooks(db), own))
+    const found = await findListed(db, { ...list, listing: page, fields })
     const rows = found.slice(0, BATCH_SIZE)
     yield rows.map((row) => toWebhookRow(toWebhookRecord(row)))
     const last = rows.at(-1)

@@ -1,7 +1,7 @@
 import { toEventTypeRow } from '../catalogue/catalogue.schema.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
-import { readPage } from '../listing/page.ts'
+import { buildList, readScopedPage } from '../listing/page.ts'
 import { keepOwnSubscriptions } from './account-reach.store.ts'
 import { buildReach, checkMaySubscribe, checkNewSubscription, lockRoom } from './account-reach.ts'
 import { selectSubscriptions, toSubscriptionRecord } from './subscription.store.ts'
@@ -147,11 +147,15 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
     },
     {
       handle: async (_deps: WebhookDeps, { db, scope, listing }) => ({
-        ...(await readPage(keepOwnSubscriptions(selectSubscriptions(db), scope), {
-          listing,
-          fields: SUBSCRIPTION_FIELDS,
-          toRow: subscriptionRowOf,
-        })),
+        ...(await readScopedPage(
+          db,
+          buildList(scope, (own) => keepOwnSubscriptions(selectSubscriptions(db), own)),
+          {
+            listing,
+            fields: SUBSCRIPTION_FIELDS,
+            toRow: subscriptionRowOf,
+          },
+        )),
         message: 'Subscriptions.',
       }),
     },

@@ -1,6 +1,6 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { ActiveBody, IdParams } from '../http/schema.ts'
-import { readPage } from '../listing/page.ts'
+import { buildList, readScopedPage } from '../listing/page.ts'
 import { checkNewUrl } from '../signed-post/callback-field.ts'
 import { keepOwnWebhooks } from './account-reach.store.ts'
 import { buildReach, checkMaySubscribe, checkOwnerInScope, checkRoomForMoved, lockRoom } from './account-reach.ts'
@@ -95,11 +95,15 @@ export const webhookRoutes: Routes<WebhookDeps> = [
     },
     {
       handle: async (_deps: WebhookDeps, { db, scope, listing }) => ({
-        ...(await readPage(keepOwnWebhooks(selectWebhooks(db), scope), {
-          listing,
-          fields: WEBHOOK_FIELDS,
-          toRow: webhookRowOf,
-        })),
+        ...(await readScopedPage(
+          db,
+          buildList(scope, (own) => keepOwnWebhooks(selectWebhooks(db), own)),
+          {
+            listing,
+            fields: WEBHOOK_FIELDS,
+            toRow: webhookRowOf,
+          },
+        )),
         message: 'Webhooks.',
       }),
     },

@@ -505,6 +505,8 @@ export interface components {
     }
     DashboardSummary: {
       deliveries_24h: components['schemas']['DeliveryCounts']
+      /** Whether all deliveries are counted. For a caller who holds the permission for some accounts only, 100,000 are. */
+      is_complete: boolean
       webhooks: components['schemas']['WebhookCounts']
       catalogue: components['schemas']['CatalogueSummary'] | null
       recent_failures: Array<components['schemas']['Dispatch']>
@@ -1073,8 +1075,10 @@ export interface components {
       page_size: number
       /** Opaque; null on the last page. */
       next_cursor: string | null
-      /** Only with count=true. */
+      /** Only with count=true. 10,000 stands for that many or more. */
       total?: number
+      /** Only with count=true: false when there are more rows than `total`. */
+      is_total_exact?: boolean
     }
     Passkey: {
       /** A UUID in lower case. */
@@ -1172,7 +1176,7 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "target_inactive" | "delivery_superseded" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "realtime_unavailable" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "target_inactive" | "delivery_superseded" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "read_too_expensive" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "realtime_unavailable" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
@@ -1589,8 +1593,10 @@ export interface components {
     }
     ReplayPreview: {
       dry_run: true
-      /** Rows that the filters name. */
+      /** Rows that the filters name; 10,000 stands for that many or more. */
       matched: number
+      /** False when the filters name more rows than `matched`. */
+      is_matched_exact: boolean
       /** Rows that the job would hold. */
       total: number
       would_replay: number

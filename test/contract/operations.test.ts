@@ -128,6 +128,7 @@ it('Endpoints 15, delivery#dashboard: the summary has exactly these members', as
   expect(Object.keys(summary).sort()).toEqual([
     'catalogue',
     'deliveries_24h',
+    'is_complete',
     'recent_failures',
     'series_24h',
     'webhooks',

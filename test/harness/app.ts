@@ -62,6 +62,8 @@ export interface TestAppOptions {
   clock?: ManualClock
   /** A database to share between two apps; else each app has its own. */
   database?: TestDatabase
+  /** A pool of lists and other long reads; else they have that of the requests. */
+  readDatabase?: DatabasePool
   /** A pool of the workers; else they have that of the requests. */
   workerDatabase?: DatabasePool
   /** The keys of stored secrets, instead of those of `TEST_SECRETS`. */
@@ -106,6 +108,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     ...world,
     secrets,
     database,
+    ...(options.readDatabase && { readDatabase: options.readDatabase }),
     ...(options.workerDatabase && { workerDatabase: options.workerDatabase }),
     connectionString: database.connectionString,
     lookup: options.lookup ?? (() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))),

@@ -113,14 +113,23 @@ export function openReporting(
   return opened
 }
 
+/** Opens a pool of one connection with these settings that tells what was executed, with what the steps of the plans did. */
+export function openMeasuring(
+  connectionString: string,
+  settings: string,
+  onExecuted: (executed: ExecutedStatement) => void,
+): DatabasePool {
+  const measuring = MEASURING.map((setting) => `-c ${setting}`).join(' ')
+  return openReporting({ connectionString, size: 1, settings: `${settings} ${measuring}` }, (json) => {
+    const report: PlanReport = JSON.parse(json)
+    onExecuted({ sql: report['Query Text'], nodes: flatten(report.Plan) })
+  })
+}
+
 /** Opens a connection to the database of a test with these settings. */
 export function openWatched({ connectionString }: TestDatabase, settings: string): WatchedDatabase {
-  const measuring = MEASURING.map((setting) => `-c ${setting}`).join(' ')
   let executed: ExecutedStatement[] = []
-  const opened = openReporting({ connectionString, size: 1, settings: `${settings} ${measuring}` }, (json) => {
-    const report: PlanReport = JSON.parse(json)
-    executed.push({ sql: report['Query Text'], nodes: flatten(report.Plan) })
-  })
+  const opened = openMeasuring(connectionString, settings, (one) => executed.push(one))
   return {
     db: opened.db,
     watch: async (work) => {

@@ -130,6 +130,8 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
   }
   const pipeline: Pipeline = {
     db,
+    readDb: db,
+    readInTurn: (_reader, work) => work(),
     clock,
     authenticate: buildAuthenticate({
       db,

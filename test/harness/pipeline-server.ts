@@ -252,6 +252,8 @@ export async function buildPipelineServer(options: {
   const recorded: string[] = []
   const pipeline: Pipeline = {
     db: options.db,
+    readDb: options.db,
+    readInTurn: (_reader, work) => work(),
     clock,
     authenticate: async (authorization) => buildCaller(authorization?.replace(/^Bearer /, '') ?? ''),
     recordChange: async (tx, { route, outcome, request, kept }) => {

@@ -20,7 +20,7 @@ export interface WholeRead {
   sql: string
   /** The step, its index and its condition. */
   step: string
-  /** Whether all that is read is sorted before a row of it is returned. */
+  /** Whether all that is read is sorted before a row of it is returned: a sort stands above it, and no limit between. */
   isSorted: boolean
   /** What the tables were when the plan was made. */
   state: string
@@ -151,7 +151,7 @@ function findWholeReads(
   const visit = (node: PlanNode, above: { table: string; isSorted: boolean }): WholeRead[] => {
     const { 'Node Type': type, 'Index Name': index = '', 'Index Cond': condition = '' } = node
     const table = node['Relation Name'] ?? above.table
-    const isSorted = above.isSorted || type === 'Sort'
+    const isSorted = type === 'Sort' || (above.isSorted && type !== 'Limit')
     const isWhole = READS.includes(type) && !comparesFirst(condition, firstColumns.get(index) ?? index)
     const here = isWhole ? [{ table, sql, step: [type, index, condition].join(' ').trim(), isSorted, state }] : []
     return [...here, ...(node.Plans ?? []).flatMap((one) => visit(one, { table, isSorted }))]

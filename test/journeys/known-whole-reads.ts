@@ -23,11 +23,6 @@ const SMALL = [
 const KNOWN: Record<string, readonly Known[]> = {
   'a page in the order of the list, for the limit of the page': [
     { sql: 'select distinct user_id from realtime_grant', tables: ['realtime_grant'] },
-    // The rows that a bulk replay names by filters, oldest first.
-    {
-      sql: 'select "document_id", "account" from "webhook_dispatch" where',
-      tables: ['webhook_dispatch_open', 'webhook_dispatch_ended'],
-    },
   ],
   'a page of messages sorts those that wait: few but in an outage, and another index would cost every message': [
     { sql: 'select "document_id", "account", "event", "contract"', tables: ['realtime_message_open'] },
@@ -56,16 +51,17 @@ const KNOWN: Record<string, readonly Known[]> = {
 /** The tables of lists that are views. */
 const VIEWS: Record<string, readonly string[]> = {
   realtime_message: ['realtime_message_open', 'realtime_message_ended'],
-  webhook_dispatch: ['webhook_dispatch_open', 'webhook_dispatch_ended'],
 }
 
 /**
- * Whether a read is one of a list: of a page, which an index has in its order, so that it ends at its limit; or of all rows,
- * which a caller asks to count. These requests ask without filters, as one who may see the rows of all accounts.
+ * Whether a read is one of a list: of a page, which an index has in its order, so that it ends at its limit; or of as many
+ * rows as a total counts. These requests ask without filters, as one who may see the rows of all accounts.
  */
 function isOfList({ sql, table, isSorted }: WholeRead): boolean {
-  const [, page, list = ''] = /("listing_id"|count\(\*\) as "total") from "(\w+)"/.exec(sql) ?? []
-  return (VIEWS[list] ?? [list]).includes(table) && !(page === '"listing_id"' && isSorted)
+  const parts = [...sql.matchAll(/("listing_id"|select 1 as "one") from "(\w+)"/g)]
+  return parts.some(
+    ([, page, list = '']) => (VIEWS[list] ?? [list]).includes(table) && !(page === '"listing_id"' && isSorted),
+  )
 }
 
 /** The whole reads of tables that grow, but for the known ones; and what is known here without need. */

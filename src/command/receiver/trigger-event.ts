@@ -105,7 +105,8 @@ async function checkPublishable(client: ApiClient, event: string): Promise<void>
 
 async function describeUnknown(client: ApiClient, event: string): Promise<string> {
   const resource = event.split('.')[0] ?? event
-  const filters = [`internal|like|${resource}.`]
+  // `like` takes three characters.
+  const filters = resource.length > 1 ? [`internal|like|${resource}.`] : []
   const near = await client.listPage<EventTypeRow>(EVENT_TYPE_PATH, { filters, sort: 'internal', pageSize: 20 })
   const names = near.data.map((row) => row.internal).filter((name) => name.startsWith(`${resource}.`))
   const hint =

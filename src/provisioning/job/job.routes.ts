@@ -95,7 +95,7 @@ export const jobRoutes: Routes<JobDeps> = [
     },
     {
       handle: async (_deps: JobDeps, { db, listing }) => ({
-        ...(await readPage(selectJobs(db), { listing, fields: JOB_FIELDS, toRow: jobRowOf })),
+        ...(await readPage(db, selectJobs(db), { listing, fields: JOB_FIELDS, toRow: jobRowOf })),
         message: 'Provisioning jobs.',
       }),
     },

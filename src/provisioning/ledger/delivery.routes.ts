@@ -18,11 +18,11 @@ const DELIVERY_FIELDS = {
   target: { type: 'uuid' },
   user: { type: 'uuid', column: 'user_id' },
   event_id: { type: 'uuid' },
-  type: { type: 'text' },
-  status: { type: 'text' },
+  type: { type: 'text', isLikeInRange: true },
+  status: { type: 'text', isLikeInRange: true },
   attempts: { type: 'integer' },
   last_status_code: { type: 'integer' },
-  last_error: { type: 'text' },
+  last_error: { type: 'text', isLikeInRange: true },
   job: { type: 'uuid' },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
@@ -48,7 +48,7 @@ export const deliveryRoutes: Routes<DeliveryDeps> = [
     },
     {
       handle: async (_deps: DeliveryDeps, { db, listing }) => ({
-        ...(await readPage(selectDeliveries(db), {
+        ...(await readPage(db, selectDeliveries(db), {
           listing,
           fields: DELIVERY_FIELDS,
           toRow: deliveryRowOf,

@@ -1,13 +1,12 @@
 import type { AccountLimiter } from '../../account/account-limit.ts'
 import { defineRoute, type Routes } from '../../http/route.ts'
 import { IdParams } from '../../http/schema.ts'
-import { readPage } from '../../listing/page.ts'
+import { readScopedPage } from '../../listing/page.ts'
 import { toAttemptRow } from '../../signed-post/attempt.schema.ts'
-import { keepOwnDispatches } from '../account-reach.store.ts'
 import { buildReach } from '../account-reach.ts'
 import { loadWebhook } from '../webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer, toDispatchRow } from './dispatch.schema.ts'
-import { selectDispatches, toDispatchRecord } from './dispatch.store.ts'
+import { listDispatches, toDispatchRecord } from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 
 /** What the routes of the ledger use. */
@@ -19,13 +18,13 @@ export interface DispatchRouteDeps extends DispatchDeps {
 export const DISPATCH_FIELDS = {
   document_id: { type: 'uuid' },
   webhook: { type: 'uuid' },
-  event: { type: 'text' },
+  event: { type: 'text', isLikeInRange: true },
   event_id: { type: 'uuid' },
   account: { type: 'uuid' },
-  status: { type: 'text' },
+  status: { type: 'text', isLikeInRange: true },
   attempts: { type: 'integer' },
   last_status_code: { type: 'integer' },
-  last_error: { type: 'text' },
+  last_error: { type: 'text', isLikeInRange: true },
   is_test: { type: 'boolean' },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
@@ -80,7 +79,7 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
     },
     {
       handle: async (_deps: DispatchRouteDeps, { db, scope, listing }) => ({
-        ...(await readPage(keepOwnDispatches(selectDispatches(db, listing.filters), scope), {
+        ...(await readScopedPage(db, listDispatches(db, listing.filters, scope), {
           listing,
           fields: DISPATCH_FIELDS,
           toRow: dispatchRowOf,

@@ -1,9 +1,12 @@
 import { sql } from 'kysely'
+import type { PermissionScope } from '../../http/caller.ts'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../id.ts'
 import type { ListFilter } from '../../listing/filter.ts'
+import { type BuildParts, buildPart } from '../../listing/page.ts'
 import type { Database } from '../../postgres/database.ts'
 import { closingStatement, statement } from '../../postgres/statement.ts'
 import type { LoggedAttempt } from '../../signed-post/attempt.schema.ts'
+import { isOfOwnWebhook } from '../account-reach.store.ts'
 import { cameInto, countChanges, findShard } from '../delivery/delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
@@ -137,24 +140,50 @@ export async function insertDispatch(
   await insert(db, [id, webhook, eventId, event, account, isTest, trigger, now, findShard(workerId)])
 }
 
-/**
- * The ledger, as the base of a list by these filters. Where they leave out successes the statement says so in its text:
- * the index of the other ended rows, a small part of the ledger, holds for such a statement only.
- */
-export function selectLedger(db: Database, filters: readonly ListFilter[]) {
-  const rows = db.selectFrom('webhook_dispatch')
-  return filters.some(leavesOutSuccess) ? rows.where('status', '<>', sql.lit('success')) : rows
-}
-
 function leavesOutSuccess({ field, operator, values }: ListFilter): boolean {
   if (field !== 'status') return false
   const isNamed = values.includes('success')
   return operator === 'eq' || operator === 'in' ? !isNamed : (operator === 'ne' || operator === 'nin') && isNamed
 }
 
-/** The columns of a ledger row, for a list by these filters. */
-export function selectDispatches(db: Database, filters: readonly ListFilter[]) {
-  return selectLedger(db, filters).select(COLUMNS)
+/** The columns above, of a list whose other columns are those of both tables. */
+const STORED = COLUMNS.filter((column) => column !== 'next_attempt_at' && column !== 'lease_owner')
+
+/**
+ * The ledger as a list by these filters, of the accounts of `scope`. Each table is read by itself in the order of the list: of
+ * both together PostgreSQL before 18 may sort all. Where the filters leave out successes the statement says so in its text:
+ * the index of the other ended rows, a small part of the ledger, holds for such a statement only.
+ */
+export function listDispatches(
+  db: Database,
+  filters: readonly ListFilter[],
+  scope: PermissionScope,
+): DispatchList<DispatchColumns> {
+  const isOfFailures = filters.some(leavesOutSuccess)
+  return {
+    scope,
+    parts: (own) => {
+      const ended = db
+        .selectFrom('webhook_dispatch_ended')
+        .select(STORED)
+        .select([
+          sql<Date | null>`null::timestamptz`.as('next_attempt_at'),
+          sql<string | null>`null::text`.as('lease_owner'),
+        ])
+        .$if(isOfFailures, (query) => query.where('status', '<>', sql.lit('success')))
+      const open = db.selectFrom('webhook_dispatch_open').select(STORED).select(['next_attempt_at', 'lease_owner'])
+      if (!own || scope === 'all') return [buildPart(ended), buildPart(open)]
+      return [
+        buildPart(ended.where('account', '=', own).where(isOfOwnWebhook('webhook_dispatch_ended', scope))),
+        buildPart(open.where('account', '=', own).where(isOfOwnWebhook('webhook_dispatch_open', scope))),
+      ]
+    },
+  }
+}
+
+interface DispatchList<Found> {
+  scope: PermissionScope
+  parts: BuildParts<Found>
 }
 
 interface AttemptJson extends Omit<LoggedAttempt, 'startedAt'> {

@@ -1,7 +1,7 @@
 import { defineRoute, type Routes } from '../../http/route.ts'
 import { IdParams } from '../../http/schema.ts'
 import { parseFilters } from '../../listing/listing.ts'
-import { readPage } from '../../listing/page.ts'
+import { buildList, readScopedPage } from '../../listing/page.ts'
 import { keepOwnJobs } from '../account-reach.store.ts'
 import { buildReach } from '../account-reach.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
@@ -70,10 +70,11 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       permission: 'webhook-dispatch:replay',
       accountScope: 'none',
       ownAccounts: true,
+      isExpensive: true,
       status: 202,
       summary: 'Replay many dispatches',
       description:
-        'Makes a job of the rows that the filters name now, at most 10,000 (422 with their number when they are more and ' +
+        'Makes a job of the rows that the filters name now, at most 10,000 (422 when they are more and ' +
         'no `limit` is sent). Its worker puts them on their way, oldest first, one POST each, a few hundred at a time, so ' +
         'that new events are not pushed back. Rows that may not be replayed when their turn comes are skipped and counted ' +
         'by reason. With `dry_run` nothing is done.',
@@ -123,11 +124,15 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
     },
     {
       handle: async (_deps: ReplayJobDeps, { db, scope, listing }) => ({
-        ...(await readPage(keepOwnJobs(selectReplayJobs(db), scope), {
-          listing,
-          fields: REPLAY_JOB_FIELDS,
-          toRow: replayJobRowOf,
-        })),
+        ...(await readScopedPage(
+          db,
+          buildList(scope, (own) => keepOwnJobs(selectReplayJobs(db), own, scope)),
+          {
+            listing,
+            fields: REPLAY_JOB_FIELDS,
+            toRow: replayJobRowOf,
+          },
+        )),
         message: 'Replay jobs.',
       }),
     },

@@ -73,7 +73,8 @@ export const ReplayPreviewRow = named(
   'ReplayPreview',
   Type.Object({
     dry_run: Type.Literal(true),
-    matched: Type.Integer({ description: 'Rows that the filters name.' }),
+    matched: Type.Integer({ description: 'Rows that the filters name; 10,000 stands for that many or more.' }),
+    is_matched_exact: Type.Boolean({ description: 'False when the filters name more rows than `matched`.' }),
     total: Type.Integer({ description: 'Rows that the job would hold.' }),
     would_replay: Type.Integer(),
     would_skip: Type.Integer(),
@@ -107,6 +108,7 @@ export function toReplayPreviewRow(preview: ReplayPreview): Static<typeof Replay
   return {
     dry_run: true,
     matched: preview.matched,
+    is_matched_exact: preview.isMatchedExact,
     total: preview.total,
     would_replay: preview.wouldReplay,
     would_skip: preview.wouldSkip,

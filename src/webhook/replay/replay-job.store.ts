@@ -1,12 +1,12 @@
 import { type Selectable, sql } from 'kysely'
 import type { PermissionScope } from '../../http/caller.ts'
 import type { AccountId, DispatchId, UserId } from '../../id.ts'
-import { applyFilters, countRows, type ListFields, type ListFilter } from '../../listing/listing.ts'
+import type { ListFields, ListFilter } from '../../listing/listing.ts'
+import { countListed, findListed, type ListTotal } from '../../listing/page.ts'
 import type { Database } from '../../postgres/database.ts'
 import { closingStatement, statement } from '../../postgres/statement.ts'
 import type { JsonValue, ReplayJob } from '../../postgres/tables.generated.ts'
-import { keepOwnDispatches } from '../account-reach.store.ts'
-import { selectLedger } from '../ledger/dispatch.store.ts'
+import { listDispatches } from '../ledger/dispatch.store.ts'
 import type { ReplayJobId, ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job.ts'
 
 const COLUMNS = [
@@ -62,27 +62,30 @@ export interface MatchQuery {
   scope: PermissionScope
 }
 
-const selectMatches = (db: Database, { filters, scope }: MatchQuery) =>
-  keepOwnDispatches(selectLedger(db, filters), scope)
+/** The rows that the filters name, as a list in the order in which they are replayed: oldest first. */
+function listOf(db: Database, { filters, fields, scope }: MatchQuery, limit: number) {
+  const list = listDispatches(db, filters, scope)
+  const sort = { field: 'created_at', descending: false }
+  // A page is read with one row more.
+  return {
+    ...list,
+    fields,
+    listing: { filters: [...filters], sort, pageSize: limit - 1, after: undefined, count: true },
+  }
+}
 
 /** The first `limit` rows that the filters name, oldest first. */
 export async function listMatches(
   db: Database,
   query: MatchQuery & { limit: number },
 ): Promise<{ id: DispatchId; account: AccountId | null }[]> {
-  const { fields, limit } = query
-  const rows = await applyFilters(selectMatches(db, query), { filters: [...query.filters] }, fields)
-    .select(['document_id', 'account'])
-    .orderBy('created_at')
-    .orderBy('document_id')
-    .limit(limit)
-    .execute()
+  const rows = await findListed(db, listOf(db, query, query.limit))
   return rows.map((row) => ({ id: row.document_id as DispatchId, account: row.account as AccountId | null }))
 }
 
-/** How many rows the filters name. */
-export function countMatches(db: Database, query: MatchQuery): Promise<number> {
-  return countRows(selectMatches(db, query), { filters: [...query.filters] }, query.fields)
+/** How many rows the filters name, exact up to the limit of a total. */
+export function countMatches(db: Database, query: MatchQuery): Promise<ListTotal> {
+  return countListed(db, listOf(db, query, 1))
 }
 
 /** Which of these rows exist. */

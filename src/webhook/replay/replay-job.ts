@@ -4,6 +4,7 @@ import { invalidField, notFound, Problem } from '../../http/problem.ts'
 import type { AccountId, Id, IdMaker, UserId } from '../../id.ts'
 import type { ListFields, ListFilter } from '../../listing/listing.ts'
 import type { Database } from '../../postgres/database.ts'
+import { limitReads } from '../../postgres/statement.ts'
 import { checkQueueEnabled } from '../ledger/dispatch.ts'
 import { listReplayFacts, type ReplayFacts } from './replay.store.ts'
 import { decideReplay, type ReplayRefusal } from './replay.ts'
@@ -76,8 +77,9 @@ export interface ReplaySelection {
 
 /** What a bulk replay would do. */
 export interface ReplayPreview {
-  /** Rows that the filters name. */
+  /** Rows that the filters name: all of them, or the limit of a total and `isMatchedExact` false. */
   matched: number
+  isMatchedExact: boolean
   /** Rows that the job would hold. */
   total: number
   wouldReplay: number
@@ -90,8 +92,10 @@ export async function previewReplay(db: Database, selection: ReplaySelection): P
   const ids = (await listSelected(db, selection)).map((row) => row.id)
   const facts = await listReplayFacts(db, ids)
   const { replayable, skipped } = decideRows(ids, facts, selection.confirmDuplicate)
+  const { total: matched, is_total_exact: isMatchedExact } = await countMatches(db, selection)
   return {
-    matched: await countMatches(db, selection),
+    matched,
+    isMatchedExact,
     total: ids.length,
     wouldReplay: replayable.length,
     wouldSkip: ids.length - replayable.length,
@@ -123,13 +127,13 @@ export async function createReplayJob(
 
 async function listSelected(db: Database, selection: ReplaySelection) {
   const { limit } = selection
+  await limitReads(db)
   const rows = await listMatches(db, { ...selection, limit: limit ?? REPLAY_JOB_ROWS_LIMIT + 1 })
   if (limit !== undefined || rows.length <= REPLAY_JOB_ROWS_LIMIT) return rows
-  const matched = await countMatches(db, selection)
   throw invalidField(
     'filters',
     'too_many_matches',
-    `name ${matched} rows; at most ${REPLAY_JOB_ROWS_LIMIT} are replayed at once. Narrow the filters, or send limit`,
+    `name more than ${REPLAY_JOB_ROWS_LIMIT} rows; at most ${REPLAY_JOB_ROWS_LIMIT} are replayed at once. Narrow the filters, or send limit`,
   )
 }
 
