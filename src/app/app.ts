@@ -22,16 +22,15 @@ import type { DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
-import { SINK_PATH } from '../webhook/sink.ts'
 import { buildHeld, buildPipeline, type Held } from './app-pipeline.ts'
-import { buildBaseUrl, readPort } from './base-url.ts'
+import { buildBaseUrl, buildSinkUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { mountDevelopmentRoutes } from './development-routes.ts'
 import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
 import { buildLifecycle } from './lifecycle.ts'
 import { mountOauthProvider } from './oauth.ts'
-import { listPageFiles, listPages } from './pages.ts'
+import { listPageFiles, PAGES } from './pages.ts'
 import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
@@ -103,7 +102,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const limiter = buildAppLimiter(options)
   const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
   const { server, baseUrl } = await buildAppServer(options, { ids, startTrace, upgrades, brand, limiter })
-  const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
+  const sinkUrl = buildSinkUrl(config, { baseUrl, findPort: () => readPort(server) })
   const callbackRules = buildCallbackRules(config, sinkUrl)
   const { lookup, ca } = options
   const sender = buildHttpSender({ lookup, rules: callbackRules, ...(ca && { ca }) })
@@ -190,11 +189,12 @@ async function mountApi(
   const accountLimits = buildAccountLimiter(limits)
   const features = buildFeatureParts(options, { ...built, accountLimits, authenticate: pipeline.authenticate })
   countRequests(server, metrics)
-  for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, features)
+  for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, features)
   mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
   await mountOauthProvider(server, options, { parts: features, limiter, clients: held.clients })
   const { webhookSinkSecret: sinkSecret } = config
-  mountDevelopmentRoutes(server, { config, pipeline, brand, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
+  const sink = { db, logger, keyring, sinkSecret, sinkUrl }
+  mountDevelopmentRoutes(server, { config, pipeline, brand, sink, features, limiter, clock: options.clock })
   return features
 }
 

@@ -5,12 +5,13 @@ import { describe, expect, it } from 'vitest'
 import { ConfigError, readConfig } from './config.ts'
 import { VARIABLES } from './config-variables.ts'
 
-const SECRET = 's'.repeat(32)
+const SECRET = 'a secret of the tests that nobody guesses'
 const PRODUCTION = {
   APP_ENV: 'production',
+  BASE_URL: 'http://localhost:3000',
   SECRET_KEY: SECRET,
   SESSION_JWT_SECRET: SECRET,
-  SSO_HANDSHAKE_SECRET: 'h'.repeat(32),
+  SSO_HANDSHAKE_SECRET: 'another of the tests for handshakes alone',
   OAUTH_HOOK_SECRET: SECRET,
 }
 
@@ -169,10 +170,10 @@ describe('configuration', () => {
   })
 
   it('requires SECRET_KEY and SESSION_JWT_SECRET alone of a plain service, and the first alone of a worker', () => {
-    const { APP_ENV, SECRET_KEY, SESSION_JWT_SECRET } = PRODUCTION
-    expect(faultsOf({ APP_ENV, SECRET_KEY, SESSION_JWT_SECRET })).toBe('')
+    const { APP_ENV, BASE_URL, SECRET_KEY, SESSION_JWT_SECRET } = PRODUCTION
+    expect(faultsOf({ APP_ENV, BASE_URL, SECRET_KEY, SESSION_JWT_SECRET })).toBe('')
     const worker = { SIGNALBOX_ROLES: 'dispatcher,maintenance', SSO_TARGETS: 'https://b.example.test' }
-    expect(faultsOf({ APP_ENV, SECRET_KEY, ...worker })).toBe('')
+    expect(faultsOf({ APP_ENV, BASE_URL, SECRET_KEY, ...worker })).toBe('')
   })
 
   it.each([

@@ -130,7 +130,7 @@ export function readConfig(environment: Environment = process.env, directory = p
   })
   faults.push(...social.faults)
   const config = { ...buildConfig(values, directory), socialProviders: social.providers }
-  faults.push(...findContradictions(values), ...findSharedSecrets(config.givenSecrets))
+  faults.push(...findContradictions(values, env.NODE_ENV), ...findSharedSecrets(config.givenSecrets))
   if (faults.length > 0) throw new ConfigError(faults.join('\n'))
   return config
 }

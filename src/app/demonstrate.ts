@@ -39,5 +39,14 @@ export async function demonstrate(parts: {
       `The user ${config.adminEmail} is disabled. Set SIGNALBOX_ADMIN_EMAIL to an active administrator.`,
     )
   const { dataDir, enableApiEventQueue: isQueueEnabled } = config
-  return runDemo({ baseUrl: app.baseUrl(), jwt: session.jwt, dataDir, isQueueEnabled, clock: systemClock, print })
+  const { sinkUrl } = app.callbackRules
+  return runDemo({
+    baseUrl: app.baseUrl(),
+    ...(sinkUrl && { sinkUrl }),
+    jwt: session.jwt,
+    dataDir,
+    isQueueEnabled,
+    clock: systemClock,
+    print,
+  })
 }

@@ -77,7 +77,7 @@ const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, handshak
  * The pages for people, outside the v3 tree: they are in no document and no catalogue, and their events are those of the
  * API routes with the same names.
  */
-const PAGES: readonly Feature[] = [
+export const PAGES: readonly Feature[] = [
   feature(signInPageRoutes, pageDeps),
   feature(secondStepRoutes, pageDeps),
   feature(continueRoutes, pageDeps),
@@ -95,12 +95,13 @@ const PAGES: readonly Feature[] = [
   feature(engineInteractionRoutes, (parts) => ({ ...pageDeps(parts), engineConsent: parts.engineConsent })),
 ]
 
-/** The pages of this environment: in development with those of the development provider. */
+/** The pages of an environment: in development with those of the development provider, which answer this machine only. */
 export function listPages({ appEnv }: Pick<Config, 'appEnv'>): readonly Feature[] {
   return appEnv === 'development' ? [...PAGES, DEV_PAGES] : PAGES
 }
 
-const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
+/** The pages of the development provider. */
+export const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
   const { devProvider, enableApiEventQueue } = parts
   if (!devProvider) throw new Error('the development provider exists in development')
   return { ...pageDeps(parts), enableApiEventQueue, devProvider }

@@ -8,6 +8,8 @@ import { buildDemoClient, type DemoClient } from './demo-client.ts'
 /** Dependencies of the demonstration. */
 export interface DemoOptions {
   baseUrl: string
+  /** The URL of the service's own receiver. Default: its path at `baseUrl`. */
+  sinkUrl?: string
   /** A session JWT of an administrator. */
   jwt: string
   dataDir: string
@@ -45,7 +47,7 @@ interface DemoRows {
 export async function runDemo(options: DemoOptions): Promise<string[]> {
   const { baseUrl, print } = options
   const client = buildDemoClient(baseUrl, options.jwt)
-  const rows = await ensureDemoRows(client, baseUrl)
+  const rows = await ensureDemoRows(client, options.sinkUrl ?? `${baseUrl}${SINK_PATH}`)
   print('')
   print('A change through the API becomes a signed webhook:')
   print('')
@@ -65,13 +67,13 @@ export async function runDemo(options: DemoOptions): Promise<string[]> {
   return buildCommands({ baseUrl, rows, dispatch, tokenFile })
 }
 
-async function ensureDemoRows(client: DemoClient, baseUrl: string): Promise<DemoRows> {
+async function ensureDemoRows(client: DemoClient, sinkUrl: string): Promise<DemoRows> {
   const account = await findOrCreate(client, {
     path: '/api/v3/identity/account',
     by: 'name',
     body: { name: `${DEMO_NAME} account` },
   })
-  const webhook = await ensureDemoWebhook(client, `${baseUrl}${SINK_PATH}`)
+  const webhook = await ensureDemoWebhook(client, sinkUrl)
   // Found by its account, because the first command to try changes its name.
   const contract = await findOrCreate(client, {
     path: '/api/v3/contract/contract',
