@@ -1,6 +1,7 @@
 import type { Engine } from '../engine/engine.ts'
 import { engineInteractionRoutes } from '../oauth/engine-interaction.routes.ts'
 import { interactionRoutes } from '../oauth/interaction.routes.ts'
+import { SUBMIT_SCRIPT } from '../oauth/provider/submit-page.ts'
 import { accountPageRoutes } from '../pages/account.routes.ts'
 import type { Brand } from '../pages/brand.ts'
 import { buildBrowserCookies } from '../pages/browser-cookie.ts'
@@ -109,5 +110,5 @@ export const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
 
 /** The constant files of all pages. A feature with a script of its own adds it here. */
 export function listPageFiles(brand: Brand): PageFile[] {
-  return [STYLE, ICON, SHOW_PASSWORD, PASSKEY_SCRIPT, BRIDGE_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
+  return [STYLE, ICON, SHOW_PASSWORD, PASSKEY_SCRIPT, BRIDGE_SCRIPT, SUBMIT_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
 }

@@ -1,3 +1,4 @@
+import { hasPlainHost } from '../http/plain-host.ts'
 import { Problem } from '../http/problem.ts'
 import { type AllowedRedirect, FORBIDDEN_SCHEMES, findNearestEntry } from './redirect-allow-list.ts'
 
@@ -29,6 +30,7 @@ export type RedirectRule =
   | 'not_absolute'
   | 'forbidden_scheme'
   | 'user_info'
+  | 'forbidden_host'
   | 'ambiguous_path'
   | 'not_listed'
 
@@ -72,6 +74,7 @@ export function classifyRedirectUrl(text: string, rules: RedirectRules): Redirec
   // The parser also takes `https:host` and `https:///host`, which other programs read as a path.
   if (isWeb && !/^https?:\/\/[^/?#]/i.test(text)) return refuse('not_absolute')
   if (hasUserInfo(text, url)) return refuse('user_info')
+  if (!hasPlainHost(url)) return refuse('forbidden_host')
   if (isAmbiguousPath(url, isWeb)) return refuse('ambiguous_path')
   if (!isListed(url, rules)) return refuse('not_listed')
   return {

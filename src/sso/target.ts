@@ -1,3 +1,5 @@
+import { hasPlainHost } from '../http/plain-host.ts'
+
 /** Limit of a target URL in characters. */
 export const TARGET_LENGTH_LIMIT = 2048
 
@@ -23,7 +25,8 @@ export function isTarget(origin: string, { origins, allowLoopback }: TargetRules
   if (origins.includes(origin)) return true
   if (!allowLoopback) return false
   const url = URL.parse(origin)
-  return url !== null && url.origin === origin && /^https?:$/.test(url.protocol) && isLoopback(url.hostname)
+  if (url === null || url.origin !== origin || !hasPlainHost(url)) return false
+  return /^https?:$/.test(url.protocol) && isLoopback(url.hostname)
 }
 
 /** The parsed URL of a target app; null for one that is not http(s), holds user-info, or whose origin is not registered. */
