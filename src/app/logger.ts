@@ -69,7 +69,15 @@ export function buildLogger(options: { level: Config['logLevel']; isTerminal: bo
     ...base,
     transport: {
       target: 'pino-pretty',
-      options: { destination: 2, ignore: 'service,pid,hostname', translateTime: 'HH:MM:ss.l' },
+      // One line each: the request in words, and what else is known as JSON behind it.
+      options: {
+        destination: 2,
+        ignore: 'service,pid,hostname',
+        translateTime: 'HH:MM:ss.l',
+        singleLine: true,
+        messageFormat:
+          '{msg}{if method} {method}{end}{if route} {route}{end}{if path} {path}{end}{if status} {status}{end}',
+      },
     },
   })
 }

@@ -16,16 +16,20 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
       const stopRequested = waitForSignal(launcher)
       const [{ buildLogger }, { serve }] = await Promise.all([import('../app/logger.ts'), import('../app/serve.ts')])
       const isTerminal = process.stderr.isTTY === true
-      // The demonstration prints on standard output; the log then shows warnings and errors only.
-      const level = demo && !config.isLogLevelGiven ? 'warn' : config.logLevel
-      const logger = buildLogger({ level, isTerminal })
+      // The demonstration prints on standard output; until it has ended the log shows warnings and errors only.
+      const isQuiet = demo && !config.isLogLevelGiven
+      const logger = buildLogger({ level: isQuiet ? 'warn' : config.logLevel, isTerminal })
+      // In a terminal a person tries the service, and sees each request then.
+      const onShown = () => {
+        if (isQuiet && isTerminal) logger.level = config.logLevel
+      }
       // A closed standard output (`npm start | head`, a closed terminal) does not end the service.
       process.stdout.on('error', () => {})
       process.on('uncaughtExceptionMonitor', (error) =>
         logger.fatal({ err: error }, 'unexpected error, the process ends: see docs/operations.md, unexpected errors'),
       )
       const print = (line: string) => process.stdout.write(`${line}\n`)
-      const code = await serve({ config, logger, demo, isKeyLost, print }, stopRequested)
+      const code = await serve({ config, logger, demo, isKeyLost, print, onShown }, stopRequested)
       process.exit(code)
     })
 }

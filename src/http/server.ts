@@ -222,6 +222,15 @@ function routePathOf(request: FastifyRequest): string | null {
 /** Probes and scrapes: every few seconds the same line. Their faults are logged like any other. */
 const QUIET_ROUTES = new Set(['/livez', '/readyz', '/metrics'])
 
+/** Longest path of a log line, in characters. */
+const SHOWN_PATH = 200
+
+/** The path of a request that no route serves, without its query, in characters that a terminal prints. */
+function readShownPath(url: string): string {
+  const [path = ''] = url.split(/[?#]/, 1)
+  return path.slice(0, SHOWN_PATH).replace(/[^\x21-\x7e]/g, '?')
+}
+
 /** Writes the log line of a request, ids first (docs/contract/api.md#log-lines). Never a body, token or query value. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: number): void {
   const route = routePathOf(request)
@@ -231,6 +240,7 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: nu
     ...(request.trace && { trace_id: request.trace.traceId, span_id: request.trace.spanId }),
     method: request.method,
     route,
+    ...(route === null && { path: readShownPath(request.url) }),
     status: reply.statusCode,
     duration_ms: durationMs,
     user: request.caller?.userId ?? null,
