@@ -4,6 +4,7 @@ import { systemClock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
 import { buildKeyring } from '../keyring.ts'
 import { buildSystemLookup } from '../outbound/dns.ts'
+import type { Database } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import { VERSION } from '../version.ts'
 import type { App } from './app.ts'
@@ -278,11 +279,15 @@ async function ensureAdministrator({ database, config }: Resources): Promise<Fir
   const ids = buildIdMaker(systemClock, systemRandom)
   const password = config.adminPassword ?? systemRandom.bytes(12).toString('base64url')
   const deps = { ids, passwords: buildPasswordHashing(config.passwordHashCost, systemRandom) }
-  const result = await createAdministrator(deps, database.db, {
-    email: config.adminEmail,
-    password,
-    now: new Date(systemClock.now()),
-  })
+  const now = new Date(systemClock.now())
+  const { buildCommandRecorder, describeUserChange, findSystemUser } = await import('./command-record.ts')
+  const { adminEmail: email, enableApiEventQueue } = config
+  const record = buildCommandRecorder(
+    { ids, enableApiEventQueue },
+    { kind: 'first start', systemUser: findSystemUser() },
+  )
+  const onMade = (tx: Database, id: string) => record(tx, describeUserChange('create', id, {}), now)
+  const result = await createAdministrator(deps, database.db, { email, password, now, onMade })
   if (!result.ok) throw new FatalError(result.error)
-  return { email: config.adminEmail, password: config.adminPassword === undefined ? password : undefined }
+  return { email, password: config.adminPassword === undefined ? password : undefined }
 }

@@ -1,7 +1,9 @@
-import { readConfig } from '../app/config.ts'
+import type { CommandRecorder } from '../app/command-record.ts'
+import { type Config, readConfig } from '../app/config.ts'
 import type { Prepared } from '../app/prepare.ts'
 import type { Resources } from '../app/resources.ts'
 import { systemClock } from '../clock.ts'
+import { buildIdMaker } from '../id.ts'
 import { systemRandom } from '../random.ts'
 
 /** Runs `work` on an open database and closes it. With `prepare`, migrates the database first. */
@@ -25,4 +27,11 @@ export async function withGround(
   } finally {
     await resources.close()
   }
+}
+
+/** Builds what records the change of a command in its transaction, with the user of the system as the actor. */
+export async function buildRecorder({ enableApiEventQueue }: Config): Promise<CommandRecorder> {
+  const { buildCommandRecorder, findSystemUser } = await import('../app/command-record.ts')
+  const deps = { ids: buildIdMaker(systemClock, systemRandom), enableApiEventQueue }
+  return buildCommandRecorder(deps, { kind: 'command line', systemUser: findSystemUser() })
 }
