@@ -1,4 +1,5 @@
 import { hasPlainHost } from '../http/plain-host.ts'
+import { listRefusedSmtpOptions } from '../mail/smtp-transport.ts'
 
 /** Parsers of settings. Each throws an Error whose message completes "<NAME> ...", and never holds the value. */
 
@@ -74,6 +75,11 @@ export function smtpUrl(value: string): string {
   const url = URL.parse(value)
   if (!url || !['smtp:', 'smtps:'].includes(url.protocol) || url.hostname === '')
     throw new Error('must be an smtp:// or smtps:// URL')
+  const refused = listRefusedSmtpOptions(url)
+  if (refused.length > 0)
+    throw new Error(
+      `must not have ${refused.length === 1 ? 'an option' : 'options'} that weaken TLS or are not known: only ignoreTLS=true, name, pool, maxConnections and maxMessages are taken`,
+    )
   return value
 }
 

@@ -93,6 +93,11 @@ describe('configuration', () => {
     ['AUTH_REDIRECT_ALLOW_LIST', 'https://a;b.example.test'],
     ['SSO_ACCEPT_SESSION_JWT', 'maybe'],
     ['SMTP_URL', 'http://mail.example'],
+    ['SMTP_URL', 'smtp://u:p@mail.example?requireTLS=false'],
+    ['SMTP_URL', 'smtp://u:p@mail.example?ignoreTLS=false&ignoreTLS=true'],
+    ['SMTP_URL', 'smtp://u:p@mail.example?tls.rejectUnauthorized=false'],
+    ['SMTP_URL', 'smtp://u:p@mail.example?secure=false'],
+    ['SMTP_URL', 'smtp://u:p@mail.example?constructor=1'],
     ['MAIL_FROM', 'nobody'],
     ['MAIL_FROM', 'Name <a@b.example>\r\nBcc: c@d.example'],
     ['SMTP_URL', 'smtp://mail.example'],
@@ -127,6 +132,8 @@ describe('configuration', () => {
   it('takes a mail server with its sender, and neither alone', () => {
     const smtp = { SMTP_URL: 'smtps://u:p@mail.example', MAIL_FROM: 'Signalbox <no-reply@mail.example>' }
     expect(readConfig(smtp, '/nowhere').smtp).toEqual({ url: smtp.SMTP_URL, from: smtp.MAIL_FROM })
+    for (const query of ['ignoreTLS=true', 'requireTLS=true', 'name=signalbox.example.com&pool=true&maxConnections=2'])
+      expect(faultsOf({ ...smtp, SMTP_URL: `smtp://u:p@mail.example?${query}` }), query).toBe('')
     expect(readConfig({}, '/nowhere').smtp).toBeUndefined()
     expect(faultsOf({ MAIL_FROM: 'a@b.example' })).toMatch(/^SMTP_URL and MAIL_FROM belong together/)
   })

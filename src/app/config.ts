@@ -153,21 +153,27 @@ export interface ClientConfig {
   url: string
   /** The bearer token, when one was given. */
   token: string | undefined
+  /** The secret of a webhook, for `listen` and `verify`. */
+  webhookSecret: string | undefined
   /** The file in which `npm start` leaves its token in development. */
   demoTokenFile: string
 }
 
 /**
- * Reads the settings of a receiver-side command: SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR. The service may run
+ * Reads the settings of a receiver-side command: SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_WEBHOOK_SECRET,
+ * SIGNALBOX_DATA_DIR. The service may run
  * elsewhere, so its settings are not required. Throws a `ConfigError`.
  */
 export function readClientConfig(environment: Environment = process.env, directory = process.cwd()): ClientConfig {
-  const { SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR } = withDotEnv(environment, directory)
-  const { values, faults } = parseValues({ SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR })
+  const env = withDotEnv(environment, directory)
+  const { SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_WEBHOOK_SECRET, SIGNALBOX_DATA_DIR } = env
+  const given = { SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_WEBHOOK_SECRET, SIGNALBOX_DATA_DIR }
+  const { values, faults } = parseValues(given)
   if (faults.length > 0) throw new ConfigError(faults.join('\n'))
   return {
     url: values.SIGNALBOX_URL ?? 'http://localhost:3000',
     token: values.SIGNALBOX_TOKEN,
+    webhookSecret: values.SIGNALBOX_WEBHOOK_SECRET,
     demoTokenFile: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox', 'demo-token'),
   }
 }

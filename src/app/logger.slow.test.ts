@@ -112,12 +112,15 @@ it('on a terminal each entry is one line, of a request with its method, its rout
     import pino from ${JSON.stringify(join(PROJECT_ROOT, 'node_modules', 'pino', 'pino.js'))}
     const log = buildLogger({ level: 'info', isTerminal: true })
     const stream = log[pino.symbols.streamSym]
+    // The thread that writes does not keep the process alive.
+    const alive = setInterval(() => {}, 60_000)
     await once(stream, 'ready')
     log.info({ method: 'GET', route: '/api/v3/health', status: 200, duration_ms: 3, user: null }, 'request')
     log.info({ method: 'GET', route: null, path: '/nothing', status: 404, code: 'not_found' }, 'request')
     log.warn({ settings: { METRICS_TOKEN: 'in development' } }, 'settings without effect')
     stream.end()
-    await once(stream, 'close')`
+    await once(stream, 'close')
+    clearInterval(alive)`
   const { stderr } = await runToEnd({ args: ['--input-type=module', '-e', program] })
   const lines = stripVTControlCharacters(stderr).trim().split('\n')
   expect(lines).toHaveLength(3)

@@ -8,6 +8,7 @@ import type { Launcher } from './launcher.ts'
 import { addListenCommand } from './listen.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addOauthCommands } from './oauth.ts'
+import { printError } from './print.ts'
 import { addReplayCommand } from './replay.ts'
 import { addSecretsCommands } from './secrets.ts'
 import { addServeCommand } from './serve.ts'
@@ -24,7 +25,7 @@ export async function runCommandLine(args: readonly string[], launcher?: Launche
     return undefined
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode
-    process.stderr.write(`${describeFatal(error)}\n`)
+    printError(describeFatal(error))
     return 1
   }
 }

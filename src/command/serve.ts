@@ -3,6 +3,7 @@ import { readConfig } from '../app/config.ts'
 import type { StopRequest } from '../app/serve.ts'
 import { systemClock } from '../clock.ts'
 import type { Launcher } from './launcher.ts'
+import { toPrintableLine } from './printable.ts'
 
 /** Adds `signalbox serve`. `launcher`: the process that started this one, where there is one. */
 export function addServeCommand(program: Command, launcher: Launcher | undefined): void {
@@ -28,7 +29,7 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
       process.on('uncaughtExceptionMonitor', (error) =>
         logger.fatal({ err: error }, 'unexpected error, the process ends: see docs/operations.md, unexpected errors'),
       )
-      const print = (line: string) => process.stdout.write(`${line}\n`)
+      const print = (line: string) => process.stdout.write(`${toPrintableLine(line)}\n`)
       const code = await serve({ config, logger, demo, isKeyLost, print, onShown }, stopRequested)
       process.exit(code)
     })

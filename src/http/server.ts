@@ -20,6 +20,8 @@ import { keepRawBody } from './json-body.ts'
 import { collectPaths } from './known-path.ts'
 import { Problem } from './problem.ts'
 import { BODY_LIMIT_BYTES, type ProblemAnswerOptions, sendProblem, toProblem } from './problem-answer.ts'
+import { findRepeatedHeader } from './repeated-header.ts'
+import { findOwnRequestId, keepOwnRequestId } from './request-id.ts'
 import type { RequestTraceStart } from './request-trace.ts'
 import {
   HEAD_LIMIT_MS,
@@ -115,6 +117,9 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   if (options.trustProxy !== false) readClientAddresses(server, options.trustProxy, clock)
   allowOrigins(server, { origins: options.corsOrigins ?? [], limit: options.limitUnknown })
   server.addHook('onRequest', (request, reply, done) => {
+    const repeated = findRepeatedHeader(request.raw.rawHeaders)
+    if (repeated !== undefined)
+      return done(new Problem('malformed_request', `The request has the header ${repeated} twice. Send it once.`))
     if (request.url.includes('%00')) return done(new Problem('malformed_request', 'The URL contains %00. Remove it.'))
     if (!request.is404) return done()
     // Not in the not-found handler: it runs after the body was parsed, which may fail with 400 or 415.
@@ -166,7 +171,9 @@ function buildFastifyOptions(options: ServerOptions, clientErrorHandler: (error:
     clientErrorHandler,
     genReqId: (raw: IncomingMessage) => {
       const given = raw.headers['x-request-id']
-      return typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : ids.next<'request'>()
+      if (typeof given !== 'string' || !REQUEST_ID_PATTERN.test(given)) return ids.next<'request'>()
+      keepOwnRequestId(raw, ids.next<'request'>())
+      return given
     },
   }
 }
@@ -238,6 +245,7 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: nu
   if (!(request.log as Logger).isLevelEnabled(level)) return
   const line = {
     ...(request.trace && { trace_id: request.trace.traceId, span_id: request.trace.spanId }),
+    ...describeOwnId(request),
     method: request.method,
     route,
     ...(route === null && { path: readShownPath(request.url) }),
@@ -248,6 +256,12 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: nu
     ...(request.problem && { code: request.problem.code, reason: request.problem.reason }),
   }
   request.log[level](line, 'request')
+}
+
+/** The id under which the audit log has a request that brought an id of its own. */
+function describeOwnId({ raw, id }: FastifyRequest): { own_id?: string } {
+  const own = findOwnRequestId(raw, id)
+  return own === id ? {} : { own_id: own }
 }
 
 declare module 'fastify' {

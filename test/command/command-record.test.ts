@@ -24,7 +24,8 @@ const listEntries = async ({ pool }: TestDatabase) =>
   (await pool.query('select action, outcome, "user", target, detail from audit_log order by created_at, document_id'))
     .rows
 const listEvents = async ({ pool }: TestDatabase) =>
-  (await pool.query('select event as type, resource_id, url from event_occurrence order by created_at, document_id')).rows
+  (await pool.query('select event as type, resource_id, url from event_occurrence order by created_at, document_id'))
+    .rows
 
 test('each command that changes power leaves an audit entry with the user of the system, and an event', async () => {
   await using database = await createTestDatabase()

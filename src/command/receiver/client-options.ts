@@ -35,9 +35,43 @@ export function parseIdOption(text: string): string {
   throw new InvalidArgumentError('It must be a UUID in lower case.')
 }
 
-/** Parses `--secret`, a webhook's secret (docs/contract/webhooks.md#signature). Throws a `FatalError`. */
-export function readSecretOption(text: string): string {
-  return parseAs('--secret', VARIABLES.WEBHOOK_SINK_SECRET, text)
+/** The options by which a command takes the secret of a webhook. */
+export interface SecretOptions {
+  secret?: string
+  secretFile?: string
+}
+
+/** Adds `--secret-file` and `--secret`. */
+export function addSecretOptions(command: Command, fallback: string): Command {
+  return command
+    .option(
+      '--secret-file <file>',
+      `file with the secret of the webhook (default: SIGNALBOX_WEBHOOK_SECRET${fallback})`,
+    )
+    .option('--secret <whsec>', 'the secret itself; other users of this machine see it in the list of processes')
+}
+
+/**
+ * The secret of a webhook of the options, as it was given, else of the environment; undefined when neither has one. Throws
+ * a `FatalError`.
+ */
+export function findSecret({ secret, secretFile }: SecretOptions): string | undefined {
+  if (secret !== undefined && secretFile !== undefined)
+    throw new FatalError('--secret and --secret-file name two secrets. Give one of them.')
+  if (secret !== undefined) return secret
+  if (secretFile === undefined) return readClientConfig().webhookSecret
+  try {
+    return readFileSync(secretFile, 'utf8').trim()
+  } catch (error) {
+    throw new FatalError(`${secretFile} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
+  }
+}
+
+/** The same of a form that can sign (docs/contract/webhooks.md#signature). */
+export function findSigningSecret(options: SecretOptions): string | undefined {
+  const secret = findSecret(options)
+  const where = options.secretFile === undefined ? '--secret' : `The text of ${options.secretFile}`
+  return secret === undefined ? undefined : parseAs(where, VARIABLES.SIGNALBOX_WEBHOOK_SECRET, secret)
 }
 
 /** Builds the client of a command from its options and the environment. Throws a `FatalError` when there is no token. */
