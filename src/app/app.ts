@@ -18,6 +18,7 @@ import { buildHttpSender } from '../outbound/http-sender.ts'
 import { type Brand, loadBrand } from '../pages/brand.ts'
 import { mountPageFiles } from '../pages/page-file.ts'
 import { buildProblemRenderer } from '../pages/problem-page.ts'
+import { mountStartPage } from '../pages/start-page.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
@@ -25,7 +26,7 @@ import { VERSION } from '../version.ts'
 import { buildHeld, buildPipeline, type Held } from './app-pipeline.ts'
 import { buildBaseUrl, buildSinkUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
-import { mountDevelopmentRoutes } from './development-routes.ts'
+import { describeDevelopment, mountDevelopmentRoutes } from './development-routes.ts'
 import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
 import { buildLifecycle } from './lifecycle.ts'
@@ -191,6 +192,7 @@ async function mountApi(
   countRequests(server, metrics)
   for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, features)
   mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
+  mountStartPage(server, { brand, development: describeDevelopment(config), limit: limiter.limitVisit })
   await mountOauthProvider(server, options, { parts: features, limiter, clients: held.clients })
   const { webhookSinkSecret: sinkSecret } = config
   const sink = { db, logger, keyring, sinkSecret, sinkUrl }

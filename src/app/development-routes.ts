@@ -44,6 +44,12 @@ export function mountDevelopmentRoutes(server: FastifyInstance, parts: Developme
   finish()
 }
 
+/** What the start page shows in development. */
+export function describeDevelopment(config: Config): { adminEmail: string; hasMails: boolean } | undefined {
+  if (config.appEnv !== 'development') return undefined
+  return { adminEmail: config.adminEmail, hasMails: decideMailWay(config) === 'kept' }
+}
+
 /** Refuses a request that may not come from this machine with the answer of a path that does not exist. */
 function buildLocalCheck({ limiter, clock }: DevelopmentParts): Parameters<typeof checkRoutes>[1] {
   let loggedAtMs = Number.NEGATIVE_INFINITY

@@ -30,10 +30,18 @@ export async function runCommandLine(args: readonly string[], launcher?: Launche
   }
 }
 
+const WAYS_ON = `
+In the checkout npm start runs the service with a demonstration. Then, in a browser of the same machine:
+  http://localhost:3000/           first steps
+  http://localhost:3000/auth/      sign in
+  http://localhost:3000/auth/mail  mails, which development keeps and does not send
+  http://localhost:3000/docs       API reference`
+
 function buildProgram(launcher: Launcher | undefined): Command {
   const program = new Command('signalbox')
     .description('Signed webhooks, identity and realtime for a platform.')
     .version(VERSION)
+    .addHelpText('after', WAYS_ON)
     .showHelpAfterError()
     .exitOverride()
   addServeCommand(program, launcher)
