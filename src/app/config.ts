@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { AccountLimits } from '../account/account-limit.ts'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
@@ -155,8 +155,8 @@ export interface ClientConfig {
   token: string | undefined
   /** The secret of a webhook, for `listen` and `verify`. */
   webhookSecret: string | undefined
-  /** The file in which `npm start` leaves its token in development. */
-  demoTokenFile: string
+  /** Where `npm start` may have left its token in development, the likeliest first. */
+  demoTokenFiles: readonly string[]
 }
 
 /**
@@ -174,8 +174,15 @@ export function readClientConfig(environment: Environment = process.env, directo
     url: values.SIGNALBOX_URL ?? 'http://localhost:3000',
     token: values.SIGNALBOX_TOKEN,
     webhookSecret: values.SIGNALBOX_WEBHOOK_SECRET,
-    demoTokenFile: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox', 'demo-token'),
+    demoTokenFiles: listDataDirs(values.SIGNALBOX_DATA_DIR, directory).map((one) => join(one, 'demo-token')),
   }
+}
+
+/** The data directory that was given, else the default one of this folder and of each folder above it. */
+function listDataDirs(given: string | undefined, directory: string): string[] {
+  if (given !== undefined) return [resolve(directory, given)]
+  const above = dirname(directory)
+  return [resolve(directory, '.signalbox'), ...(above === directory ? [] : listDataDirs(undefined, above))]
 }
 
 function withDotEnv(environment: Environment, directory: string): Environment {
