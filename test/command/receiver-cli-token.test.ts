@@ -56,7 +56,10 @@ test('the token is found from a folder below the one where npm start runs, and o
     await chmod(file, 0o622)
     expect(await trigger(below)).toMatchObject({ code: 1, stderr: expect.stringMatching(/can be written by others/) })
     await rm(file)
-    expect(await trigger(below)).toMatchObject({ code: 1, stderr: expect.stringMatching(/^There is no token\. .*or below it/) })
+    expect(await trigger(below)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^There is no token\. .*or below it/),
+    })
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
