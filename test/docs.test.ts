@@ -202,6 +202,7 @@ describe('names in documents exist:', () => {
       'GOTRUE_',
       'POSTGRES_PASSWORD',
       'SHOW_PLANS',
+      'NODE_ENV',
     ]
     const own = currentDocuments.filter(
       ({ path }) => !path.startsWith('packages/') && !path.startsWith('docs/guides/verify'),

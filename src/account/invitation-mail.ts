@@ -1,4 +1,5 @@
 import type { MailContent } from '../mail/mail.ts'
+import { quoteName } from '../mail/quoted-name.ts'
 
 /** The mail with the link of an invitation. Pure. */
 export function buildInvitationMail({
@@ -11,7 +12,9 @@ export function buildInvitationMail({
   /** `BRAND_NAME`, which people know the service by. */
   serviceName: string
 }): MailContent {
-  const text = `You are invited to the account "${accountName}" at ${serviceName}.
+  // Whoever may invite chose the name, and the person need not know them.
+  const account = quoteName(accountName)
+  const text = `You are invited to the account ${account} at ${serviceName}.
 
 To accept, open this link within 7 days. It works once:
 
@@ -19,5 +22,5 @@ ${link}
 
 If you do not know who invites you, ignore this mail: nothing changes.
 `
-  return { subject: `Invitation to the account "${accountName}" at ${serviceName}`, text }
+  return { subject: `Invitation to the account ${account} at ${serviceName}`, text }
 }

@@ -20,20 +20,20 @@ import { buildHttpSender } from '../outbound/http-sender.ts'
 import { type Brand, loadBrand } from '../pages/brand.ts'
 import { mountPageFiles } from '../pages/page-file.ts'
 import { buildProblemRenderer } from '../pages/problem-page.ts'
+import { mountStartPage } from '../pages/start-page.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
-import { SINK_PATH } from '../webhook/sink.ts'
 import { buildHeld, buildPipeline, type Held } from './app-pipeline.ts'
-import { buildBaseUrl, readPort } from './base-url.ts'
+import { buildBaseUrl, buildSinkUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
-import { mountDevelopmentRoutes } from './development-routes.ts'
+import { describeDevelopment, mountDevelopmentRoutes } from './development-routes.ts'
 import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
 import { buildLifecycle, warnOfCounts } from './lifecycle.ts'
 import { mountOauthProvider } from './oauth.ts'
-import { listPageFiles, listPages } from './pages.ts'
+import { listPageFiles, PAGES } from './pages.ts'
 import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
@@ -116,7 +116,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const equalEntries = buildEqualEntries({ db, clock, onError: warnOfCounts(logger) })
   const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
   const { server, baseUrl } = await buildAppServer(options, { ids, startTrace, upgrades, brand, limiter })
-  const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
+  const sinkUrl = buildSinkUrl(config, { baseUrl, findPort: () => readPort(server) })
   const callbackRules = buildCallbackRules(config, sinkUrl)
   const { lookup, ca } = options
   const sender = buildHttpSender({ lookup, rules: callbackRules, ...(ca && { ca }) })
@@ -218,11 +218,13 @@ async function mountApi(
   const accountLimits = buildAccountLimiter(limits)
   const features = buildFeatureParts(options, { ...built, accountLimits, authenticate: pipeline.authenticate })
   countRequests(server, metrics)
-  for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, features)
+  for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, features)
   mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
+  mountStartPage(server, { brand, development: describeDevelopment(config), limit: limiter.limitVisit })
   await mountOauthProvider(server, options, { parts: features, limiter, clients: held.clients })
   const { webhookSinkSecret: sinkSecret } = config
-  mountDevelopmentRoutes(server, { config, pipeline, brand, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
+  const sink = { db, logger, keyring, sinkSecret, sinkUrl }
+  mountDevelopmentRoutes(server, { config, pipeline, brand, sink, features, limiter, clock: options.clock })
   return features
 }
 

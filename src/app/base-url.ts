@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { isLoopbackHost } from '../http/local-request.ts'
+import { SINK_PATH } from '../webhook/sink.ts'
 import type { Config } from './config.ts'
 
 /** The base URL of the service: BASE_URL, or localhost with the actual port; before listening, with that of the settings. */
@@ -17,6 +19,19 @@ export function buildOwnOrigin({ host, port }: Config, findPort: () => number | 
   const isEvery = host === '0.0.0.0' || host === '::'
   const name = isEvery ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
   return () => `http://${name}:${findPort() ?? port}`
+}
+
+/**
+ * The URL of the service's own receiver. In development it answers this machine only, so it stays on loopback where
+ * BASE_URL is an address of the local network.
+ */
+export function buildSinkUrl(
+  config: Config,
+  { baseUrl, findPort }: { baseUrl: () => string; findPort: () => number | undefined },
+): () => string {
+  const isLocal = config.baseUrl === undefined || isLoopbackHost(URL.parse(config.baseUrl)?.host)
+  const origin = config.appEnv === 'development' && !isLocal ? buildOwnOrigin(config, findPort) : baseUrl
+  return () => `${origin()}${SINK_PATH}`
 }
 
 /** The port that the server listens on; undefined before it listens. */

@@ -1,3 +1,6 @@
+import { hasPlainHost } from '../http/plain-host.ts'
+import { listRefusedSmtpOptions } from '../mail/smtp-transport.ts'
+
 /** Parsers of settings. Each throws an Error whose message completes "<NAME> ...", and never holds the value. */
 
 /** Any text. */
@@ -47,6 +50,7 @@ export function httpUrl(value: string): string {
   const url = URL.parse(value)
   if (!url || !['http:', 'https:'].includes(url.protocol)) throw new Error('must be an http or https URL')
   if (url.search || url.hash || url.username || url.password) throw new Error('must have no query, fragment or user')
+  if (!hasPlainHost(url)) throw new Error('must have a host of letters, digits, hyphens and dots')
   return url.href.replace(/\/+$/, '')
 }
 
@@ -71,6 +75,11 @@ export function smtpUrl(value: string): string {
   const url = URL.parse(value)
   if (!url || !['smtp:', 'smtps:'].includes(url.protocol) || url.hostname === '')
     throw new Error('must be an smtp:// or smtps:// URL')
+  const refused = listRefusedSmtpOptions(url)
+  if (refused.length > 0)
+    throw new Error(
+      `must not have ${refused.length === 1 ? 'an option' : 'options'} that weaken TLS or are not known: only ignoreTLS=true, name, pool, maxConnections and maxMessages are taken`,
+    )
   return value
 }
 
@@ -100,7 +109,10 @@ export function list(value: string): string[] {
 /** Comma-separated origins, each written as the URL parser writes it: scheme, host and port in lower case. */
 export function origins(value: string): string[] {
   const parts = list(value)
-  const isOrigin = (part: string) => /^https?:[^*]+$/.test(part) && URL.parse(part)?.origin === part
+  const isOrigin = (part: string) => {
+    const url = /^https?:[^*]+$/.test(part) ? URL.parse(part) : null
+    return url !== null && url.origin === part && hasPlainHost(url)
+  }
   if (!parts.every(isOrigin)) throw new Error('must list origins such as https://app.example.com, without a path')
   return parts
 }

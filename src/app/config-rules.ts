@@ -1,3 +1,4 @@
+import { describeRefused, findRefusedSettings } from '../doctor/setting-rules.ts'
 import { type AppEnv, ROLES, VARIABLES, type Values } from './config-variables.ts'
 import { findCheapHash } from './password-settings.ts'
 
@@ -23,16 +24,24 @@ function isLinkedPort(name: string, value = ''): boolean {
   return /^SIGNALBOX(?:_[A-Z0-9]+)*_PORT$/.test(name) && /^(?:tcp|udp|sctp):\/\//.test(value)
 }
 
-/** Checks the rules between variables. Returns a sentence for each violation. */
-export function findContradictions(values: Values): string[] {
+/** Checks the rules between variables. Returns a sentence for each violation. `nodeEnv`: `NODE_ENV`. */
+export function findContradictions(values: Values, nodeEnv: string | undefined): string[] {
   const appEnv = values.APP_ENV ?? 'development'
   return [
+    ...findRefused(values, { appEnv, nodeEnv }),
     ...findMissingSecrets(values, appEnv),
     ...findForbidden(values, appEnv),
     ...findCheapHash(values, appEnv),
     ...findIdleSettings(values, appEnv),
     ...findMismatches(values),
   ]
+}
+
+function findRefused(values: Values, { appEnv, nodeEnv }: { appEnv: AppEnv; nodeEnv: string | undefined }): string[] {
+  const { SECRET_KEY = [], SESSION_JWT_SECRET = [], SSO_HANDSHAKE_SECRET = [], OAUTH_HOOK_SECRET = [] } = values
+  const secrets = { SECRET_KEY, SESSION_JWT_SECRET, SSO_HANDSHAKE_SECRET, OAUTH_HOOK_SECRET }
+  const { BASE_URL: baseUrl, METRICS_TOKEN: metricsToken } = values
+  return findRefusedSettings({ appEnv, nodeEnv, baseUrl, secrets, metricsToken }).map(describeRefused)
 }
 
 /** Secrets that something that is on uses, outside development. */

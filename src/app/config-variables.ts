@@ -102,6 +102,11 @@ export const VARIABLES = {
     'development: the one npm start leaves under SIGNALBOX_DATA_DIR',
     'The API key or session JWT of the same commands.',
   ),
+  SIGNALBOX_WEBHOOK_SECRET: secretVariable(
+    sinkSecret,
+    'none',
+    'The secret of a webhook for the commands listen and verify, in place of --secret, which other users of the machine see.',
+  ),
   SECRET_KEY: secretVariable(
     secrets,
     'generated in development, required otherwise',

@@ -5,12 +5,13 @@ import { describe, expect, it } from 'vitest'
 import { ConfigError, readConfig } from './config.ts'
 import { VARIABLES } from './config-variables.ts'
 
-const SECRET = 's'.repeat(32)
+const SECRET = 'a secret of the tests that nobody guesses'
 const PRODUCTION = {
   APP_ENV: 'production',
+  BASE_URL: 'http://localhost:3000',
   SECRET_KEY: SECRET,
   SESSION_JWT_SECRET: SECRET,
-  SSO_HANDSHAKE_SECRET: 'h'.repeat(32),
+  SSO_HANDSHAKE_SECRET: 'another of the tests for handshakes alone',
   OAUTH_HOOK_SECRET: SECRET,
 }
 
@@ -87,8 +88,16 @@ describe('configuration', () => {
     ['SSO_TARGETS', 'https://b.example.test,https://C.example.test'],
     ['SSO_TARGETS', 'https://*.example.test'],
     ['SSO_TARGETS', 'ftp://b.example.test'],
+    ['SSO_TARGETS', 'https://b;c.example.test'],
+    ['BASE_URL', "http://a'b.localhost"],
+    ['AUTH_REDIRECT_ALLOW_LIST', 'https://a;b.example.test'],
     ['SSO_ACCEPT_SESSION_JWT', 'maybe'],
     ['SMTP_URL', 'http://mail.example'],
+    ['SMTP_URL', 'smtp://u:p@mail.example?requireTLS=false'],
+    ['SMTP_URL', 'smtp://u:p@mail.example?ignoreTLS=false&ignoreTLS=true'],
+    ['SMTP_URL', 'smtp://u:p@mail.example?tls.rejectUnauthorized=false'],
+    ['SMTP_URL', 'smtp://u:p@mail.example?secure=false'],
+    ['SMTP_URL', 'smtp://u:p@mail.example?constructor=1'],
     ['MAIL_FROM', 'nobody'],
     ['MAIL_FROM', 'Name <a@b.example>\r\nBcc: c@d.example'],
     ['SMTP_URL', 'smtp://mail.example'],
@@ -123,6 +132,8 @@ describe('configuration', () => {
   it('takes a mail server with its sender, and neither alone', () => {
     const smtp = { SMTP_URL: 'smtps://u:p@mail.example', MAIL_FROM: 'Signalbox <no-reply@mail.example>' }
     expect(readConfig(smtp, '/nowhere').smtp).toEqual({ url: smtp.SMTP_URL, from: smtp.MAIL_FROM })
+    for (const query of ['ignoreTLS=true', 'requireTLS=true', 'name=signalbox.example.com&pool=true&maxConnections=2'])
+      expect(faultsOf({ ...smtp, SMTP_URL: `smtp://u:p@mail.example?${query}` }), query).toBe('')
     expect(readConfig({}, '/nowhere').smtp).toBeUndefined()
     expect(faultsOf({ MAIL_FROM: 'a@b.example' })).toMatch(/^SMTP_URL and MAIL_FROM belong together/)
   })
@@ -169,10 +180,10 @@ describe('configuration', () => {
   })
 
   it('requires SECRET_KEY and SESSION_JWT_SECRET alone of a plain service, and the first alone of a worker', () => {
-    const { APP_ENV, SECRET_KEY, SESSION_JWT_SECRET } = PRODUCTION
-    expect(faultsOf({ APP_ENV, SECRET_KEY, SESSION_JWT_SECRET })).toBe('')
+    const { APP_ENV, BASE_URL, SECRET_KEY, SESSION_JWT_SECRET } = PRODUCTION
+    expect(faultsOf({ APP_ENV, BASE_URL, SECRET_KEY, SESSION_JWT_SECRET })).toBe('')
     const worker = { SIGNALBOX_ROLES: 'dispatcher,maintenance', SSO_TARGETS: 'https://b.example.test' }
-    expect(faultsOf({ APP_ENV, SECRET_KEY, ...worker })).toBe('')
+    expect(faultsOf({ APP_ENV, BASE_URL, SECRET_KEY, ...worker })).toBe('')
   })
 
   it.each([

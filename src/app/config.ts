@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { AccountLimits } from '../account/account-limit.ts'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
@@ -134,7 +134,7 @@ export function readConfig(environment: Environment = process.env, directory = p
   })
   faults.push(...social.faults)
   const config = { ...buildConfig(values, directory), socialProviders: social.providers }
-  faults.push(...findContradictions(values), ...findSharedSecrets(config.givenSecrets))
+  faults.push(...findContradictions(values, env.NODE_ENV), ...findSharedSecrets(config.givenSecrets))
   if (faults.length > 0) throw new ConfigError(faults.join('\n'))
   return config
 }
@@ -157,28 +157,47 @@ export interface ClientConfig {
   url: string
   /** The bearer token, when one was given. */
   token: string | undefined
-  /** The file in which `npm start` leaves its token in development. */
-  demoTokenFile: string
+  /** The secret of a webhook, for `listen` and `verify`. */
+  webhookSecret: string | undefined
+  /** Where `npm start` may have left its token in development, the likeliest first. */
+  demoTokenFiles: readonly string[]
 }
 
+/** The settings of a receiver-side command, with those that give a secret as a file. */
+const CLIENT_SETTINGS = [
+  'SIGNALBOX_URL',
+  'SIGNALBOX_TOKEN',
+  'SIGNALBOX_TOKEN_FILE',
+  'SIGNALBOX_WEBHOOK_SECRET',
+  'SIGNALBOX_WEBHOOK_SECRET_FILE',
+  'SIGNALBOX_DATA_DIR',
+]
+
 /**
- * Reads the settings of a receiver-side command: SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR. The service may run
+ * Reads the settings of a receiver-side command: SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_WEBHOOK_SECRET,
+ * SIGNALBOX_DATA_DIR. The service may run
  * elsewhere, so its settings are not required. Throws a `ConfigError`.
  */
 export function readClientConfig(environment: Environment = process.env, directory = process.cwd()): ClientConfig {
-  const { SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_TOKEN_FILE, SIGNALBOX_DATA_DIR } = withDotEnv(
-    environment,
-    directory,
-  )
-  const read = readSecretFiles({ SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_TOKEN_FILE, SIGNALBOX_DATA_DIR }, directory)
+  const env = withDotEnv(environment, directory)
+  const given = Object.fromEntries(CLIENT_SETTINGS.map((name) => [name, env[name]]))
+  const read = readSecretFiles(given, directory)
   const { values, faults } = parseValues(read.environment)
   faults.push(...read.faults)
   if (faults.length > 0) throw new ConfigError(faults.join('\n'))
   return {
     url: values.SIGNALBOX_URL ?? 'http://localhost:3000',
     token: values.SIGNALBOX_TOKEN,
-    demoTokenFile: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox', 'demo-token'),
+    webhookSecret: values.SIGNALBOX_WEBHOOK_SECRET,
+    demoTokenFiles: listDataDirs(values.SIGNALBOX_DATA_DIR, directory).map((one) => join(one, 'demo-token')),
   }
+}
+
+/** The data directory that was given, else the default one of this folder and of each folder above it. */
+function listDataDirs(given: string | undefined, directory: string): string[] {
+  if (given !== undefined) return [resolve(directory, given)]
+  const above = dirname(directory)
+  return [resolve(directory, '.signalbox'), ...(above === directory ? [] : listDataDirs(undefined, above))]
 }
 
 function withDotEnv(environment: Environment, directory: string): Environment {

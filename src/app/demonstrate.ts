@@ -1,5 +1,6 @@
 import { systemClock } from '../clock.ts'
 import { runDemo } from '../demo/demo.ts'
+import { keepDemoToken } from '../demo/demo-token.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import { issueSession } from '../session/session.ts'
@@ -9,13 +10,19 @@ import type { Config } from './config.ts'
 import { FatalError } from './fatal.ts'
 import type { Resources } from './resources.ts'
 
-/** Shows a delivery (docs/contract/configuration.md#reader), and returns the commands to go on with. Throws a `FatalError`. */
-export async function demonstrate(parts: {
+/** A demonstration that can begin: its token is in its file. */
+export interface Demonstration {
+  /** Shows a delivery, and returns the commands to go on with. Throws a `FatalError`. */
+  show(): Promise<string[]>
+}
+
+/** Prepares the demonstration (docs/contract/configuration.md#reader) of a service that listens. Throws a `FatalError`. */
+export async function prepareDemonstration(parts: {
   app: App
   resources: Resources
   config: Config
   print: (line: string) => void
-}): Promise<string[]> {
+}): Promise<Demonstration> {
   const { app, resources, config, print } = parts
   const user = await findUserByEmail(resources.database.db, config.adminEmail)
   if (!user)
@@ -39,5 +46,8 @@ export async function demonstrate(parts: {
       `The user ${config.adminEmail} is disabled. Set SIGNALBOX_ADMIN_EMAIL to an active administrator.`,
     )
   const { dataDir, enableApiEventQueue: isQueueEnabled } = config
-  return runDemo({ baseUrl: app.baseUrl(), jwt: session.jwt, dataDir, isQueueEnabled, clock: systemClock, print })
+  const { sinkUrl } = app.callbackRules
+  const options = { baseUrl: app.baseUrl(), jwt: session.jwt, dataDir, clock: systemClock, print }
+  const tokenFile = await keepDemoToken(options)
+  return { show: () => runDemo({ ...options, tokenFile, isQueueEnabled, ...(sinkUrl && { sinkUrl }) }) }
 }

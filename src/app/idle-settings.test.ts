@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { type Environment, readConfig } from './config.ts'
 
 const SECRETS = {
+  BASE_URL: 'http://localhost:3000',
   SECRET_KEY: 'a-secret-key-of-at-least-thirty-two-bytes',
   SESSION_JWT_SECRET: 'a-session-secret-of-at-least-thirty-two-bytes',
 }

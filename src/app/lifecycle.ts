@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { EqualEntries } from '../audit/equal-entries.ts'
 import { systemClock } from '../clock.ts'
+import { findForeignSign, readOrigin } from '../http/local-request.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { UpgradeRouter } from '../http/upgrade.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -71,7 +73,9 @@ async function openMetricsPort({ config, logger }: AppOptions, metrics: Metrics)
   const { host, metricsPort: port } = config
   if (port === undefined) return undefined
   const { listenForScrapes } = await import('../metrics/metrics-listener.ts')
-  return listenForScrapes({ host, port, metrics, logger })
+  const isLocalOnly = config.appEnv === 'development'
+  const isAllowed = (request: IncomingMessage) => !isLocalOnly || findForeignSign(readOrigin(request)) === undefined
+  return listenForScrapes({ host, port, metrics, logger, isAllowed })
 }
 
 /** Waits for requests in flight, then closes the connections that remain. */

@@ -14,3 +14,20 @@ it('probes and scrapes are logged at debug, other requests at info, and a failin
   const requests = lines.filter(({ msg }) => msg === 'request').map(({ level, route }) => `${level} ${route}`)
   expect(requests).toEqual(['debug /livez', 'debug /readyz', 'debug /metrics', 'info /api/v3/health', 'error /readyz'])
 })
+
+it('a request that no route serves has its path, without query, cut, and in characters that a terminal prints', async () => {
+  const lines: { route: string | null; path?: string; status: number }[] = []
+  const logger = pino(buildLogOptions('info'), { write: (line: string) => void lines.push(JSON.parse(line)) })
+  await using app = await createTestApp({ logger })
+  lines.length = 0
+  await app.anonymous('GET', '/nothing/here?token=secret-of-a-query')
+  await app.anonymous('GET', `/${'x'.repeat(300)}`)
+  await app.anonymous('GET', '/api/v3/health?x=1')
+  const shown = lines.map(({ route, path, status }) => ({ route, path, status }))
+  expect(shown).toEqual([
+    { route: null, path: '/nothing/here', status: 404 },
+    { route: null, path: `/${'x'.repeat(199)}`, status: 404 },
+    { route: '/api/v3/health', path: undefined, status: 200 },
+  ])
+  expect(JSON.stringify(lines)).not.toContain('secret-of-a-query')
+})

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import pino from 'pino'
 import { describe, expect, it } from 'vitest'
 import { createTestApp } from '../../test/harness/app.ts'
@@ -102,6 +103,30 @@ it('the log writes JSON lines from its level on to standard error, and nothing t
     .split('\n')
     .filter((line) => line.startsWith('{'))
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ msg: 'loud enough', password: '[Redacted]' }])
+})
+
+it('on a terminal each entry is one line, of a request with its method, its route or path, and its status', async () => {
+  const program = `
+    import { buildLogger } from ${JSON.stringify(join(PROJECT_ROOT, 'src', 'app', 'logger.ts'))}
+    import { once } from 'node:events'
+    import pino from ${JSON.stringify(join(PROJECT_ROOT, 'node_modules', 'pino', 'pino.js'))}
+    const log = buildLogger({ level: 'info', isTerminal: true })
+    const stream = log[pino.symbols.streamSym]
+    // The thread that writes does not keep the process alive.
+    const alive = setInterval(() => {}, 60_000)
+    await once(stream, 'ready')
+    log.info({ method: 'GET', route: '/api/v3/health', status: 200, duration_ms: 3, user: null }, 'request')
+    log.info({ method: 'GET', route: null, path: '/nothing', status: 404, code: 'not_found' }, 'request')
+    log.warn({ settings: { METRICS_TOKEN: 'in development' } }, 'settings without effect')
+    stream.end()
+    await once(stream, 'close')
+    clearInterval(alive)`
+  const { stderr } = await runToEnd({ args: ['--input-type=module', '-e', program] })
+  const lines = stripVTControlCharacters(stderr).trim().split('\n')
+  expect(lines).toHaveLength(3)
+  expect(lines[0]).toMatch(/INFO: request GET \/api\/v3\/health 200\b.*"duration_ms":3/)
+  expect(lines[1]).toMatch(/INFO: request GET \/nothing 404\b.*"code":"not_found"/)
+  expect(lines[2]).toMatch(/WARN: settings without effect\b.*METRICS_TOKEN/)
 })
 
 it('no line of a whole flow contains a secret, password, token, body or signature, even without redaction', async () => {

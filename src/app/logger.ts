@@ -117,7 +117,15 @@ function watchProcess(): void {
 }
 
 function openTerminalLogger(base: LoggerOptions): Logger {
-  const options = { destination: 2, ignore: 'service,pid,hostname', translateTime: 'HH:MM:ss.l' }
+  // One line each: the request in words, and what else is known as JSON behind it.
+  const options = {
+    destination: 2,
+    ignore: 'service,pid,hostname',
+    translateTime: 'HH:MM:ss.l',
+    singleLine: true,
+    messageFormat:
+      '{msg}{if method} {method}{end}{if route} {route}{end}{if path} {path}{end}{if status} {status}{end}',
+  }
   const transport = pino.transport({ target: 'pino-pretty', options })
   // A terminal that was closed.
   transport.on('error', () => {})

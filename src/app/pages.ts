@@ -1,6 +1,7 @@
 import type { Engine } from '../engine/engine.ts'
 import { engineInteractionRoutes } from '../oauth/engine-interaction.routes.ts'
 import { interactionRoutes } from '../oauth/interaction.routes.ts'
+import { SUBMIT_SCRIPT } from '../oauth/provider/submit-page.ts'
 import { accountPageRoutes } from '../pages/account.routes.ts'
 import type { Brand } from '../pages/brand.ts'
 import { buildBrowserCookies } from '../pages/browser-cookie.ts'
@@ -90,7 +91,7 @@ const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, handshak
  * The pages for people, outside the v3 tree: they are in no document and no catalogue, and their events are those of the
  * API routes with the same names.
  */
-const PAGES: readonly Feature[] = [
+export const PAGES: readonly Feature[] = [
   feature(signInPageRoutes, pageDeps),
   feature(secondStepRoutes, pageDeps),
   feature(continueRoutes, pageDeps),
@@ -108,12 +109,13 @@ const PAGES: readonly Feature[] = [
   feature(engineInteractionRoutes, (parts) => ({ ...pageDeps(parts), engineConsent: parts.engineConsent })),
 ]
 
-/** The pages of this environment: in development with those of the development provider. */
+/** The pages of an environment: in development with those of the development provider, which answer this machine only. */
 export function listPages({ appEnv }: Pick<Config, 'appEnv'>): readonly Feature[] {
   return appEnv === 'development' ? [...PAGES, DEV_PAGES] : PAGES
 }
 
-const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
+/** The pages of the development provider. */
+export const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
   const { devProvider, enableApiEventQueue } = parts
   if (!devProvider) throw new Error('the development provider exists in development')
   return { ...pageDeps(parts), enableApiEventQueue, devProvider }
@@ -121,5 +123,5 @@ const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
 
 /** The constant files of all pages. A feature with a script of its own adds it here. */
 export function listPageFiles(brand: Brand): PageFile[] {
-  return [STYLE, ICON, SHOW_PASSWORD, PASSKEY_SCRIPT, BRIDGE_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
+  return [STYLE, ICON, SHOW_PASSWORD, PASSKEY_SCRIPT, BRIDGE_SCRIPT, SUBMIT_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
 }

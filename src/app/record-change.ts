@@ -58,9 +58,9 @@ function draftAudit(
   const isRefusal = outcome.kind === 'refusal'
   const nothing: Changed = { id: isRefusal ? (outcome.target ?? null) : null, account: null }
   const changed = (!isRefusal && outcome.changed) || [nothing]
-  const detail = isRefusal
-    ? { ...outcome.audit, reason: outcome.problem.reason ?? outcome.problem.code }
-    : outcome.audit
+  const { requestId, ownRequestId } = request
+  const told = isRefusal ? { ...outcome.audit, reason: outcome.problem.reason ?? outcome.problem.code } : outcome.audit
+  const detail = requestId === ownRequestId ? told : { ...told, client_request_id: requestId }
   return changed.map((one) => ({
     action: eventNameOf(route),
     outcome: isRefusal ? 'failure' : 'success',
@@ -71,7 +71,7 @@ function draftAudit(
     account: one.account ?? outcome.actor?.account ?? null,
     target: one.id,
     address: request.address,
-    requestId: request.requestId,
+    requestId: ownRequestId,
     ...(detail && { detail }),
   }))
 }

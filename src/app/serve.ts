@@ -5,12 +5,15 @@ import { adoptDatabaseClock, type DatabaseClock } from '../database-clock.ts'
 import { buildIdMaker } from '../id.ts'
 import { buildKeyring } from '../keyring.ts'
 import { buildSystemLookup } from '../outbound/dns.ts'
+import type { Database } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import { VERSION } from '../version.ts'
 import type { App, LogCounts } from './app.ts'
 import { readPort } from './base-url.ts'
 import type { Config } from './config.ts'
+import type { Demonstration } from './demonstrate.ts'
 import { FatalError } from './fatal.ts'
+import { describeListenFailure } from './listen-failure.ts'
 import { prepareDatabase } from './prepare.ts'
 import { openResources, type Resources, type ResourcesOptions } from './resources.ts'
 import { type FirstAdministrator, printSignIn, printStart } from './start-message.ts'
@@ -31,6 +34,8 @@ export interface ServeOptions {
   print: (line: string) => void
   /** The clock of the machine. Default: this one's. */
   machine?: Clock
+  /** Called when the start has printed all that it prints. */
+  onShown?: () => void
 }
 
 /** The cause of a stop. */
@@ -146,20 +151,35 @@ async function startInSteps(start: {
   })
   // After listening, because the password is printed once and a failed start must not lose it.
   if (config.appEnv === 'development' && !stop.aborted) parts.admin = await ensureAdministrator(resources)
+  // Before readiness: who waits for it may use the token.
+  const demonstration = options.demo && !stop.aborted ? await prepareDemo(start, app) : undefined
   // Node would keep what it compiled at an orderly exit only; a process that is killed leaves it to the next start as well.
   flushCompileCache()
   parts.isReady = !stop.aborted
   logger.info(describeService(app, config), 'service started')
   let commands: string[] = []
-  if (options.demo && !stop.aborted) {
-    const { demonstrate } = await import('./demonstrate.ts')
-    const shown = demonstrate({ app, resources, config, print })
-    // A failure after a stop request is expected.
-    shown.catch(() => {})
-    commands = await Promise.race([shown, stopRequested.then(() => [])])
-  }
+  if (demonstration && !stop.aborted) commands = (await untilStop(demonstration.show(), stopRequested)) ?? []
   const seconds = (readMonotonicMs() - startedAt) / 1000
   if (!stop.aborted || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
+  options.onShown?.()
+}
+
+async function prepareDemo(
+  { options, resources, stopRequested }: Parameters<typeof startInSteps>[0],
+  app: App,
+): Promise<Demonstration | undefined> {
+  const { config, print } = options
+  const { prepareDemonstration } = await import('./demonstrate.ts')
+  return untilStop(prepareDemonstration({ app, resources, config, print }), stopRequested)
+}
+
+/** The result of `work`; undefined when a stop is requested before, after which its failure is expected. */
+async function untilStop<Result>(
+  work: Promise<Result>,
+  stopRequested: Promise<StopRequest>,
+): Promise<Result | undefined> {
+  work.catch(() => {})
+  return Promise.race([work, stopRequested.then(() => undefined)])
 }
 
 function reportIdleSettings({ idleSettings }: Config, logger: Logger): void {
@@ -190,27 +210,6 @@ async function checkSecretKey({ isKeyLost }: ServeOptions, { database, secrets }
   const { keyIds } = buildKeyring(secrets.secretKey, systemRandom)
   const sentence = await findLostKey(database.db, keyIds)
   if (sentence !== undefined) throw new FatalError(sentence)
-}
-
-/** The error of a failed listen, with the setting that fixes it. */
-function describeListenFailure(error: unknown, config: Config): unknown {
-  const { code, syscall, port = config.port } = error as NodeJS.ErrnoException & { port?: number }
-  const setting = port === config.metricsPort ? 'METRICS_PORT' : 'PORT'
-  switch (code) {
-    case 'EADDRINUSE':
-      return new FatalError(
-        `Port ${port} of ${config.host} is in use: another program listens there. Stop it, or set ${setting} to a free one.`,
-      )
-    case 'EACCES':
-      return new FatalError(`No permission to listen on port ${port}. Set ${setting} to one of 1024 or more.`)
-    case 'EADDRNOTAVAIL':
-      return new FatalError(
-        `HOST ${config.host} is not an address of this machine. Set it to 127.0.0.1, 0.0.0.0 or ::.`,
-      )
-    default:
-      if (syscall !== 'getaddrinfo') return error
-      return new FatalError(`HOST ${config.host} is not a name this machine knows. Set it to 127.0.0.1, 0.0.0.0 or ::.`)
-  }
 }
 
 /** The time limit of a stop. */
@@ -288,11 +287,15 @@ async function ensureAdministrator({ database, config }: Resources): Promise<Fir
   const ids = buildIdMaker(systemClock, systemRandom)
   const password = config.adminPassword ?? systemRandom.bytes(12).toString('base64url')
   const deps = { ids, passwords: buildPasswordHashing(config.passwordHashCost, systemRandom) }
-  const result = await createAdministrator(deps, database.db, {
-    email: config.adminEmail,
-    password,
-    now: new Date(systemClock.now()),
-  })
+  const now = new Date(systemClock.now())
+  const { buildCommandRecorder, describeUserChange, findSystemUser } = await import('./command-record.ts')
+  const { adminEmail: email, enableApiEventQueue } = config
+  const record = buildCommandRecorder(
+    { ids, enableApiEventQueue },
+    { kind: 'first start', systemUser: findSystemUser() },
+  )
+  const onMade = (tx: Database, id: string) => record(tx, describeUserChange('create', id, {}), now)
+  const result = await createAdministrator(deps, database.db, { email, password, now, onMade })
   if (!result.ok) throw new FatalError(result.error)
-  return { email: config.adminEmail, password: config.adminPassword === undefined ? password : undefined }
+  return { email, password: config.adminPassword === undefined ? password : undefined }
 }

@@ -1,9 +1,11 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { DatabaseClock } from '../database-clock.ts'
 import { cacheFor } from '../http/cached.ts'
 import { buildPathProblem } from '../http/known-path.ts'
+import { findForeignSign, readOrigin } from '../http/local-request.ts'
+import { checkRoutes } from '../http/route-check.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { holdsScrapeToken } from '../metrics/scrape-token.ts'
 import { type Database, isDatabaseReady } from '../postgres/database.ts'
@@ -31,12 +33,15 @@ export interface ServiceRouteDeps {
   limit: (request: FastifyRequest, reply: FastifyReply) => void
 }
 
-/** `open`: without a token. `{ token }`: with this bearer token. `closed`: the path does not exist. */
-export type MetricsAccess = 'open' | 'closed' | { token: string }
+/** `local`: from this machine, without a token. `{ token }`: with this bearer token. `closed`: the path does not exist. */
+export type MetricsAccess = 'local' | 'closed' | { token: string }
 
-/** Development needs no token; other environments need the token, and without one the path does not exist. */
+/**
+ * Development needs no token and answers this machine only; other environments need the token, and without one the path
+ * does not exist.
+ */
 export function decideMetricsAccess(config: { appEnv: string; metricsToken: string | undefined }): MetricsAccess {
-  if (config.appEnv === 'development') return 'open'
+  if (config.appEnv === 'development') return 'local'
   return config.metricsToken === undefined ? 'closed' : { token: config.metricsToken }
 }
 
@@ -50,31 +55,12 @@ export async function mountServiceRoutes(server: FastifyInstance, deps: ServiceR
     accountScope: account_scope,
     description,
   }))
-  const finish = limitRoutes(server, deps.limit)
+  const finish = checkRoutes(server, deps.limit)
   await registerOpenApi(server, { version: VERSION, eventTypes, envelope: EnvelopeBody })
   registerDocs(server)
   mountProbes(server, deps)
   mountMetrics(server, deps)
   finish()
-}
-
-/** Applies `limit` to all routes that are mounted until the returned function is called. */
-function limitRoutes(server: FastifyInstance, limit: ServiceRouteDeps['limit']): () => void {
-  let isMounting = true
-  const limitRequest: onRequestHookHandler = (request, reply, done) => {
-    try {
-      limit(request, reply)
-    } catch (error) {
-      return done(error as Error)
-    }
-    done()
-  }
-  server.addHook('onRoute', (route) => {
-    if (isMounting) route.onRequest = [limitRequest].concat(route.onRequest ?? [])
-  })
-  return () => {
-    isMounting = false
-  }
 }
 
 /** Liveness is constant; readiness checks the database once the start has finished. */
@@ -97,8 +83,11 @@ function describeSkew(skewMs: number): string {
 function mountMetrics(server: FastifyInstance, { metrics, metricsAccess }: ServiceRouteDeps): void {
   if (metricsAccess === 'closed') return
   server.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
-    if (metricsAccess !== 'open' && !holdsScrapeToken(request.headers.authorization, metricsAccess.token))
-      throw buildPathProblem()
+    const isAllowed =
+      metricsAccess === 'local'
+        ? findForeignSign(readOrigin(request.raw)) === undefined
+        : holdsScrapeToken(request.headers.authorization, metricsAccess.token)
+    if (!isAllowed) throw buildPathProblem()
     return reply
       .header('content-type', metrics.contentType)
       .header('cache-control', 'no-store')

@@ -1,6 +1,7 @@
 import type { App } from './app.ts'
 import { readPort } from './base-url.ts'
 import type { Config } from './config.ts'
+import { decideMailWay } from './mail-transport.ts'
 
 /** The administrator that the first start in development creates. */
 export interface FirstAdministrator {
@@ -31,6 +32,9 @@ export function printStart(parts: {
   else
     print(`Sign in as ${config.adminEmail}. Lost the password? signalbox admin password --email ${config.adminEmail}`)
   print(`  In a browser: ${app.baseUrl()}/auth/`)
+  if (decideMailWay(config) === 'kept') print(`  Mails, which are kept here and not sent: ${app.baseUrl()}/auth/mail`)
+  print(`  First steps: ${app.baseUrl()}/`)
+  print(`  API reference: ${app.baseUrl()}/docs`)
   print(
     `  curl -s -X POST ${app.baseUrl()}/api/v3/auth/login/local -H 'Content-Type: application/json' -d '{"email":"${config.adminEmail}","password":"..."}'`,
   )

@@ -17,6 +17,7 @@ const SYNTHETIC_ENTRIES: CatalogueEntry[] = [
   synthetic('webhook.failing', 'A webhook has failed 10 or 15 deliveries in a row and will be disabled at 20.'),
   synthetic('webhook.auto-disable', 'A webhook was disabled after 20 failed deliveries in a row.'),
   synthetic('webhook.recovered', 'A failing webhook has accepted a delivery again.'),
+  synthetic('oauth-signing-key.rotate', 'An operator has made new signing keys of the OAuth provider.'),
   synthetic('provisioning-delivery.dead-letter', 'A change of a user has not reached a target with all eight POSTs.'),
   synthetic('webhook-dispatch.exhausted', 'A delivery has failed with all five POSTs.'),
 ]

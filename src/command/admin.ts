@@ -5,9 +5,10 @@ import { type Config, readConfig } from '../app/config.ts'
 import { FatalError } from '../app/fatal.ts'
 import { systemClock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import { print } from './print.ts'
-import { withGround } from './resources.ts'
+import { buildRecorder, withGround } from './resources.ts'
 
 /** Adds `signalbox admin create` and `signalbox admin password` (docs/contract/identity.md#first-administrator). */
 export function addAdminCommands(program: Command): void {
@@ -21,7 +22,11 @@ export function addAdminCommands(program: Command): void {
       await withGround({ prepare: true }, async ({ config, database }) => {
         const { createAdministrator } = await import('../user/administrator.ts')
         const now = new Date(systemClock.now())
-        const result = await createAdministrator(await buildDeps(config), database.db, { email, password, now })
+        const { describeUserChange } = await import('../app/command-record.ts')
+        const record = await buildRecorder(config)
+        const onMade = (tx: Database, id: string) =>
+          record(tx, describeUserChange('create', id, { command: 'admin create' }), now)
+        const result = await createAdministrator(await buildDeps(config), database.db, { email, password, now, onMade })
         if (!result.ok) throw new FatalError(result.error)
         print(`Administrator ${result.user.email} made.`)
       })
@@ -36,7 +41,12 @@ export function addAdminCommands(program: Command): void {
       await withGround({ prepare: true }, async ({ config, database }) => {
         const { resetPassword } = await import('../user/administrator.ts')
         const now = new Date(systemClock.now())
-        const result = await resetPassword(await buildDeps(config), database.db, { email, password, keepApiKeys, now })
+        const { describeUserChange } = await import('../app/command-record.ts')
+        const record = await buildRecorder(config)
+        const detail = { command: 'admin password', members: ['password'], keep_api_keys: keepApiKeys }
+        const onSet = (tx: Database, id: string) => record(tx, describeUserChange('update', id, detail), now)
+        const change = { email, password, keepApiKeys, now, onSet }
+        const result = await resetPassword(await buildDeps(config), database.db, change)
         if (!result.ok) throw new FatalError(result.error)
         const keys = keepApiKeys ? 'API keys kept' : 'All API keys revoked'
         print(`Password of ${email} set; all sessions ended. ${keys}.`)

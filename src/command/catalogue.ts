@@ -3,7 +3,7 @@ import { FatalError } from '../app/fatal.ts'
 import { systemClock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
 import { systemRandom } from '../random.ts'
-import { print } from './print.ts'
+import { print, printJson } from './print.ts'
 import { withGround } from './resources.ts'
 
 /** Adds `signalbox catalogue generate | check | sync | status` (docs/contract/events.md#catalogue-sync; docs/contract/events.md#event-types). */
@@ -46,7 +46,7 @@ export function addCatalogueCommands(program: Command): void {
         const now = new Date(systemClock.now())
         const { inTransaction } = await import('../postgres/database.ts')
         const status = await inTransaction(database.db, (tx) => syncCatalogue(deps, tx, now))
-        print(JSON.stringify(status, null, 2))
+        printJson(status)
       }),
     )
   catalogue
@@ -55,7 +55,7 @@ export function addCatalogueCommands(program: Command): void {
     .action(() =>
       withGround({ prepare: false }, async ({ database }) => {
         const { readCatalogueStatus } = await import('../catalogue/sync.ts')
-        print(JSON.stringify(await readCatalogueStatus(database.db, await loadCatalogue()), null, 2))
+        printJson(await readCatalogueStatus(database.db, await loadCatalogue()))
       }),
     )
 }

@@ -4,7 +4,7 @@ import { systemClock } from '../clock.ts'
 import { type AreaReport, FINDING_AREAS, type Finding } from '../doctor/finding.ts'
 import { systemRandom } from '../random.ts'
 import { VERSION } from '../version.ts'
-import { print } from './print.ts'
+import { print, printJson } from './print.ts'
 
 /** Adds `signalbox doctor`. */
 export function addDoctorCommand(program: Command): void {
@@ -23,7 +23,7 @@ export function addDoctorCommand(program: Command): void {
         lookUp: (host) => lookup(host),
       })
       const isOk = areas.every(({ status }) => status !== 'failure')
-      if (json) print(JSON.stringify({ ok: isOk, version: VERSION, areas: areas.map(toJson) }, null, 2))
+      if (json) printJson({ ok: isOk, version: VERSION, areas: areas.map(toJson) })
       else for (const line of listLines(areas)) print(line)
       process.exitCode = isOk ? 0 : 1
     })

@@ -3,21 +3,25 @@ import { systemClock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
 import { createSecret } from '../outbound/signature.ts'
 import { systemRandom } from '../random.ts'
-import { print } from './print.ts'
+import { print, printError } from './print.ts'
+import { toPrintableLine } from './printable.ts'
 import {
   addClientOptions,
+  addSecretOptions,
   type ClientOptions,
+  findSigningSecret,
   openClient,
   parseIdOption,
-  readSecretOption,
+  type SecretOptions,
 } from './receiver/client-options.ts'
 import { type EventPatterns, parseEventPatterns } from './receiver/event-pattern.ts'
 
-interface ListenOptions extends ClientOptions {
+const printNote = (line: string) => printError(toPrintableLine(line))
+
+interface ListenOptions extends ClientOptions, SecretOptions {
   forward?: string
   events?: EventPatterns
   account?: string
-  secret?: string
   printJson: boolean
 }
 
@@ -38,15 +42,16 @@ export function addListenCommand(program: Command): void {
     .option('--forward <url>', 'URL to post each event to, as a webhook would receive it', parseForwardUrl)
     .option('--events <list>', 'event types and patterns, comma-separated (default: all)', parsePatterns)
     .option('--account <id>', 'only events of this account', parseIdOption)
-    .option('--secret <whsec>', 'secret to sign with (default: a new one, shown at the start)')
     .option('--print-json', 'print each envelope as a line of JSON; everything else goes to standard error', false)
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('signalbox listen --help says what it takes.')
+  addSecretOptions(command, ', else a new one, shown at the start')
   addClientOptions(command).action(runListen)
 }
 
 async function runListen(options: ListenOptions): Promise<void> {
   const { listen } = await import('./receiver/listen-session.ts')
+  const secret = findSigningSecret(options)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   // The reader of standard output may exit first: signalbox listen | head -1
@@ -56,15 +61,15 @@ async function runListen(options: ListenOptions): Promise<void> {
     clock: systemClock,
     ids: buildIdMaker(systemClock, systemRandom),
     out: print,
-    note: options.printJson ? (line: string) => void process.stderr.write(`${line}\n`) : print,
+    note: options.printJson ? printNote : print,
   }
   try {
     await listen(deps, {
       patterns: options.events ?? parseEventPatterns(undefined),
       ...(options.account !== undefined && { account: options.account }),
       ...(options.forward !== undefined && { forwardUrl: options.forward }),
-      secret: options.secret === undefined ? createSecret(systemRandom) : readSecretOption(options.secret),
-      isSecretNew: options.secret === undefined,
+      secret: secret ?? createSecret(systemRandom),
+      isSecretNew: secret === undefined,
       printJson: options.printJson,
       signal: stop.signal,
     })

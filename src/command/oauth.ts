@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { buildKeyring } from '../keyring.ts'
+import type { Database } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import { print } from './print.ts'
-import { withGround } from './resources.ts'
+import { buildRecorder, withGround } from './resources.ts'
 
 /** Adds `signalbox oauth rotate-keys` (docs/contract/oauth.md#signing-keys). */
 export function addOauthCommands(program: Command): void {
@@ -13,10 +14,16 @@ export function addOauthCommands(program: Command): void {
     .description('create new signing keys; they are published at once, and sign in ten minutes')
     .option('--now', 'sign at once, and stop publishing the keys before: after a key was disclosed', false)
     .action(async ({ now: isUrgent }: { now: boolean }) => {
-      await withGround({ prepare: true }, async ({ database, secrets }) => {
+      await withGround({ prepare: true }, async ({ config, database, secrets }) => {
         const { rotateSigningKeys } = await import('../oauth/signing-key.ts')
         const keyring = buildKeyring(secrets.secretKey, systemRandom)
-        const kids = await rotateSigningKeys(keyring, database.db, { isUrgent, now: new Date(systemClock.now()) })
+        const now = new Date(systemClock.now())
+        const record = await buildRecorder(config)
+        const onMade = (tx: Database, made: readonly string[]) => {
+          const detail = { command: 'oauth rotate-keys', is_urgent: isUrgent, kids: made }
+          return record(tx, { resource: 'oauth-signing-key', action: 'rotate', target: null, url: null, detail }, now)
+        }
+        const kids = await rotateSigningKeys(keyring, database.db, { isUrgent, now, onMade })
         for (const kid of kids) print(`created ${kid}`)
         print(isUrgent ? 'They sign now; tokens of the keys before are refused.' : 'They sign in ten minutes.')
       })

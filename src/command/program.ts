@@ -8,6 +8,7 @@ import type { Launcher } from './launcher.ts'
 import { addListenCommand } from './listen.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addOauthCommands } from './oauth.ts'
+import { printError } from './print.ts'
 import { addReplayCommand } from './replay.ts'
 import { addSecretsCommands } from './secrets.ts'
 import { addServeCommand } from './serve.ts'
@@ -24,15 +25,23 @@ export async function runCommandLine(args: readonly string[], launcher?: Launche
     return undefined
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode
-    process.stderr.write(`${describeFatal(error)}\n`)
+    printError(describeFatal(error))
     return 1
   }
 }
+
+const WAYS_ON = `
+In the checkout npm start runs the service with a demonstration. Then, in a browser of the same machine:
+  http://localhost:3000/           first steps
+  http://localhost:3000/auth/      sign in
+  http://localhost:3000/auth/mail  mails, which development keeps and does not send
+  http://localhost:3000/docs       API reference`
 
 function buildProgram(launcher: Launcher | undefined): Command {
   const program = new Command('signalbox')
     .description('Signed webhooks, identity and realtime for a platform.')
     .version(VERSION)
+    .addHelpText('after', WAYS_ON)
     .showHelpAfterError()
     .exitOverride()
   addServeCommand(program, launcher)

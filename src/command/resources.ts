@@ -1,7 +1,10 @@
-import { readConfig } from '../app/config.ts'
+import type { CommandRecorder } from '../app/command-record.ts'
+import { type Config, readConfig } from '../app/config.ts'
 import type { Prepared } from '../app/prepare.ts'
 import type { Resources } from '../app/resources.ts'
+import { systemClock } from '../clock.ts'
 import { adoptDatabaseClock } from '../database-clock.ts'
+import { buildIdMaker } from '../id.ts'
 import { alignClock } from '../postgres/database-time.store.ts'
 import { systemRandom } from '../random.ts'
 
@@ -30,4 +33,11 @@ export async function withGround(
     await resources.close()
     restore()
   }
+}
+
+/** Builds what records the change of a command in its transaction, with the user of the system as the actor. */
+export async function buildRecorder({ enableApiEventQueue }: Config): Promise<CommandRecorder> {
+  const { buildCommandRecorder, findSystemUser } = await import('../app/command-record.ts')
+  const deps = { ids: buildIdMaker(systemClock, systemRandom), enableApiEventQueue }
+  return buildCommandRecorder(deps, { kind: 'command line', systemUser: findSystemUser() })
 }

@@ -3,6 +3,7 @@ import { readConfig } from '../app/config.ts'
 import type { StopRequest } from '../app/serve.ts'
 import { readMonotonicMs } from '../clock.ts'
 import type { Launcher } from './launcher.ts'
+import { toPrintableLine } from './printable.ts'
 
 /** Adds `signalbox serve`. `launcher`: the process that started this one, where there is one. */
 export function addServeCommand(program: Command, launcher: Launcher | undefined): void {
@@ -16,17 +17,25 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
       const stopRequested = waitForSignal(launcher)
       const [{ openLog }, { serve }] = await Promise.all([import('../app/logger.ts'), import('../app/serve.ts')])
       const isTerminal = process.stderr.isTTY === true
-      // The demonstration prints on standard output; the log then shows warnings and errors only.
-      const level = demo && !config.isLogLevelGiven ? 'warn' : config.logLevel
+      // The demonstration prints on standard output; until it has ended the log shows warnings and errors only.
+      const isQuiet = demo && !config.isLogLevelGiven
+      const level = isQuiet ? 'warn' : config.logLevel
       const log = openLog({ level, isTerminal, successesPerSecond: config.logSuccessesPerSecond })
       const { logger } = log
+      // In a terminal a person tries the service, and sees each request then.
+      const onShown = () => {
+        if (isQuiet && isTerminal) logger.level = config.logLevel
+      }
       // A closed standard output (`npm start | head`, a closed terminal) does not end the service.
       process.stdout.on('error', () => {})
       process.on('uncaughtExceptionMonitor', (error) =>
         logger.fatal({ err: error }, 'unexpected error, the process ends: see docs/operations.md, unexpected errors'),
       )
-      const print = (line: string) => process.stdout.write(`${line}\n`)
-      const code = await serve({ config, logger, logCounts: log.counts, demo, isKeyLost, print }, stopRequested)
+      const print = (line: string) => process.stdout.write(`${toPrintableLine(line)}\n`)
+      const code = await serve(
+        { config, logger, logCounts: log.counts, demo, isKeyLost, print, onShown },
+        stopRequested,
+      )
       await log.drain()
       process.exit(code)
     })

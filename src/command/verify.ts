@@ -6,9 +6,9 @@ import { systemClock } from '../clock.ts'
 import { parseInstant } from '../http/instant.ts'
 import { print } from './print.ts'
 import { parseHeaderLines, parseHeadersFile, verifyCapture } from './receiver/capture.ts'
+import { addSecretOptions, findSecret, type SecretOptions } from './receiver/client-options.ts'
 
-interface VerifyOptions {
-  secret: string
+interface VerifyOptions extends SecretOptions {
   header?: string[]
   headersFile?: string
   bodyFile?: string
@@ -20,29 +20,33 @@ Nothing is sent anywhere. Give the headers of the request and its body byte by b
 verified where their headers are there: x-service-signature, and webhook-id with webhook-timestamp and webhook-signature.
 
 Examples:
-  $ signalbox verify --secret whsec_... --headers-file headers.txt --body-file body.json
-  $ signalbox verify --secret whsec_... --header 'x-service-signature: t=1789120800,v1=5257...' < body.json
-  $ signalbox verify --secret whsec_... --headers-file headers.txt --body-file body.json --now 2026-09-11T10:00:05Z`
+  $ signalbox verify --secret-file secret.txt --headers-file headers.txt --body-file body.json
+  $ signalbox verify --secret-file secret.txt --header 'x-service-signature: t=1789120800,v1=5257...' < body.json
+  $ signalbox verify --secret-file secret.txt --headers-file headers.txt --body-file body.json --now 2026-09-11T10:00:05Z`
 
 /** Adds `signalbox verify`. */
 export function addVerifyCommand(program: Command): void {
-  program
+  const command = program
     .command('verify')
     .description('verify a captured delivery offline, and say why it is not valid')
-    .requiredOption('--secret <whsec>', "the webhook's secret")
     .option('--header <line>', "one header, 'name: value'; may be repeated", collect)
     .option('--headers-file <file>', 'all headers: one "name: value" on a line, or a JSON object')
     .option('--body-file <file>', 'the raw body (default: standard input)')
     .option('--now <time>', 'the time of the check: ISO 8601 or Unix seconds (default: now)', parseTime)
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('signalbox verify --help says what it takes.')
-    .action(runVerify)
+  addSecretOptions(command, '').action(runVerify)
 }
 
 async function runVerify(options: VerifyOptions): Promise<void> {
+  const secret = findSecret(options)
+  if (secret === undefined)
+    throw new FatalError(
+      'There is no secret. Give the secret of the webhook with --secret-file, or in SIGNALBOX_WEBHOOK_SECRET.',
+    )
   const headers = readHeaders(options)
   const body = options.bodyFile === undefined ? await readStandardInput() : readFile(options.bodyFile)
-  const input = { secret: options.secret, nowMs: options.now ?? systemClock.now() }
+  const input = { secret, nowMs: options.now ?? systemClock.now() }
   const result = await verifyCapture({ headers, body }, input)
   if (result.ok) {
     const { envelope, families } = result

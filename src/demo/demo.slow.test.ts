@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { lstat, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -95,24 +95,61 @@ it('repairs its webhook that was deactivated, unsubscribed, or has the port of a
   expect(house.printed.join('\n')).toMatch(/ {2}success {2}attempts = 1\n.*\n$/)
 })
 
-it('the key for the commands is in a file that only its owner can read, is valid for a week, and replaces the last one', async () => {
+it('the key for the commands is in a file that only its owner can read, and the next start keeps it', async () => {
   await using house = await startHouse()
   const file = join(house.dataDir, 'demo-token')
   const commands = await house.run()
   for (const command of commands) expect(command).toContain(`$(cat '${file.replaceAll("'", "'\\''")}')`)
   expect((await stat(file)).mode & 0o777).toBe(0o600)
-  const first = (await readFile(file, 'utf8')).trim()
-  const use = (key: string) => house.app.callAs(key)('GET', '/api/v3/webhook/webhook')
-  expect((await use(first)).status).toBe(200)
+  const read = async () => (await readFile(file, 'utf8')).trim()
+  const use = async (key: string) => (await house.app.callAs(key)('GET', '/api/v3/webhook/webhook')).status
+  const first = await read()
+  expect(await use(first)).toBe(200)
   await house.run()
-  const second = (await readFile(file, 'utf8')).trim()
-  expect((await use(first)).status).toBe(401)
-  expect((await use(second)).status).toBe(200)
-  house.app.clock.advance(7 * 24 * 3_600_000 - 1)
-  expect((await use(second)).status).toBe(200)
+  expect(await read()).toBe(first)
+  house.app.clock.advance(6 * 24 * 3_600_000)
+  await house.run()
+  expect(await read(), 'valid for exactly a day more').toBe(first)
   house.app.clock.advance(1)
-  expect((await use(second)).status).toBe(401)
+  await house.run()
+  const second = await read()
+  expect([second === first, await use(first), await use(second)]).toEqual([false, 401, 200])
+  house.app.clock.advance(7 * 24 * 3_600_000 - 1)
+  expect(await use(second)).toBe(200)
+  house.app.clock.advance(1)
+  expect(await use(second)).toBe(401)
   expect([...house.printed, ...commands].join('\n')).not.toContain(second)
+})
+
+it.each([
+  ['of another key', `sbx_${'A'.repeat(43)}`],
+  ['of nothing', ''],
+])('a file with the token %s is replaced, and so is one whose key was revoked', async (_what, text) => {
+  await using house = await startHouse()
+  const file = join(house.dataDir, 'demo-token')
+  const use = async () => {
+    const key = (await readFile(file, 'utf8')).trim()
+    return (await house.app.callAs(key)('GET', '/api/v3/webhook/webhook')).status
+  }
+  await house.run()
+  await writeFile(file, text)
+  await house.run()
+  expect(await use()).toBe(200)
+  await house.app.database.pool.query(`update api_key set revoked_at = created_at where name = 'npm start'`)
+  house.app.clock.advance(2_000)
+  await house.run()
+  expect(await use()).toBe(200)
+})
+
+it('a link in place of the token is replaced, and what it leads to stays as it is', async () => {
+  await using house = await startHouse()
+  const target = join(house.dataDir, 'a file of somebody')
+  await writeFile(target, 'theirs', { mode: 0o644 })
+  await symlink(target, join(house.dataDir, 'demo-token'))
+  await house.run()
+  expect(await readFile(target, 'utf8')).toBe('theirs')
+  const made = await lstat(join(house.dataDir, 'demo-token'))
+  expect([made.isFile(), made.mode & 0o777]).toEqual([true, 0o600])
 })
 
 it('with the event queue off it makes the change, says why nothing is sent, and shows a working command', async () => {

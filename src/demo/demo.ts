@@ -1,16 +1,19 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { FatalError } from '../app/fatal.ts'
 import type { Clock } from '../clock.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
 import { buildDemoClient, type DemoClient } from './demo-client.ts'
+import { keepDemoToken } from './demo-token.ts'
 
 /** Dependencies of the demonstration. */
 export interface DemoOptions {
   baseUrl: string
+  /** The URL of the service's own receiver. Default: its path at `baseUrl`. */
+  sinkUrl?: string
   /** A session JWT of an administrator. */
   jwt: string
   dataDir: string
+  /** The file of the token for the commands to try. Default: it is made. */
+  tokenFile?: string
   /** ENABLE_API_EVENT_QUEUE: whether the change is recorded as an event, and so delivered. */
   isQueueEnabled: boolean
   clock: Clock
@@ -24,7 +27,6 @@ const DELIVERY_LIMIT_MS = 15_000
 /** Time limit for its realtime message, which is shown when it is there. */
 const PUBLICATION_LIMIT_MS = 1_000
 
-const KEY_NAME = 'npm start'
 const WEBHOOK_NAME = 'Demo webhook'
 const DEMO_NAME = 'Demo'
 const DEMO_EVENTS = ['contract.create', 'contract.update']
@@ -45,7 +47,7 @@ interface DemoRows {
 export async function runDemo(options: DemoOptions): Promise<string[]> {
   const { baseUrl, print } = options
   const client = buildDemoClient(baseUrl, options.jwt)
-  const rows = await ensureDemoRows(client, baseUrl)
+  const rows = await ensureDemoRows(client, options.sinkUrl ?? `${baseUrl}${SINK_PATH}`)
   print('')
   print('A change through the API becomes a signed webhook:')
   print('')
@@ -60,18 +62,18 @@ export async function runDemo(options: DemoOptions): Promise<string[]> {
       'Nothing is sent: ENABLE_API_EVENT_QUEUE is false, so no event is recorded. Set it to true to see the delivery.',
     )
   }
-  const tokenFile = await writeToken(client, options)
+  const tokenFile = options.tokenFile ?? (await keepDemoToken(options))
   print('')
   return buildCommands({ baseUrl, rows, dispatch, tokenFile })
 }
 
-async function ensureDemoRows(client: DemoClient, baseUrl: string): Promise<DemoRows> {
+async function ensureDemoRows(client: DemoClient, sinkUrl: string): Promise<DemoRows> {
   const account = await findOrCreate(client, {
     path: '/api/v3/identity/account',
     by: 'name',
     body: { name: `${DEMO_NAME} account` },
   })
-  const webhook = await ensureDemoWebhook(client, `${baseUrl}${SINK_PATH}`)
+  const webhook = await ensureDemoWebhook(client, sinkUrl)
   // Found by its account, because the first command to try changes its name.
   const contract = await findOrCreate(client, {
     path: '/api/v3/contract/contract',
@@ -203,18 +205,6 @@ async function showPublication(client: DemoClient, event: Row, { clock, print }:
     if (message?.status !== 'pending') return
     await clock.sleep(25)
   }
-}
-
-/** Creates the API key of the commands to try, in a file that only its owner can read, and revokes older ones. */
-async function writeToken(client: DemoClient, options: DemoOptions): Promise<string> {
-  const path = '/api/v3/identity/api-key'
-  const older = await client.call<Row[]>('GET', `${path}?${encodeFilter('name', KEY_NAME)}`)
-  for (const key of older) await client.call('DELETE', `${path}/${key.document_id}`)
-  const expires_at = new Date(options.clock.now() + 7 * 24 * 3_600_000).toISOString()
-  const { key } = await client.call<{ key: string }>('POST', path, { name: KEY_NAME, permissions: ['*:*'], expires_at })
-  const file = join(options.dataDir, 'demo-token')
-  await writeFile(file, `${key}\n`, { mode: 0o600 })
-  return file
 }
 
 function buildCommands(input: {

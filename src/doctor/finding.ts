@@ -19,6 +19,8 @@ export const FINDING_AREAS = {
   setting_unknown: 'settings',
   setting_without_effect: 'settings',
   base_url_missing: 'settings',
+  base_url_public: 'settings',
+  environment_contradicts: 'settings',
   database_unreachable: 'database',
   database_in_use: 'database',
   database_too_old: 'database',

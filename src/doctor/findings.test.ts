@@ -182,11 +182,11 @@ describe('the keys', () => {
     const [finding] = classifySecrets({ SECRET_KEY: [guessable] })
     expect(finding).toMatchObject({ code: 'secret_guessable', severity: 'failure' })
     expect(JSON.stringify(finding)).not.toContain(guessable)
-    expect(classifySecrets({ SECRET_KEY: ['abcdefghijkl'.repeat(3)] })).toEqual([])
+    expect(classifySecrets({ SECRET_KEY: ['Xk29vQbT7mZp4RwL'.repeat(2)] })).toEqual([])
   })
 
   it('a secret that two settings share is a warning, and one that a setting repeats is not', () => {
-    const [one, two] = ['abcdefghijklmnop1', 'abcdefghijklmnop2']
+    const [one, two] = ['Xk29vQbT7mZp4RwL1', 'Hd83nYcJ6sFg5TqM2']
     expect(list(classifySecrets({ SECRET_KEY: [one], OAUTH_HOOK_SECRET: [two, one] }))).toEqual([
       'warning secret_shared',
     ])

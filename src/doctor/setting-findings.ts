@@ -1,4 +1,5 @@
 import { type Finding, fail, warn } from './finding.ts'
+import { buildGuessable, findRefusedCode, judgeBaseUrl, listGuessable } from './setting-rules.ts'
 
 /** Beginnings of the names of our settings, none of them common in other programs. */
 const OWN_NAMES =
@@ -26,14 +27,7 @@ export function classifySettings(facts: SettingFacts): Finding[] {
     findings.push(
       warn('setting_without_effect', `${name} has no effect ${where}.`, 'Remove it, or look at what it was set for.'),
     )
-  if (facts.appEnv === 'production' && !facts.baseUrl?.startsWith('https:'))
-    findings.push(
-      fail(
-        'base_url_missing',
-        facts.baseUrl === undefined ? 'BASE_URL is not set.' : 'BASE_URL is not an https URL.',
-        'Set BASE_URL to the https address that people see: links in mails, cookies and pages need it.',
-      ),
-    )
+  for (const { code, detail, remedy } of judgeBaseUrl(facts)) findings.push(fail(code, detail, remedy))
   return findings
 }
 
@@ -41,7 +35,7 @@ export function classifySettings(facts: SettingFacts): Finding[] {
 export function classifyConfigError(message: string): Finding[] {
   return message
     .split('\n')
-    .map((line) => fail('setting_invalid', line, 'Correct it: the start is refused. See docs/configuration.md.'))
+    .map((line) => fail(findRefusedCode(line), line, 'Correct it: the start is refused. See docs/configuration.md.'))
 }
 
 /** The stored secrets under one key. */
@@ -75,20 +69,12 @@ export function classifyStoredSecrets(uses: readonly KeyUse[], keyIds: readonly 
   return findings
 }
 
-/** Distinct characters from which a secret counts as random: 32 random bytes in base64 have about 30. */
-const DISTINCT_CHARACTERS = 12
-
 /** Classifies the secrets themselves, by setting. The findings never hold a value. */
 export function classifySecrets(secrets: Readonly<Record<string, readonly string[]>>): Finding[] {
   const all = Object.entries(secrets).flatMap(([name, values]) => values.map((value) => ({ name, value })))
-  const guessable = all.filter(({ value }) => new Set(value).size < DISTINCT_CHARACTERS)
-  const findings = [...new Set(guessable.map(({ name }) => name))].map((name) =>
-    fail(
-      'secret_guessable',
-      `${name} holds a secret with fewer than ${DISTINCT_CHARACTERS} different characters.`,
-      'Replace it by a random one: openssl rand -base64 32',
-    ),
-  )
+  const findings = listGuessable(secrets)
+    .map(buildGuessable)
+    .map(({ code, detail, remedy }) => fail(code, detail, remedy))
   const shared = Map.groupBy(all, ({ value }) => value)
   for (const uses of shared.values()) {
     const names = [...new Set(uses.map(({ name }) => name))]

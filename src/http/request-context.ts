@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Caller, PermissionScope } from './caller.ts'
+import { findOwnRequestId } from './request-id.ts'
 import { permissionOf, type RouteDeclaration, type RouteRequest } from './route.ts'
 
 const NO_BODY = Buffer.alloc(0)
@@ -18,6 +19,7 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   readonly scope: PermissionScope
   readonly now: Date
   readonly requestId: string
+  readonly ownRequestId: string
   readonly trace: string | null
   readonly address: string
   readonly headers: FastifyRequest['headers']
@@ -36,6 +38,7 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
     this.scope = request.scope ?? []
     this.now = facts.now
     this.requestId = request.id
+    this.ownRequestId = findOwnRequestId(request.raw, request.id)
     this.trace = request.trace?.stored ?? null
     this.address = request.ip
     this.headers = request.headers

@@ -42,7 +42,10 @@ export interface RequestFacts<Params, Query, Body> {
   now: Date
   /** Filters, sort and page of a list route. */
   listing: Listing
+  /** The id that is echoed and logged: the client's own, where it sent one. */
   requestId: string
+  /** The id that the service made: `requestId`, unless the client chose that one. */
+  ownRequestId: string
   /** The trace context that is stored with the events of this request; null when it has none. */
   trace: string | null
   /** The network address of the client. */

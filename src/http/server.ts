@@ -20,6 +20,8 @@ import { keepRawBody } from './json-body.ts'
 import { collectPaths } from './known-path.ts'
 import { Problem } from './problem.ts'
 import { BODY_LIMIT_BYTES, type ProblemAnswerOptions, sendProblem, toProblem } from './problem-answer.ts'
+import { findRepeatedHeader } from './repeated-header.ts'
+import { findOwnRequestId, keepOwnRequestId } from './request-id.ts'
 import { findTargetFault, toOriginForm } from './request-target.ts'
 import type { RequestTraceStart } from './request-trace.ts'
 import {
@@ -126,6 +128,9 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     limit: options.limitUnknown,
   })
   server.addHook('onRequest', (request, reply, done) => {
+    const repeated = findRepeatedHeader(request.raw.rawHeaders)
+    if (repeated !== undefined)
+      return done(new Problem('malformed_request', `The request has the header ${repeated} twice. Send it once.`))
     const fault = findTargetFault(request.url)
     if (fault === undefined && !request.is404) return done()
     // Not in the not-found handler: it runs after the body was parsed, which may fail with 400 or 415.
@@ -178,7 +183,9 @@ function buildFastifyOptions(options: ServerOptions, clientErrorHandler: (error:
     clientErrorHandler,
     genReqId: (raw: IncomingMessage) => {
       const given = raw.headers['x-request-id']
-      return typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : ids.next<'request'>()
+      if (typeof given !== 'string' || !REQUEST_ID_PATTERN.test(given)) return ids.next<'request'>()
+      keepOwnRequestId(raw, ids.next<'request'>())
+      return given
     },
   }
 }
@@ -234,6 +241,15 @@ function routePathOf(request: FastifyRequest): string | null {
 /** Probes and scrapes: every few seconds the same line. Their faults are logged like any other. */
 const QUIET_ROUTES = new Set(['/livez', '/readyz', '/metrics'])
 
+/** Longest path of a log line, in characters. */
+const SHOWN_PATH = 200
+
+/** The path of a request that no route serves, without its query, in characters that a terminal prints. */
+function readShownPath(url: string): string {
+  const [path = ''] = url.split(/[?#]/, 1)
+  return path.slice(0, SHOWN_PATH).replace(/[^\x21-\x7e]/g, '?')
+}
+
 /** Writes the log line of a request, ids first (docs/contract/api.md#log-lines). Never a body, token or query value. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: number): void {
   const route = routePathOf(request)
@@ -241,8 +257,10 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: nu
   if (!(request.log as Logger).isLevelEnabled(level)) return
   const line = {
     ...(request.trace && { trace_id: request.trace.traceId, span_id: request.trace.spanId }),
+    ...describeOwnId(request),
     method: request.method,
     route,
+    ...(route === null && { path: readShownPath(request.url) }),
     status: reply.statusCode,
     duration_ms: durationMs,
     user: request.caller?.userId ?? null,
@@ -250,6 +268,12 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: nu
     ...(request.problem && { code: request.problem.code, reason: request.problem.reason }),
   }
   request.log[level](line, 'request')
+}
+
+/** The id under which the audit log has a request that brought an id of its own. */
+function describeOwnId({ raw, id }: FastifyRequest): { own_id?: string } {
+  const own = findOwnRequestId(raw, id)
+  return own === id ? {} : { own_id: own }
 }
 
 declare module 'fastify' {

@@ -4,13 +4,37 @@ import { MailError, type MailTransport } from './mail.ts'
 const CONNECT_LIMIT_MS = 10_000
 const SILENCE_LIMIT_MS = 20_000
 
+/** The options of nodemailer that the query of a URL may have, with their values. They win over those in code there. */
+const URL_OPTIONS: Readonly<Record<string, RegExp>> = {
+  ignoreTLS: /^(?:true|false)$/,
+  requireTLS: /^true$/,
+  name: /^[\w.-]{1,253}$/,
+  pool: /^(?:true|false)$/,
+  maxConnections: /^\d{1,4}$/,
+  maxMessages: /^\d{1,6}$/,
+}
+
+/**
+ * The options of a URL that are not taken: unknown ones, repeated ones, and those that weaken TLS, such as
+ * `requireTLS=false` or `tls.rejectUnauthorized=false`, which send user name and password to whoever listens. Pure.
+ */
+export function listRefusedSmtpOptions({ searchParams }: Pick<URL, 'searchParams'>): string[] {
+  const names = [...searchParams.keys()]
+  return names.filter((name, index) => {
+    const rule = Object.hasOwn(URL_OPTIONS, name) ? URL_OPTIONS[name] : undefined
+    return names.indexOf(name) !== index || rule?.test(searchParams.get(name) ?? '') !== true
+  })
+}
+
 /**
  * Builds a transport over SMTP. `url` is `smtp://` or `smtps://` with user, password and the options of nodemailer in its
- * query. A server that is not on this machine must offer TLS, because mails hold links that sign people in; an
+ * query, as far as they are allowed. A server that is not on this machine must offer TLS, because mails hold links that sign people in; an
  * `ignoreTLS=true` in the query lifts this for a relay in one's own network.
  */
 export function buildSmtpTransport({ url, from }: { url: string; from: string }): MailTransport {
-  const { hostname, protocol, searchParams } = new URL(url)
+  const parsed = new URL(url)
+  if (listRefusedSmtpOptions(parsed).length > 0) throw new Error('SMTP_URL has an option that is not taken')
+  const { hostname, protocol, searchParams } = parsed
   const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
   const options = {
     url,

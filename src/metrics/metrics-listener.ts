@@ -23,11 +23,14 @@ export async function listenForScrapes(options: {
   port: number
   metrics: Pick<Metrics, 'render' | 'contentType'>
   logger: Logger
+  /** Whether a request gets an answer. Default: each. */
+  isAllowed?: (request: IncomingMessage) => boolean
 }): Promise<MetricsListener> {
-  const { host, port, metrics, logger } = options
+  const { host, port, metrics, logger, isAllowed = () => true } = options
   const server = createServer(
     { requestTimeout: TIME_LIMIT_MS, headersTimeout: TIME_LIMIT_MS, connectionsCheckingInterval: TIME_LIMIT_MS / 2 },
     (request, response) => {
+      if (!isAllowed(request)) return end(response, 404)
       answer(metrics, request, response).catch((error: unknown) => {
         logger.error({ err: error }, 'metrics not rendered: see docs/operations.md, metrics')
         end(response, 500)

@@ -64,6 +64,8 @@ export const GERMAN: PageTexts = {
     'sign-out.stay': 'Angemeldet bleiben',
     'sign-out.title': 'Abmelden',
     'sign-out.unnamed': 'Eine App',
+    'submit.title': 'Einen Moment',
+    'submit.what': 'Es geht gleich weiter. Wenn nichts geschieht, drücken Sie auf den Knopf.',
   },
   scopes: {
     openid: {

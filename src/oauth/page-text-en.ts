@@ -65,6 +65,8 @@ export const ENGLISH = {
     'sign-out.stay': 'Stay signed in',
     'sign-out.title': 'Sign out',
     'sign-out.unnamed': 'An app',
+    'submit.title': 'One moment',
+    'submit.what': 'You continue in a moment. If nothing happens, press the button.',
   },
   scopes: Object.fromEntries(SCOPES.map(({ name, title, description }) => [name, { title, description }])),
 } as const

@@ -17,6 +17,7 @@ import {
   buildSignedOutPage,
   buildSignOutPage,
 } from './provider/provider-pages.ts'
+import { buildSubmitPage } from './provider/submit-page.ts'
 import { SCOPES } from './scope-catalogue.ts'
 
 const KEYS = Object.keys(ENGLISH.texts) as TextKey[]
@@ -58,6 +59,7 @@ const PAGES = [
   buildEngineConsentPage(deps, { ...view, asked: ASKED }),
   buildContinuePage({ texts: MARKED, clientName: MARKED.texts['app.unnamed'], href: '/' }),
   buildErrorPage(MARKED, { error: '' }),
+  buildSubmitPage(MARKED, { action: '/', fields: [] }),
   ...['app', undefined].flatMap((name) => [
     buildSignOutPage(MARKED, context(name)),
     buildConfirmPage(MARKED, context(name), ''),

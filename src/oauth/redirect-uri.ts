@@ -1,3 +1,4 @@
+import { hasPlainHost } from '../http/plain-host.ts'
 import type { ClientRecord } from './client.store.ts'
 
 /** Longest redirect URI, in characters. */
@@ -29,6 +30,7 @@ export function findRedirectFault(uri: string, applicationType: ClientRecord['ap
   if (!url) return `be an absolute URI of at most ${URI_LIMIT} characters`
   if (/[\s\p{C}*\\]/u.test(uri)) return 'hold no space, no control character, no backslash and no wildcard'
   if (uri.includes('#')) return 'have no fragment'
+  if (!hasPlainHost(url)) return 'have a host of letters, digits, hyphens and dots'
   if (url.username !== '' || url.password !== '') return 'have no user name'
   if (/(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\?#]|$)/i.test(uri)) return 'have no dot segments'
   if (url.protocol === 'https:') return undefined

@@ -144,7 +144,11 @@ export async function keepSigningKeys(keyring: Keyring, db: Database, now: Date)
 export async function rotateSigningKeys(
   keyring: Keyring,
   db: Database,
-  { isUrgent, now }: { isUrgent: boolean; now: Date },
+  {
+    isUrgent,
+    now,
+    onMade,
+  }: { isUrgent: boolean; now: Date; onMade?: (tx: Database, kids: readonly string[]) => Promise<void> },
 ): Promise<string[]> {
   return inTransaction(db, async (tx) => {
     await lockSigningKeys(tx)
@@ -157,7 +161,9 @@ export async function rotateSigningKeys(
         keys.map(({ kid }) => kid),
         now,
       )
-    return createKeys(keyring, tx, { planned, keys: isUrgent ? [] : keys, now })
+    const kids = await createKeys(keyring, tx, { planned, keys: isUrgent ? [] : keys, now })
+    await onMade?.(tx, kids)
+    return kids
   })
 }
 

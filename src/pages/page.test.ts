@@ -51,5 +51,9 @@ describe('the headers', () => {
   test('name where the answer to a form redirects', () => {
     const { 'content-security-policy': policy } = buildPageHeaders({ formTargets: ['https://app.test', 'acme:'] })
     expect(policy).toContain("form-action 'self' https://app.test acme:;")
+    const formTargets = ["https://a;script-src'unsafe-inline'.test", 'https://a,b.test', 'https://app.test']
+    const { 'content-security-policy': kept } = buildPageHeaders({ formTargets })
+    expect(kept).toContain("form-action 'self' https://app.test;")
+    expect(kept).not.toContain('script-src')
   })
 })

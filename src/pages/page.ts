@@ -1,4 +1,5 @@
 import type { AnswerCookie } from '../http/answer.ts'
+import { isPlainSource } from '../http/plain-host.ts'
 import type { PageOutcome } from '../http/route.ts'
 import type { Brand } from './brand.ts'
 import { type Html, html } from './html.ts'
@@ -45,7 +46,8 @@ export function buildPageHeaders(rights: PageRights & { hasForm?: boolean } = {}
     "default-src 'none'",
     "style-src 'self'",
     "img-src 'self' data:",
-    `form-action ${["'self'", ...formTargets].join(' ')}`,
+    // A target that was stored before its rule would add directives of its own.
+    `form-action ${["'self'", ...formTargets.filter(isPlainSource)].join(' ')}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
     ...(hasScripts ? ["script-src 'self'", "connect-src 'self'"] : []),

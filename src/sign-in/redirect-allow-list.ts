@@ -1,3 +1,5 @@
+import { hasPlainHost } from '../http/plain-host.ts'
+
 /** One entry of `AUTH_REDIRECT_ALLOW_LIST`: an origin, or a custom scheme with or without a host; each with a path prefix. */
 export interface AllowedRedirect {
   /** With the colon, in lower case. */
@@ -39,6 +41,7 @@ function parseEntry(text: string, index: number): AllowedRedirect {
   if (url.search || url.hash || text.includes('@')) throw fail('has a query, a fragment or a user name; remove it')
   const isWeb = url.protocol === 'https:' || url.protocol === 'http:'
   if (isWeb && !/^https?:\/\/[^/]/i.test(text)) throw fail('has no host; write https://app.example.com')
+  if (!hasPlainHost(url)) throw fail('has a host with other characters than letters, digits, hyphens and dots')
   if (/%(?:2f|5c)/i.test(url.pathname)) throw fail('has an escaped slash in its path; remove it')
   const host = isWeb || url.host !== '' ? url.host : null
   return { protocol: url.protocol, host, path: url.pathname === '/' ? '' : url.pathname, text }

@@ -32,6 +32,16 @@ describe('a listed URL', () => {
   })
 })
 
+test.each([
+  "http://a;script-src'unsafe-inline'.localhost",
+  'http://a,b.localhost:3000',
+  "http://a'b.localhost",
+  'com.example.app://a;b',
+])('%s is refused for its host, in development too', (text) => {
+  expect(classify(text, development)).toBe('forbidden_host')
+  expect(classify(text)).toBe('forbidden_host')
+})
+
 describe('a URL that resembles a listed one', () => {
   test.each([
     'https://app.example.test.evil.test/',

@@ -1,4 +1,5 @@
 import { isLoopbackHostname } from '../http/loopback.ts'
+import { hasPlainHost } from '../http/plain-host.ts'
 import { Problem } from '../http/problem.ts'
 import { type AllowedRedirect, FORBIDDEN_SCHEMES, findNearestEntry } from './redirect-allow-list.ts'
 
@@ -30,6 +31,7 @@ export type RedirectRule =
   | 'not_absolute'
   | 'forbidden_scheme'
   | 'user_info'
+  | 'forbidden_host'
   | 'ambiguous_path'
   | 'not_listed'
 
@@ -73,6 +75,7 @@ export function classifyRedirectUrl(text: string, rules: RedirectRules): Redirec
   // The parser also takes `https:host` and `https:///host`, which other programs read as a path.
   if (isWeb && !/^https?:\/\/[^/?#]/i.test(text)) return refuse('not_absolute')
   if (hasUserInfo(text, url)) return refuse('user_info')
+  if (!hasPlainHost(url)) return refuse('forbidden_host')
   if (isAmbiguousPath(url, isWeb)) return refuse('ambiguous_path')
   if (!isListed(url, rules)) return refuse('not_listed')
   return {

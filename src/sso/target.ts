@@ -17,7 +17,8 @@ const UNSAFE_CHARACTER = /[\u0000-\u0020\u007f-\u009f\u2028\u2029\ufeff\\]/
 
 /** Whether a handshake may open `origin`: exactly one of the registered ones. */
 export function isTarget(origin: string, { origins, allowLoopback }: TargetRules): boolean {
-  return origins.includes(origin) || (allowLoopback && isLoopbackOrigin(origin))
+  if (origins.includes(origin)) return true
+  return allowLoopback && isLoopbackOrigin(origin)
 }
 
 /** The parsed URL of a target app; null for one that is not http(s), holds user-info, or whose origin is not registered. */

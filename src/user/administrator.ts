@@ -1,6 +1,7 @@
 import { endUserApiKeys } from '../access/api-key.ts'
 import { hasAdministrator, loadAdministratorRoleId } from '../access/system-roles.ts'
 import { Problem } from '../http/problem.ts'
+import type { UserId } from '../id.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { endUserAccess } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
@@ -20,6 +21,9 @@ function refusePassword(password: string, owner: PasswordOwner): { ok: false; er
   return fault && { ok: false, error: `The password ${fault.message}.` }
 }
 
+/** Records the change of a user in its transaction. */
+type OnChanged = (tx: Database, id: UserId) => Promise<void>
+
 /** An administrator, or the reason why none was created, with what to do. */
 export type AdministratorResult = { ok: true; user: UserWithRoles } | { ok: false; error: string }
 
@@ -31,9 +35,9 @@ export type AdministratorResult = { ok: true; user: UserWithRoles } | { ok: fals
 export async function createAdministrator(
   deps: UserDeps & PasswordDeps,
   db: Database,
-  input: { email: string; password: string; now: Date },
+  input: { email: string; password: string; now: Date; onMade?: OnChanged },
 ): Promise<AdministratorResult> {
-  const { email, password, now } = input
+  const { email, password, now, onMade } = input
   if (!EMAIL_PATTERN.test(email) || email.length > 254)
     return { ok: false, error: 'The e-mail address is not valid. Write it as name@example.com.' }
   const refusal = refusePassword(password, { email, name: null })
@@ -42,7 +46,9 @@ export async function createAdministrator(
   try {
     const user = await inTransaction(db, async (tx) => {
       const roles = [await loadAdministratorRoleId(tx)]
-      return registerUser(deps, tx, { email, emailVerifiedAt: now, passwordHash, roles, now })
+      const made = await registerUser(deps, tx, { email, emailVerifiedAt: now, passwordHash, roles, now })
+      await onMade?.(tx, made.id)
+      return made
     })
     return { ok: true, user }
   } catch (error) {
@@ -59,9 +65,9 @@ export async function createAdministrator(
 export async function resetPassword(
   { passwords }: PasswordDeps,
   db: Database,
-  input: { email: string; password: string; keepApiKeys?: boolean; now: Date },
+  input: { email: string; password: string; keepApiKeys?: boolean; now: Date; onSet?: OnChanged },
 ): Promise<{ ok: true } | { ok: false; error: string }> {
-  const { email, password, keepApiKeys = false, now } = input
+  const { email, password, keepApiKeys = false, now, onSet } = input
   const user = await findUserByEmail(db, email)
   if (!user) return { ok: false, error: `There is no user with the e-mail address ${email}.` }
   const refusal = refusePassword(password, user)
@@ -74,6 +80,7 @@ export async function resetPassword(
     await endUserAccess(tx, { userId: user.id, now })
     if (!keepApiKeys) await endUserApiKeys(tx, user.id, now)
     await clearLoginThrottle(tx, user.id)
+    await onSet?.(tx, user.id)
   })
   return { ok: true }
 }

@@ -33,3 +33,17 @@ test('every mail to a person names the product by BRAND_NAME, in the subject and
     expect(text).not.toContain('Signalbox')
   }
 })
+
+test('an invitation shows the name of an account in quotation marks, on its line, and never as a link', async () => {
+  const name = 'Rail" at https://evil.example/reset \u202ecod.exe (thief@evil.example)'
+  const account = await app.admin('POST', '/api/v3/identity/account', { name })
+  const path = `/api/v3/identity/account/${account.body.data.document_id}/invitation`
+  const invited = await app.admin('POST', path, { email: 'invited@example.test' })
+  expect(invited.status).toBeLessThan(300)
+  const [mail] = await readMails(app, 'invited@example.test')
+  const shown = `"Rail' at https: / / evil. example/ reset cod. exe (thief @ evil. example)"`
+  expect(mail?.subject).toBe(`Invitation to the account ${shown} at Northwind`)
+  expect(mail?.text.split('\n')[0]).toBe(`You are invited to the account ${shown} at Northwind.`)
+  const links = mail?.text.match(/https?:\/\/\S+/g) ?? []
+  expect(links).toEqual([expect.stringMatching(/\/auth\/invitation/)])
+})

@@ -20,9 +20,17 @@ describe('a cell of CSV', () => {
     ['+1', "'+1"],
     ['-1', "'-1"],
     ['@cmd', "'@cmd"],
-    ['\t=1', "'\t=1"],
-    ['\r=1', `"'\r=1"`],
-    ['\n=1', `"'\n=1"`],
+    ['\t=1', `"'\t'=1"`],
+    ['\r=1', `"'\r'=1"`],
+    ['\n=1', `"'\n'=1"`],
+    ['a;b', '"a;b"'],
+    ['a;=1+1', `"a;'=1+1"`],
+    ['a; "=1', `"a; ""'=1"`],
+    ['a;;@cmd;-1', `"a;;'@cmd;'-1"`],
+    ['a\n=1;+2', `"a\n'=1;'+2"`],
+    ['a|=1', `"a|'=1"`],
+    ['a;＝1', `"a;'＝1"`],
+    ['https://a.test/?x=1;y=2', '"https://a.test/?x=1;y=2"'],
     ['＝1+1', "'＝1+1"],
     ['＋1', "'＋1"],
     ['－1', "'－1"],
@@ -65,6 +73,18 @@ const anyRow = fc.record({
   name: fc.string({ unit: anyCharacter }),
   count: fc.integer(),
   note: fc.oneof(fc.constant(null), fc.string(), fc.constantFrom('=a', 'a,b', '"', '\r\n', '@', '-')),
+})
+
+test('in a program that separates by semicolons no cell begins with a formula, wherever the text stands', () => {
+  const piece = fc.constantFrom(';', '=1', '+', '-', '@', '"', "'", ' ', '\t', '\n', '\r', 'a', ',', '＝')
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+      // Behind another cell quotation marks separate nothing.
+      const line = `id,${formatCell(pieces.join(''))}`
+      const cells = line.split(/[;\r\n]/).map((cell) => cell.replace(/^[\s"]+/, ''))
+      for (const cell of cells) expect(cell).not.toMatch(/^[=+\-@＝]/)
+    }),
+  )
 })
 
 describe('an export', () => {

@@ -19,13 +19,20 @@ export type ExportedRow = Readonly<Record<string, string | number | boolean | nu
 const FORMULA_START = /^[=+\-@\t\r\n＝＋－＠]/
 
 /**
- * One cell of RFC 4180. A text that a spreadsheet would run as a formula begins with an apostrophe, which keeps it text;
- * null is an empty cell.
+ * The same behind what separates cells or rows in some countries and programs. Quotation marks do not help there: they
+ * count at the start of a cell only, and the cell of such a program starts elsewhere.
+ */
+const INNER_FORMULA = /([;|\t\r\n]["'\s]*)(?=[=+\-@＝＋－＠])/g
+
+/**
+ * One cell of RFC 4180. A text that a spreadsheet would run as a formula begins with an apostrophe, which keeps it text, and
+ * so does what follows a separator of other countries in it; null is an empty cell.
  */
 export function formatCell(value: ExportedRow[string] | undefined): string {
   if (value === null || value === undefined) return ''
-  const text = typeof value === 'string' && FORMULA_START.test(value) ? `'${value}` : String(value)
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  const inner = typeof value === 'string' ? value.replace(INNER_FORMULA, "$1'") : String(value)
+  const text = typeof value === 'string' && FORMULA_START.test(value) ? `'${inner}` : inner
+  return /[",;|\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 /** Writes rows in one form, a piece for each batch, so that no more than one batch is held. `columns` says the order. */

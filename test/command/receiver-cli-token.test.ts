@@ -1,7 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { runCommand } from '../harness/command-line.ts'
 import { openCliWorld } from './receiver-cli-world.ts'
 
 test('the token that npm start left is used only for a service on this machine', async () => {
@@ -38,4 +39,28 @@ test('an answer of another program is reported as such', async () => {
   const ended = await world.run(['trigger', 'contract.update'], env)
   expect(ended).toMatchObject({ code: 1, stdout: '' })
   expect(ended.stderr).toContain('answered 200 to GET /api/v3/identity/account and not as Signalbox does. Check --url.')
+})
+
+test('the token is found from a folder below the one where npm start runs, and one of others is not used', async () => {
+  await using world = await openCliWorld()
+  const directory = await mkdtemp(join(tmpdir(), 'signalbox token '))
+  try {
+    const below = join(directory, '.signalbox', 'receiver')
+    await mkdir(below, { recursive: true })
+    const file = join(directory, '.signalbox', 'demo-token')
+    await writeFile(file, `${world.service.adminToken}\n`, { mode: 0o600 })
+    const env = { SIGNALBOX_URL: world.url }
+    const trigger = (cwd: string) => runCommand(['trigger', 'contract.update'], { env, cwd })
+    for (const cwd of [below, join(directory, '.signalbox'), directory])
+      expect(await trigger(cwd), cwd).toMatchObject({ code: 0, stderr: '' })
+    await chmod(file, 0o622)
+    expect(await trigger(below)).toMatchObject({ code: 1, stderr: expect.stringMatching(/can be written by others/) })
+    await rm(file)
+    expect(await trigger(below)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^There is no token\. .*or below it/),
+    })
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
 })

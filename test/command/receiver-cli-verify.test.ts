@@ -68,6 +68,32 @@ function argsOf(change: { headers?: string; body?: string | Buffer; secret?: str
   return ['--secret', secret, '--headers-file', save(headers), '--body-file', save(body), '--now', now]
 }
 
+describe('the secret', () => {
+  const rest = argsOf().slice(2)
+
+  test('comes from a file or a variable, so that no list of processes shows it', async () => {
+    const expected = { code: 0, stdout: expect.stringMatching(/^ok {2}contract\.update/) }
+    expect(await verify(['--secret-file', save(`${SECRET}\n`), ...rest])).toMatchObject(expected)
+    const env = { SIGNALBOX_WEBHOOK_SECRET: SECRET }
+    expect(await runCommand(['verify', ...rest], { env })).toMatchObject(expected)
+    // An option wins over the environment.
+    expect(await runCommand(['verify', '--secret-file', save(OTHER_SECRET), ...rest], { env })).toMatchObject({
+      code: 1,
+    })
+  })
+
+  test.each([
+    ['none', [], /^There is no secret\. .*--secret-file.*SIGNALBOX_WEBHOOK_SECRET/],
+    ['two', ['--secret', SECRET, '--secret-file', 'x'], /^--secret and --secret-file name two secrets/],
+    ['a missing file', ['--secret-file', '/nowhere/secret'], /^\/nowhere\/secret cannot be read \(ENOENT\)/],
+    ['an empty file', ['--secret-file', '/dev/null'], /^secret_missing: /],
+  ])('%s is an error that says what to give', async (_what, args, message) => {
+    const { code, stderr } = await verify([...args, ...rest])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(message)
+  })
+})
+
 describe('signalbox verify', () => {
   test('prints ok with event, id, attempt and families for a delivery that the official verifiers accept', async () => {
     const stripe = new Stripe('sk_test_unused')

@@ -53,7 +53,14 @@ function environmentOf(url: string): Record<string, string> {
   return rest
 }
 
-const production = { APP_ENV: 'production', DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
+/** Without the cheap hashes of tests, which production refuses. */
+const DEFAULT_HASH = { PASSWORD_HASH_MEMORY: '', PASSWORD_HASH_PASSES: '' }
+
+const production = {
+  APP_ENV: 'production',
+  BASE_URL: 'https://signalbox.example.com',
+  DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+}
 
 describe('the configuration', () => {
   test('an invalid value: the error has the variable and its rule', async () => {
@@ -80,6 +87,35 @@ describe('the configuration', () => {
       { ...production, SSO_TARGETS: 'https://app.example.com' },
       named.map((name) => new RegExp(`^${name} is required when APP_ENV is production`)),
     )
+  })
+
+  test.each([
+    ['without BASE_URL', { BASE_URL: '' }, /^BASE_URL is not set in production\./],
+    [
+      'with an http: one',
+      { BASE_URL: 'http://signalbox.example.com' },
+      /^BASE_URL is not an https URL in production\./,
+    ],
+    ['with a secret of one letter', { SECRET_KEY: 'a'.repeat(32) }, /^SECRET_KEY holds a secret that can be guessed/],
+  ])('production %s: the start and doctor name the same setting', async (_what, env, line) => {
+    const given = { ...buildServiceEnvironment(production.DATABASE_URL), ...production, ...DEFAULT_HASH, ...env }
+    await expectRefusal(['serve'], given, [line])
+    const { code, stdout } = await runCommand(['doctor', '--json'], { env: given, cwd: directory })
+    expect(code).toBe(1)
+    const findings = JSON.parse(stdout).areas.flatMap((area: { findings: unknown[] }) => area.findings)
+    expect(findings).toMatchObject([{ severity: 'failure', detail: expect.stringMatching(line) }])
+    expect(findings[0].code).not.toBe('setting_invalid')
+  })
+
+  test.each([
+    ['beside NODE_ENV=production', { NODE_ENV: 'production' }, /Set APP_ENV=production, or take NODE_ENV away/],
+    [
+      'with a public BASE_URL',
+      { BASE_URL: 'https://signalbox.example.com' },
+      /Set APP_ENV=production .*, or a BASE_URL/,
+    ],
+  ])('development %s: the error says what to set', async (_what, env, line) => {
+    for (const APP_ENV of ['', 'development']) await expectRefusal(['serve'], { APP_ENV, ...env }, [line])
   })
 
   test('--demo outside development', async () => {

@@ -103,7 +103,9 @@ describe('npm start on one data directory', { timeout: 120_000 }, () => {
     await pressCtrlC(first)
     expect(await isPostgresGone(dataDir)).toBe(true)
 
+    const token = await readFile(join(dataDir, 'demo-token'), 'utf8')
     const { service: second } = await start()
+    expect(await readFile(join(dataDir, 'demo-token'), 'utf8'), 'the token of the start before').toBe(token)
     expect(second.stdout()).toMatch(/ledger +[0-9a-f-]{36} +success +attempts = 1\n/)
     expect(readContractId(second)).toBe(readContractId(first))
     expect(second.stdout()).not.toContain('(shown this once)')

@@ -90,7 +90,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     RATE_LIMIT_PER_MINUTE: '1000000',
     METRICS_TOKEN: TEST_METRICS_TOKEN,
     ...buildSecretEnvironment(),
-    ...(options.env?.APP_ENV !== 'production' && SMALL_HASH_ENVIRONMENT),
+    ...(options.env?.APP_ENV === 'production' ? { BASE_URL: 'http://localhost:3000' } : SMALL_HASH_ENVIRONMENT),
     ...options.env,
   }
   const config = readConfig(env, '/nowhere')

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { findDataRoot } from './data-root.ts'
 import { startHere } from './local-start.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
@@ -54,7 +54,10 @@ export async function startGuideService(shell: GuideShell, env: Record<string, s
   }
 }
 
-/** Opens the shell. `env` is added to its environment. */
+/**
+ * Opens the shell in the checkout, with an empty environment (`env -i`) but for `PATH`, `HOME` and `env`: a reader of a guide
+ * has set nothing, and what this run has set must not hide what the guide forgot.
+ */
 export async function openGuideShell(env: Record<string, string> = {}): Promise<GuideShell> {
   const folder = await mkdtemp(join(await findDataRoot(), 'signalbox-guide-'))
   const checkout = join(folder, 'checkout')
@@ -63,11 +66,11 @@ export async function openGuideShell(env: Record<string, string> = {}): Promise<
   const dataDir = join(checkout, '.signalbox')
   // A guide begins with `npm start`, whose first run in an empty folder has its own test.
   await seedDataDir(dataDir)
+  const given = { PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`, HOME: folder, ...env }
   const shell: TestProcess = startProcess({
-    command: '/bin/sh',
-    args: [],
+    command: '/usr/bin/env',
+    args: ['-i', ...Object.entries(given).map(([name, value]) => `${name}=${value}`), '/bin/sh'],
     cwd: checkout,
-    env: { SIGNALBOX_DATA_DIR: dataDir, ...env },
     isGroup: true,
   })
   let count = 0

@@ -60,6 +60,7 @@ export const EVENT_NAMES = [
   'oauth-decision.create',
   'oauth-grant.delete',
   'oauth-grant.find-all',
+  'oauth-signing-key.rotate',
   'oauth.exchange',
   'passkey.create',
   'passkey.delete',

@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import { type Command, InvalidArgumentError } from 'commander'
 import { type ClientConfig, readClientConfig } from '../../app/config.ts'
 import { VARIABLES } from '../../app/config-variables.ts'
 import { FatalError } from '../../app/fatal.ts'
+import { findUnsafeOwner } from '../../app/private-file.ts'
 import { isUuid } from '../../id.ts'
 import { type ApiClient, buildApiClient } from './api-client.ts'
 
@@ -35,9 +36,43 @@ export function parseIdOption(text: string): string {
   throw new InvalidArgumentError('It must be a UUID in lower case.')
 }
 
-/** Parses `--secret`, a webhook's secret (docs/contract/webhooks.md#signature). Throws a `FatalError`. */
-export function readSecretOption(text: string): string {
-  return parseAs('--secret', VARIABLES.WEBHOOK_SINK_SECRET, text)
+/** The options by which a command takes the secret of a webhook. */
+export interface SecretOptions {
+  secret?: string
+  secretFile?: string
+}
+
+/** Adds `--secret-file` and `--secret`. */
+export function addSecretOptions(command: Command, fallback: string): Command {
+  return command
+    .option(
+      '--secret-file <file>',
+      `file with the secret of the webhook (default: SIGNALBOX_WEBHOOK_SECRET${fallback})`,
+    )
+    .option('--secret <whsec>', 'the secret itself; other users of this machine see it in the list of processes')
+}
+
+/**
+ * The secret of a webhook of the options, as it was given, else of the environment; undefined when neither has one. Throws
+ * a `FatalError`.
+ */
+export function findSecret({ secret, secretFile }: SecretOptions): string | undefined {
+  if (secret !== undefined && secretFile !== undefined)
+    throw new FatalError('--secret and --secret-file name two secrets. Give one of them.')
+  if (secret !== undefined) return secret
+  if (secretFile === undefined) return readClientConfig().webhookSecret
+  try {
+    return readFileSync(secretFile, 'utf8').trim()
+  } catch (error) {
+    throw new FatalError(`${secretFile} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
+  }
+}
+
+/** The same of a form that can sign (docs/contract/webhooks.md#signature). */
+export function findSigningSecret(options: SecretOptions): string | undefined {
+  const secret = findSecret(options)
+  const where = options.secretFile === undefined ? '--secret' : `The text of ${options.secretFile}`
+  return secret === undefined ? undefined : parseAs(where, VARIABLES.SIGNALBOX_WEBHOOK_SECRET, secret)
 }
 
 /** Builds the client of a command from its options and the environment. Throws a `FatalError` when there is no token. */
@@ -52,17 +87,33 @@ export function openClient(options: ClientOptions, signal?: AbortSignal): ApiCli
 }
 
 /** The token that `npm start` left. Used for loopback URLs only, so that it is not sent to another machine. */
-function readDemoToken(url: string, { demoTokenFile }: ClientConfig): string {
+function readDemoToken(url: string, { demoTokenFiles }: ClientConfig): string {
   const remedy = 'Give one with --token or SIGNALBOX_TOKEN'
   if (!isLoopback(url)) throw new FatalError(`There is no token for ${url}. ${remedy}.`)
+  for (const file of demoTokenFiles) {
+    const token = readOwnFile(file, remedy)
+    if (token !== undefined) return token
+  }
+  throw new FatalError(
+    `There is no token. ${remedy}, or run this in the folder where npm start runs, or below it (it leaves one in ${demoTokenFiles[0]}).`,
+  )
+}
+
+/** The text of a file of this user; undefined when there is none. A token of somebody else would act as that person. */
+function readOwnFile(file: string, remedy: string): string | undefined {
+  let descriptor: number | undefined
   try {
-    return readFileSync(demoTokenFile, 'utf8').trim()
+    descriptor = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
+    const fault = findUnsafeOwner(fstatSync(descriptor), process.geteuid?.())
+    if (fault === undefined) return readFileSync(descriptor, 'utf8').trim()
+    throw Object.assign(new Error(fault), { code: fault })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code !== 'ENOENT') throw new FatalError(`The token in ${demoTokenFile} cannot be read (${code}). ${remedy}.`)
-    throw new FatalError(
-      `There is no token. ${remedy}, or run this in the folder where npm start runs (it leaves one in ${demoTokenFile}).`,
-    )
+    // A folder above may be closed to this user, or be no folder.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new FatalError(`The token in ${file} cannot be read (${code}). ${remedy}.`)
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
   }
 }
 

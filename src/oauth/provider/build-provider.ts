@@ -82,6 +82,7 @@ export function buildProvider(deps: ProviderDeps): Provider {
   provider.use(async (given, next) => {
     await next()
     const ctx = given as KoaContextWithOIDC
+    deps.pages.replaceSubmitPage(ctx)
     const state = findWrites(ctx)
     if (state) await writeAtRequestEnd(deps, ctx, state)
     if (hasEndings(ctx)) await finishEndings(deps.endings, ctx)

