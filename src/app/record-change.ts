@@ -95,11 +95,15 @@ export function buildRecorders(
 ): Pick<Pipeline, 'recordChange' | 'buildAudit' | 'recordRead' | 'recordRefusal'> {
   const findReadPath = buildReadPathFinder(routes)
 
-  /** The part that writes the entries of a change; none for one that was counted with its equals. */
-  function placeAudit(entries: readonly AuditRecord[]) {
+  /**
+   * The part that writes the entries of a change; none for one that was counted with its equals. A route of the API under the
+   * strict limit keeps each: an operator finds a refused credential by its request id, and the limit bounds them.
+   */
+  function placeAudit({ page, strictRateLimit }: RouteDeclaration, entries: readonly AuditRecord[]) {
     const [first] = entries
     if (!first) return {}
-    if (entries.length > 1 || !isCounted(first)) return { audit: buildAuditInsert(entries) }
+    const isKept = strictRateLimit !== undefined && strictRateLimit !== false && page !== true
+    if (entries.length > 1 || isKept || !isCounted(first)) return { audit: buildAuditInsert(entries) }
     const equal = deps.equalEntries.place(first)
     return equal ? { equal, audit: buildEqualInsert(equal) } : {}
   }
@@ -108,7 +112,7 @@ export function buildRecorders(
     const { now, trace } = request
     const changed = outcome.kind === 'refusal' ? [] : outcome.changed
     const events = buildEvents(deps, draftEvents(findReadPath, { route, changed, trace }), now)
-    const { equal, audit } = placeAudit(buildAuditRecords(deps.ids, draftAudit(route, outcome, request), now))
+    const { equal, audit } = placeAudit(route, buildAuditRecords(deps.ids, draftAudit(route, outcome, request), now))
     const notes = await commitWith(tx, {
       event: events.length > 0 ? buildEventInsert(events) : undefined,
       queue: buildQueueInsert('recorded_event'),

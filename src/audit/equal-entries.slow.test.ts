@@ -60,7 +60,6 @@ describe('equal refusals', () => {
     ['/auth/oauth/switch', 'POST'],
     ['/api/v3/auth/login/oauth/dev/callback?state=junk&code=junk', 'GET'],
     ['/api/v3/auth/login/oauth/dev/callback?error=junk', 'GET'],
-    ['/api/v3/auth/login/oauth/dev/callback-redirect?access_token=junk', 'GET'],
     ['/api/v3/auth/login/oauth/dev/callback', 'POST'],
   ] as const)(
     'of somebody unknown to %s (%s) are one counted entry a minute, of two processes',
