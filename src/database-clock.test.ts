@@ -6,6 +6,7 @@ import {
   combine,
   followDatabaseClock,
   judgeSkew,
+  mayDelete,
   SKEW_REPORTED_MS,
   SKEW_TRUSTED_MS,
 } from './database-clock.ts'
@@ -135,6 +136,27 @@ describe('what is known of the difference', () => {
     const known = { offsetMs: 0, errorMs: 0, atMs: 0 }
     expect(combine(known, { sentAtMs: 0, receivedAtMs: 0, databaseMs: 1_999 }).isStep).toBe(false)
     expect(combine(known, { sentAtMs: 0, receivedAtMs: 0, databaseMs: 2_000 }).isStep).toBe(true)
+  })
+})
+
+describe('what is old', () => {
+  it('may be deleted unless no clock is trusted, and from ten minutes after a step of the database on', () => {
+    expect(mayDelete(undefined)).toBe(true)
+    const { time, look, pass, machine, world } = openClocks()
+    look(1)
+    expect(mayDelete(time)).toBe(true)
+    // One machine holds the service and the database: they agree, and both are wrong.
+    world.databaseMs += 45 * 86_400_000
+    machine.set(world.databaseMs)
+    look(1)
+    expect([time.verdict(), time.stepMs()]).toEqual(['aligned', 45 * 86_400_000])
+    expect(mayDelete(time)).toBe(false)
+    pass(599_999)
+    expect(mayDelete(time)).toBe(false)
+    pass(1)
+    expect(mayDelete(time)).toBe(true)
+    machine.set(world.databaseMs + 15_000)
+    expect(mayDelete(time)).toBe(false)
   })
 })
 

@@ -15,6 +15,9 @@ const HELD_MS = 1_000
 /** A correction of more than this is a step of the database's clock (or the end of a suspension), and is reported. Milliseconds. */
 const STEP_MS = 2_000
 
+/** For how long after a step of the database's clock nothing is deleted: long enough for an operator to see it. Milliseconds. */
+const STEP_REST_MS = 600_000
+
 /** One look at the database's clock. */
 export interface ClockSample {
   /** When the question was sent and its answer read, in monotonic milliseconds of this process. */
@@ -40,6 +43,8 @@ export interface DatabaseClock extends Clock {
   sampleAgeMs(): number
   /** Milliseconds since the database's clock was last seen to step, Infinity when it never was. */
   stepAgeMs(): number
+  /** By how much it stepped then, in milliseconds; negative: back. */
+  stepMs(): number
 }
 
 /** What is known of the difference between the database's clock and the monotonic one, and how exactly. */
@@ -91,7 +96,7 @@ export function judgeSkew(skewMs: number, errorMs: number): ClockVerdict {
 export function followDatabaseClock(machine: Clock, monotonicMs: () => number): DatabaseClock {
   let known: ClockEstimate | undefined
   let sampledAtMs = Number.NEGATIVE_INFINITY
-  let steppedAtMs = Number.NEGATIVE_INFINITY
+  let stepped = { atMs: Number.NEGATIVE_INFINITY, byMs: 0 }
   let lastMs = Number.NEGATIVE_INFINITY
 
   const read = (estimate: ClockEstimate) => Math.floor(monotonicMs() + estimate.offsetMs)
@@ -109,15 +114,25 @@ export function followDatabaseClock(machine: Clock, monotonicMs: () => number): 
     observe: (sample) => {
       if (!Number.isFinite(sample.databaseMs)) return
       const { next, isStep } = combine(known, sample)
-      if (isStep) steppedAtMs = sample.receivedAtMs
+      if (isStep && known) stepped = { atMs: sample.receivedAtMs, byMs: next.offsetMs - known.offsetMs }
       known = next
       sampledAtMs = sample.receivedAtMs
     },
     skewMs,
     verdict: () => (known ? judgeSkew(skewMs(), growError(known, monotonicMs())) : 'aligned'),
     sampleAgeMs: () => monotonicMs() - sampledAtMs,
-    stepAgeMs: () => monotonicMs() - steppedAtMs,
+    stepAgeMs: () => monotonicMs() - stepped.atMs,
+    stepMs: () => stepped.byMs,
   }
+}
+
+/**
+ * Whether a process may delete what is old. Not while it trusts no clock, and not for ten minutes after a step of the
+ * database's clock: where one machine holds both, nothing else shows that the time is wrong. Without a clock that follows
+ * the database: always.
+ */
+export function mayDelete(time: Pick<DatabaseClock, 'verdict' | 'stepAgeMs'> | undefined): boolean {
+  return time === undefined || (time.verdict() !== 'distrusted' && time.stepAgeMs() >= STEP_REST_MS)
 }
 
 /** Follows the database's clock with all that reads the time in this process (`adoptClock`), until `restore`. */

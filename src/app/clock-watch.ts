@@ -40,6 +40,7 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
   let reportedAtMs = Number.NEGATIVE_INFINITY
   let isReported = false
   let last: ClockVerdict = 'aligned'
+  let steppedAtMs = Number.NEGATIVE_INFINITY
 
   function log(): void {
     const verdict = time.verdict()
@@ -50,6 +51,18 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
     else if (verdict === 'skewed')
       logger.warn(fields, 'clock differs from the database: see docs/operations.md, clock skew')
     else logger.error(fields, 'clock not trusted, nothing is claimed or deleted: see docs/operations.md, clock skew')
+  }
+
+  function logStep(): void {
+    const atMs = time.monotonicMs() - time.stepAgeMs()
+    // The same instant, but for what passed between the two readings.
+    if (!(atMs > steppedAtMs + 1)) return
+    steppedAtMs = atMs
+    const fields = { step_seconds: Math.round(time.stepMs()) / 1000 }
+    logger.warn(
+      fields,
+      'clock of the database stepped, nothing is deleted for 10 minutes: see docs/operations.md, clock skew',
+    )
   }
 
   async function report(): Promise<void> {
@@ -70,6 +83,7 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
     log()
     if (time.sampleAgeMs() >= LOOK_MS) await askDatabaseTime(db, time)
     log()
+    logStep()
     await report()
   }
 

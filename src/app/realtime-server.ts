@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { systemClock } from '../clock.ts'
+import { mayDelete } from '../database-clock.ts'
 import { findClientAddress } from '../http/client-address.ts'
 import { mountProtocol } from '../http/mount-protocol.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
@@ -139,7 +140,7 @@ async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount
         ...{ apps: [app], clock, random, logger, ids: mount.ids },
         db: (options.workerDatabase ?? options.database).db,
         connectionString: options.connectionString,
-        isTrusted: () => options.time?.verdict() !== 'distrusted',
+        isTrusted: () => mayDelete(options.time),
         rest: systemClock.sleep,
         limits: { connections: config.httpMaxConnections, ...config.realtimeLimits },
         ...(config.realtimeOrigins && { allowedOrigins: config.realtimeOrigins }),

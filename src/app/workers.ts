@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { AlertWorker } from '../alert/alert-worker.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import type { DatabaseClock } from '../database-clock.ts'
+import { type DatabaseClock, mayDelete } from '../database-clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
 import type { JobRunner } from '../delivery/job-runner.ts'
 import { buildRouter, type Router } from '../delivery/router.ts'
@@ -144,8 +144,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   })
   const { notify } = notifier
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: notify })
-  const onSwept = metrics.countSwept
-  const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId, isTrusted, onSwept })
+  const sweeping = { isTrusted: () => mayDelete(time), onSwept: metrics.countSwept }
+  const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId, ...sweeping })
   const mailWorker = buildMailWorker({ ...world, db, keyring, transport: buildMailTransport(config, db), isTrusted })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
