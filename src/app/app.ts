@@ -45,6 +45,9 @@ export interface AppOptions {
   database: DatabasePool
   /** The pool of the workers. Default: that of requests. */
   workerDatabase?: DatabasePool
+  /** The connection of the workers' lease, and the pool of maintenance. Default: that of the workers. */
+  leaseDatabase?: DatabasePool
+  maintenanceDatabase?: DatabasePool
   /** A connection string to PostgreSQL itself, for LISTEN. */
   connectionString: string
   clock: Clock

@@ -127,6 +127,8 @@ async function startInSteps(start: {
     secrets: resources.secrets,
     database: resources.database,
     workerDatabase: resources.workerDatabase,
+    leaseDatabase: resources.leaseDatabase,
+    maintenanceDatabase: resources.maintenanceDatabase,
     connectionString: resources.connectionString,
     lookup: buildSystemLookup(),
     hasStarted: () => parts.isReady,

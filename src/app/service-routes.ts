@@ -5,7 +5,7 @@ import { cacheFor } from '../http/cached.ts'
 import { buildPathProblem } from '../http/known-path.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { holdsScrapeToken } from '../metrics/scrape-token.ts'
-import { type Database, isDatabaseReady } from '../postgres/database.ts'
+import { type Database, readDatabaseState } from '../postgres/database.ts'
 import { registerDocs } from '../reference/docs.ts'
 import { registerOpenApi } from '../reference/openapi.ts'
 import { VERSION } from '../version.ts'
@@ -76,10 +76,10 @@ function limitRoutes(server: FastifyInstance, limit: ServiceRouteDeps['limit']):
 
 /** Liveness is constant; readiness checks the database once the start has finished. */
 function mountProbes(server: FastifyInstance, { db, clock, hasStarted }: ServiceRouteDeps): void {
-  const checkDatabase = cacheFor(clock, READINESS_LIFETIME_MS, () => isDatabaseReady(db))
+  const checkDatabase = cacheFor(clock, READINESS_LIFETIME_MS, () => readDatabaseState(db))
   server.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }))
   server.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const status = !hasStarted() ? 'starting' : (await checkDatabase()) ? 'ok' : 'database unavailable'
+    const status = hasStarted() ? await checkDatabase() : 'starting'
     if (status !== 'ok') reply.code(503).header('retry-after', status === 'starting' ? '1' : '5')
     return { status }
   })

@@ -3,6 +3,7 @@ import type { AlertWorker } from '../alert/alert-worker.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
 import type { JobRunner } from '../delivery/job-runner.ts'
+import { keepRenewed } from '../delivery/lease-timer.ts'
 import { buildRouter, type Router } from '../delivery/router.ts'
 import { buildWorkerLease } from '../delivery/worker-lease.ts'
 import type { IdMaker } from '../id.ts'
@@ -53,6 +54,10 @@ export interface WorkerParts {
   onChange?: (note: string) => void
   /** The pool of requests. */
   requestDatabase: DatabasePool
+  /** The connection of the lease. Default: a connection of `database`. */
+  leaseDatabase?: DatabasePool
+  /** The pool of maintenance. Default: `database`. */
+  maintenanceDatabase?: DatabasePool
   /** The embedded realtime server, where the settings ask for one. */
   embeddedRealtime?: EmbeddedRealtime | undefined
   /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */
@@ -97,7 +102,9 @@ export function buildWorkers(parts: WorkerParts): Workers {
     ...{ db, clock, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds },
     inFlight: () => dispatcher.inFlight(),
   })
-  const lease = buildWorkerLease({ db, clock, workerId, hasLock: () => notifier.isListening() })
+  const { db: leaseDb } = parts.leaseDatabase ?? database
+  const ownLease = buildWorkerLease({ db: leaseDb, clock, workerId, hasLock: () => notifier.isListening() })
+  const lease = keepRenewed(ownLease, { clock, logger })
   const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }
   const dispatcher: Dispatcher = buildDispatcher({
     ...world,
@@ -139,7 +146,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   })
   const notify = () => notifier.notify()
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, onReplays: notify })
-  const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId })
+  const { db: maintenanceDb } = parts.maintenanceDatabase ?? database
+  const maintenance = buildMaintenance({ db: maintenanceDb, clock, logger, config, keyring, workerId })
   const transport = buildMailTransport(config, db)
   const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, transport })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
@@ -160,6 +168,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     isProven: (withinMs) => notifier.isProven(withinMs),
     start: () => {
       running.push(notifier.run())
+      if (isWorker) running.push(lease.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
       if (isPublisher) startRealtime(realtime, realtimeDispatcher, running)
       if (isProvisioner) running.push(provisioner.run(), provisioningJobs.run())
@@ -174,6 +183,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
       alertWorker.stop()
       realtime.guard?.stop()
       await Promise.all([...dispatchers.map((one) => one.stop()), provisioner.stop(), realtime.watch?.stop()])
+      lease.stop()
       await notifier.stop()
       await Promise.all(running)
       await realtime.client?.close()

@@ -15,11 +15,14 @@ const RECLAIM_BATCH_SIZE = 500
 /** How long attempts in flight may go on once the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
 
-/** For how long after a failed statement the claims that it made are looked for: it may run on for 30 s on the server. */
+/** For how long after a failed statement the claims that it made are looked for: it may run on for 9 s on the server. */
 const LEAK_WINDOW_MS = 4 * LEASE_MS
 
-/** Since when a claim of this process is made that it does not know of: the answer of its statement is not on its way. */
-const LEAK_AGE_MS = LEASE_MS + 10_000
+/**
+ * Since when a claim of this process is made that it does not know of: the answer of its statement is not on its way. It may
+ * wait 5 s for a connection and 10 s for the server.
+ */
+const LEAK_AGE_MS = 20_000
 
 /** Points of the work at which crash tests end the process. */
 export type DispatcherPoint = 'after-claim' | 'before-record' | 'during-record'

@@ -32,7 +32,7 @@ function open(connectionString: string, silenceLimitMs?: number) {
     connectionString,
     size: 1,
     applicationName: 'database test',
-    ...(silenceLimitMs !== undefined && { silenceLimitMs }),
+    ...(silenceLimitMs !== undefined && { limits: { silenceMs: silenceLimitMs } }),
     onError: (error) => void errors.push(error),
   })
   return { ...opened, errors, [Symbol.asyncDispose]: () => opened.close() }
