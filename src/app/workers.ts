@@ -101,6 +101,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const metrics: Metrics = buildMetrics({
     ...{ db, clock, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds },
     inFlight: () => dispatcher.inFlight(),
+    pools: { requests: parts.requestDatabase.state, workers: database.state },
+    countListenReconnects: () => notifier.countReconnects(),
   })
   const { db: leaseDb } = parts.leaseDatabase ?? database
   const ownLease = buildWorkerLease({ db: leaseDb, clock, workerId, hasLock: () => notifier.isListening() })

@@ -75,10 +75,10 @@ describe('the acknowledger', () => {
     await using t = await openRecorder()
     const attempts = await t.addClaimed(3)
     expect(t.acknowledger.settled()).toBeUndefined()
-    t.acknowledger.add(attempts[0]!)
+    t.acknowledger.add(attempts[0]!, attempts[0]!.webhook)
     const settled = t.acknowledger.settled()
-    t.acknowledger.add(attempts[1]!)
-    t.acknowledger.add(attempts[2]!)
+    t.acknowledger.add(attempts[1]!, attempts[1]!.webhook)
+    t.acknowledger.add(attempts[2]!, attempts[2]!.webhook)
     await settled
     expect(t.acknowledger.settled()).toBeUndefined()
     expect([...(await t.listStatuses()).values()]).toEqual(['success', 'success', 'success'])
@@ -90,9 +90,9 @@ describe('the acknowledger', () => {
     await using t = await openRecorder()
     const [first, second] = await t.addClaimed(2)
     t.onDone = () => {
-      if (t.done.length === 1) queueMicrotask(() => t.acknowledger.add(second!))
+      if (t.done.length === 1) queueMicrotask(() => t.acknowledger.add(second!, second!.webhook))
     }
-    t.acknowledger.add(first!)
+    t.acknowledger.add(first!, first!.webhook)
     while (t.acknowledger.settled()) await t.acknowledger.settled()
     expect([...(await t.listStatuses()).values()]).toEqual(['success', 'success'])
   })
@@ -106,7 +106,7 @@ describe('the acknowledger', () => {
     })
     const attempts = await t.addClaimed(5)
     attempts[2] = { ...attempts[2]!, responseExcerpt: 'a NUL \0 is no text for PostgreSQL' }
-    for (const attempt of attempts) t.acknowledger.add(attempt)
+    for (const attempt of attempts) t.acknowledger.add(attempt, attempt.webhook)
     while (t.acknowledger.settled()) await t.acknowledger.settled()
     const statuses = await t.listStatuses()
     expect(attempts.map((one) => statuses.get(one.id))).toEqual(['success', 'success', 'pending', 'success', 'success'])
@@ -127,7 +127,7 @@ describe('the acknowledger', () => {
     })
     await using t = await openRecorder({ onSettle, clock, logger })
     const [attempt] = await t.addClaimed(1)
-    t.acknowledger.add(attempt!)
+    t.acknowledger.add(attempt!, attempt!.webhook)
     await t.acknowledger.settled()
     expect(failures).toBe(0)
     expect([...(await t.listStatuses()).values()]).toEqual(['success'])
@@ -146,15 +146,15 @@ describe('the acknowledger', () => {
       if (batches.length === 1) first.resolve()
       else second.resolve()
     }
-    t.acknowledger.add(attempts[0]!)
+    t.acknowledger.add(attempts[0]!, attempts[0]!.webhook)
     clock.advance(9)
-    t.acknowledger.add(attempts[1]!)
+    t.acknowledger.add(attempts[1]!, attempts[1]!.webhook)
     await new Promise(setImmediate)
     expect(batches).toEqual([])
     clock.advance(1)
-    t.acknowledger.add(attempts[2]!)
+    t.acknowledger.add(attempts[2]!, attempts[2]!.webhook)
     await first.promise
-    t.acknowledger.add(attempts[3]!)
+    t.acknowledger.add(attempts[3]!, attempts[3]!.webhook)
     await new Promise(setImmediate)
     clock.advance(10)
     await second.promise
@@ -165,12 +165,12 @@ describe('the acknowledger', () => {
   it('does not rest when its end is waited for, as at a stop', async () => {
     await using t = await openRecorder()
     const attempts = await t.addClaimed(5)
-    for (const attempt of attempts.slice(0, 3)) t.acknowledger.add(attempt)
+    for (const attempt of attempts.slice(0, 3)) t.acknowledger.add(attempt, attempt.webhook)
     const settled = t.acknowledger.settled()
     t.onDone = () => {
       if (t.done.length === 3)
         queueMicrotask(() => {
-          for (const one of attempts.slice(3)) t.acknowledger.add(one)
+          for (const one of attempts.slice(3)) t.acknowledger.add(one, one.webhook)
         })
     }
     await settled

@@ -137,7 +137,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       const attempt = policy.attempt(work, interrupting.signal).then((ended) => {
         const isScarce = lanes.isScarce(ticket.group, policy.perGroup)
         lanes.leave(ticket, clock.now())
-        acknowledger.add(ended)
+        acknowledger.add(ended, work.group)
         deps.onRoom?.()
         // Rows of a group at its cap may have been routed meanwhile: neither the router nor the last look saw them as due.
         if (isScarce || (mayWait && isFull && hasRoom())) notify()

@@ -149,10 +149,13 @@ it('without a database a process shows its own metrics and leaves out the rest',
   const metrics = buildMetrics({
     ...{ db: unreachable.db, clock: app.clock, inFlight: () => 3, keyIds: [] },
     ...{ roles: ['api'], allRoles: ['api', 'dispatcher'] },
+    ...{ pools: { requests: unreachable.state }, countListenReconnects: () => 2 },
   })
   const text = await metrics.render()
   expect(readSeries(text, 'database_up')).toBe(0)
   expect(readSeries(text, 'webhook_out_in_flight')).toBe(3)
+  expect(readSeries(text, 'database_breaker_open{pool="requests"}')).toBe(0)
+  expect(readSeries(text, 'database_listen_reconnects_total')).toBe(2)
   expect(text).not.toContain('webhook_out_deliveries_total')
   expect(readSeries(text, 'signalbox_role{role="api"}')).toBe(1)
   expect(readSeries(text, 'signalbox_role{role="dispatcher"}')).toBe(0)

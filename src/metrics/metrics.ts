@@ -7,6 +7,7 @@ import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
 import { ERROR_CLASSES } from '../signed-post/attempt-result.ts'
 import { VERSION } from '../version.ts'
 import type { RecordedAttempt, WebhookNotice } from '../webhook/delivery/settle.ts'
+import { addDatabaseMetrics, type DatabaseMetricsDeps } from './database-metrics.ts'
 import { buildRealtimeMetrics, type RealtimeMetrics } from './realtime-metrics.ts'
 import { openRuntimeMetrics } from './runtime-metrics.ts'
 import { buildSharedMetrics } from './shared-metrics.ts'
@@ -31,7 +32,7 @@ export interface Metrics {
   realtime: RealtimeMetrics
 }
 
-export interface MetricsDeps {
+export interface MetricsDeps extends DatabaseMetricsDeps {
   db: Database
   clock: Clock
   /** The key ids of SECRET_KEY. */
@@ -53,10 +54,11 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
   const runtime = openRuntimeMetrics()
   const registers = [registry]
   describeProcess(deps, registers)
+  addDatabaseMetrics(deps, registry)
   const renderShared = buildSharedMetrics(deps)
   const databaseUp = new Gauge({
     name: 'database_up',
-    help: 'Whether the database answered. While it does not, metrics from the database are left out.',
+    help: 'Whether the database answered and took changes. While it does not, metrics from the database are left out.',
     registers,
   })
   new Gauge({

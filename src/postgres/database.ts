@@ -3,7 +3,7 @@ import pg from 'pg'
 import { systemClock } from '../clock.ts'
 import { writeRest } from './closing.ts'
 import { buildDialect, isStalePlan } from './dialect.ts'
-import { buildClient, KEEP_ALIVE_MS } from './pool-client.ts'
+import { buildClient, KEEP_ALIVE_MS, SERVER_KEEP_ALIVE } from './pool-client.ts'
 import { guardPool, type PoolGuard, type PoolState, type Siblings } from './pool-guard.ts'
 import type { DB } from './tables.generated.ts'
 import { parseUtcTimestamp } from './timestamp.ts'
@@ -146,13 +146,13 @@ export function openDatabase(options: {
     Client: buildClient({
       silenceLimitMs: limits.silenceMs,
       isResting: (client) => guard.isResting(client),
-      onSilent: () => guard.noteSilent(performance.now() - limits.silenceMs),
+      onSilent: () => guard.noteSilent(limits.silenceMs),
     }),
     idle_in_transaction_session_timeout: limits.idleInTransactionMs,
     ...(options.lockTimeoutMs !== undefined && { lock_timeout: options.lockTimeoutMs }),
     // Statements can share a round trip (dialect.ts).
     pipeline: true,
-    options: `-c timezone=UTC ${options.settings ?? ''}`.trim(),
+    options: `-c timezone=UTC ${SERVER_KEEP_ALIVE} ${options.settings ?? ''}`.trim(),
   })
   const { siblings } = options
   const guard: PoolGuard = guardPool(pool, { isUnavailable: isDatabaseUnavailable, ...(siblings && { siblings }) })
@@ -183,7 +183,9 @@ export type DatabaseState = 'ok' | 'database read-only' | 'database unavailable'
 
 /** Whether the database answers within the timeout, and takes changes. Never throws. */
 export async function readDatabaseState(db: Database): Promise<DatabaseState> {
-  const answered = sql<{ is_read_only: boolean }>`select current_setting('transaction_read_only')::boolean as is_read_only`
+  const answered = sql<{
+    is_read_only: boolean
+  }>`select current_setting('transaction_read_only')::boolean as is_read_only`
     .execute(db)
     .then(
       ({ rows }): DatabaseState => (rows[0]?.is_read_only ? 'database read-only' : 'ok'),
@@ -209,7 +211,9 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   if (typeof code !== 'string') {
     return (
       error instanceof Error &&
-      /timeout exceeded when trying to connect|timeout expired|Connection terminated|is not queryable/.test(error.message)
+      /timeout exceeded when trying to connect|timeout expired|Connection terminated|is not queryable/.test(
+        error.message,
+      )
     )
   }
   // Classes 08 (connection), 53 (resources), 57P0x (shutdown, crash, starting up), 25P03 and 25P04 (the transaction took too

@@ -288,9 +288,7 @@ class PreparingConnection implements DatabaseConnection {
 
   release(): void {
     this.#flush()
-    this.#client.release(
-      this.#isBroken || this.#names.size > PREPARED_PER_CONNECTION || shouldLeave(this.#client),
-    )
+    this.#client.release(this.#isBroken || this.#names.size > PREPARED_PER_CONNECTION || shouldLeave(this.#client))
   }
 }
 

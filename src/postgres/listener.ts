@@ -1,6 +1,6 @@
 import pg from 'pg'
-import type { Clock } from '../clock.ts'
-import type { ClientInternals } from './pool-client.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import { type ClientInternals, SERVER_KEEP_ALIVE } from './pool-client.ts'
 
 /** Delay before a reconnect. */
 const RECONNECT_MS = 250
@@ -127,7 +127,7 @@ export function buildListener(options: ListenerOptions): Listener {
 export function openClient(connectionString: string, applicationName: string, settings = ''): pg.Client {
   const client = new pg.Client({
     connectionString,
-    ...(settings && { options: settings }),
+    options: `${SERVER_KEEP_ALIVE} ${settings}`.trim(),
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_LIMIT_MS,
     query_timeout: QUERY_LIMIT_MS,
@@ -142,12 +142,8 @@ export function openClient(connectionString: string, applicationName: string, se
 /** Ends a connection whether its peer answers or not: a half-open one would stay for as long as somebody acknowledges. */
 export function endClient(client: pg.Client): void {
   const { connection } = client as unknown as ClientInternals
-  const limit = setTimeout(() => connection.stream.destroy(), CLOSE_LIMIT_MS)
-  limit.unref()
-  void client
-    .end()
-    .catch(() => {})
-    .finally(() => clearTimeout(limit))
+  const ended = client.end().catch(() => {})
+  void Promise.race([ended, systemClock.sleep(CLOSE_LIMIT_MS)]).then(() => connection.stream.destroy())
 }
 
 /** Closes a connection; abandons it after the timeout. */

@@ -1,8 +1,12 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
+import { systemClock } from '../clock.ts'
 
 /** After how much silence TCP asks whether the other side is there, and keeps the connection known on the way. */
 export const KEEP_ALIVE_MS = 60_000
+
+/** The server asks sooner: the locks of a session whose process or path is gone end within some 20 s. */
+export const SERVER_KEEP_ALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=3 -c tcp_keepalives_count=3'
 
 /** After a limit has passed, how long the answer may still lie unread: the timer of a process that stood still fires first. */
 const READ_FIRST_MS = 50
@@ -25,7 +29,9 @@ const standings = new WeakMap<pg.ClientBase, Standing>()
 /** Whether a connection should leave its pool: its server is a standby or read-only, and the next one may find another. */
 export function shouldLeave(client: pg.ClientBase): boolean {
   const standing = standings.get(client)
-  return standing !== undefined && standing.readOnly.size > 0 && performance.now() - standing.openedAtMs >= READ_ONLY_LIFE_MS
+  return (
+    standing !== undefined && standing.readOnly.size > 0 && performance.now() - standing.openedAtMs >= READ_ONLY_LIFE_MS
+  )
 }
 
 interface ParameterStatus {
@@ -74,12 +80,11 @@ export function buildClient({ silenceLimitMs, isResting, onSilent }: ClientOptio
 export function endWhenSilent(socket: Socket, limitMs: number, judge: () => boolean): void {
   socket.setTimeout(limitMs, () => {
     const { bytesRead } = socket
-    const look = setTimeout(() => {
+    void systemClock.sleep(READ_FIRST_MS).then(() => {
       if (socket.destroyed || socket.bytesRead !== bytesRead || !judge()) return
       socket.emit('error', Object.assign(new Error('the database did not answer'), { code: 'ETIMEDOUT' }))
       // With a reset: what was not sent must not reach the server later, when nobody waits for its answer.
       socket.resetAndDestroy()
-    }, READ_FIRST_MS)
-    look.unref()
+    })
   })
 }

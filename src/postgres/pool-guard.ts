@@ -30,8 +30,8 @@ export interface PoolGuard {
   connect(): Promise<pg.PoolClient>
   /** Whether nothing uses the connection. */
   isResting(client: pg.ClientBase): boolean
-  /** A connection was found dead: it said nothing since then. */
-  noteSilent(sinceMs: number): void
+  /** A connection was found dead: it said nothing for so long. */
+  noteSilent(silenceMs: number): void
   read(): PoolState
 }
 
@@ -92,7 +92,9 @@ export function guardPool(
     const isProbe = isOpen() && probe === undefined
     if ((isOpen() && !isProbe) || pool.waitingCount >= WAITING_LIMIT) {
       refused += 1
-      throw new RefusedError(isOpen() ? 'the database did not answer the last callers' : 'too many wait for the database')
+      throw new RefusedError(
+        isOpen() ? 'the database did not answer the last callers' : 'too many wait for the database',
+      )
     }
     if (isProbe) probe = 'connecting'
     try {
@@ -110,9 +112,10 @@ export function guardPool(
   return {
     connect,
     isResting: (client) => resting.has(client),
-    noteSilent: (sinceMs) => {
+    noteSilent: (silenceMs) => {
       silent += 1
       failures += 1
+      const sinceMs = performance.now() - silenceMs
       for (const distrust of siblings) distrust(sinceMs)
     },
     read: () => ({ isOpen: isOpen(), refused, silent, connections: pool.totalCount, waiting: pool.waitingCount }),
