@@ -29,7 +29,7 @@ import type { Config, ServiceSecrets } from './config.ts'
 import { mountDevelopmentRoutes } from './development-routes.ts'
 import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
-import { buildLifecycle } from './lifecycle.ts'
+import { buildLifecycle, buildStopAnnouncement } from './lifecycle.ts'
 import { mountOauthProvider } from './oauth.ts'
 import { listPageFiles, listPages } from './pages.ts'
 import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
@@ -87,6 +87,8 @@ export interface App extends Omit<Workers, 'start' | 'notify'> {
   metricsPort(): number | undefined
   /** Listens on the port (a process of any role has health and metrics), and starts the workers of its roles. */
   start(): Promise<void>
+  /** Announces the stop: from now on `/readyz` is 503, and each answer closes its connection. Requests are still taken. */
+  announceStop(): void
   /** Stops in order: no new requests, POSTs in flight end or are released, workers end. The database stays open. */
   stop(): Promise<void>
 }
@@ -132,7 +134,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...(isApi && { onChange: held.apply }),
   })
   const { metrics } = workers
-  await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
+  const announcement = buildStopAnnouncement(server)
+  await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter, ...announcement }))
   const parts = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers, held, limiter, sinkUrl }
   const api = isApi ? await mountApi(server, options, parts) : undefined
   const onGrant = (userId: UserId) => workers.realtime.guard?.noteGrant(userId)
@@ -147,6 +150,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...buildLifecycle(options, {
       ...{ server, workers, limiter, realtimeServer, feed, upgrades, sender, tracing },
       checkEngine: api?.checkEngine,
+      announceStop: announcement.announceStop,
     }),
   }
 }
@@ -203,11 +207,20 @@ async function mountApi(
 
 function buildServiceRouteDeps(
   { config, database, clock, hasStarted = () => true }: AppOptions,
-  parts: { metrics: Metrics; catalogue: readonly CatalogueEntry[]; limiter: RateLimiter },
+  parts: { metrics: Metrics; catalogue: readonly CatalogueEntry[]; limiter: RateLimiter; isStopping: () => boolean },
 ): ServiceRouteDeps {
-  const { metrics, catalogue, limiter } = parts
+  const { metrics, catalogue, limiter, isStopping } = parts
   const metricsAccess = decideMetricsAccess(config)
-  return { db: database.db, clock, metrics, catalogue, limit: limiter.limitVisit, hasStarted, metricsAccess }
+  return {
+    db: database.db,
+    clock,
+    metrics,
+    catalogue,
+    limit: limiter.limitVisit,
+    hasStarted,
+    isStopping,
+    metricsAccess,
+  }
 }
 
 function buildAppLimiter({ config, database, clock, logger }: AppOptions): RateLimiter {

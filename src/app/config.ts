@@ -46,6 +46,8 @@ export interface Config {
   databaseListenUrl: string | undefined
   databasePoolSize: number
   databaseWorkerPoolSize: number
+  databaseWaitSeconds: number
+  shutdownDelaySeconds: number
   dataDir: string
   roles: readonly Role[]
   adminEmail: string
@@ -212,6 +214,8 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     databaseListenUrl: values.DATABASE_LISTEN_URL,
     databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
     databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
+    databaseWaitSeconds: values.DATABASE_WAIT_SECONDS ?? 60,
+    shutdownDelaySeconds: values.SHUTDOWN_DELAY_SECONDS ?? 0,
     dataDir: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox'),
     roles: values.SIGNALBOX_ROLES ?? ROLES,
     adminEmail: values.SIGNALBOX_ADMIN_EMAIL ?? 'admin@signalbox.localhost',

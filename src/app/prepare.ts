@@ -1,5 +1,6 @@
 import { buildIdMaker } from '../id.ts'
 import { migrateSchema } from '../postgres/migrate.ts'
+import { waitForDatabase } from './database-wait.ts'
 import type { Resources, ResourcesOptions } from './resources.ts'
 
 /** What the preparation of a database did. */
@@ -19,9 +20,14 @@ export async function prepareDatabase(
   resources: Pick<Resources, 'connectionString' | 'database'>,
   options: ResourcesOptions,
 ): Promise<Prepared> {
-  const { clock, random, logger, stop } = options
+  const { clock, random, logger, stop, config } = options
+  await waitForDatabase(resources.connectionString, { limitMs: config.databaseWaitSeconds * 1000, clock, logger, stop })
+  if (stop?.aborted) return { migrations: [], ahead: [] }
   const now = new Date(clock.now())
-  const { ran, ahead } = await migrateSchema(resources.connectionString, { now, stop })
+  const { ran, ahead } = await migrateSchema(resources.connectionString, {
+    ...{ now, stop },
+    onWait: () => logger.warn('waiting for another process that migrates: see docs/operations.md, migrations'),
+  })
   if (ahead.length > 0)
     logger.warn(
       { migrations: ahead },

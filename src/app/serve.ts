@@ -41,7 +41,7 @@ export interface StopRequest {
  * the exit code; throws when it cannot start.
  */
 export async function serve(options: ServeOptions, stopRequested: Promise<StopRequest>): Promise<number> {
-  const limit = buildStopLimit(options.logger)
+  const limit = buildStopLimit(options)
   // The time limit runs from the request, also during a start, so that a hanging start cannot block the stop.
   void stopRequested.then(limit.start)
   try {
@@ -86,8 +86,11 @@ async function runUntilStop(
   }
   const request = await Promise.race([stopRequested, watchPostgres(resources)])
   limit.start()
-  return stopInOrder({ app: parts.app, resources, request, logger, print })
+  return stopInOrder({ app: parts.app, resources, request, logger, print, delayMs: delayOf(request, config) })
 }
+
+/** How long a stop is announced first. A process that cannot go on does not wait. */
+const delayOf = ({ isFailure }: StopRequest, config: Config) => (isFailure ? 0 : config.shutdownDelaySeconds * 1000)
 
 /** Loads all that serves, which takes most of the processor time of a start. */
 const loadApp = () => import('./app.ts')
@@ -215,14 +218,17 @@ interface StopLimit {
   end(): void
 }
 
-function buildStopLimit(logger: Logger): StopLimit {
+function buildStopLimit({ logger, config }: ServeOptions): StopLimit {
   let timer: NodeJS.Timeout | undefined
   return {
     start: () => {
-      timer ??= setTimeout(() => {
-        logger.error('the stop took too long: see docs/operations.md, stopping')
-        process.exit(1)
-      }, STOP_LIMIT_MS)
+      timer ??= setTimeout(
+        () => {
+          logger.error('the stop took too long: see docs/operations.md, stopping')
+          process.exit(1)
+        },
+        config.shutdownDelaySeconds * 1000 + STOP_LIMIT_MS,
+      )
       timer.unref()
     },
     end: () => clearTimeout(timer),
@@ -258,9 +264,12 @@ async function stopInOrder(parts: {
   request: StopRequest
   logger: Logger
   print: (line: string) => void
+  delayMs: number
 }): Promise<number> {
-  const { app, resources, request, logger, print } = parts
+  const { app, resources, request, logger, print, delayMs } = parts
   print(`Stopping (${request.reason}).`)
+  app?.announceStop()
+  if (app && delayMs > 0) await systemClock.sleep(delayMs)
   let isOrderly = true
   // Both are stopped, even if the first one fails.
   for (const stop of [() => app?.stop(), () => resources.close()]) {
@@ -287,6 +296,8 @@ async function ensureAdministrator({ database, config }: Resources): Promise<Fir
     password,
     now: new Date(systemClock.now()),
   })
+  // Another process of this database, started at the same time, may have created it.
+  if (!result.ok && (await hasAdministrator(database.db))) return undefined
   if (!result.ok) throw new FatalError(result.error)
   return { email: config.adminEmail, password: config.adminPassword === undefined ? password : undefined }
 }

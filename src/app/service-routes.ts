@@ -22,6 +22,8 @@ export interface ServiceRouteDeps {
   catalogue: readonly CatalogueEntry[]
   /** Whether the start of this process has finished. */
   hasStarted: () => boolean
+  /** Whether this process was asked to stop. */
+  isStopping: () => boolean
   /** The access to `/metrics` on the port of the service. */
   metricsAccess: MetricsAccess
   /** Counts a request to one of these routes; throws `rate_limited`. */
@@ -74,12 +76,12 @@ function limitRoutes(server: FastifyInstance, limit: ServiceRouteDeps['limit']):
   }
 }
 
-/** Liveness is constant; readiness checks the database once the start has finished. */
-function mountProbes(server: FastifyInstance, { db, clock, hasStarted }: ServiceRouteDeps): void {
+/** Liveness is constant; readiness checks the database between the start and the stop of the process. */
+function mountProbes(server: FastifyInstance, { db, clock, hasStarted, isStopping }: ServiceRouteDeps): void {
   const checkDatabase = cacheFor(clock, READINESS_LIFETIME_MS, () => readDatabaseState(db))
   server.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }))
   server.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const status = hasStarted() ? await checkDatabase() : 'starting'
+    const status = isStopping() ? 'stopping' : hasStarted() ? await checkDatabase() : 'starting'
     if (status !== 'ok') reply.code(503).header('retry-after', status === 'starting' ? '1' : '5')
     return { status }
   })

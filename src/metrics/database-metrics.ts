@@ -12,49 +12,47 @@ export interface DatabaseMetricsDeps {
 /** Adds the metrics of the connections of this process. They need no database. */
 export function addDatabaseMetrics({ pools, countListenReconnects }: DatabaseMetricsDeps, registry: Registry): void {
   const registers = [registry]
-  const labelNames = ['pool'] as const
-  const readEach = (set: (pool: string, state: PoolState) => void) => {
-    for (const [pool, read] of Object.entries(pools)) set(pool, read())
+  const each = (set: (labels: { pool: string }, state: PoolState) => void) => {
+    for (const [pool, read] of Object.entries(pools)) set({ pool }, read())
   }
   new Gauge({
     name: 'database_breaker_open',
     help: 'Whether callers are refused at once, because the last connections of the pool failed: 1 or 0.',
-    labelNames,
+    labelNames: ['pool'],
     registers,
     collect() {
-      readEach((pool, state) => this.set({ pool }, state.isOpen ? 1 : 0))
+      each((labels, { isOpen }) => this.set(labels, isOpen ? 1 : 0))
     },
   })
   new Gauge({
     name: 'database_connections_awaited',
     help: 'Callers that wait for a connection of the pool.',
-    labelNames,
+    labelNames: ['pool'],
     registers,
     collect() {
-      readEach((pool, state) => this.set({ pool }, state.waiting))
+      each((labels, { waiting }) => this.set(labels, waiting))
     },
   })
-  const addCounter = (name: string, help: string, pick: (state: PoolState) => number) =>
-    new Counter({
-      name,
-      help,
-      labelNames,
-      registers,
-      collect() {
-        this.reset()
-        readEach((pool, state) => this.inc({ pool }, pick(state)))
-      },
-    })
-  addCounter(
-    'database_refused_total',
-    'Callers that were refused without a try: the breaker was open, or too many waited.',
-    (state) => state.refused,
-  )
-  addCounter(
-    'database_silent_connections_total',
-    'Connections that were given up because the database did not answer.',
-    (state) => state.silent,
-  )
+  new Counter({
+    name: 'database_refused_total',
+    help: 'Callers that were refused without a try: the breaker was open, or too many waited.',
+    labelNames: ['pool'],
+    registers,
+    collect() {
+      this.reset()
+      each((labels, { refused }) => this.inc(labels, refused))
+    },
+  })
+  new Counter({
+    name: 'database_silent_connections_total',
+    help: 'Connections that were given up because the database did not answer.',
+    labelNames: ['pool'],
+    registers,
+    collect() {
+      this.reset()
+      each((labels, { silent }) => this.inc(labels, silent))
+    },
+  })
   new Counter({
     name: 'database_listen_reconnects_total',
     help: 'Listening connections that were opened in place of one that ended or was silent.',
