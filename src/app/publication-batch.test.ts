@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { startDatabaseProxy } from '../../test/harness/proxy.ts'
 import { countTraffic } from '../../test/harness/round-trips.ts'
 import { buildAuditRecords } from '../audit/audit.ts'
 import { systemClock } from '../clock.ts'
@@ -144,6 +145,27 @@ describe('publications of concurrent requests', () => {
     expect(settled.map((one) => one.status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected'])
     await expect(batch.record(publish('lost-e'))).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     await nowhere.close()
+  })
+
+  it('do not wait behind two statements on connections that are dead', async () => {
+    await using proxy = await startDatabaseProxy(database.connectionString)
+    const { connectionString } = proxy
+    const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
+    const batch = build({ db: opened.db })
+    await Promise.all([batch.record(publish('stuck-a')), batch.record(publish('stuck-b'))])
+    expect(opened.pool.totalCount).toBe(2)
+    proxy.swallowOpen()
+    const stuck = [batch.record(publish('stuck-c')), batch.record(publish('stuck-d'))]
+    for (const one of stuck) one.catch(() => {})
+    const startedAt = performance.now()
+    expect(await Promise.all([batch.record(publish('stuck-e')), batch.record(publish('stuck-f'))])).toEqual([
+      true,
+      true,
+    ])
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
+    proxy.drop()
+    await Promise.allSettled(stuck)
+    await opened.close()
   })
 })
 

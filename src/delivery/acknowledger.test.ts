@@ -4,6 +4,7 @@ import { createTestDatabase } from '../../test/harness/database.ts'
 import { buildLedger } from '../../test/harness/ledger.ts'
 import { buildListeningLogger } from '../../test/harness/listening-logger.ts'
 import { buildManualClock, type ManualClock } from '../../test/harness/manual-clock.ts'
+import { waitFor } from '../../test/harness/wait.ts'
 import { type EndedAttempt, type SettledAttempts, settleAttempts } from '../webhook/delivery/settle.ts'
 import { type AcknowledgerDeps, buildAcknowledger } from './acknowledger.ts'
 
@@ -25,6 +26,7 @@ async function openRecorder(
       },
     },
     onSettled: (one) => settled.push(one),
+    listHeldBack: ({ heldBack }) => heldBack,
   }
   const { onRefused = () => {} } = options
   const acknowledger = buildAcknowledger({ policy, clock, logger, onRefused }, (attempts) => {
@@ -176,5 +178,37 @@ describe('the acknowledger', () => {
     await settled
     await t.acknowledger.settled()
     expect(t.done).toHaveLength(5)
+  })
+
+  it('records what a locked row holds back when the lock ends, once, with what came of its group meanwhile', async () => {
+    const clock = buildManualClock()
+    await using t = await openRecorder({ clock })
+    const attempts = await t.addClaimed(3)
+    const failed = attempts.map((one) => ({ ...one, result: { statusCode: 302 } }))
+    const holder = await t.database.pool.connect()
+    await holder.query('begin')
+    await holder.query('select from webhook for update')
+    t.acknowledger.add(failed[0]!, failed[0]!.webhook)
+    clock.advance(10)
+    await waitFor('the first try', () => t.settled.length === 1)
+    expect(t.settled[0]).toMatchObject({ recorded: [], heldBack: [{ id: failed[0]!.id }] })
+    t.acknowledger.add(failed[1]!, failed[1]!.webhook)
+    // Another group does not wait.
+    t.acknowledger.add(attempts[2]!, 'another')
+    await waitFor('the other group', async () => {
+      clock.advance(10)
+      return (await t.listStatuses()).get(attempts[2]!.id) === 'success'
+    })
+    expect((await t.listStatuses()).get(failed[0]!.id)).toBe('pending')
+    await holder.query('rollback')
+    holder.release()
+    await waitFor('all results', () => {
+      clock.advance(250)
+      return t.done.length === 3
+    })
+    await t.acknowledger.settled()
+    const statuses = await t.listStatuses()
+    expect(failed.slice(0, 2).map((one) => statuses.get(one.id))).toEqual(['failed', 'failed'])
+    expect(t.done).toHaveLength(3)
   })
 })

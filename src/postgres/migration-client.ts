@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import pg from 'pg'
 import { systemClock } from '../clock.ts'
 import { endClient, openClient } from './listener.ts'
-import { type ClientInternals, SERVER_KEEP_ALIVE } from './pool-client.ts'
+import { type ClientInternals, endSilent, SERVER_KEEP_ALIVE } from './pool-client.ts'
 
 /** Before how much silence nobody asks whether the connection of a migration is dead. */
 const SILENCE_MS = 10_000
@@ -74,11 +74,6 @@ async function watch(
 }
 
 const isSilentStill = (socket: Socket, heard: number) => socket.bytesRead === heard
-
-function endSilent(socket: Socket): void {
-  socket.emit('error', Object.assign(new Error('the database did not answer'), { code: 'ETIMEDOUT' }))
-  socket.resetAndDestroy()
-}
 
 /** Whether the server process of a connection works on a statement; undefined when no server can be asked. */
 async function isBackendWorking(client: pg.Client, connectionString: string): Promise<boolean | undefined> {

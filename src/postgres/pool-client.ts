@@ -82,9 +82,15 @@ export function endWhenSilent(socket: Socket, limitMs: number, judge: () => bool
     const { bytesRead } = socket
     void systemClock.sleep(READ_FIRST_MS).then(() => {
       if (socket.destroyed || socket.bytesRead !== bytesRead || !judge()) return
-      socket.emit('error', Object.assign(new Error('the database did not answer'), { code: 'ETIMEDOUT' }))
-      // With a reset: what was not sent must not reach the server later, when nobody waits for its answer.
-      socket.resetAndDestroy()
+      endSilent(socket)
     })
   })
+}
+
+/** Ends a socket with the error of a database that did not answer. */
+export function endSilent(socket: Socket): void {
+  socket.emit('error', Object.assign(new Error('the database did not answer'), { code: 'ETIMEDOUT' }))
+  // With a reset: what was not sent must not reach the server later, when nobody waits for its answer. Only TCP has one.
+  if (socket.remotePort === undefined) socket.destroy()
+  else socket.resetAndDestroy()
 }

@@ -47,7 +47,8 @@ export class RefusedError extends Error {
  * tries. A connection that opens, or that comes back alive, closes it.
  *
  * Distrust: connections of a path that was cut are silent for ever, and each would hold its first caller for the silence
- * limit. When one is found dead, those that rested since before its last sign of life are closed, in all sibling pools.
+ * limit. When one is found dead, those that said nothing since before its last sign of life are closed, in all sibling
+ * pools: those that rest, and those in use, whose own limit may be longer.
  */
 export function guardPool(
   pool: pg.Pool,
@@ -55,6 +56,8 @@ export function guardPool(
 ): PoolGuard {
   /** Since when each connection is used by nothing. */
   const resting = new Map<pg.ClientBase, number>()
+  /** Since when each other connection is used, and what it had received before. */
+  const used = new Map<pg.ClientBase, { sinceMs: number; bytesRead: number }>()
   const dead = new WeakSet<pg.ClientBase>()
   let failures = 0
   let refused = 0
@@ -70,6 +73,8 @@ export function guardPool(
 
   siblings.add((sinceMs) => {
     for (const [client, restingSinceMs] of resting) if (restingSinceMs <= sinceMs) endConnection(client)
+    for (const [client, use] of used)
+      if (use.sinceMs <= sinceMs && use.bytesRead === streamOf(client).bytesRead) endConnection(client)
   })
 
   // pg reports a connection that breaks in use through the failing query. Between two statements of a transaction the
@@ -78,8 +83,12 @@ export function guardPool(
     client.on('error', () => dead.add(client))
     noteAlive()
   })
-  pool.on('acquire', (client) => resting.delete(client))
+  pool.on('acquire', (client) => {
+    resting.delete(client)
+    used.set(client, { sinceMs: performance.now(), bytesRead: streamOf(client).bytesRead })
+  })
   pool.on('release', (error, client) => {
+    used.delete(client)
     if (probe === client) probe = undefined
     if (error || dead.has(client)) return
     resting.set(client, performance.now())
@@ -122,7 +131,8 @@ export function guardPool(
   }
 }
 
+const streamOf = (client: pg.ClientBase) => (client as unknown as ClientInternals).connection.stream
+
 function endConnection(client: pg.ClientBase): void {
-  const { connection } = client as unknown as ClientInternals
-  connection.stream.destroy(Object.assign(new Error('closed with a connection that was dead'), { code: 'ETIMEDOUT' }))
+  streamOf(client).destroy(Object.assign(new Error('closed with a connection that was dead'), { code: 'ETIMEDOUT' }))
 }
