@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { startDatabaseProxy } from '../../test/harness/proxy.ts'
 import { countTraffic } from '../../test/harness/round-trips.ts'
+import { waitFor } from '../../test/harness/wait.ts'
 import { buildAuditRecords } from '../audit/audit.ts'
 import { systemClock } from '../clock.ts'
 import type { InlineRouting } from '../delivery/router.ts'
@@ -152,11 +153,15 @@ describe('publications of concurrent requests', () => {
     const { connectionString } = proxy
     const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
     const batch = build({ db: opened.db })
-    await Promise.all([batch.record(publish('stuck-a')), batch.record(publish('stuck-b'))])
-    expect(opened.pool.totalCount).toBe(2)
+    await Promise.all([opened.pool.query('select 1'), opened.pool.query('select 1')])
     proxy.swallowOpen()
-    const stuck = [batch.record(publish('stuck-c')), batch.record(publish('stuck-d'))]
-    for (const one of stuck) one.catch(() => {})
+    const stuck: Promise<boolean>[] = []
+    for (const [resource, idle] of [['stuck-a', 1] as const, ['stuck-b', 0] as const]) {
+      const one = batch.record(publish(resource))
+      one.catch(() => {})
+      stuck.push(one)
+      await waitFor('the statement', () => opened.pool.idleCount === idle)
+    }
     const startedAt = performance.now()
     expect(await Promise.all([batch.record(publish('stuck-e')), batch.record(publish('stuck-f'))])).toEqual([
       true,
