@@ -212,10 +212,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     baseUrl: values.BASE_URL,
     databaseUrl: values.DATABASE_URL,
     databaseListenUrl: values.DATABASE_LISTEN_URL,
-    databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
-    databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
-    databaseWaitSeconds: values.DATABASE_WAIT_SECONDS ?? 60,
-    shutdownDelaySeconds: values.SHUTDOWN_DELAY_SECONDS ?? 0,
+    ...readDatabaseBounds(values),
     dataDir: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox'),
     roles: values.SIGNALBOX_ROLES ?? ROLES,
     adminEmail: values.SIGNALBOX_ADMIN_EMAIL ?? 'admin@signalbox.localhost',
@@ -273,6 +270,18 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     logLevel: values.LOG_LEVEL ?? 'info',
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
     idleSettings: listIdleSettings(values, realtime.kind),
+  }
+}
+
+/** The bounds of the use of the database, and of a start and a stop. */
+function readDatabaseBounds(
+  values: Values,
+): Pick<Config, 'databasePoolSize' | 'databaseWorkerPoolSize' | 'databaseWaitSeconds' | 'shutdownDelaySeconds'> {
+  return {
+    databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
+    databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
+    databaseWaitSeconds: values.DATABASE_WAIT_SECONDS ?? 60,
+    shutdownDelaySeconds: values.SHUTDOWN_DELAY_SECONDS ?? 0,
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import { isDatabaseUnavailable } from '../postgres/database.ts'
-import { endClient, openClient } from '../postgres/listener.ts'
+import { findDatabaseFault } from '../postgres/database-fault.ts'
 import { describeFatal } from './fatal.ts'
 
 /** How long a start waits between two tries. */
@@ -29,7 +29,7 @@ export async function waitForDatabase(connectionString: string, wait: DatabaseWa
   const begunAtMs = clock.now()
   let saidAtMs = Number.NEGATIVE_INFINITY
   while (!stop?.aborted) {
-    const fault = await findFault(connectionString)
+    const fault = await findDatabaseFault(connectionString)
     if (fault === undefined) return
     const nowMs = clock.now()
     if (!isDatabaseUnavailable(fault) || nowMs - begunAtMs >= limitMs) throw fault
@@ -40,19 +40,5 @@ export async function waitForDatabase(connectionString: string, wait: DatabaseWa
       logger.warn({ reason, waited_s: waited }, 'waiting for the database: see docs/operations.md, database')
     }
     await clock.sleep(RETRY_MS, stop)
-  }
-}
-
-/** Why the database cannot be worked with now. */
-async function findFault(connectionString: string): Promise<unknown> {
-  const client = openClient(connectionString, 'signalbox start')
-  try {
-    await client.connect()
-    const { rows } = await client.query("select current_setting('transaction_read_only')::boolean as is_read_only")
-    return rows[0].is_read_only ? Object.assign(new Error('the database is read-only'), { code: '25006' }) : undefined
-  } catch (error) {
-    return error
-  } finally {
-    endClient(client)
   }
 }

@@ -26,7 +26,7 @@ export async function prepareDatabase(
   const now = new Date(clock.now())
   const { ran, ahead } = await migrateSchema(resources.connectionString, {
     ...{ now, stop },
-    onWait: () => logger.warn('waiting for another process that migrates: see docs/operations.md, migrations'),
+    onWait: () => logger.warn('waiting for another process that migrates: see docs/operations.md, waiting migrations'),
   })
   if (ahead.length > 0)
     logger.warn(

@@ -86,11 +86,10 @@ async function runUntilStop(
   }
   const request = await Promise.race([stopRequested, watchPostgres(resources)])
   limit.start()
-  return stopInOrder({ app: parts.app, resources, request, logger, print, delayMs: delayOf(request, config) })
+  // A process that cannot go on is not announced first.
+  const delayMs = request.isFailure ? 0 : config.shutdownDelaySeconds * 1000
+  return stopInOrder({ app: parts.app, resources, request, logger, print, delayMs })
 }
-
-/** How long a stop is announced first. A process that cannot go on does not wait. */
-const delayOf = ({ isFailure }: StopRequest, config: Config) => (isFailure ? 0 : config.shutdownDelaySeconds * 1000)
 
 /** Loads all that serves, which takes most of the processor time of a start. */
 const loadApp = () => import('./app.ts')
@@ -123,16 +122,11 @@ async function startInSteps(start: {
   await checkSecretKey(options, resources)
   if (stop.aborted) return
   const app = await buildApp({
+    ...resources,
     config,
     clock,
     random,
     logger,
-    secrets: resources.secrets,
-    database: resources.database,
-    workerDatabase: resources.workerDatabase,
-    leaseDatabase: resources.leaseDatabase,
-    maintenanceDatabase: resources.maintenanceDatabase,
-    connectionString: resources.connectionString,
     lookup: buildSystemLookup(),
     hasStarted: () => parts.isReady,
     ...(config.crashPoint && { onCrashPoint: buildCrash(config.crashPoint) }),
@@ -297,7 +291,7 @@ async function ensureAdministrator({ database, config }: Resources): Promise<Fir
     now: new Date(systemClock.now()),
   })
   // Another process of this database, started at the same time, may have created it.
-  if (!result.ok && (await hasAdministrator(database.db))) return undefined
-  if (!result.ok) throw new FatalError(result.error)
+  if (!result.ok && !(await hasAdministrator(database.db))) throw new FatalError(result.error)
+  if (!result.ok) return undefined
   return { email: config.adminEmail, password: config.adminPassword === undefined ? password : undefined }
 }

@@ -3,13 +3,13 @@ import type { AlertWorker } from '../alert/alert-worker.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
 import type { JobRunner } from '../delivery/job-runner.ts'
-import { keepRenewed } from '../delivery/lease-timer.ts'
+import { type KeptLease, keepRenewed } from '../delivery/lease-timer.ts'
 import { buildRouter, type Router } from '../delivery/router.ts'
 import { buildWorkerLease } from '../delivery/worker-lease.ts'
 import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { buildMailWorker, type MailWorker } from '../mail/mail-worker.ts'
-import { buildMetrics, type Metrics } from '../metrics/metrics.ts'
+import { buildMetrics, type Metrics, type MetricsDeps } from '../metrics/metrics.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
@@ -98,15 +98,11 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const isPublisher = config.roles.includes('realtime')
   const isProvisioner = config.roles.includes('provisioning')
   const isWorker = isDispatcher || isPublisher || isProvisioner
-  const metrics: Metrics = buildMetrics({
-    ...{ db, clock, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds },
+  const metrics = buildAppMetrics(parts, {
     inFlight: () => dispatcher.inFlight(),
-    pools: { requests: parts.requestDatabase.state, workers: database.state },
     countListenReconnects: () => notifier.countReconnects(),
   })
-  const { db: leaseDb } = parts.leaseDatabase ?? database
-  const ownLease = buildWorkerLease({ db: leaseDb, clock, workerId, hasLock: () => notifier.isListening() })
-  const lease = keepRenewed(ownLease, { clock, logger })
+  const lease = buildKeptLease(parts, () => notifier.isListening())
   const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }
   const dispatcher: Dispatcher = buildDispatcher({
     ...world,
@@ -194,6 +190,24 @@ export function buildWorkers(parts: WorkerParts): Workers {
         await lease.end().catch((err) => logger.warn({ err }, 'lease not ended: see docs/operations.md, database'))
     },
   }
+}
+
+function buildAppMetrics(
+  { config, database, requestDatabase, clock, keyring }: WorkerParts,
+  counts: Pick<MetricsDeps, 'inFlight' | 'countListenReconnects'>,
+): Metrics {
+  return buildMetrics({
+    ...{ db: database.db, clock, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds },
+    pools: { requests: requestDatabase.state, workers: database.state },
+    ...counts,
+  })
+}
+
+/** The lease has a connection of its own: its renewal must not wait behind the statements of the workers. */
+function buildKeptLease(parts: WorkerParts, hasLock: () => boolean): KeptLease {
+  const { clock, logger, workerId } = parts
+  const { db } = parts.leaseDatabase ?? parts.database
+  return keepRenewed(buildWorkerLease({ db, clock, workerId, hasLock }), { clock, logger })
 }
 
 function startRealtime(realtime: RealtimeParts, dispatcher: Dispatcher | undefined, running: Promise<void>[]): void {

@@ -21,6 +21,12 @@ const SLOW_MS = 250
 /** Such statements at once: each holds a connection of the workers. */
 const SLOW_AT_ONCE = 2
 
+/** Tries after which a line says what is held back: 5 s, and the waits for locks. Two processes hold each other back for less. */
+const TRIES_BETWEEN_LINES = 20
+
+/** Groups that such lines name. */
+const GROUPS_IN_LOG = 3
+
 /** What an acknowledger is built from. */
 export interface AcknowledgerDeps<Ended extends Claim, Settled> {
   policy: Pick<DeliveryPolicy<Work, Ended, Settled>, 'onSettled' | 'listHeldBack'> & {
@@ -173,12 +179,19 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
       isLockTimeout(error) ? [...batch] : recover(batch, error).then(() => []),
     )
     leave([...groups].filter((group) => !held.some((one) => one.group === group)))
-    while (held.length > 0) {
+    for (let tries = 1; held.length > 0; tries += 1) {
       await clock.sleep(RECORD_RETRY_MS)
       const byGroup = Map.groupBy(held, ({ group }) => group)
       held = []
       for (const [group, results] of byGroup) held.push(...(await recordGroup(group, results)))
+      if (tries % TRIES_BETWEEN_LINES === 0) logHeld(held)
     }
+  }
+
+  function logHeld(held: readonly Result<Ended>[]): void {
+    const groups = new Set(held.map(({ group }) => group))
+    for (const group of [...groups].slice(0, GROUPS_IN_LOG))
+      logger.warn({ group, attempts: held.length }, 'results wait for a lock: see docs/operations.md, locks')
   }
 
   /** Records what there is of a group. Returns what is still held back; without any the group is apart no more. */
@@ -188,10 +201,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
       const heldBack = await record(batch)
       if (heldBack.length > 0) return heldBack
     } catch (error) {
-      if (isLockTimeout(error)) {
-        logger.warn({ group, attempts: batch.length }, 'results wait for a lock: see docs/operations.md, locks')
-        return batch
-      }
+      if (isLockTimeout(error)) return batch
       await recover(batch, error)
     }
     leave([group])

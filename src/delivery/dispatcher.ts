@@ -18,10 +18,7 @@ const STOP_GRACE_MS = 6_000
 /** For how long after a failed statement the claims that it made are looked for: it may run on for 9 s on the server. */
 const LEAK_WINDOW_MS = 4 * LEASE_MS
 
-/**
- * Since when a claim of this process is made that it does not know of: the answer of its statement is not on its way. It may
- * wait 5 s for a connection and 10 s for the server.
- */
+/** Since when a claim that this process does not know of is made: its answer waits 5 s for a connection, 10 s for the server. */
 const LEAK_AGE_MS = 20_000
 
 /** Points of the work at which crash tests end the process. */

@@ -51,7 +51,6 @@ export interface MetricsDeps extends DatabaseMetricsDeps {
  */
 export function buildMetrics(deps: MetricsDeps): Metrics {
   const registry = new Registry()
-  const runtime = openRuntimeMetrics()
   const registers = [registry]
   describeProcess(deps, registers)
   addDatabaseMetrics(deps, registry)
@@ -115,7 +114,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
     render: cacheFor(deps.clock, FACTS_LIFETIME_MS, async () => {
       const shared = (await isDatabaseReady(deps.db)) ? await renderShared() : ''
       databaseUp.set(shared === '' ? 0 : 1)
-      return shared + (await runtime.metrics()) + (await registry.metrics())
+      return shared + (await openRuntimeMetrics().metrics()) + (await registry.metrics())
     }),
     countAttempts: (recorded, seen) => {
       for (const { attempt, decision } of recorded) {

@@ -13,6 +13,7 @@ import {
 } from 'kysely'
 import type pg from 'pg'
 import { writeArray } from './array.ts'
+import { isOfConnection } from './connection-error.ts'
 import { shouldLeave } from './pool-client.ts'
 import { type KnownColumns, queryPrepared } from './prepared-query.ts'
 
@@ -290,18 +291,4 @@ class PreparingConnection implements DatabaseConnection {
     this.#flush()
     this.#client.release(this.#isBroken || this.#names.size > PREPARED_PER_CONNECTION || shouldLeave(this.#client))
   }
-}
-
-/**
- * Whether another connection may succeed: a migration changed the columns of a statement that this one has prepared, or its
- * server is a standby or read-only (25006).
- */
-function isOfConnection(error: unknown): boolean {
-  return isStalePlan(error) || (error as { code?: unknown } | null)?.code === '25006'
-}
-
-/** Whether `error` reports that a prepared statement returns other columns than when it was prepared. */
-export function isStalePlan(error: unknown): boolean {
-  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
-  return code === '0A000' && String(message).includes('cached plan')
 }

@@ -77,7 +77,7 @@ export function buildClient({ silenceLimitMs, isResting, onSilent }: ClientOptio
 }
 
 /** Ends a socket that received nothing for `limitMs`, where `judge` says so. */
-export function endWhenSilent(socket: Socket, limitMs: number, judge: () => boolean): void {
+function endWhenSilent(socket: Socket, limitMs: number, judge: () => boolean): void {
   socket.setTimeout(limitMs, () => {
     const { bytesRead } = socket
     void systemClock.sleep(READ_FIRST_MS).then(() => {

@@ -36,7 +36,7 @@ export interface PoolGuard {
 }
 
 /** A caller was refused without being tried: the database does not answer, or too many wait for it. */
-export class RefusedError extends Error {
+class RefusedError extends Error {
   readonly code = 'DATABASE_REFUSED'
 }
 

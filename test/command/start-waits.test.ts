@@ -41,7 +41,7 @@ test('a start that waits while another process migrates says so every few second
   const holder = await database.pool.connect()
   await holder.query('select pg_advisory_lock(7320114)')
   await using started = startHere(buildServiceEnvironment(database.connectionString))
-  await started.waitForOutput(/waiting for another process that migrates: see docs\/operations\.md, migrations/)
+  await started.waitForOutput(/waiting for another process that migrates: see docs\/operations\.md, waiting migrations/)
   holder.release(true)
   await started.waitForOutput(/service started/)
 })
