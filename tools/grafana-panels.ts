@@ -273,6 +273,21 @@ const PROCESSES: Row = {
       unit: 'short',
       queries: [ofProcess('process_open_fds'), { expr: `min(process_max_fds${ONLY})`, legend: 'limit' }],
     }),
+    course('Connections to the database that failed', 'Callers refused, silent connections, lost listening ones.', {
+      unit: 'short',
+      queries: [
+        { expr: `sum by (pool) (increase(database_refused_total${ONLY}[1m]))`, legend: 'refused: {{pool}}' },
+        { expr: `sum by (pool) (increase(database_silent_connections_total${ONLY}[1m]))`, legend: 'silent: {{pool}}' },
+        { expr: `sum(increase(database_listen_reconnects_total${ONLY}[1m]))`, legend: 'listening' },
+      ],
+    }),
+    course('Callers that wait for the database', 'For a connection; 1 for each breaker that is open.', {
+      unit: 'short',
+      queries: [
+        { expr: `sum by (pool) (database_connections_awaited${ONLY})`, legend: '{{pool}}' },
+        { expr: `sum by (pool) (database_breaker_open${ONLY})`, legend: 'breaker: {{pool}}' },
+      ],
+    }),
     course('Uptime', 'Since the start of each process.', {
       unit: 's',
       queries: [{ expr: `time() - process_start_time_seconds${ONLY}`, legend: '{{instance}}' }],

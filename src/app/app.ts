@@ -31,7 +31,7 @@ import type { Config, ServiceSecrets } from './config.ts'
 import { describeDevelopment, mountDevelopmentRoutes } from './development-routes.ts'
 import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
-import { buildLifecycle, warnOfCounts } from './lifecycle.ts'
+import { buildLifecycle, buildStopAnnouncement, warnOfCounts } from './lifecycle.ts'
 import { mountOauthProvider } from './oauth.ts'
 import { listPageFiles, PAGES } from './pages.ts'
 import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
@@ -52,6 +52,9 @@ export interface AppOptions {
   readDatabase?: DatabasePool
   /** The pool of the workers. Default: that of requests. */
   workerDatabase?: DatabasePool
+  /** The connection of the workers' lease, and the pool of maintenance. Default: that of the workers. */
+  leaseDatabase?: DatabasePool
+  maintenanceDatabase?: DatabasePool
   /** A connection string to PostgreSQL itself, for LISTEN. */
   connectionString: string
   clock: Clock
@@ -96,6 +99,8 @@ export interface App extends Omit<Workers, 'start' | 'notify'> {
   metricsPort(): number | undefined
   /** Listens on the port (a process of any role has health and metrics), and starts the workers of its roles. */
   start(): Promise<void>
+  /** Announces the stop: from now on `/readyz` is 503, and each answer closes its connection. Requests are still taken. */
+  announceStop(): void
   /** Stops in order: no new requests, POSTs in flight end or are released, workers end. The database stays open. */
   stop(): Promise<void>
 }
@@ -142,7 +147,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...(isApi && { onChange: held.apply }),
   })
   const { metrics } = workers
-  await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
+  const announcement = buildStopAnnouncement(server)
+  await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter, ...announcement }))
   const parts = {
     ids,
     keyring,
@@ -170,6 +176,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...buildLifecycle(options, {
       ...{ server, workers, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing },
       checkEngine: api?.checkEngine,
+      announceStop: announcement.announceStop,
     }),
   }
 }
@@ -230,11 +237,12 @@ async function mountApi(
 
 function buildServiceRouteDeps(
   { config, database, clock, time, hasStarted = () => true }: AppOptions,
-  parts: { metrics: Metrics; catalogue: readonly CatalogueEntry[]; limiter: RateLimiter },
+  parts: { metrics: Metrics; catalogue: readonly CatalogueEntry[]; limiter: RateLimiter; isStopping: () => boolean },
 ): ServiceRouteDeps {
-  const { metrics, catalogue, limiter } = parts
+  const { metrics, catalogue, limiter, isStopping } = parts
   const metricsAccess = decideMetricsAccess(config)
-  return { db: database.db, clock, time, metrics, catalogue, limit: limiter.limitVisit, hasStarted, metricsAccess }
+  const limit = limiter.limitVisit
+  return { db: database.db, clock, time, metrics, catalogue, limit, hasStarted, isStopping, metricsAccess }
 }
 
 function buildAppLimiter({ config, database, clock, logger }: AppOptions): RateLimiter {

@@ -79,6 +79,16 @@ export const VARIABLES = {
     '5',
     'Limit of connections of one process for background work: router, dispatcher, maintenance.',
   ),
+  DATABASE_WAIT_SECONDS: variable(
+    integer(0, 3600),
+    '60',
+    'How long a start waits for a database that cannot be reached or takes no changes. 0: it tries once.',
+  ),
+  SHUTDOWN_DELAY_SECONDS: variable(
+    integer(0, 300),
+    '0',
+    'How long a process that was asked to stop still takes requests, while `/readyz` answers 503: as long as balancers take to learn of it.',
+  ),
   SIGNALBOX_DATA_DIR: variable(text, '.signalbox', 'The folder of the embedded database and generated secrets.'),
   SIGNALBOX_ROLES: variable(roles, ROLES.join(','), 'The roles of this process. Several processes share one database.'),
   SIGNALBOX_ADMIN_EMAIL: variable(email, 'admin@signalbox.localhost', 'The first administrator of development.'),

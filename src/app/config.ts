@@ -48,6 +48,8 @@ export interface Config {
   databasePoolSize: number
   databaseReadPoolSize: number
   databaseWorkerPoolSize: number
+  databaseWaitSeconds: number
+  shutdownDelaySeconds: number
   dataDir: string
   roles: readonly Role[]
   adminEmail: string
@@ -229,11 +231,14 @@ function parseValues(env: Environment): { values: Values; faults: string[] } {
   return { values: values as Values, faults }
 }
 
-function readPoolSizes(values: Values) {
+/** The bounds of the use of the database, and of a start and a stop. */
+function readDatabaseBounds(values: Values) {
   return {
     databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
     databaseReadPoolSize: values.DATABASE_READ_POOL_SIZE ?? 5,
     databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
+    databaseWaitSeconds: values.DATABASE_WAIT_SECONDS ?? 60,
+    shutdownDelaySeconds: values.SHUTDOWN_DELAY_SECONDS ?? 0,
   }
 }
 
@@ -246,7 +251,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     baseUrl: values.BASE_URL,
     databaseUrl: values.DATABASE_URL,
     databaseListenUrl: values.DATABASE_LISTEN_URL,
-    ...readPoolSizes(values),
+    ...readDatabaseBounds(values),
     dataDir: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox'),
     roles: values.SIGNALBOX_ROLES ?? ROLES,
     adminEmail: values.SIGNALBOX_ADMIN_EMAIL ?? 'admin@signalbox.localhost',

@@ -34,10 +34,33 @@ export interface RunningParts {
   tracing: { stop(): Promise<void> }
   /** Looks at the identity engine, and logs what is wrong with it. */
   checkEngine: (() => Promise<void>) | undefined
+  announceStop: () => void
+}
+
+/**
+ * Builds what tells others of a stop before it begins: a balancer learns of it by `/readyz`, and a client that keeps its
+ * connection by `Connection: close` (RFC 9112, 9.6). Until they have, requests are taken as ever.
+ */
+export function buildStopAnnouncement(server: FastifyInstance): {
+  isStopping: () => boolean
+  announceStop: () => void
+} {
+  let isStopping = false
+  return {
+    isStopping: () => isStopping,
+    announceStop: () => {
+      if (isStopping) return
+      isStopping = true
+      server.server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
+    },
+  }
 }
 
 /** Builds the start and the stop of the app. */
-export function buildLifecycle(options: AppOptions, parts: RunningParts): Pick<App, 'metricsPort' | 'start' | 'stop'> {
+export function buildLifecycle(
+  options: AppOptions,
+  parts: RunningParts,
+): Pick<App, 'metricsPort' | 'start' | 'announceStop' | 'stop'> {
   const { config, logger } = options
   const { server, workers, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing, checkEngine } = parts
   const running: Promise<void>[] = []
@@ -52,7 +75,9 @@ export function buildLifecycle(options: AppOptions, parts: RunningParts): Pick<A
       if (config.roles.includes('api')) running.push(limiter.run(), equalEntries.run())
       void checkEngine?.()
     },
+    announceStop: parts.announceStop,
     stop: async () => {
+      parts.announceStop()
       limiter.stop()
       equalEntries.stop()
       // Realtime clients are closed with a code before their connections end.

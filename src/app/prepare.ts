@@ -1,6 +1,7 @@
 import { buildIdMaker } from '../id.ts'
 import { alignClock } from '../postgres/database-time.store.ts'
 import { migrateSchema } from '../postgres/migrate.ts'
+import { waitForDatabase } from './database-wait.ts'
 import type { Resources, ResourcesOptions } from './resources.ts'
 
 /** What the preparation of a database did. */
@@ -20,8 +21,14 @@ export async function prepareDatabase(
   resources: Pick<Resources, 'connectionString' | 'database'>,
   options: ResourcesOptions,
 ): Promise<Prepared> {
-  const { clock, time, random, logger, stop } = options
-  const { ran, ahead } = await migrateSchema(resources.connectionString, { now: new Date(clock.now()), stop })
+  const { clock, time, random, logger, stop, config } = options
+  await waitForDatabase(resources.connectionString, { limitMs: config.databaseWaitSeconds * 1000, clock, logger, stop })
+  if (stop?.aborted) return { migrations: [], ahead: [] }
+  const now = new Date(clock.now())
+  const { ran, ahead } = await migrateSchema(resources.connectionString, {
+    ...{ now, stop },
+    onWait: () => logger.warn('waiting for another process that migrates: see docs/operations.md, waiting migrations'),
+  })
   if (time && !stop?.aborted) await alignClock(resources.database.db, time)
   if (ahead.length > 0)
     logger.warn(

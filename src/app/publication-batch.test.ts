@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { startDatabaseProxy } from '../../test/harness/proxy.ts'
 import { countTraffic } from '../../test/harness/round-trips.ts'
+import { waitFor } from '../../test/harness/wait.ts'
 import { buildAuditRecords } from '../audit/audit.ts'
 import { systemClock } from '../clock.ts'
 import type { InlineRouting } from '../delivery/router.ts'
@@ -144,6 +146,31 @@ describe('publications of concurrent requests', () => {
     expect(settled.map((one) => one.status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected'])
     await expect(batch.record(publish('lost-e'))).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     await nowhere.close()
+  })
+
+  it('do not wait behind two statements on connections that are dead', async () => {
+    await using proxy = await startDatabaseProxy(database.connectionString)
+    const { connectionString } = proxy
+    const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
+    const batch = build({ db: opened.db })
+    await Promise.all([opened.pool.query('select 1'), opened.pool.query('select 1')])
+    proxy.swallowOpen()
+    const stuck: Promise<boolean>[] = []
+    for (const [resource, idle] of [['stuck-a', 1] as const, ['stuck-b', 0] as const]) {
+      const one = batch.record(publish(resource))
+      one.catch(() => {})
+      stuck.push(one)
+      await waitFor('the statement', () => opened.pool.idleCount === idle)
+    }
+    const startedAt = performance.now()
+    expect(await Promise.all([batch.record(publish('stuck-e')), batch.record(publish('stuck-f'))])).toEqual([
+      true,
+      true,
+    ])
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
+    proxy.drop()
+    await Promise.allSettled(stuck)
+    await opened.close()
   })
 })
 

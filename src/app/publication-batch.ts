@@ -1,9 +1,16 @@
+import { type Clock, systemClock } from '../clock.ts'
 import type { InlineRouting } from '../delivery/router.ts'
 import { type Database, isDataRefused } from '../postgres/database.ts'
 import { type Publications, recordAndRoute, recordPublicationBatch } from './publication-batch.store.ts'
 
 /** Statements under way at once: while one waits for the disk, the next one fills. */
 const STATEMENTS_AT_ONCE = 2
+
+/**
+ * After how long a statement no longer counts as under way: it waits for a connection that is dead, or for a lock. The others
+ * must not wait behind two of these.
+ */
+const STUCK_MS = 500
 
 /** Events of one statement at most, where it holds more than one request. */
 const EVENTS_LIMIT = 2_000
@@ -23,6 +30,8 @@ export interface PublicationBatchDeps {
   onRecorded: (isQueued: boolean) => void
   /** Takes the events of publications that are durable. */
   onEvents?: ((events: Publications['events']) => void) | undefined
+  /** Bounds how long a statement counts as under way: real time in the service, whatever its clock. */
+  rest?: Clock['sleep']
 }
 
 /** Records publications; those of requests that come at the same time share a statement. */
@@ -39,6 +48,7 @@ interface Waiting {
 
 /** Builds the batch. A request that comes alone is recorded at once. */
 export function buildPublicationBatch(deps: PublicationBatchDeps): PublicationBatch {
+  const { rest = systemClock.sleep } = deps
   const waiting: Waiting[] = []
   let inFlight = 0
 
@@ -48,10 +58,25 @@ export function buildPublicationBatch(deps: PublicationBatchDeps): PublicationBa
       const routing = countEvents(waiting) <= INLINE_EVENTS ? await deps.takeInline() : undefined
       // Those that came while this waited for its turn are taken along.
       const batch = takeBatch(waiting)
-      if (batch.length > 0) await recordAll(batch, routing, deps)
-      else await routing?.accept([])
+      if (batch.length === 0) await routing?.accept([])
+      else if (!(await keepsPlace(recordAll(batch, routing, deps)))) return
     }
     inFlight -= 1
+  }
+
+  /** Waits for a statement. False when it took so long that its place was given to another. */
+  async function keepsPlace(recorded: Promise<void>): Promise<boolean> {
+    const over = new AbortController()
+    let hasPlace = true
+    void rest(STUCK_MS, over.signal).then(() => {
+      if (over.signal.aborted) return
+      hasPlace = false
+      inFlight -= 1
+      if (waiting.length > 0) void run()
+    })
+    await recorded
+    over.abort('over')
+    return hasPlace
   }
 
   return {

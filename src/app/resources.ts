@@ -7,11 +7,14 @@ import {
   INDEX_ONLY_PLANS,
   INDEX_PLANS,
   openDatabase,
-  READ_LIMIT_MS,
+  READ_LIMITS,
   READ_PLANS,
   REQUEST_LOCK_LIMIT_MS,
+  SHORT_LIMITS,
+  WORKER_LOCK_LIMIT_MS,
 } from '../postgres/database.ts'
 import type { EmbeddedPostgres } from '../postgres/embedded.ts'
+import type { Siblings } from '../postgres/pool-guard.ts'
 import type { Random } from '../random.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { loadServiceSecrets } from './service-secrets.ts'
@@ -27,6 +30,10 @@ export interface Resources {
   readDatabase: DatabasePool
   /** The pool of the workers, separate so that a backlog does not take the connections of requests. */
   workerDatabase: DatabasePool
+  /** One connection for the lease of the workers, which must not wait behind their statements. */
+  leaseDatabase: DatabasePool
+  /** The pool of maintenance, whose statements may take longer. */
+  maintenanceDatabase: DatabasePool
   secrets: ServiceSecrets
   /** The embedded server, when DATABASE_URL is not set. */
   postgres: EmbeddedPostgres | undefined
@@ -63,37 +70,47 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
     if (!isClosing) logger.error({ err: error }, 'database connection lost: see docs/operations.md, database')
   }
   const settings = config.enableApiEventQueue ? '' : EVENT_QUEUE_OFF
+  const direct = config.databaseListenUrl ?? connectionString
+  const siblings: Siblings = new Set()
   const database = openDatabase({
     connectionString,
     settings: `${INDEX_PLANS} ${settings}`,
     size: config.databasePoolSize,
     applicationName: 'signalbox',
     lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,
+    limits: SHORT_LIMITS,
+    siblings,
     onError,
   })
-  const direct = config.databaseListenUrl ?? connectionString
-  const workerDatabase = openDatabase({
+  const ofWorkers = {
     connectionString: direct,
     settings: `${INDEX_ONLY_PLANS} ${settings}`,
-    size: config.databaseWorkerPoolSize,
-    applicationName: 'signalbox worker',
+    lockTimeoutMs: WORKER_LOCK_LIMIT_MS,
+    siblings,
     onError,
-  })
+  }
+  const workers = { ...ofWorkers, size: config.databaseWorkerPoolSize, limits: SHORT_LIMITS }
+  const workerDatabase = openDatabase({ ...workers, applicationName: 'signalbox worker' })
+  const leaseDatabase = openDatabase({ ...workers, size: 1, applicationName: 'signalbox lease' })
+  const maintenanceDatabase = openDatabase({ ...ofWorkers, size: 2, applicationName: 'signalbox maintenance' })
   // A pooler in transaction mode would not forward its settings and its timeout.
   const readDatabase = openDatabase({
     connectionString: direct,
     settings: `${READ_PLANS} ${settings}`,
     size: config.databaseReadPoolSize,
     applicationName: 'signalbox reads',
-    statementTimeoutMs: READ_LIMIT_MS,
+    limits: READ_LIMITS,
+    siblings,
     onError,
   })
+  const pools = [database, readDatabase, workerDatabase, leaseDatabase, maintenanceDatabase]
   const close = async () => {
     isClosing = true
-    await Promise.all([database.close(), readDatabase.close(), workerDatabase.close()])
+    await Promise.all(pools.map((pool) => pool.close()))
     await postgres?.stop()
   }
-  return { config, connectionString: direct, database, readDatabase, workerDatabase, secrets, postgres, close }
+  const opened = { database, readDatabase, workerDatabase, leaseDatabase, maintenanceDatabase }
+  return { config, connectionString: direct, ...opened, secrets, postgres, close }
 }
 
 async function startEmbedded({ config, random, logger, stop }: ResourcesOptions): Promise<EmbeddedPostgres> {

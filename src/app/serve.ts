@@ -51,7 +51,7 @@ export interface StopRequest {
  * the exit code; throws when it cannot start.
  */
 export async function serve(options: ServeOptions, stopRequested: Promise<StopRequest>): Promise<number> {
-  const limit = buildStopLimit(options.logger)
+  const limit = buildStopLimit(options)
   const { time, restore } = adoptDatabaseClock(options.machine)
   // The time limit runs from the request, also during a start, so that a hanging start cannot block the stop.
   void stopRequested.then(limit.start)
@@ -99,7 +99,9 @@ async function runUntilStop(
   }
   const request = await Promise.race([stopRequested, watchPostgres(resources)])
   limit.start()
-  return stopInOrder({ app: parts.app, resources, request, logger, print })
+  // A process that cannot go on is not announced first.
+  const delayMs = request.isFailure ? 0 : config.shutdownDelaySeconds * 1000
+  return stopInOrder({ app: parts.app, resources, request, logger, print, delayMs })
 }
 
 /** Loads all that serves, which takes most of the processor time of a start. */
@@ -133,14 +135,10 @@ async function startInSteps(start: {
   await checkSecretKey(options, resources)
   if (stop.aborted) return
   const app = await buildApp({
+    ...resources,
     ...{ config, clock, random, logger },
     ...(time && { time }),
     ...(options.logCounts && { logCounts: options.logCounts }),
-    secrets: resources.secrets,
-    database: resources.database,
-    readDatabase: resources.readDatabase,
-    workerDatabase: resources.workerDatabase,
-    connectionString: resources.connectionString,
     lookup: buildSystemLookup(),
     hasStarted: () => parts.isReady,
     ...(config.crashPoint && { onCrashPoint: buildCrash(config.crashPoint) }),
@@ -220,14 +218,17 @@ interface StopLimit {
   end(): void
 }
 
-function buildStopLimit(logger: Logger): StopLimit {
+function buildStopLimit({ logger, config }: ServeOptions): StopLimit {
   let timer: NodeJS.Timeout | undefined
   return {
     start: () => {
-      timer ??= setTimeout(() => {
-        logger.error('the stop took too long: see docs/operations.md, stopping')
-        process.exit(1)
-      }, STOP_LIMIT_MS)
+      timer ??= setTimeout(
+        () => {
+          logger.error('the stop took too long: see docs/operations.md, stopping')
+          process.exit(1)
+        },
+        config.shutdownDelaySeconds * 1000 + STOP_LIMIT_MS,
+      )
       timer.unref()
     },
     end: () => clearTimeout(timer),
@@ -263,9 +264,12 @@ async function stopInOrder(parts: {
   request: StopRequest
   logger: Logger
   print: (line: string) => void
+  delayMs: number
 }): Promise<number> {
-  const { app, resources, request, logger, print } = parts
+  const { app, resources, request, logger, print, delayMs } = parts
   print(`Stopping (${request.reason}).`)
+  app?.announceStop()
+  if (app && delayMs > 0) await systemClock.sleep(delayMs)
   let isOrderly = true
   // Both are stopped, even if the first one fails.
   for (const stop of [() => app?.stop(), () => resources.close()]) {
@@ -296,6 +300,8 @@ async function ensureAdministrator({ database, config }: Resources): Promise<Fir
   )
   const onMade = (tx: Database, id: string) => record(tx, describeUserChange('create', id, {}), now)
   const result = await createAdministrator(deps, database.db, { email, password, now, onMade })
-  if (!result.ok) throw new FatalError(result.error)
+  // Another process of this database, started at the same time, may have created it.
+  if (!result.ok && !(await hasAdministrator(database.db))) throw new FatalError(result.error)
+  if (!result.ok) return undefined
   return { email, password: config.adminPassword === undefined ? password : undefined }
 }

@@ -8,7 +8,7 @@ import { findForeignSign, readOrigin } from '../http/local-request.ts'
 import { checkRoutes } from '../http/route-check.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { holdsScrapeToken } from '../metrics/scrape-token.ts'
-import { type Database, isDatabaseReady } from '../postgres/database.ts'
+import { type Database, readDatabaseState } from '../postgres/database.ts'
 import { registerDocs } from '../reference/docs.ts'
 import { registerOpenApi } from '../reference/openapi.ts'
 import { VERSION } from '../version.ts'
@@ -27,6 +27,8 @@ export interface ServiceRouteDeps {
   hasStarted: () => boolean
   /** The clock, where it follows the database's. */
   time?: DatabaseClock | undefined
+  /** Whether this process was asked to stop. */
+  isStopping: () => boolean
   /** The access to `/metrics` on the port of the service. */
   metricsAccess: MetricsAccess
   /** Counts a request to one of these routes; throws `rate_limited`. */
@@ -63,13 +65,17 @@ export async function mountServiceRoutes(server: FastifyInstance, deps: ServiceR
   finish()
 }
 
-/** Liveness is constant; readiness checks the database once the start has finished. */
-function mountProbes(server: FastifyInstance, { db, clock, hasStarted, time }: ServiceRouteDeps): void {
-  const checkDatabase = cacheFor(clock, READINESS_LIFETIME_MS, () => isDatabaseReady(db))
+/** Liveness is constant; readiness checks the database between the start and the stop of the process. */
+function mountProbes(server: FastifyInstance, deps: ServiceRouteDeps): void {
+  const { db, clock, hasStarted, isStopping, time } = deps
+  const checkDatabase = cacheFor(clock, READINESS_LIFETIME_MS, () => readDatabaseState(db))
+  const checkStarted = async () => {
+    const state = await checkDatabase()
+    return state === 'ok' && time?.verdict() === 'distrusted' ? describeSkew(time.skewMs()) : state
+  }
   server.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }))
   server.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const ready = time?.verdict() === 'distrusted' ? describeSkew(time.skewMs()) : 'ok'
-    const status = !hasStarted() ? 'starting' : (await checkDatabase()) ? ready : 'database unavailable'
+    const status = isStopping() ? 'stopping' : hasStarted() ? await checkStarted() : 'starting'
     if (status !== 'ok') reply.code(503).header('retry-after', status === 'starting' ? '1' : '5')
     return { status }
   })

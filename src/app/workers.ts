@@ -4,12 +4,13 @@ import { type Clock, systemClock } from '../clock.ts'
 import { type DatabaseClock, mayDelete } from '../database-clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
 import type { JobRunner } from '../delivery/job-runner.ts'
+import { type KeptLease, keepRenewed } from '../delivery/lease-timer.ts'
 import { buildRouter, type Router } from '../delivery/router.ts'
 import { buildWorkerLease } from '../delivery/worker-lease.ts'
 import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { buildMailWorker, type MailWorker } from '../mail/mail-worker.ts'
-import { buildMetrics, type Metrics } from '../metrics/metrics.ts'
+import { buildMetrics, type Metrics, type MetricsDeps } from '../metrics/metrics.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
@@ -58,6 +59,10 @@ export interface WorkerParts {
   onChange?: (note: string) => void
   /** The pool of requests. */
   requestDatabase: DatabasePool
+  /** The connection of the lease. Default: a connection of `database`. */
+  leaseDatabase?: DatabasePool
+  /** The pool of maintenance. Default: `database`. */
+  maintenanceDatabase?: DatabasePool
   /** The embedded realtime server, where the settings ask for one. */
   embeddedRealtime?: EmbeddedRealtime | undefined
   /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */
@@ -98,11 +103,11 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const isPublisher = config.roles.includes('realtime')
   const isProvisioner = config.roles.includes('provisioning')
   const isWorker = isDispatcher || isPublisher || isProvisioner
-  const metrics: Metrics = buildMetrics({
-    ...{ db, clock, time, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds, logCounts: parts.logCounts },
+  const metrics = buildAppMetrics(parts, {
     inFlight: () => dispatcher.inFlight(),
+    countListenReconnects: () => notifier.countReconnects(),
   })
-  const lease = buildWorkerLease({ db, clock, time, workerId, hasLock: () => notifier.isListening() })
+  const lease = buildKeptLease(parts, () => notifier.isListening())
   const { isTrusted } = lease
   const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }
   const dispatcher: Dispatcher = buildDispatcher({
@@ -142,10 +147,11 @@ export function buildWorkers(parts: WorkerParts): Workers {
     ...((parts.onChange || isProvisioner) && { onChange }),
     onError: (error) => logger.warn({ err: error }, 'notification failed: see docs/operations.md, database'),
   })
-  const { notify } = notifier
+  const notify = () => notifier.notify()
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: notify })
+  const { db: maintenanceDb } = parts.maintenanceDatabase ?? database
   const sweeping = { isTrusted: () => mayDelete(time), onSwept: metrics.countSwept }
-  const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId, ...sweeping })
+  const maintenance = buildMaintenance({ db: maintenanceDb, clock, logger, config, keyring, workerId, ...sweeping })
   const mailWorker = buildMailWorker({ ...world, db, keyring, transport: buildMailTransport(config, db), isTrusted })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
@@ -167,6 +173,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     start: () => {
       running.push(notifier.run())
       if (clockWatch) running.push(clockWatch.run())
+      if (isWorker) running.push(lease.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
       // Subscriptions are authorized where the API is served.
       if (realtime.guard && config.roles.includes('api')) running.push(realtime.guard.run())
@@ -184,6 +191,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
       alertWorker.stop()
       realtime.guard?.stop()
       await Promise.all([...dispatchers.map((one) => one.stop()), provisioner.stop(), realtime.watch?.stop()])
+      lease.stop()
       await notifier.stop()
       await Promise.all(running)
       await realtime.client?.close()
@@ -192,6 +200,24 @@ export function buildWorkers(parts: WorkerParts): Workers {
         await lease.end().catch((err) => logger.warn({ err }, 'lease not ended: see docs/operations.md, database'))
     },
   }
+}
+
+function buildAppMetrics(
+  { config, database, requestDatabase, clock, time, keyring, logCounts }: WorkerParts,
+  counts: Pick<MetricsDeps, 'inFlight' | 'countListenReconnects'>,
+): Metrics {
+  return buildMetrics({
+    ...{ db: database.db, clock, time, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds, logCounts },
+    pools: { requests: requestDatabase.state, workers: database.state },
+    ...counts,
+  })
+}
+
+/** The lease has a connection of its own: its renewal must not wait behind the statements of the workers. */
+function buildKeptLease(parts: WorkerParts, hasLock: () => boolean): KeptLease {
+  const { clock, time, logger, workerId } = parts
+  const { db } = parts.leaseDatabase ?? parts.database
+  return keepRenewed(buildWorkerLease({ db, clock, time, workerId, hasLock }), { clock, logger })
 }
 
 function startRealtime(realtime: RealtimeParts, dispatcher: Dispatcher | undefined, running: Promise<void>[]): void {

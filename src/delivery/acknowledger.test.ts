@@ -4,6 +4,7 @@ import { createTestDatabase } from '../../test/harness/database.ts'
 import { buildLedger } from '../../test/harness/ledger.ts'
 import { buildListeningLogger } from '../../test/harness/listening-logger.ts'
 import { buildManualClock, type ManualClock } from '../../test/harness/manual-clock.ts'
+import { waitFor } from '../../test/harness/wait.ts'
 import { type EndedAttempt, type SettledAttempts, settleAttempts } from '../webhook/delivery/settle.ts'
 import { type AcknowledgerDeps, buildAcknowledger } from './acknowledger.ts'
 
@@ -25,6 +26,7 @@ async function openRecorder(
       },
     },
     onSettled: (one) => settled.push(one),
+    listHeldBack: ({ heldBack }) => heldBack,
   }
   const { onRefused = () => {} } = options
   const acknowledger = buildAcknowledger({ policy, clock, logger, onRefused }, (attempts) => {
@@ -75,10 +77,10 @@ describe('the acknowledger', () => {
     await using t = await openRecorder()
     const attempts = await t.addClaimed(3)
     expect(t.acknowledger.settled()).toBeUndefined()
-    t.acknowledger.add(attempts[0]!)
+    t.acknowledger.add(attempts[0]!, attempts[0]!.webhook)
     const settled = t.acknowledger.settled()
-    t.acknowledger.add(attempts[1]!)
-    t.acknowledger.add(attempts[2]!)
+    t.acknowledger.add(attempts[1]!, attempts[1]!.webhook)
+    t.acknowledger.add(attempts[2]!, attempts[2]!.webhook)
     await settled
     expect(t.acknowledger.settled()).toBeUndefined()
     expect([...(await t.listStatuses()).values()]).toEqual(['success', 'success', 'success'])
@@ -90,9 +92,9 @@ describe('the acknowledger', () => {
     await using t = await openRecorder()
     const [first, second] = await t.addClaimed(2)
     t.onDone = () => {
-      if (t.done.length === 1) queueMicrotask(() => t.acknowledger.add(second!))
+      if (t.done.length === 1) queueMicrotask(() => t.acknowledger.add(second!, second!.webhook))
     }
-    t.acknowledger.add(first!)
+    t.acknowledger.add(first!, first!.webhook)
     while (t.acknowledger.settled()) await t.acknowledger.settled()
     expect([...(await t.listStatuses()).values()]).toEqual(['success', 'success'])
   })
@@ -106,7 +108,7 @@ describe('the acknowledger', () => {
     })
     const attempts = await t.addClaimed(5)
     attempts[2] = { ...attempts[2]!, responseExcerpt: 'a NUL \0 is no text for PostgreSQL' }
-    for (const attempt of attempts) t.acknowledger.add(attempt)
+    for (const attempt of attempts) t.acknowledger.add(attempt, attempt.webhook)
     while (t.acknowledger.settled()) await t.acknowledger.settled()
     const statuses = await t.listStatuses()
     expect(attempts.map((one) => statuses.get(one.id))).toEqual(['success', 'success', 'pending', 'success', 'success'])
@@ -127,7 +129,7 @@ describe('the acknowledger', () => {
     })
     await using t = await openRecorder({ onSettle, clock, logger })
     const [attempt] = await t.addClaimed(1)
-    t.acknowledger.add(attempt!)
+    t.acknowledger.add(attempt!, attempt!.webhook)
     await t.acknowledger.settled()
     expect(failures).toBe(0)
     expect([...(await t.listStatuses()).values()]).toEqual(['success'])
@@ -146,15 +148,15 @@ describe('the acknowledger', () => {
       if (batches.length === 1) first.resolve()
       else second.resolve()
     }
-    t.acknowledger.add(attempts[0]!)
+    t.acknowledger.add(attempts[0]!, attempts[0]!.webhook)
     clock.advance(9)
-    t.acknowledger.add(attempts[1]!)
+    t.acknowledger.add(attempts[1]!, attempts[1]!.webhook)
     await new Promise(setImmediate)
     expect(batches).toEqual([])
     clock.advance(1)
-    t.acknowledger.add(attempts[2]!)
+    t.acknowledger.add(attempts[2]!, attempts[2]!.webhook)
     await first.promise
-    t.acknowledger.add(attempts[3]!)
+    t.acknowledger.add(attempts[3]!, attempts[3]!.webhook)
     await new Promise(setImmediate)
     clock.advance(10)
     await second.promise
@@ -165,16 +167,48 @@ describe('the acknowledger', () => {
   it('does not rest when its end is waited for, as at a stop', async () => {
     await using t = await openRecorder()
     const attempts = await t.addClaimed(5)
-    for (const attempt of attempts.slice(0, 3)) t.acknowledger.add(attempt)
+    for (const attempt of attempts.slice(0, 3)) t.acknowledger.add(attempt, attempt.webhook)
     const settled = t.acknowledger.settled()
     t.onDone = () => {
       if (t.done.length === 3)
         queueMicrotask(() => {
-          for (const one of attempts.slice(3)) t.acknowledger.add(one)
+          for (const one of attempts.slice(3)) t.acknowledger.add(one, one.webhook)
         })
     }
     await settled
     await t.acknowledger.settled()
     expect(t.done).toHaveLength(5)
+  })
+
+  it('records what a locked row holds back when the lock ends, once, with what came of its group meanwhile', async () => {
+    const clock = buildManualClock()
+    await using t = await openRecorder({ clock })
+    const attempts = await t.addClaimed(3)
+    const failed = attempts.map((one) => ({ ...one, result: { statusCode: 302 } }))
+    const holder = await t.database.pool.connect()
+    await holder.query('begin')
+    await holder.query('select from webhook for update')
+    t.acknowledger.add(failed[0]!, failed[0]!.webhook)
+    clock.advance(10)
+    await waitFor('the first try', () => t.settled.length === 1)
+    expect(t.settled[0]).toMatchObject({ recorded: [], heldBack: [{ id: failed[0]!.id }] })
+    t.acknowledger.add(failed[1]!, failed[1]!.webhook)
+    // Another group does not wait.
+    t.acknowledger.add(attempts[2]!, 'another')
+    await waitFor('the other group', async () => {
+      clock.advance(10)
+      return (await t.listStatuses()).get(attempts[2]!.id) === 'success'
+    })
+    expect((await t.listStatuses()).get(failed[0]!.id)).toBe('pending')
+    await holder.query('rollback')
+    holder.release()
+    await waitFor('all results', () => {
+      clock.advance(250)
+      return t.done.length === 3
+    })
+    await t.acknowledger.settled()
+    const statuses = await t.listStatuses()
+    expect(failed.slice(0, 2).map((one) => statuses.get(one.id))).toEqual(['failed', 'failed'])
+    expect(t.done).toHaveLength(3)
   })
 })

@@ -15,11 +15,11 @@ const RECLAIM_BATCH_SIZE = 500
 /** How long attempts in flight may go on once the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
 
-/** For how long after a failed statement the claims that it made are looked for: it may run on for 30 s on the server. */
+/** For how long after a failed statement the claims that it made are looked for: it may run on for 9 s on the server. */
 const LEAK_WINDOW_MS = 4 * LEASE_MS
 
-/** Since when a claim of this process is made that it does not know of: the answer of its statement is not on its way. */
-const LEAK_AGE_MS = LEASE_MS + 10_000
+/** Since when a claim that this process does not know of is made: its answer waits 5 s for a connection, 10 s for the server. */
+const LEAK_AGE_MS = 20_000
 
 /** Points of the work at which crash tests end the process. */
 export type DispatcherPoint = 'after-claim' | 'before-record' | 'during-record'
@@ -134,7 +134,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       const attempt = policy.attempt(work, interrupting.signal).then((ended) => {
         const isScarce = lanes.isScarce(ticket.group, policy.perGroup)
         lanes.leave(ticket, clock.now())
-        acknowledger.add(ended)
+        acknowledger.add(ended, work.group)
         deps.onRoom?.()
         // Rows of a group at its cap may have been routed meanwhile: neither the router nor the last look saw them as due.
         if (isScarce || (mayWait && isFull && hasRoom())) notify()

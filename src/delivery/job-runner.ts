@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
-import { type Database, inTransaction, isDatabaseUnavailable } from '../postgres/database.ts'
+import { type Database, inTransaction, isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
 
 /** How long the runner sleeps when no job runs. */
 const IDLE_POLL_MS = 1_000
@@ -77,7 +77,8 @@ export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunn
       if (moved.job.status === 'done') logger.info(deps.describe(moved.job), `${name} done`)
       return true
     } catch (error) {
-      if (isDatabaseUnavailable(error)) throw error
+      // Not the fault of the job: it goes on when the database does, or when the others are done.
+      if (isDatabaseUnavailable(error) || isGivenUp(error)) throw error
       const job = await inTransaction(db, (tx) => deps.fail(tx, id, now))
       logger.error({ err: error, ...(job && deps.describe(job)) }, deps.failedLine)
       return false

@@ -120,4 +120,6 @@ export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settl
   attempt(work: Claimed, signal: AbortSignal): Promise<Ended>
   /** Runs after results were recorded, for log and metrics. */
   onSettled(settled: Settled): void
+  /** The results that were not recorded, because somebody has locked a row that they need. Default: none. */
+  listHeldBack?(settled: Settled): readonly Claim[]
 }

@@ -32,8 +32,8 @@ export interface DatabaseNeeds {
   workerPoolSize: number
 }
 
-/** Two connections to LISTEN and NOTIFY, and one of the embedded realtime server. */
-const OTHER_CONNECTIONS = 3
+/** One for the lease, two for maintenance, two to LISTEN and NOTIFY, and one of the embedded realtime server. */
+const OTHER_CONNECTIONS = 6
 
 /** Classifies the database. */
 export function classifyDatabase(facts: DatabaseFacts, needs: DatabaseNeeds): Finding[] {

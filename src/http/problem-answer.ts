@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
+import { isDatabaseUnavailable, isGivenUp, isStatementTimeout } from '../postgres/database.ts'
 import { buildProblemBody, formatBytes, Problem } from './problem.ts'
 
 /** Default limit of a body: 64 KiB. */
@@ -45,6 +45,14 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
       {
         headers: { 'retry-after': '1' },
       },
+    )
+  }
+  if (isStatementTimeout(error)) {
+    request.log.error({ err: error }, 'statement took too long: see docs/operations.md, database')
+    return new Problem(
+      'dependency_unavailable',
+      'The database did not finish this request in time. Nothing was changed; try again.',
+      { headers: { 'retry-after': '5' } },
     )
   }
   if (isDatabaseUnavailable(error)) {

@@ -1,6 +1,7 @@
 import { METHODS } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { InjectOptions } from 'fastify'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { buildPipelineServer } from '../../test/harness/pipeline-server.ts'
@@ -382,6 +383,34 @@ describe('a transaction that the database aborted', () => {
     expect(problem).toMatchObject({ code: 'dependency_unavailable', status: 503, headers: { 'retry-after': '1' } })
     expect(problem.detail).not.toContain('deadlock')
     expect(lines).toHaveLength(1)
+  })
+})
+
+describe('a database that does not do what it is asked', () => {
+  test.each([
+    ['57014', 'canceling statement due to statement timeout'],
+    ['25006', 'cannot execute INSERT in a read-only transaction'],
+    ['25P03', 'terminating connection due to idle-in-transaction timeout'],
+    ['DATABASE_REFUSED', 'the database did not answer the last callers'],
+  ])('is a 503 with Retry-After for %s, without its words', (code, message) => {
+    const lines: unknown[] = []
+    const request = { log: { error: (line: unknown) => lines.push(line) } }
+    const problem = toProblem(Object.assign(new Error(message), { code }), request as never)
+    expect(problem).toMatchObject({ code: 'dependency_unavailable', status: 503, headers: { 'retry-after': '5' } })
+    expect(problem.detail).not.toContain(message)
+    expect(lines).toHaveLength(1)
+  })
+
+  test('a statement that takes longer than its limit is a 503, and the connection goes on', async () => {
+    await using database = await createTestDatabase({ content: 'empty' })
+    const { connectionString } = database
+    const pool = { connectionString, size: 1, applicationName: 'test', onError: () => {} }
+    const opened = openDatabase({ ...pool, limits: { statementMs: 50 } })
+    const error = await sql`select pg_sleep(60)`.execute(opened.db).catch((fault: unknown) => fault)
+    const request = { log: { error: () => {} } }
+    expect(toProblem(error, request as never)).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
+    expect((await sql`select 1 as one`.execute(opened.db)).rows).toEqual([{ one: 1 }])
+    await opened.close()
   })
 })
 

@@ -150,6 +150,7 @@ it('without a database a process shows its own metrics and leaves out the rest',
     ...{ db: unreachable.db, clock: app.clock, inFlight: () => 3, keyIds: [], time: { skewMs: () => 3_500 } },
     logCounts: () => ({ dropped: 2, summed: 5 }),
     ...{ roles: ['api'], allRoles: ['api', 'dispatcher'] },
+    ...{ pools: { requests: unreachable.state }, countListenReconnects: () => 2 },
   })
   const text = await metrics.render()
   expect(readSeries(text, 'database_up')).toBe(0)
@@ -157,6 +158,8 @@ it('without a database a process shows its own metrics and leaves out the rest',
   expect(readSeries(text, 'clock_skew_seconds')).toBe(3.5)
   expect(readSeries(text, 'log_lines_lost_total{reason="dropped"}')).toBe(2)
   expect(readSeries(text, 'log_lines_lost_total{reason="summed"}')).toBe(5)
+  expect(readSeries(text, 'database_breaker_open{pool="requests"}')).toBe(0)
+  expect(readSeries(text, 'database_listen_reconnects_total')).toBe(2)
   expect(text).not.toContain('webhook_out_deliveries_total')
   expect(readSeries(text, 'signalbox_role{role="api"}')).toBe(1)
   expect(readSeries(text, 'signalbox_role{role="dispatcher"}')).toBe(0)

@@ -7,6 +7,7 @@ import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
 import { ERROR_CLASSES } from '../signed-post/attempt-result.ts'
 import { VERSION } from '../version.ts'
 import type { RecordedAttempt, WebhookNotice } from '../webhook/delivery/settle.ts'
+import { addDatabaseMetrics, type DatabaseMetricsDeps } from './database-metrics.ts'
 import { buildProcessMetrics, type ProcessMetrics, type ProcessMetricsDeps } from './process-metrics.ts'
 import { buildRealtimeMetrics, type RealtimeMetrics } from './realtime-metrics.ts'
 import { openRuntimeMetrics } from './runtime-metrics.ts'
@@ -32,7 +33,7 @@ export interface Metrics extends ProcessMetrics {
   realtime: RealtimeMetrics
 }
 
-export interface MetricsDeps extends ProcessMetricsDeps {
+export interface MetricsDeps extends ProcessMetricsDeps, DatabaseMetricsDeps {
   db: Database
   clock: Clock
   /** The key ids of SECRET_KEY. */
@@ -51,13 +52,13 @@ export interface MetricsDeps extends ProcessMetricsDeps {
  */
 export function buildMetrics(deps: MetricsDeps): Metrics {
   const registry = new Registry()
-  const runtime = openRuntimeMetrics()
   const registers = [registry]
   describeProcess(deps, registers)
+  addDatabaseMetrics(deps, registry)
   const renderShared = buildSharedMetrics(deps)
   const databaseUp = new Gauge({
     name: 'database_up',
-    help: 'Whether the database answered. While it does not, metrics from the database are left out.',
+    help: 'Whether the database answered and took changes. While it does not, metrics from the database are left out.',
     registers,
   })
   new Gauge({
@@ -114,7 +115,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
     render: cacheFor(deps.clock, FACTS_LIFETIME_MS, async () => {
       const shared = (await isDatabaseReady(deps.db)) ? await renderShared() : ''
       databaseUp.set(shared === '' ? 0 : 1)
-      return shared + (await runtime.metrics()) + (await registry.metrics())
+      return shared + (await openRuntimeMetrics().metrics()) + (await registry.metrics())
     }),
     countAttempts: (recorded, seen) => {
       for (const { attempt, decision } of recorded) {

@@ -32,7 +32,7 @@ function open(connectionString: string, silenceLimitMs?: number) {
     connectionString,
     size: 1,
     applicationName: 'database test',
-    ...(silenceLimitMs !== undefined && { silenceLimitMs }),
+    ...(silenceLimitMs !== undefined && { limits: { silenceMs: silenceLimitMs } }),
     onError: (error) => void errors.push(error),
   })
   return { ...opened, errors, [Symbol.asyncDispose]: () => opened.close() }
@@ -180,6 +180,11 @@ describe('the class of an error', () => {
     ['ECONNREFUSED', true],
     ['ECONNRESET', true],
     ['ETIMEDOUT', true],
+    ['EHOSTUNREACH', true],
+    ['DATABASE_REFUSED', true],
+    ['25006', true],
+    ['25P03', true],
+    ['25P02', false],
     ['23505', false],
     ['40001', false],
     ['42P01', false],

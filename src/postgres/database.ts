@@ -1,9 +1,11 @@
-import { Socket } from 'node:net'
 import { Kysely, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { systemClock } from '../clock.ts'
 import { writeRest } from './closing.ts'
-import { buildDialect, isStalePlan } from './dialect.ts'
+import { isStalePlan } from './connection-error.ts'
+import { buildDialect } from './dialect.ts'
+import { buildClient, KEEP_ALIVE_MS, SERVER_KEEP_ALIVE } from './pool-client.ts'
+import { guardPool, type PoolGuard, type PoolState, type Siblings } from './pool-guard.ts'
 import type { DB } from './tables.generated.ts'
 import { parseUtcTimestamp } from './timestamp.ts'
 
@@ -15,6 +17,8 @@ export interface DatabasePool {
   db: Database
   /** The pool, for statements that need a connection of their own (locks, LISTEN). */
   pool: pg.Pool
+  /** What its guard reports: breaker, waiting callers, dead connections. */
+  state(): PoolState
   close(): Promise<void>
 }
 
@@ -40,23 +44,36 @@ export const REQUEST_LOCK_LIMIT_MS = 5_000
 /** Timeout of a statement of the pool of reads that may be long (docs/contract/api.md#expensive-reads). */
 export const READ_LIMIT_MS = 2_000
 
-/** Timeout of a statement. */
-const STATEMENT_LIMIT_MS = 30_000
+/** Lock timeout of a worker's statement: what it waits for holds back the work of everybody, and it tries again. */
+export const WORKER_LOCK_LIMIT_MS = 3_000
 
-/**
- * Idle limit of a connection with a statement in flight, longer than the statement timeout. It closes connections to a
- * server that disappeared, and their callers get an error; TCP alone needs about 15 minutes.
- */
-const SILENCE_LIMIT_MS = STATEMENT_LIMIT_MS + 5_000
+/** The time limits of the statements of a pool, in milliseconds. */
+export interface StatementLimits {
+  /** Timeout of a statement, kept by the server. */
+  statementMs: number
+  /**
+   * Idle limit of a connection with a statement in flight, longer than the statement timeout. It closes connections to a
+   * server that disappeared, and their callers get an error; TCP alone needs about 15 minutes.
+   */
+  silenceMs: number
+  /** How long the server keeps a transaction, with its locks, whose client says nothing. */
+  idleInTransactionMs: number
+}
+
+/** For requests and workers: shorter than a lease and the idle limit of HTTP connections (30 s each). */
+export const SHORT_LIMITS: StatementLimits = { statementMs: 9_000, silenceMs: 10_000, idleInTransactionMs: 9_000 }
+
+/** For the pool of reads that may be long. */
+export const READ_LIMITS: StatementLimits = { ...SHORT_LIMITS, statementMs: READ_LIMIT_MS }
+
+/** For maintenance and commands, whose statements may read much. */
+const LONG_LIMITS: StatementLimits = { statementMs: 30_000, silenceMs: 35_000, idleInTransactionMs: 60_000 }
 
 /**
  * How long a connection that nothing uses stays open. A new one costs PostgreSQL a process, and each statement the 10 to
  * 20 ms of its first plan, which the requests of the next burst would wait for.
  */
 const UNUSED_LIMIT_MS = 600_000
-
-/** After how much silence TCP asks whether the other side is there, and keeps the connection known on the way. */
-const KEEP_ALIVE_MS = 60_000
 
 /**
  * What reading an entry of an index counts, in the unit of the planner's costs (a page). By the default of 0.005 a read of a
@@ -118,19 +135,18 @@ export function openDatabase(options: {
   applicationName: string
   /** Lock timeout of a statement. Default: unlimited. */
   lockTimeoutMs?: number
-  /** Timeout of a statement. Default: `STATEMENT_LIMIT_MS`. */
-  statementTimeoutMs?: number
   /** More settings of the sessions, in the syntax of the server's command line: `-c name=value`. */
   settings?: string
-  /** Default: `SILENCE_LIMIT_MS`. */
-  silenceLimitMs?: number
+  /** Default: `LONG_LIMITS`. */
+  limits?: Partial<StatementLimits>
+  /** Pools whose connections go the same way: a dead connection of one makes those of all suspect. Default: none. */
+  siblings?: Siblings
   /** Default: `CONNECT_LIMIT_MS`. */
   connectLimitMs?: number
   onError: (error: Error) => void
 }): DatabasePool {
-  /** Connections that nothing uses: their silence means nothing. */
-  const resting = new WeakSet<pg.ClientBase>()
-  const pool = new pg.Pool({
+  const limits = { ...LONG_LIMITS, ...options.limits }
+  const pool: pg.Pool = new pg.Pool({
     connectionString: options.connectionString,
     max: options.size,
     application_name: options.applicationName,
@@ -140,42 +156,27 @@ export function openDatabase(options: {
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     // Client-side timeout: returns the connection with an error if the server does not cancel.
-    statement_timeout: options.statementTimeoutMs ?? STATEMENT_LIMIT_MS,
-    Client: buildClient(options.silenceLimitMs ?? SILENCE_LIMIT_MS, resting),
-    idle_in_transaction_session_timeout: 60_000,
+    statement_timeout: limits.statementMs,
+    Client: buildClient({
+      silenceLimitMs: limits.silenceMs,
+      isResting: (client) => guard.isResting(client),
+      onSilent: () => guard.noteSilent(limits.silenceMs),
+    }),
+    idle_in_transaction_session_timeout: limits.idleInTransactionMs,
     ...(options.lockTimeoutMs !== undefined && { lock_timeout: options.lockTimeoutMs }),
     // Statements can share a round trip (dialect.ts).
     pipeline: true,
-    options: `-c timezone=UTC ${options.settings ?? ''}`.trim(),
+    options: `-c timezone=UTC ${SERVER_KEEP_ALIVE} ${options.settings ?? ''}`.trim(),
   })
-  // pg reports a connection that breaks in use through the failing query. Between two statements of a transaction the
-  // client has no other listener, and an unhandled error event ends the process.
-  pool.on('connect', (client) => {
-    client.on('error', () => {})
-  })
-  pool.on('acquire', (client) => resting.delete(client))
-  pool.on('release', (_error, client) => resting.add(client))
+  const { siblings } = options
+  const guard: PoolGuard = guardPool(pool, { isUnavailable: isDatabaseUnavailable, ...(siblings && { siblings }) })
   pool.on('error', (error) => {
     // The driver attaches the connection to the error, which a log line must not contain.
     delete (error as { client?: unknown }).client
     options.onError(error)
   })
-  const db = new Kysely<DB>({ dialect: buildDialect(pool) })
-  return { db, pool, close: () => db.destroy() }
-}
-
-/** The driver's client, on a socket that ends when a server says nothing for so long while a statement waits for it. */
-function buildClient(silenceLimitMs: number, resting: WeakSet<pg.ClientBase>): typeof pg.Client {
-  return class extends pg.Client {
-    constructor(config?: string | pg.ClientConfig) {
-      const socket = new Socket()
-      super({ ...(config as pg.ClientConfig), stream: () => socket })
-      socket.setTimeout(silenceLimitMs, () => {
-        if (!resting.has(this))
-          socket.destroy(Object.assign(new Error('the database did not answer'), { code: 'ETIMEDOUT' }))
-      })
-    }
-  }
+  const db = new Kysely<DB>({ dialect: buildDialect({ connect: guard.connect, end: () => pool.end() }) })
+  return { db, pool, state: guard.read, close: () => db.destroy() }
 }
 
 /**
@@ -191,32 +192,66 @@ export function inTransaction<Result>(db: Database, work: (tx: Transaction<DB>) 
   })
 }
 
-/** Whether the database answers within the timeout. Never throws. */
-export async function isDatabaseReady(db: Database): Promise<boolean> {
-  const answered = sql`select 1`.execute(db).then(
-    () => true,
-    () => false,
-  )
+/** What a look at the database came to; the text is that of `/readyz`. */
+export type DatabaseState = 'ok' | 'database read-only' | 'database unavailable'
+
+/** Whether the database answers within the timeout, and takes changes. Never throws. */
+export async function readDatabaseState(db: Database): Promise<DatabaseState> {
+  const answered = sql<{
+    is_read_only: boolean
+  }>`select current_setting('transaction_read_only')::boolean as is_read_only`
+    .execute(db)
+    .then(
+      ({ rows }): DatabaseState => (rows[0]?.is_read_only ? 'database read-only' : 'ok'),
+      (): DatabaseState => 'database unavailable',
+    )
   const limit = new AbortController()
-  const isReady = await Promise.race([answered, systemClock.sleep(READY_LIMIT_MS, limit.signal).then(() => false)])
-  limit.abort()
-  return isReady
+  const late = systemClock.sleep(READY_LIMIT_MS, limit.signal).then((): DatabaseState => 'database unavailable')
+  const state = await Promise.race([answered, late])
+  limit.abort('over')
+  return state
 }
 
-/** Whether `error` reports that the database is unreachable or shutting down, so that the caller may try again. */
+/** Whether the database answers and takes changes. Never throws. */
+export async function isDatabaseReady(db: Database): Promise<boolean> {
+  return (await readDatabaseState(db)) === 'ok'
+}
+
+/**
+ * Whether `error` reports that the database is unreachable, shutting down or read-only, so that the caller may try again.
+ */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
   if (typeof code !== 'string') {
     return (
       error instanceof Error &&
-      /timeout exceeded when trying to connect|Connection terminated|is not queryable/.test(error.message)
+      /timeout exceeded when trying to connect|timeout expired|Connection terminated|is not queryable/.test(
+        error.message,
+      )
     )
   }
-  // Classes 08 (connection), 53 (resources), 57P0x (shutdown, crash, starting up), and the socket errors of Node.
-  return (
-    /^(08|53|57P0)/.test(code) ||
-    ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'].includes(code)
-  )
+  // Classes 08 (connection), 53 (resources), 57P0x (shutdown, crash, starting up), 25P03 and 25P04 (the transaction took too
+  // long to go on), 25006 (a standby, or read-only).
+  return /^(08|53|57P0|25P0[34]|25006)/.test(code) || SOCKET_ERRORS.has(code)
+}
+
+/** The errors of Node for sockets and names, and that of a caller who was refused at once. */
+const SOCKET_ERRORS = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'DATABASE_REFUSED',
+])
+
+/** Whether a statement was ended by its timeout (`statementMs`). */
+export function isStatementTimeout(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === '57014'
 }
 
 /**
@@ -231,11 +266,6 @@ export function isGivenUp(error: unknown): boolean {
 /** Whether a statement failed by its lock timeout (`lockTimeoutMs`). */
 export function isLockTimeout(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '55P03'
-}
-
-/** Whether a statement was ended by its timeout (`statementTimeoutMs`). */
-export function isStatementTimeout(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === '57014'
 }
 
 /** Whether `error` reports a violation of the unique constraint or index `name`. */

@@ -13,6 +13,8 @@ import {
 } from 'kysely'
 import type pg from 'pg'
 import { writeArray } from './array.ts'
+import { isOfConnection } from './connection-error.ts'
+import { shouldLeave } from './pool-client.ts'
 import { type KnownColumns, queryPrepared } from './prepared-query.ts'
 
 /**
@@ -77,6 +79,12 @@ export async function runDetached<DB, Row>(db: Kysely<DB>, query: CompiledQuery<
   return detached === undefined ? rows : ((await detached) as Row[])
 }
 
+/** Where connections come from: a pool, or its guard. */
+export interface ConnectionSource {
+  connect(): Promise<pg.PoolClient>
+  end(): Promise<void>
+}
+
 /**
  * The Kysely dialect of the service. Beside the one of Kysely it
  * - prepares every statement under a name made from its text, so that PostgreSQL parses and plans it once a connection;
@@ -85,7 +93,7 @@ export async function runDetached<DB, Row>(db: Kysely<DB>, query: CompiledQuery<
  *   marked as its last is that statement alone. The pool's connections must have the
  *   driver's option `pipeline`.
  */
-export function buildDialect(pool: pg.Pool): Dialect {
+export function buildDialect(pool: ConnectionSource): Dialect {
   const nameOf = buildStatementNames()
   return {
     createAdapter: () => new PostgresAdapter(),
@@ -95,7 +103,7 @@ export function buildDialect(pool: pg.Pool): Dialect {
   }
 }
 
-function buildDriver(pool: pg.Pool, nameOf: (text: string) => string): Driver {
+function buildDriver(pool: ConnectionSource, nameOf: (text: string) => string): Driver {
   const prepared = new WeakMap<pg.PoolClient, Prepared>()
   const connectionOf = (connection: DatabaseConnection) => connection as PreparingConnection
   return {
@@ -189,8 +197,7 @@ class PreparingConnection implements DatabaseConnection {
     } catch (error) {
       // After a failed statement every other one of the transaction fails too: the first error is the cause.
       const cause = (await this.#aheadError) ?? error
-      // A migration changed the columns of a prepared statement: its connection would fail until it is replaced.
-      if (isStalePlan(error)) this.#isBroken = true
+      if (isOfConnection(error)) this.#isBroken = true
       // The driver's stack ends at the socket; this one ends at the operation.
       if (cause instanceof Error) Error.captureStackTrace(cause)
       throw cause
@@ -215,7 +222,7 @@ class PreparingConnection implements DatabaseConnection {
     const failed = answered.then(
       () => undefined,
       (error: unknown) => {
-        if (isStalePlan(error)) this.#isBroken = true
+        if (isOfConnection(error)) this.#isBroken = true
         return error
       },
     )
@@ -282,12 +289,6 @@ class PreparingConnection implements DatabaseConnection {
 
   release(): void {
     this.#flush()
-    this.#client.release(this.#isBroken || this.#names.size > PREPARED_PER_CONNECTION)
+    this.#client.release(this.#isBroken || this.#names.size > PREPARED_PER_CONNECTION || shouldLeave(this.#client))
   }
-}
-
-/** Whether `error` reports that a prepared statement returns other columns than when it was prepared. */
-export function isStalePlan(error: unknown): boolean {
-  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
-  return code === '0A000' && String(message).includes('cached plan')
 }

@@ -1,5 +1,6 @@
 import pg from 'pg'
-import type { Clock } from '../clock.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import { type ClientInternals, SERVER_KEEP_ALIVE } from './pool-client.ts'
 
 /** Delay before a reconnect. */
 const RECONNECT_MS = 250
@@ -13,6 +14,12 @@ const QUERY_LIMIT_MS = 5_000
 /** Idle time before TCP keep-alive probes. */
 const KEEP_ALIVE_MS = 10_000
 
+/**
+ * How often the connection is asked whether it is alive. Nothing else is sent on it: without an answer to this within
+ * `QUERY_LIMIT_MS`, what was lost on the way would never be missed, since a peer in between may still acknowledge.
+ */
+const PROBE_EVERY_MS = 1_000
+
 /** Timeout for closing the connection. */
 const CLOSE_LIMIT_MS = 500
 
@@ -20,6 +27,8 @@ const CLOSE_LIMIT_MS = 500
 export interface Listener {
   /** Listens until stopped. */
   run(): Promise<void>
+  /** Opens a new connection in place of this one, which does not report what it should. */
+  reconnect(): void
   stop(): Promise<void>
 }
 
@@ -35,7 +44,7 @@ export interface ListenerOptions {
   onNotification: (channel: string, payload: string) => void
   /** Runs when LISTEN is in effect, after the start and after each reconnect; earlier notifications were missed. */
   onListening: () => void
-  /** Runs when the connection has ended. */
+  /** Runs when the connection has ended, or was given up: it did not answer. */
   onLost: () => void
   onError: (error: unknown) => void
 }
@@ -46,6 +55,7 @@ export function buildListener(options: ListenerOptions): Listener {
   const stopping = new AbortController()
   const stopped = Promise.withResolvers<false>()
   let client: pg.Client | undefined
+  let breakCurrent: (() => void) | undefined
 
   async function connect(opened: pg.Client): Promise<true> {
     await opened.connect()
@@ -55,6 +65,14 @@ export function buildListener(options: ListenerOptions): Listener {
     return true
   }
 
+  /** Asks until the signal. Rejects when there is no answer. */
+  async function probe(opened: pg.Client, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await clock.sleep(PROBE_EVERY_MS, signal)
+      if (!signal.aborted) await opened.query('select 1')
+    }
+  }
+
   async function listen(): Promise<void> {
     const broken = Promise.withResolvers<void>()
     const opened = openClient(options.connectionString, options.applicationName)
@@ -62,20 +80,29 @@ export function buildListener(options: ListenerOptions): Listener {
     client.on('notification', ({ channel, payload }) => options.onNotification(channel, payload ?? ''))
     client.on('error', () => broken.resolve())
     client.on('end', () => broken.resolve())
+    breakCurrent = () => broken.resolve()
+    const ending = new AbortController()
     try {
       // pg settles neither `connect` nor a statement that `end` interrupts, so a stop does not wait for them.
       const isListening = await Promise.race([connect(opened), stopped.promise])
       if (!isListening) return
       options.onListening()
+      void probe(opened, ending.signal).catch((error: unknown) => {
+        if (!ending.signal.aborted) options.onError(error)
+        broken.resolve()
+      })
       await broken.promise
     } finally {
+      ending.abort('over')
+      breakCurrent = undefined
       options.onLost()
       // Also after a refused LISTEN: the next round opens a new connection.
-      void client.end().catch(() => {})
+      endClient(opened)
     }
   }
 
   return {
+    reconnect: () => breakCurrent?.(),
     run: async () => {
       while (!stopping.signal.aborted) {
         await listen().catch((error: unknown) => {
@@ -100,7 +127,7 @@ export function buildListener(options: ListenerOptions): Listener {
 export function openClient(connectionString: string, applicationName: string, settings = ''): pg.Client {
   const client = new pg.Client({
     connectionString,
-    ...(settings && { options: settings }),
+    options: `${SERVER_KEEP_ALIVE} ${settings}`.trim(),
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_LIMIT_MS,
     query_timeout: QUERY_LIMIT_MS,
@@ -110,6 +137,13 @@ export function openClient(connectionString: string, applicationName: string, se
   })
   client.on('error', () => {})
   return client
+}
+
+/** Ends a connection whether its peer answers or not: a half-open one would stay for as long as somebody acknowledges. */
+export function endClient(client: pg.Client): void {
+  const { connection } = client as unknown as ClientInternals
+  const ended = client.end().catch(() => {})
+  void Promise.race([ended, systemClock.sleep(CLOSE_LIMIT_MS)]).then(() => connection.stream.destroy())
 }
 
 /** Closes a connection; abandons it after the timeout. */

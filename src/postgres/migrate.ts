@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
+import type pg from 'pg'
+import { isLockTimeout } from './database.ts'
+import { openMigrationClient } from './migration-client.ts'
 import { MigrationError, type MigrationErrorCode } from './migration-error.ts'
 
 /** The folder of the numbered SQL files. */
@@ -9,6 +11,9 @@ const MIGRATIONS_DIRECTORY = join(import.meta.dirname, '..', '..', 'migrations')
 
 /** The key of the advisory lock under which one process migrates while the others wait. An arbitrary constant. */
 const MIGRATION_LOCK = 7_320_114
+
+/** How long a process waits for that lock before it says so and waits on. */
+const LOCK_STEP_MS = 5_000
 
 /** One numbered file of `migrations/`. */
 export interface Migration {
@@ -68,6 +73,8 @@ export interface MigrateOptions {
   now?: Date
   /** Leaves the wait for another process, and runs no further migration after the running one. */
   stop?: AbortSignal | undefined
+  /** Runs every few seconds while another process migrates. */
+  onWait?: (() => void) | undefined
 }
 
 /**
@@ -82,7 +89,7 @@ export async function migrateSchema(
 ): Promise<{ ran: string[]; ahead: string[] }> {
   const migrations = options.migrations ?? (await readMigrations())
   return withMigrationClient(connectionString, async (client) => {
-    if (!(await takeLock(client, options.stop))) return { ran: [], ahead: [] }
+    if (!(await takeLock(client, options))) return { ran: [], ahead: [] }
     await ensureTable(client)
     const { pending, ahead } = planMigrations(migrations, await readDone(client), options.upTo)
     await recordMarks(client, migrations)
@@ -114,27 +121,20 @@ async function withMigrationClient<Result>(
   connectionString: string,
   work: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> {
-  const client = new pg.Client({
-    connectionString,
-    application_name: 'signalbox migrate',
-    connectionTimeoutMillis: 5000,
-  })
-  // pg reports a broken connection through the failing query; an unhandled error event would end the process.
-  client.on('error', () => {})
-  await client.connect()
+  const { client, end } = await openMigrationClient(connectionString)
   try {
     await checkServerVersion(client)
     return await work(client)
   } finally {
-    await client.end()
+    await end()
   }
 }
 
 /** Waits until no other process migrates. False when the stop comes first; the end of the connection then ends the wait. */
-async function takeLock(client: pg.Client, stop?: AbortSignal): Promise<boolean> {
+async function takeLock(client: pg.Client, { stop, onWait }: MigrateOptions): Promise<boolean> {
   // A session that waits behind its ended process would be the next to get the lock. Not every system of a server can look.
   await client.query(`set client_connection_check_interval = '1s'`).catch(() => {})
-  const taken = client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]).then(() => true)
+  const taken = takeInSteps(client, { stop, onWait })
   if (!stop) return taken
   // The end of the connection fails the query, after nobody waits for it.
   taken.catch(() => {})
@@ -143,6 +143,27 @@ async function takeLock(client: pg.Client, stop?: AbortSignal): Promise<boolean>
   if (stop.aborted) leave()
   stop.addEventListener('abort', leave, { once: true })
   return Promise.race([taken, stopped]).finally(() => stop.removeEventListener('abort', leave))
+}
+
+/** Waits in statements that end, so that the server is heard of and each of them can be told of. */
+async function takeInSteps(client: pg.Client, { stop, onWait }: MigrateOptions): Promise<boolean> {
+  await client.query(`set lock_timeout = ${LOCK_STEP_MS}`)
+  while (!stop?.aborted) {
+    const isTaken = await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]).then(
+      () => true,
+      (error: unknown) => {
+        if (!isLockTimeout(error)) throw error
+        return false
+      },
+    )
+    if (isTaken) {
+      // What migrations lock may take its time.
+      await client.query('set lock_timeout = 0')
+      return true
+    }
+    onWait?.()
+  }
+  return false
 }
 
 /** Creates the table of migrations, and the column that tables of the first releases lack. */

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Clock } from '../clock.ts'
 import type { Random } from '../random.ts'
-import { buildListener, closeClient, openClient } from './listener.ts'
+import { buildListener, closeClient, endClient, openClient } from './listener.ts'
 
 /** The channel on which processes notify each other of work. */
 const WORK_CHANNEL = 'signalbox_work'
@@ -21,6 +21,9 @@ const PROOF_EVERY_MS = 250
 /** Validity of a proof, from the time it was sent. */
 const PROOF_HOLDS_MS = 1_000
 
+/** How long a listening connection may go without a proof, while proofs are sent, before a new one is opened. */
+const UNPROVEN_LIMIT_MS = 5_000
+
 /** Best-effort notifications between the processes of one database; workers also poll. */
 export interface Notifier {
   /** Notifies the workers of this process now and those of others within milliseconds. Never throws. */
@@ -32,6 +35,8 @@ export interface Notifier {
   isProven(withinMs?: number): boolean
   /** Whether the listening connection is alive, as far as is known here; it holds the lock of the worker. */
   isListening(): boolean
+  /** How often a listening connection was opened in place of one that ended or was silent. */
+  countReconnects(): number
   /** Listens until stopped; reconnects by itself. */
   run(): Promise<void>
   stop(): Promise<void>
@@ -67,6 +72,7 @@ export function buildNotifier(options: NotifierOptions): Notifier {
   const stopping = new AbortController()
   let isSending = false
   let isListening = false
+  let connections = 0
 
   const listener = buildListener({
     connectionString: options.connectionString,
@@ -81,6 +87,8 @@ export function buildNotifier(options: NotifierOptions): Notifier {
     ...(workerId !== undefined && { lock: workerId }),
     onListening: () => {
       isListening = true
+      connections += 1
+      proof.begin()
       onWork?.()
       onChange?.('*')
     },
@@ -101,7 +109,14 @@ export function buildNotifier(options: NotifierOptions): Notifier {
   async function prove(): Promise<void> {
     while (!stopping.signal.aborted) {
       // Without a new proof the last one expires.
-      await sender.send(proof.channel, proof.next()).catch(() => {})
+      const isSent = await sender.send(proof.channel, proof.next()).then(
+        () => true,
+        () => false,
+      )
+      if (isSent && isListening && proof.isMissing()) {
+        onError(new Error('the listening connection reports nothing: a new one is opened'))
+        listener.reconnect()
+      }
       await clock.sleep(PROOF_EVERY_MS, stopping.signal)
     }
   }
@@ -112,6 +127,7 @@ export function buildNotifier(options: NotifierOptions): Notifier {
       if (!isSending && hasPeers()) void sendWork()
     },
     isListening: () => isListening,
+    countReconnects: () => Math.max(0, connections - 1),
     isProven: (withinMs) => proof.holds(withinMs),
     run: async () => {
       if (!onWork && !onChange) return
@@ -128,6 +144,7 @@ export function buildNotifier(options: NotifierOptions): Notifier {
 function buildProof({ random, monotonicMs = () => performance.now() }: NotifierOptions) {
   const channel = `signalbox_proof_${random.bytes(8).toString('hex')}`
   let provenAtMs = Number.NEGATIVE_INFINITY
+  let begunAtMs = Number.NEGATIVE_INFINITY
   let sent = { id: '', atMs: 0 }
   let count = 0
   return {
@@ -140,6 +157,10 @@ function buildProof({ random, monotonicMs = () => performance.now() }: NotifierO
     receive: (id: string): void => {
       if (id === sent.id) provenAtMs = sent.atMs
     },
+    begin: (): void => {
+      begunAtMs = monotonicMs()
+    },
+    isMissing: (): boolean => monotonicMs() - Math.max(begunAtMs, provenAtMs) >= UNPROVEN_LIMIT_MS,
     withdraw: (): void => {
       provenAtMs = Number.NEGATIVE_INFINITY
       sent = { id: '', atMs: 0 }
@@ -179,7 +200,7 @@ function buildSender({ connectionString, clock }: NotifierOptions) {
         await client.query(`notify "${channel}", '${payload}'`)
       } catch (error) {
         connecting = undefined
-        void client.end().catch(() => {})
+        endClient(client)
         throw error
       }
     },

@@ -240,13 +240,19 @@ export async function changeLockedWebhook(
   return { ...webhook, ...columns, updatedBy: by, updatedAt: now }
 }
 
-/** Locks webhooks until the transaction ends, in the order of their ids, so that two transactions never wait for each other. */
-export async function lockWebhooks(db: Database, ids: readonly WebhookId[]): Promise<WebhookRecord[]> {
+/** Locks webhooks until the transaction ends; passes over those that another transaction has locked. */
+export async function lockFreeWebhooks(db: Database, ids: readonly WebhookId[]): Promise<WebhookRecord[]> {
   const { rows } = await sql<WebhookColumns>`
     select ${sql.join(PUBLIC_COLUMNS.map((column) => sql.ref(column)))} from webhook
     where document_id = any(${ids}::uuid[])
-    order by document_id for no key update`.execute(db)
+    order by document_id for no key update skip locked`.execute(db)
   return rows.map(toWebhookRecord)
+}
+
+/** Those of the webhooks that exist, deleted ones included. */
+export async function listExisting(db: Database, ids: readonly WebhookId[]): Promise<WebhookId[]> {
+  const rows = await db.selectFrom('webhook').select('document_id').where('document_id', 'in', ids).execute()
+  return rows.map((row) => row.document_id as WebhookId)
 }
 
 /** The encrypted secret of a living webhook with this URL, the oldest first: for the development sink. */

@@ -47,10 +47,10 @@ async function expectRefusal(
 /** Runs a command in a process of its own: of a start one that refuses before it does anything, and one that has done the most. */
 const runProcess: typeof runCommand = (args, options) => runToEnd({ args: [MAIN, ...args], ...options })
 
-/** The settings of a service, but for the one that without `SSO_TARGETS` has no effect, which a start warns of. */
+/** The settings of a service that waits for no database, but for the one that without `SSO_TARGETS` has no effect, which a start warns of. */
 function environmentOf(url: string): Record<string, string> {
   const { SSO_HANDSHAKE_SECRET: _, ...rest } = buildServiceEnvironment(url)
-  return rest
+  return { ...rest, DATABASE_WAIT_SECONDS: '0' }
 }
 
 /** Without the cheap hashes of tests, which production refuses. */

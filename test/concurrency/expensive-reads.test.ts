@@ -27,7 +27,7 @@ async function openWorld(statementTimeoutMs: number) {
     size: POOL_SIZE,
     settings: READ_PLANS,
     applicationName: 'signalbox test',
-    statementTimeoutMs,
+    limits: { statementMs: statementTimeoutMs },
     connectLimitMs: TEST_CONNECT_LIMIT_MS,
     onError: () => {},
   })

@@ -148,7 +148,6 @@ interface Container {
   startupProbe?: { httpGet: { path: string; port: string }; periodSeconds: number; failureThreshold: number }
   livenessProbe?: { httpGet: { path: string; port: string } }
   readinessProbe?: { httpGet: { path: string; port: string } }
-  lifecycle?: { preStop: { exec: { command: string[] } } }
 }
 interface Pod {
   metadata: { labels: Record<string, string>; annotations?: Record<string, string> }
@@ -230,11 +229,11 @@ if (helm)
       }
     })
 
-    test('gives a pod more time to stop than the pause before and the stop of the service take', () => {
-      for (const { spec } of deployments) {
-        const { terminationGracePeriodSeconds, containers } = spec.template.spec
-        const [, pause] = containers[0].lifecycle?.preStop.exec.command ?? []
-        expect(terminationGracePeriodSeconds).toBeGreaterThan(Number(pause) + 10)
+    test('gives a pod more time to stop than the announcement and the stop of the service take', () => {
+      for (const deployment of [...deployments, ...ofKind(render({ shutdownDelaySeconds: 30 }), 'Deployment')]) {
+        const delay = Number(environmentOf(deployment).SHUTDOWN_DELAY_SECONDS)
+        expect(delay).toBeGreaterThanOrEqual(5)
+        expect(deployment.spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(delay + 10)
       }
     })
 

@@ -8,12 +8,19 @@ export type ProxyState =
   | 'paused'
   /** Resets every connection, also new ones: a server that is down. */
   | 'refusing'
+  /** Accepts connections and acknowledges bytes for ever, and loses them: a path through which nothing comes any more. */
+  | 'swallowing'
 
 /** A TCP proxy between a service and its database with switchable faults. */
 export interface DatabaseProxy extends AsyncDisposable {
   /** The given connection string, through the proxy. */
   connectionString: string
   set(state: ProxyState): void
+  /**
+   * From now on loses what comes over the open connections, both ways, and still acknowledges it; new ones pass. It stands for
+   * a forgotten entry of a NAT, or a failover behind a balancer.
+   */
+  swallowOpen(): void
   /** Resets the open connections; new ones pass. */
   drop(): void
   /** Connects to the server of another connection string from now on: the same database, restarted on another port. */
@@ -21,18 +28,28 @@ export interface DatabaseProxy extends AsyncDisposable {
   connectionCount(): number
 }
 
+/** A connection of a client and the one to the server. */
+interface Pair {
+  near: Socket
+  far: Socket
+  isSwallowed: boolean
+}
+
 /** Starts a proxy to the server of `target`, a connection string. */
 export async function startDatabaseProxy(target: string): Promise<DatabaseProxy> {
   const url = new URL(target)
   let server = { host: url.hostname, port: Number(url.port) }
-  const pairs = new Set<{ near: Socket; far: Socket }>()
+  const pairs = new Set<Pair>()
   let state: ProxyState = 'open'
+  let isClosing = false
   const listener = createServer({ pauseOnConnect: true }, (near) => {
     if (state === 'refusing') return void near.resetAndDestroy()
     const far = connect(server)
-    const pair = { near, far }
+    const pair: Pair = { near, far, isSwallowed: state === 'swallowing' }
     pairs.add(pair)
     const end = () => {
+      // The other side of a swallowed pair never hears of it.
+      if (pair.isSwallowed && !isClosing) return
       pairs.delete(pair)
       near.destroy()
       far.destroy()
@@ -41,8 +58,8 @@ export async function startDatabaseProxy(target: string): Promise<DatabaseProxy>
       socket.setNoDelay(true)
       socket.on('error', () => {}).on('close', end)
     }
-    near.on('data', (chunk) => far.write(chunk))
-    far.on('data', (chunk) => near.write(chunk))
+    near.on('data', (chunk) => void (pair.isSwallowed || far.write(chunk)))
+    far.on('data', (chunk) => void (pair.isSwallowed || near.write(chunk)))
     setFlow(pair, state)
   })
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
@@ -55,8 +72,12 @@ export async function startDatabaseProxy(target: string): Promise<DatabaseProxy>
   }
   return {
     connectionString: url.href,
+    swallowOpen: () => {
+      for (const pair of pairs) pair.isSwallowed = true
+    },
     set: (next) => {
       state = next
+      for (const pair of pairs) pair.isSwallowed ||= next === 'swallowing'
       if (next === 'refusing') drop()
       for (const pair of pairs) setFlow(pair, next)
     },
@@ -67,6 +88,7 @@ export async function startDatabaseProxy(target: string): Promise<DatabaseProxy>
     },
     connectionCount: () => pairs.size,
     [Symbol.asyncDispose]: async () => {
+      isClosing = true
       drop()
       await new Promise((resolve) => listener.close(resolve))
     },

@@ -4,7 +4,7 @@ import { type EventDraft, recordEvents } from '../../event/event.ts'
 import type { DispatchId, IdMaker, WebhookId } from '../../id.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import type { PostOutcome } from '../../signed-post/signed-post.ts'
-import { lockWebhooks, updateWebhook, type WebhookRecord } from '../webhook.store.ts'
+import { listExisting, lockFreeWebhooks, updateWebhook, type WebhookRecord } from '../webhook.store.ts'
 import { AUTO_DISABLE_REASON, countFailures } from './failure-count.ts'
 import { listWebhookIncidents } from './incident.ts'
 import { type AttemptTrigger, decideOutcome, type OutcomeDecision } from './outcome.ts'
@@ -45,6 +45,8 @@ export interface WebhookNotice {
 export interface SettledAttempts {
   recorded: RecordedAttempt[]
   notices: WebhookNotice[]
+  /** Those that were not recorded: they concern the failure count of a webhook that another transaction has locked. */
+  heldBack: EndedAttempt[]
 }
 
 export interface SettleDeps {
@@ -85,9 +87,9 @@ export async function settleAttempts(
   const now = others.filter((one) => !later.has(nameClaim(one.attempt)))
   const recorded = markRecorded(now, settled)
   const rest = attempts.filter((one) => failing.has(one.webhook) || later.has(nameClaim(one)))
-  if (rest.length === 0) return { recorded, notices: [] }
+  if (rest.length === 0) return { recorded, notices: [], heldBack: [] }
   const counted = await inTransaction(db, (tx) => settleWithFailures(deps, tx, rest))
-  return { recorded: [...recorded, ...counted.recorded], notices: counted.notices }
+  return { ...counted, recorded: [...recorded, ...counted.recorded] }
 }
 
 function decide(attempt: EndedAttempt, isWebhookDeleted: boolean): Decided {
@@ -100,14 +102,24 @@ function markRecorded(decided: readonly Decided[], settled: readonly Claim[]): R
   return decided.map((one) => ({ ...one, isRecorded: ended.has(nameClaim(one.attempt)) }))
 }
 
-/** Records attempts that concern the failure counts of their webhooks, which are locked first. All of it or nothing. */
+/**
+ * Records attempts that concern the failure counts of their webhooks, which are locked first. All of it or nothing. Nothing
+ * waits for a lock: an operator, or a change over the API, may hold the row of one webhook, and the others go on.
+ */
 async function settleWithFailures(
   deps: SettleDeps,
   tx: Database,
-  attempts: readonly EndedAttempt[],
+  all: readonly EndedAttempt[],
 ): Promise<SettledAttempts> {
-  const ids = [...new Set(attempts.map((one) => one.webhook))]
-  const webhooks = new Map((await lockWebhooks(tx, ids)).map((row) => [row.id, row]))
+  const ids = [...new Set(all.map((one) => one.webhook))]
+  const webhooks = new Map((await lockFreeWebhooks(tx, ids)).map((row) => [row.id, row]))
+  const missing = ids.filter((id) => !webhooks.has(id))
+  const locked = new Set(missing.length > 0 ? await listExisting(tx, missing) : [])
+  const [heldBack, attempts] = [
+    all.filter((one) => locked.has(one.webhook)),
+    all.filter((one) => !locked.has(one.webhook)),
+  ]
+  if (attempts.length === 0) return { recorded: [], notices: [], heldBack }
   // Its webhook was purged after the event was routed to it: nothing of it is kept.
   await deleteOrphans(
     tx,
@@ -125,7 +137,7 @@ async function settleWithFailures(
   await recordEvents(deps, tx, drafts, latestEnd(attempts))
   await beginIncidents(deps, tx, listWebhookIncidents(valid, notices), latestEnd(attempts))
   deps.onRecording?.()
-  return { recorded, notices }
+  return { recorded, notices, heldBack }
 }
 
 type Decided = Omit<RecordedAttempt, 'isRecorded'>

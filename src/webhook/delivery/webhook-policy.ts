@@ -53,6 +53,7 @@ export function buildWebhookPolicy(
     buildFanOut: buildWebhookFanOut,
     readWork: readClaimedDispatch,
     attempt: (work, signal) => makeAttempt(deps, work, signal),
+    listHeldBack: ({ heldBack }) => heldBack,
     onSettled: ({ recorded, notices }) => {
       for (const one of recorded) logAttempt(deps.logger, one)
       for (const { webhook, event, consecutiveFailures } of notices)

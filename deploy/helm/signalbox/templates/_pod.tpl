@@ -45,6 +45,8 @@ env:
   {{- with .roles }}
   - name: SIGNALBOX_ROLES
     value: {{ join "," . | quote }}
+  - name: SHUTDOWN_DELAY_SECONDS
+    value: {{ $.Values.shutdownDelaySeconds | quote }}
   {{- end }}
   - name: APP_ENV
     value: production

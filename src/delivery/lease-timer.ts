@@ -1,0 +1,56 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import type { WorkerLease } from './worker-lease.ts'
+
+/** How often the lease is renewed. */
+const RENEW_EVERY_MS = 1_000
+
+/** How old a renewal may be whose look at the other workers counts as that of now. */
+const FRESH_MS = 1_500
+
+/** A lease that a timer of its own renews: its worker lives, whatever the statements of its rounds wait for. */
+export interface KeptLease extends WorkerLease {
+  /** Renews until stopped. */
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Keeps a lease renewed. `renew` then returns what the last renewal saw while that is fresh; callers at once share one. */
+export function keepRenewed(lease: WorkerLease, { clock, logger }: { clock: Clock; logger: Logger }): KeptLease {
+  const stopping = new AbortController()
+  let isRunning = false
+  let renewing: Promise<string[]> | undefined
+  let last: { gone: string[]; atMs: number } | undefined
+
+  function renewNow(): Promise<string[]> {
+    renewing ??= lease
+      .renew()
+      .then((gone) => {
+        last = { gone, atMs: clock.now() }
+        return gone
+      })
+      .finally(() => {
+        renewing = undefined
+      })
+    return renewing
+  }
+
+  return {
+    ...lease,
+    renew: async () => {
+      const isFresh = isRunning && last !== undefined && Math.abs(clock.now() - last.atMs) < FRESH_MS
+      return isFresh && last ? last.gone : renewNow()
+    },
+    run: async () => {
+      isRunning = true
+      while (!stopping.signal.aborted) {
+        await renewNow().catch((error: unknown) => {
+          logger.warn({ err: error }, 'lease not renewed: see docs/operations.md, database')
+        })
+        await clock.sleep(RENEW_EVERY_MS, stopping.signal)
+      }
+      isRunning = false
+    },
+    stop: () => stopping.abort(),
+  }
+}

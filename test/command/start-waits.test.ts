@@ -1,0 +1,119 @@
+import { Agent, request } from 'node:http'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../harness/database.ts'
+import { openDeliveryGround } from '../harness/delivery-ground.ts'
+import { startHere } from '../harness/local-start.ts'
+import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
+import { startDatabaseProxy } from '../harness/proxy.ts'
+import { buildServiceEnvironment, isReady } from '../harness/service-process.ts'
+import { startPrimaryAndStandby } from '../harness/standby.ts'
+import { waitFor } from '../harness/wait.ts'
+
+test('a start before its database waits, says so, and starts when the database is there', async () => {
+  await using database = await createTestDatabase({ content: 'prepared' })
+  await using proxy = await startDatabaseProxy(database.connectionString)
+  proxy.set('refusing')
+  await using started = startHere(buildServiceEnvironment(proxy.connectionString))
+  await started.waitForOutput(/waiting for the database: see docs\/operations\.md, database/)
+  expect(started.logged()).toMatch(/"reason":"The database of DATABASE_URL cannot be reached\./)
+  expect(started.logged()).not.toContain('service started')
+  proxy.set('open')
+  await started.waitForOutput(/service started/)
+})
+
+test('a start on a standby waits for a server that takes changes', async () => {
+  await using servers = await startPrimaryAndStandby()
+  await using proxy = await startDatabaseProxy(servers.standby)
+  await using started = startHere(buildServiceEnvironment(proxy.connectionString))
+  await started.waitForOutput(/"reason":"The database of DATABASE_URL is read-only or a standby\./)
+  proxy.retarget(servers.primary.connectionString)
+  await started.waitForOutput(/service started/)
+})
+
+test('a stop ends the wait for a database in order', async () => {
+  await using started = startHere(buildServiceEnvironment('postgres://nobody@127.0.0.1:1/none'))
+  await started.waitForOutput(/waiting for the database/)
+  expect(await started.stop()).toBe(0)
+})
+
+test('a start that waits while another process migrates says so every few seconds', async () => {
+  await using database = await createTestDatabase({ content: 'prepared' })
+  const holder = await database.pool.connect()
+  await holder.query('select pg_advisory_lock(7320114)')
+  await using started = startHere(buildServiceEnvironment(database.connectionString))
+  await started.waitForOutput(/waiting for another process that migrates: see docs\/operations\.md, waiting migrations/)
+  holder.release(true)
+  await started.waitForOutput(/service started/)
+})
+
+test('three first starts at once on an empty database all start, also in development, where one creates the administrator', async () => {
+  await using database = await createTestDatabase({ content: 'empty' })
+  const starts = Array.from({ length: 3 }, (_, n) =>
+    startProcess({
+      args: [`${PROJECT_ROOT}/src/main.ts`, 'serve'],
+      env: {
+        ...buildServiceEnvironment(database.connectionString),
+        APP_ENV: 'development',
+        BASE_URL: `http://localhost:${3_000 + n}`,
+      },
+    }),
+  )
+  try {
+    for (const one of starts) await one.waitForOutput(/service started/)
+    const { rows } = await database.pool.query('select count(*)::int as count from "user"')
+    expect(rows).toEqual([{ count: 1 }])
+  } finally {
+    await Promise.all(starts.map((one) => one.kill()))
+  }
+})
+
+/** One GET over a connection of `agent`. */
+function get(url: string, agent?: Agent): Promise<{ status: number | undefined; connection: string | undefined }> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { agent: agent ?? new Agent() }, (answer) => {
+      answer.resume()
+      answer.on('end', () => resolve({ status: answer.statusCode, connection: answer.headers.connection }))
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+}
+
+test('a process that is to stop is not ready first and closes kept connections, still takes requests for SHUTDOWN_DELAY_SECONDS, and then ends with 0', async () => {
+  await using ground = await openDeliveryGround()
+  await using started = startHere({
+    ...buildServiceEnvironment(ground.database.connectionString),
+    SHUTDOWN_DELAY_SECONDS: '2',
+  })
+  const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)
+  const url = `http://127.0.0.1:${port}`
+  await waitFor('readiness', () => isReady(url))
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  expect(await get(`${url}/livez`, agent)).toEqual({ status: 200, connection: 'keep-alive' })
+
+  const askedAt = performance.now()
+  const stopped = started.stop()
+  await started.waitForOutput(/Stopping/)
+  expect(await get(`${url}/readyz`)).toMatchObject({ status: 503 })
+  expect(await get(`${url}/livez`, agent)).toEqual({ status: 200, connection: 'close' })
+  // A balancer that has not looked yet: each new connection and request is served until the delay is over.
+  let served = 0
+  while (performance.now() - askedAt < 1_500) {
+    expect((await get(`${url}/livez`)).status).toBe(200)
+    served += 1
+  }
+  expect(served).toBeGreaterThan(0)
+  expect(await stopped).toBe(0)
+  expect(performance.now() - askedAt).toBeGreaterThanOrEqual(2_000)
+  await expect(get(`${url}/livez`)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  agent.destroy()
+})
+
+test('without SHUTDOWN_DELAY_SECONDS a stop does not wait', async () => {
+  await using ground = await openDeliveryGround()
+  await using started = startHere(buildServiceEnvironment(ground.database.connectionString))
+  await started.waitForOutput(/service started/)
+  const askedAt = performance.now()
+  expect(await started.stop()).toBe(0)
+  expect(performance.now() - askedAt).toBeLessThan(5_000)
+})

@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest'
+import { openDeliveryGround } from '../harness/delivery-ground.ts'
+import { startDatabaseProxy } from '../harness/proxy.ts'
+import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
+import { waitFor } from '../harness/wait.ts'
+
+test('a locked table of webhooks: leases of living workers stay renewed, and what waited is posted once', async () => {
+  await using ground = await openDeliveryGround()
+  const receiver = await ground.receive()
+  await using service = await ground.startLocal()
+  await ground.subscribe(service, receiver)
+  const answer = Promise.withResolvers<void>()
+  receiver.behave({ kind: 'wait', until: answer.promise })
+  await ground.recordEvents(20)
+  await receiver.waitFor(20, 60_000)
+
+  const holder = await ground.database.pool.connect()
+  try {
+    await holder.query('begin; lock table webhook in access exclusive mode')
+    answer.resolve()
+    receiver.behave({ kind: 'status', status: 200 })
+    await ground.recordEvents(20)
+    // Two of these locks are given up in that time.
+    const lockedAt = performance.now()
+    let least = Number.POSITIVE_INFINITY
+    await waitFor('8 s under the lock', async () => {
+      const { rows } = await holder.query(
+        'select extract(epoch from min(lease_until) - clock_timestamp()) as left from delivery_worker',
+      )
+      least = Math.min(least, Number(rows[0].left))
+      return performance.now() - lockedAt > 8_000
+    })
+    // A lease is 30 s, and renewed each second.
+    expect(least).toBeGreaterThan(26)
+  } finally {
+    await holder.query('rollback')
+    holder.release()
+  }
+  const rows = await ground.waitForLedger(40, ['success'])
+  expect(rows.filter((row) => row.attempts !== 1)).toEqual([])
+  expect(receiver.requests).toHaveLength(40)
+})
+
+test('a webhook whose row is locked: the results of the others are recorded at once, its own when the lock ends', async () => {
+  await using ground = await openDeliveryGround()
+  const [locked, other] = [await ground.receive(), await ground.receive()]
+  await using service = await ground.startLocal()
+  const ids = [await ground.subscribe(service, locked), await ground.subscribe(service, other)]
+  // A redirect ends a dispatch as failed, which counts against its webhook: both results lock their webhook.
+  for (const one of [locked, other]) one.behave({ kind: 'redirect', location: 'https://elsewhere.example.com/' })
+
+  const holder = await ground.database.pool.connect()
+  try {
+    await holder.query('begin')
+    await holder.query('select from webhook where document_id = $1 for update', [ids[0]])
+    await ground.change(service)
+    const ofOther = async () => (await ground.readLedger()).filter((row) => row.webhook === ids[1])
+    const startedAt = performance.now()
+    await waitFor('the result of the other', async () => (await ofOther()).some((row) => row.status === 'failed'))
+    // Later results of both come while the first is held back.
+    for (let n = 0; n < 3; n += 1) await ground.change(service)
+    await waitFor('its later results', async () => {
+      const rows = await ofOther()
+      return rows.length === 4 && rows.every((row) => row.status === 'failed')
+    })
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    const own = (await ground.readLedger()).filter((row) => row.webhook === ids[0])
+    expect(own.map((row) => row.status)).toEqual(own.map(() => 'pending'))
+  } finally {
+    await holder.query('rollback')
+    holder.release()
+  }
+  const rows = await ground.waitForLedger(8, ['failed'])
+  expect(rows.map((row) => row.attempts)).toEqual(rows.map(() => 1))
+  const { rows: counts } = await ground.database.pool.query('select consecutive_failures from webhook')
+  expect(counts).toEqual([{ consecutive_failures: 4 }, { consecutive_failures: 4 }])
+})
+
+test('a dispatch whose row is locked: the results of other webhooks are recorded meanwhile', async () => {
+  await using ground = await openDeliveryGround()
+  const [locked, other] = [await ground.receive(), await ground.receive()]
+  await using service = await ground.startLocal()
+  const ids = [await ground.subscribe(service, locked), await ground.subscribe(service, other)]
+  const answer = Promise.withResolvers<void>()
+  locked.behave({ kind: 'wait', until: answer.promise })
+  await ground.change(service)
+  await locked.waitFor(1, 60_000)
+  await other.waitFor(1, 60_000)
+
+  const holder = await ground.database.pool.connect()
+  try {
+    await holder.query('begin')
+    await holder.query('select from webhook_dispatch_open where webhook = $1 for update', [ids[0]])
+    answer.resolve()
+    locked.behave({ kind: 'status', status: 200 })
+    const startedAt = performance.now()
+    for (let n = 0; n < 5; n += 1) await ground.change(service)
+    await waitFor('the results of the other', async () => {
+      const rows = (await ground.readLedger()).filter((row) => row.webhook === ids[1])
+      return rows.length === 6 && rows.every((row) => row.status === 'success')
+    })
+    // Those that share the first statement wait for its lock timeout, 3 s at most.
+    expect(performance.now() - startedAt).toBeLessThan(6_000)
+  } finally {
+    await holder.query('rollback')
+    holder.release()
+  }
+  const rows = await ground.waitForLedger(12, ['success'])
+  expect(rows.map((row) => row.attempts)).toEqual(rows.map(() => 1))
+})
+
+test('the listening connection is lost behind something that acknowledges: a new one is opened within seconds, and a metric counts it', async () => {
+  await using ground = await openDeliveryGround()
+  await using proxy = await startDatabaseProxy(ground.database.connectionString)
+  await using service = await ground.startLocal({
+    roles: 'api,dispatcher',
+    env: { DATABASE_LISTEN_URL: proxy.connectionString },
+  })
+  const countReconnects = async () => {
+    const headers = { authorization: `Bearer ${TEST_METRICS_TOKEN}` }
+    const text = await (await fetch(`${service.url}/metrics`, { headers })).text()
+    return Number(/^database_listen_reconnects_total (\d+)$/m.exec(text)?.[1])
+  }
+  const countListening = async () => {
+    const { rows } = await ground.database.pool.query(
+      `select count(*)::int as count from pg_stat_activity
+       where datname = current_database() and application_name = 'signalbox listen'`,
+    )
+    return rows[0].count
+  }
+  await waitFor('the first connection', async () => (await countListening()) === 1)
+  expect(await countReconnects()).toBe(0)
+
+  const lostAt = performance.now()
+  proxy.swallowOpen()
+  // The server does not hear of the end either: the old session is still there.
+  await waitFor('a second connection', async () => (await countListening()) >= 2, { limitMs: 20_000 })
+  // A question each second, 5 s for its answer, and 250 ms before a new connection.
+  expect(performance.now() - lostAt).toBeLessThan(10_000)
+  // The metrics may be 5 s old.
+  await waitFor('the metric', async () => (await countReconnects()) >= 1, { limitMs: 20_000 })
+})
