@@ -14,6 +14,8 @@ const SMALL = ['event', 'permission', 'role', 'provisioning_target', 'realtime_w
 const KNOWN: Record<string, readonly Known[]> = {
   'a page in the order of the list, for the limit of the page': [
     { sql: 'select distinct user_id from realtime_grant', tables: ['realtime_grant'] },
+    { sql: 'select token, user_id, ends_at from realtime_grant_token where token >', tables: ['realtime_grant_token'] },
+    { sql: 'select token, user_id, ends_at from realtime_grant_token where ends_at', tables: ['realtime_grant_token'] },
     // The rows that a bulk replay names by filters, oldest first.
     {
       sql: 'select "document_id", "account" from "webhook_dispatch" where',
