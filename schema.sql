@@ -441,6 +441,7 @@ create table "oauth_grant" (
 CREATE INDEX oauth_grant_client_idx ON public.oauth_grant USING btree (client);
 CREATE INDEX oauth_grant_created_idx ON public.oauth_grant USING btree (created_at, document_id);
 CREATE UNIQUE INDEX oauth_grant_live_key ON public.oauth_grant USING btree ("user", client) WHERE (revoked_at IS NULL);
+CREATE INDEX oauth_grant_user_idx ON public.oauth_grant USING btree ("user");
 
 create table "oauth_signing_key" (
   kid text not null,

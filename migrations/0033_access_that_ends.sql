@@ -6,6 +6,7 @@ alter table "user" add column access_ended_at timestamptz(3);
 -- Sessions of apps at a managed engine that began before this instant give no token.
 alter table "user" add column apps_ended_at timestamptz(3);
 create index login_code_user_idx on login_code ("user");
+create index oauth_grant_user_idx on oauth_grant ("user");
 
 -- The redirect URIs that a consent was given for.
 alter table oauth_grant add column redirect_uris text[] not null default '{}';

@@ -1,7 +1,7 @@
 import { parseCookie } from 'cookie'
 import { Problem } from '../http/problem.ts'
 import type { PageOutcome, RedirectOutcome, Routes } from '../http/route.ts'
-import type { SignedInPerson, Visitor } from '../pages/browser-session.ts'
+import type { SignedInPerson } from '../pages/browser-session.ts'
 import { buildPage } from '../pages/page.ts'
 import { definePage, type PageDeps, showProblem } from '../pages/page-route.ts'
 import { askToSignIn, buildSignInUrl } from '../pages/page-url.ts'
@@ -14,7 +14,7 @@ import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } f
 import { findGrantOf } from './grant.store.ts'
 import { answerInteraction, findInteraction, type Interaction } from './interaction.store.ts'
 import { choosePageTexts, type PageTexts } from './page-text.ts'
-import { PROVIDER_PATH } from './provider/provider-source.ts'
+import { findRestartPath, isSignedInSince } from './restart.ts'
 import { SCOPES } from './scope-catalogue.ts'
 
 /** Dependencies of the pages of an authorization. */
@@ -43,27 +43,6 @@ async function loadInteraction(
 
 const pathOf = ({ prompt, id }: Interaction) =>
   `${ENTRY}/${prompt === 'consent' ? 'consent' : 'sign-in'}?${new URLSearchParams({ id })}`
-
-/** Whether a session was opened, or its person proved again who it is, since the question was asked. */
-const isSignedInSince = ({ createdAt }: Interaction, { authTime }: SessionRecord): boolean =>
-  Math.floor(authTime.getTime() / 1000) >= Math.floor(createdAt.getTime() / 1000)
-
-/**
- * The path of the authorization request from its beginning, with all its parameters, pushed ones too. A sign-in and a choice
- * of the account are asked for again, unless the person of `session` has just done that. A device begins with its code.
- */
-function buildRestartPath(interaction: Interaction, session: SessionRecord | undefined): string {
-  const { params, returnTo } = interaction
-  if (new URL(returnTo).pathname.startsWith(`${PROVIDER_PATH}/device/`)) return `${PROVIDER_PATH}/device`
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(params))
-    for (const one of [value ?? []].flat()) if (name !== 'prompt') query.append(name, one)
-  const prompts = typeof params.prompt === 'string' ? params.prompt.split(' ') : []
-  const isDone = session !== undefined && isSignedInSince(interaction, session)
-  const rest = isDone ? prompts.filter((one) => one !== 'login' && one !== 'select_account') : prompts
-  if (rest.length > 0) query.set('prompt', rest.join(' '))
-  return `${PROVIDER_PATH}/authorize?${query}`
-}
 
 /** Whether the person has to prove again who it is: the request asks for it, and the sign-in is older than the request. */
 function mustSignInAgain(interaction: Interaction, session: SessionRecord): boolean {
@@ -114,11 +93,6 @@ const chooseTexts = ({ params }: Interaction, acceptLanguage: string | undefined
 
 const goTo = (location: string): RedirectOutcome => ({ kind: 'redirect', status: 303, location })
 
-/** Begins an authorization again, for whoever is signed in in this browser by now. */
-async function restart(db: Database, interaction: Interaction, { person }: Visitor): Promise<RedirectOutcome> {
-  return goTo(buildRestartPath(interaction, person && (await loadSession(db, person.sessionId))))
-}
-
 /** The pages of an authorization: who one is, and what the app may do (docs/contract/oauth.md#consent). */
 export const interactionRoutes: Routes<InteractionDeps> = [
   definePage(
@@ -146,7 +120,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
     },
     {
       handle: async (_deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) =>
-        restart(db, await loadInteraction(db, { id: query.id, cookieHeader, now }), visitor),
+        goTo(await findRestartPath(db, await loadInteraction(db, { id: query.id, cookieHeader, now }), visitor.person)),
     },
   ),
   definePage(
@@ -165,7 +139,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
         if (interaction.accountId !== null && interaction.accountId !== person.userId)
-          return restart(db, interaction, visitor)
+          return goTo(await findRestartPath(db, interaction, person))
         const session = await loadSession(db, person.sessionId)
         const mustSignIn = mustSignInAgain(interaction, session)
         if (interaction.prompt === 'login' && !mustSignIn)
@@ -240,7 +214,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
-        if (interaction.accountId !== person.userId) return restart(db, interaction, visitor)
+        if (interaction.accountId !== person.userId) return goTo(await findRestartPath(db, interaction, person))
         const clientId = String(interaction.params.client_id)
         const client = await findClient(db, clientId)
         if (!client) throw new Problem('link_invalid', 'The app is not registered any more.')

@@ -29,20 +29,6 @@ const toToken = (row: TokenColumns): StoredToken => ({
   endsAt: row.ends_at,
 })
 
-// In one order, as the grants below.
-const saveUsed = statement<never>(`
-  with paced as (select set_config('synchronous_commit', 'off', true))
-  insert into realtime_grant_token as g (token, user_id, ends_at, granted_at)
-  select x.token, x.user_id, x.ends_at, $1
-  from paced, unnest($2::text[], $3::uuid[], $4::timestamptz[]) as x (token, user_id, ends_at) order by x.token
-  on conflict (token) do update set ends_at = excluded.ends_at, granted_at = excluded.granted_at`)
-
-/** Stores tokens with which something was granted; none of them twice. */
-export async function saveTokens(db: Database, tokens: readonly StoredToken[], now: Date): Promise<void> {
-  const columns = [tokens.map((one) => one.name), tokens.map((one) => one.userId), tokens.map((one) => one.endsAt)]
-  await saveUsed(db, [now, ...columns])
-}
-
 const readNamed = statement<TokenColumns>(
   'select token, user_id, ends_at from realtime_grant_token where token = any($1)',
 )
@@ -84,21 +70,27 @@ export async function removeStoredToken(db: Database, name: TokenName): Promise<
 // A crash of PostgreSQL may lose the grants of its last moments, and a grant must not wait for the disk. In one order, so
 // that two statements do not wait for each other.
 const save = statement<never>(`
-  with paced as (select set_config('synchronous_commit', 'off', true))
+  with paced as (select set_config('synchronous_commit', 'off', true)), used as (
+    insert into realtime_grant_token as g (token, user_id, ends_at, granted_at)
+    select x.token, x.user_id, x.ends_at, $1
+    from paced, unnest($5::text[], $6::uuid[], $7::timestamptz[]) as x (token, user_id, ends_at) order by x.token
+    on conflict (token) do update set ends_at = excluded.ends_at, granted_at = excluded.granted_at
+  )
   insert into realtime_grant as g (user_id, channel, account, granted_at)
   select x.user_id, x.channel, x.account, $1
   from paced, unnest($2::uuid[], $3::text[], $4::uuid[]) as x (user_id, channel, account)
   order by x.user_id, x.channel
   on conflict (user_id, channel) do update set account = excluded.account, granted_at = excluded.granted_at`)
 
-/** Stores grants; none of them twice. */
-export async function saveGrants(db: Database, grants: readonly StoredGrant[], now: Date): Promise<void> {
-  await save(db, [
-    now,
-    grants.map((one) => one.userId),
-    grants.map((one) => one.channel),
-    grants.map((one) => one.account),
-  ])
+/** Stores grants, and the tokens with which they were made; none of them twice. */
+export async function saveGrants(
+  db: Database,
+  { grants, tokens }: { grants: readonly StoredGrant[]; tokens: readonly StoredToken[] },
+  now: Date,
+): Promise<void> {
+  const ofGrants = [grants.map((one) => one.userId), grants.map((one) => one.channel), grants.map((one) => one.account)]
+  const ofTokens = [tokens.map((one) => one.name), tokens.map((one) => one.userId), tokens.map((one) => one.endsAt)]
+  await save(db, [now, ...ofGrants, ...ofTokens])
 }
 
 interface GrantColumns {

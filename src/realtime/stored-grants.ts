@@ -14,7 +14,6 @@ import {
   type StoredGrant,
   type StoredToken,
   saveGrants,
-  saveTokens,
 } from './grant.store.ts'
 import type { GrantedAccess } from './granted-access.ts'
 
@@ -69,9 +68,7 @@ export function buildStoredGrants({
       const tokens = [...waitingTokens.values()]
       waitingTokens = new Map()
       const now = new Date(clock.now())
-      // The tokens first: a grant that is there without its token would outlive it.
-      if (tokens.length > 0) await saveTokens(db, tokens, now)
-      if (grants.length > 0) await saveGrants(db, grants, now)
+      await saveGrants(db, { grants, tokens }, now)
       for (const grant of grants) remember(grant, now.getTime())
       for (const token of tokens) rememberToken(token, now.getTime())
     })

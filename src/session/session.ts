@@ -6,12 +6,11 @@ import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
+import { endAccessRows, endAccessWithNext, type SparedAccess } from './access-end.store.ts'
 import { type AuthMethod, rateMethods } from './auth-method.ts'
 import {
   type AccountName,
   clearSessionAccount,
-  endAccessRows,
-  endAccessWithNext,
   findSession,
   findSessionDescription,
   insertSession,
@@ -23,7 +22,6 @@ import {
   type SessionClient,
   type SessionDescription,
   type SessionRecord,
-  type SparedAccess,
 } from './session.store.ts'
 import { SESSION_JWT_SECONDS, type SessionKeys, signSessionToken } from './session-token.ts'
 

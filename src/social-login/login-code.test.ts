@@ -99,7 +99,7 @@ describe('the one-time code of a deep link', () => {
     const again = await obtainCode()
     await t.app.database.db.updateTable('login_code').set({ user: user.document_id }).execute()
     await t.app.admin('POST', `/api/v3/identity/user/${user.document_id}/disable`)
-    await expectRefused(await exchange(again.code, again.verifier), 'disabled')
+    await expectRefused(await exchange(again.code, again.verifier), 'code_unknown')
   })
 
   test('is stored as a hash', async () => {

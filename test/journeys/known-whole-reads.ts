@@ -23,6 +23,8 @@ const SMALL = [
 const KNOWN: Record<string, readonly Known[]> = {
   'a page in the order of the list, for the limit of the page': [
     { sql: 'select distinct user_id from realtime_grant', tables: ['realtime_grant'] },
+    { sql: 'select token, user_id, ends_at from realtime_grant_token where token >', tables: ['realtime_grant_token'] },
+    { sql: 'select token, user_id, ends_at from realtime_grant_token where ends_at', tables: ['realtime_grant_token'] },
   ],
   'a page of messages sorts those that wait: few but in an outage, and another index would cost every message': [
     { sql: 'select "document_id", "account", "event", "contract"', tables: ['realtime_message_open'] },

@@ -136,12 +136,19 @@ const END_OF_APP: Step = [
 
 /** A bulk replay names its rows by filters. */
 const SELECTION: Step = ['begin; limits how long a statement takes; reads the rows; closes; commit', 5, 2]
+/** What was opened is ended by statements of their own behind the lock: families before their tokens. */
+const END_OF_ACCESS: Step = [
+  'begin and one statement that locks; one that ends what was opened, with the one that writes, records and answers, and commit',
+  5,
+  2,
+]
 
 /** What has its reason to be longer than `CHANGE`. */
 const LONGER: readonly Step[] = [
   SELECTION,
   DECISION,
   END_OF_APP,
+  END_OF_ACCESS,
   KNOWN_PERSON,
   NEW_PERSON,
   CODE_HOLDER,
@@ -191,14 +198,14 @@ const STEPS: Record<string, readonly Step[]> = {
     STRICT_LIMIT,
     ['reads the address and the hash of the caller', 1, 1],
     ['counts the attempt as failed, before the present password is looked at: begin, lock, count, commit', 4, 2],
-    CHANGE,
+    END_OF_ACCESS,
   ],
   'password.forgot': [STRICT_LIMIT, CHANGE],
   'password.forgot of an unknown address': [STRICT_LIMIT, CHANGE],
   'password.reset': [
     STRICT_LIMIT,
     ['reads the person of the link: the new password must not be its name', 1, 1],
-    CHANGE,
+    END_OF_ACCESS,
   ],
   'email.request-verification': [STRICT_LIMIT, CHANGE],
   'email.verify': [STRICT_LIMIT, CHANGE],
@@ -208,12 +215,19 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads the invitation and who has its address, before the password hash is computed', 2, 2],
     ACCEPTANCE,
   ],
-  'user.update of everything': [['reads the user: the new password must not be its name', 1, 1], CHANGE],
+  'user.update of everything': [['reads the user: the new password must not be its name', 1, 1], END_OF_ACCESS],
+  'user.disable': [END_OF_ACCESS],
+  'user.disable of an administrator': [END_OF_ACCESS],
+  'user.enable': [END_OF_ACCESS],
+  'user.delete': [END_OF_ACCESS],
+  'user.revoke-sessions': [END_OF_ACCESS],
+  'user.remove-factors': [END_OF_ACCESS],
   'webhook.update with a URL': [['reads the URL: the name service is asked about another one only', 1, 1], CHANGE],
   'realtime.auth': [
     ['reads the account of the contract', 1, 1],
     ['stores the grant', 1, 1],
   ],
+  // The session is stored: it was authorized before.
   'realtime.user-auth': [],
   'realtime.config': [],
   // No channel is occupied; otherwise one statement reads since when.

@@ -81,7 +81,7 @@ export function permitHere(
   if (token) holdToken(connection, channel, { ...token, user })
   if (channel === SIGN_IN) {
     connection.withdrawn.delete(channel)
-    return observePermission(world, application, { user, token })
+    return void observePermission(world, application, { user, token })
   }
   if (wasWithdrawn(application, user, channel)) return void connection.withdrawn.add(channel)
   connection.withdrawn.delete(channel)

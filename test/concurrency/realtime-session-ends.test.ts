@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nextEvent } from '../harness/realtime-server.ts'
+import { type Person, type RealtimeWorld, startRealtimeWorld } from '../harness/realtime-world.ts'
+import { callService } from '../harness/service-process.ts'
+import { limit, waitFor } from '../harness/wait.ts'
+
+/** The end of a session or key takes effect within a second (docs/contract/realtime.md#lost-access); the rest is a busy machine's. */
+const LIMIT_MS = 1_000 + 2_000
+
+let world: RealtimeWorld
+beforeAll(async () => {
+  world = await startRealtimeWorld()
+})
+afterAll(() => world?.[Symbol.asyncDispose]())
+
+const callAs = (token: string, method: string, path: string, body?: object) =>
+  callService({ url: world.other.url, token }, { method, path, ...(body && { body }) })
+
+const signIn = async ({ email, password }: Person): Promise<string> =>
+  (await callAs('', 'POST', '/api/v3/auth/login/local', { email, password })).body.data.jwt
+
+/** Joins the channel of the account with a token: at one process, authorized by the other. */
+async function join(person: Person, token: string) {
+  const client = world.connect({ ...person, jwt: token }, { to: world.one, through: world.other })
+  const channel = client.subscribe(`private-account-${world.account}`)
+  const arrived: string[] = []
+  channel.bind('contract.create', ({ data }: { data: { id: string } }) => arrived.push(data.id))
+  await limit(nextEvent(channel, 'pusher:subscription_succeeded'), 60_000, 'the subscription')
+  await client.user.signinDonePromise
+  return { client, channel, arrived }
+}
+
+type End = (person: Person, token: string) => Promise<{ status: number }>
+
+const ENDS: readonly (readonly [string, End])[] = [
+  ['a sign-out', (_person, token) => callAs(token, 'POST', '/api/v3/auth/session/revoke', {})],
+  ['a sign-out everywhere', ({ jwt }) => callAs(jwt, 'POST', '/api/v3/auth/session/revoke', { all: true })],
+  ['revoke-sessions', ({ id }) => world.call('POST', `/api/v3/identity/user/${id}/revoke-sessions`)],
+  [
+    'the end of the device',
+    async ({ jwt }, token) => {
+      const { session } = (await callAs(token, 'GET', '/api/v3/auth/session')).body.data
+      return callAs(jwt, 'DELETE', `/api/v3/identity/session/${session.document_id}`)
+    },
+  ],
+]
+
+test.each(ENDS)(
+  '%s ends the subscriptions of the session within a second, in another process too',
+  async (name, end) => {
+    const person = await world.addMember()
+    const token = await signIn(person)
+    const own = await join(person, token)
+    const isAlone = name === 'a sign-out' || name === 'the end of the device'
+    const kept = isAlone ? await join(person, person.jwt) : undefined
+    const refused = nextEvent(own.channel, 'pusher:subscription_error')
+    expect((await end(person, token)).status).toBe(200)
+    expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
+    expect(own.client.connection.state).toBe('connected')
+    const bystander = await world.addMember()
+    const other = kept ?? (await join(bystander, bystander.jwt))
+    const contract = await world.addContract()
+    await waitFor('the event of another session', () => other.arrived.includes(contract), { limitMs: 60_000 })
+    expect(own.arrived).toEqual([])
+  },
+)
+
+test('a revoked API key ends the subscriptions that it authorized', async () => {
+  const person = await world.addMember()
+  const made = await callAs(person.jwt, 'POST', '/api/v3/identity/api-key', {
+    name: 'program',
+    permissions: ['realtime:auth'],
+  })
+  const { key, document_id: id } = made.body.data
+  const own = await join(person, key)
+  const refused = nextEvent(own.channel, 'pusher:subscription_error')
+  expect((await callAs(person.jwt, 'DELETE', `/api/v3/identity/api-key/${id}`)).status).toBe(200)
+  expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
+})
+
+test('a key that expires ends what it authorized', async () => {
+  const person = await world.addMember()
+  const made = await callAs(person.jwt, 'POST', '/api/v3/identity/api-key', {
+    name: 'program',
+    permissions: ['realtime:auth'],
+    expires_at: new Date(Date.now() + 4_000).toISOString(),
+  })
+  const own = await join(person, made.body.data.key)
+  expect(
+    await limit(nextEvent(own.channel, 'pusher:subscription_error'), 4_000 + LIMIT_MS, 'the end with the key'),
+  ).toMatchObject({ status: 403 })
+})
