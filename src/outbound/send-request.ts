@@ -1,6 +1,7 @@
 import { type Dispatcher, errors } from 'undici'
 import { type Connection, DialError, readErrorCode } from './connection.ts'
 import type { ConnectionPool, PooledConnection } from './connection-pool.ts'
+import { AnswerFloodError } from './interim-response.ts'
 import {
   buildExcerpt,
   type PostErrorClass,
@@ -128,6 +129,7 @@ function isDialling(connection: Connection, got: Reception): boolean {
 /** Classifies the stage of a failure by the code of the error. */
 export function classifyError(error: Error): { errorClass: PostErrorClass; errorCode: string } {
   if (error instanceof DialError) return { errorClass: error.stage, errorCode: error.code }
+  if (error instanceof AnswerFloodError) return { errorClass: 'protocol', errorCode: error.code }
   // By its class: undici 8 omits the parser's code.
   if (error instanceof errors.HTTPParserError) return { errorClass: 'protocol', errorCode: 'INVALID_HTTP' }
   const errorCode = readErrorCode(error)
