@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
+import { buildMutex, type Mutex } from '../semaphore.ts'
 import { buildAcknowledger } from './acknowledger.ts'
 import { buildLanes } from './lanes.ts'
 import { type Claim, type ClaimRequest, type DeliveryPolicy, nameClaim, type Work } from './policy.ts'
-import { buildTurn, type Turn } from './turn.ts'
 import { JOIN_WAIT_MS, LEASE_MS, type WorkerLease } from './worker-lease.ts'
 
 /** How long the dispatcher sleeps at most when nothing notifies it. */
@@ -48,8 +48,8 @@ export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settl
 /** Attempts what is due, by the rules of one policy. One for each policy in each process with the role `dispatcher`. */
 export interface Dispatcher {
   policy: Pick<DeliveryPolicy<Work, Claim, unknown>, 'name' | 'buildRouting' | 'buildFanOut'>
-  /** Held by the statement that claims for this dispatcher, until it has accepted the rows. */
-  turn: Turn
+  /** Held by the statement that claims for this dispatcher, until it has accepted the rows: each counts what is in flight. */
+  turn: Mutex
   /** Looks for due rows now. Cheap; any number of calls make one round. */
   notify(): void
   /** Attempts in flight now. */
@@ -82,10 +82,9 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   const { policy, clock, logger, lease } = deps
   const { queue } = policy
   const lanes = buildLanes(policy.concurrency)
-  const stopping = new AbortController()
-  const interrupting = new AbortController()
+  const [stopping, interrupting] = [new AbortController(), new AbortController()]
   const running = new Set<Promise<void>>()
-  const turn = buildTurn()
+  const turn = buildMutex()
   let isRunning = false
   let notified = Promise.withResolvers<void>()
   let leakUntilMs = Number.NEGATIVE_INFINITY

@@ -420,6 +420,7 @@ export interface ProvisioningDelivery {
   ended_at: Timestamp | null;
   event_id: string;
   job: string | null;
+  keeps_schedule: Generated<boolean>;
   last_attempt_at: Timestamp | null;
   last_duration_ms: number | null;
   last_error: string | null;
@@ -792,6 +793,7 @@ export interface WebhookDispatch {
   event_id: string;
   fence: Generated<number>;
   is_test: Generated<boolean>;
+  keeps_schedule: Generated<boolean>;
   last_attempt_at: Timestamp | null;
   last_duration_ms: number | null;
   last_error: string | null;
@@ -837,6 +839,7 @@ export interface WebhookDispatchOpen {
   event_id: string;
   fence: Generated<number>;
   is_test: Generated<boolean>;
+  keeps_schedule: Generated<boolean>;
   last_attempt_at: Timestamp | null;
   last_duration_ms: number | null;
   last_error: string | null;

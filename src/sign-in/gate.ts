@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { Problem } from '../http/problem.ts'
+import { buildSemaphore } from '../semaphore.ts'
 
 /** Runs work within a limit of concurrency. */
 export interface Gate {
@@ -24,28 +25,16 @@ export function buildGate(options: {
   clock: Pick<Clock, 'sleep'>
 }): Gate {
   const { atOnce, queueLimit, waitMs, clock } = options
-  const waiting: (() => void)[] = []
-  let running = 0
+  const slots = buildSemaphore(atOnce)
   let places = atOnce + queueLimit
 
   async function enter(): Promise<void> {
-    if (running < atOnce) {
-      running += 1
-      return
-    }
-    if (waiting.length >= queueLimit) throw buildOverloaded()
-    const turn = Promise.withResolvers<'turn'>()
-    const take = () => turn.resolve('turn')
-    waiting.push(take)
+    if (slots.tryTake()) return
+    if (slots.waiting() >= queueLimit) throw buildOverloaded()
     const patience = new AbortController()
-    const first = await Promise.race([turn.promise, clock.sleep(waitMs, patience.signal).then(() => 'late' as const)])
+    const isMine = await slots.takeBefore(() => clock.sleep(waitMs, patience.signal))
     patience.abort()
-    if (first === 'turn') return
-    const at = waiting.indexOf(take)
-    // A slot was assigned at the same moment: pass it on.
-    if (at < 0) leave()
-    else waiting.splice(at, 1)
-    throw buildOverloaded()
+    if (!isMine) throw buildOverloaded()
   }
 
   function takePlace(): () => void {
@@ -58,19 +47,12 @@ export function buildGate(options: {
     }
   }
 
-  function leave(): void {
-    const next = waiting.shift()
-    // The next in the queue takes over the slot, so `running` is unchanged.
-    if (next) next()
-    else running -= 1
-  }
-
   async function run<Result>(work: () => Promise<Result>): Promise<Result> {
     await enter()
     try {
       return await work()
     } finally {
-      leave()
+      slots.release()
     }
   }
 

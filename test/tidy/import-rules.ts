@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import { type Finding, type Import, isTest, listImports, type SourceFile } from './source-file.ts'
 
 /** Files at the root of src/ that any room may use: they know no business word and import nothing but each other. */
-const GROUND = ['clock', 'random', 'id', 'version', 'keyring'].map((name) => `src/${name}.ts`)
+const GROUND = ['clock', 'random', 'id', 'version', 'keyring', 'semaphore'].map((name) => `src/${name}.ts`)
 
 /** Folders that stand with main.ts on the outside: no other room imports them. */
 const WIRING_FOLDERS = ['app', 'command', 'demo']

@@ -51,6 +51,7 @@ export async function makeAttempt(
     attempt,
     trigger: claimed.trigger,
     isTest: claimed.isTest,
+    keepsSchedule: claimed.keepsSchedule,
     webhook: webhook.id,
     event: event.type,
     workerId: deps.workerId,

@@ -203,6 +203,7 @@ export interface LostClaim {
   attempt: number
   trigger: AttemptTrigger
   isTest: boolean
+  keepsSchedule: boolean
   webhook: WebhookId
   event: string
   workerId: string
@@ -215,13 +216,14 @@ interface LostColumns {
   attempts: number
   attempt_trigger: AttemptTrigger
   is_test: boolean
+  keeps_schedule: boolean
   webhook: WebhookId
   event: string
   last_attempt_at: Date
 }
 
 const selectLost = statement<LostColumns>(`
-  select document_id, fence, attempts, attempt_trigger, is_test, webhook, event, last_attempt_at
+  select document_id, fence, attempts, attempt_trigger, is_test, keeps_schedule, webhook, event, last_attempt_at
   from webhook_dispatch_open where lease_owner = $1 and last_attempt_at <= $2 limit $3`)
 
 /**
@@ -238,6 +240,7 @@ export async function findLostClaims(
     attempt: row.attempts,
     trigger: row.attempt_trigger,
     isTest: row.is_test,
+    keepsSchedule: row.keeps_schedule,
     webhook: row.webhook,
     event: row.event,
     workerId,
