@@ -545,7 +545,6 @@ create table "provisioning_delivery" (
   job uuid,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
-  keeps_schedule boolean not null default false,
   constraint provisioning_delivery_attempt_trigger_check CHECK ((attempt_trigger = ANY (ARRAY['schedule'::text, 'replay'::text]))),
   constraint provisioning_delivery_check CHECK (((ended_at IS NULL) = (status = ANY (ARRAY['pending'::text, 'retrying'::text])))),
   constraint provisioning_delivery_check1 CHECK (((attempt_trigger = 'replay'::text) OR (attempts <= 8))),

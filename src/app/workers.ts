@@ -14,7 +14,6 @@ import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
-import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
 import { buildJobWorker } from '../provisioning/job/job-worker.ts'
 import { buildTargetGate } from '../provisioning/target-gate.ts'
 import type { Random } from '../random.ts'
@@ -98,7 +97,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
     inFlight: () => dispatcher.inFlight(),
   })
   const lease = buildWorkerLease({ db, clock, workerId, hasLock: () => notifier.isListening() })
-  const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }
+  const own = { lease, onOwnFault: metrics.countOwnFault }
+  const world = { clock, rest: systemClock.sleep, logger, workerId, isEnabled: config.enableApiEventQueue, ...own }
   const dispatcher: Dispatcher = buildDispatcher({
     ...world,
     policy: buildAppPolicy(parts, metrics),
@@ -110,8 +110,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const dispatchers = realtimeDispatcher ? ([dispatcher, realtimeDispatcher] as const) : ([dispatcher] as const)
   const router = buildRouter({ clock, rest: systemClock.sleep, db, logger, dispatchers })
   const gate = buildTargetGate({ db, clock })
-  const onDelivered = (recorded: readonly RecordedDelivery[]) => metrics.countProvisioning(recorded)
-  const provisioner = buildProvisioningDispatcher(parts, lease, { gate, onRecorded: onDelivered })
+  const provisioner = buildProvisioningDispatcher(parts, { ...own, gate, onRecorded: metrics.countProvisioning })
   const provisioningJobs = buildJobWorker({
     ...{ db, clock, logger, isEnabled: config.enableApiEventQueue },
     onQueued: () => provisioner.notify(),

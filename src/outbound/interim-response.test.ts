@@ -125,7 +125,7 @@ describe('passOverInterim', () => {
         (before, pump, isDripped) => {
           const build = (size: number) => {
             const bytes = Buffer.from(before + interimText.slice(0, -2) + pump.repeat(size / pump.length), 'latin1')
-            const step = isDripped ? 1 : 4_096
+            const step = isDripped ? 7 : 4_096
             return Array.from({ length: Math.ceil(bytes.length / step) }, (_, at) =>
               bytes.subarray(at * step, (at + 1) * step),
             )

@@ -239,3 +239,62 @@ describe('reused connections', () => {
     expect(sender.idleConnectionCount()).toBe(256)
   })
 })
+
+describe('a connection that has been idle', () => {
+  /** A sender whose clock is moved by hand, and a receiver that closes when it is told to. */
+  async function open() {
+    let nowMs = 0
+    const sent = await send({ kind: 'status', status: 200, body: 'ok' }, { now: () => nowMs })
+    const pass = (ms: number) => {
+      nowMs += ms
+    }
+    return { ...sent, pass }
+  }
+
+  test('for a second is reused, for longer it is not, while nothing is known of its receiver', async () => {
+    const { post, pass } = await open()
+    pass(1_000)
+    await post()
+    expect(receiver.connectionCount()).toBe(1)
+    pass(1_001)
+    await post()
+    expect(receiver.connectionCount()).toBe(2)
+  })
+
+  test('is not reused after half of the time after which its receiver closed another one', async () => {
+    const { sender, post, pass } = await open()
+    receiver.behaveNext({ kind: 'raw', bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', thenClose: true })
+    pass(2_000)
+    await post()
+    await vi.waitFor(() => expect(sender.idleConnectionCount()).toBe(1), { timeout: 5_000 })
+    pass(1)
+    const before = receiver.connectionCount()
+    await post()
+    expect(receiver.connectionCount()).toBe(before + 1)
+  })
+
+  test('is closed in time for the limit that its receiver announces', async () => {
+    const { post, pass } = await open()
+    receiver.behaveNext({ kind: 'status', status: 200, headers: { 'keep-alive': 'timeout=1' }, body: 'ok' })
+    await post()
+    pass(500)
+    await post()
+    expect(receiver.connectionCount()).toBe(1)
+    pass(501)
+    await post()
+    expect(receiver.connectionCount()).toBe(2)
+  })
+
+  test('and that was reset is one POST, and teaches that it was idle for too long', async () => {
+    const { post, pass } = await open()
+    pass(800)
+    receiver.behaveNext({ kind: 'reset-before-headers' })
+    expect(await post()).toMatchObject({ errorClass: 'reset' })
+    expect(receiver.requests).toHaveLength(2)
+    await post()
+    pass(401)
+    const before = receiver.connectionCount()
+    await post()
+    expect(receiver.connectionCount()).toBe(before + 1)
+  })
+})

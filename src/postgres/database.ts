@@ -191,6 +191,12 @@ export async function isDatabaseReady(db: Database): Promise<boolean> {
   return isReady
 }
 
+const SOCKET_ERRORS: ReadonlySet<string> = new Set(
+  'ECONNREFUSED ECONNRESET EPIPE ENOENT ETIMEDOUT ENOTFOUND EAI_AGAIN EMFILE ENFILE ENOBUFS ENOMEM EADDRNOTAVAIL'.split(
+    ' ',
+  ),
+)
+
 /** Whether `error` reports that the database is unreachable or shutting down, so that the caller may try again. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
@@ -200,11 +206,9 @@ export function isDatabaseUnavailable(error: unknown): boolean {
       /timeout exceeded when trying to connect|Connection terminated|is not queryable/.test(error.message)
     )
   }
-  // Classes 08 (connection), 53 (resources), 57P0x (shutdown, crash, starting up), and the socket errors of Node.
-  return (
-    /^(08|53|57P0)/.test(code) ||
-    ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'].includes(code)
-  )
+  // Classes 08 (connection), 53 (resources), 57P0x (shutdown, crash, starting up), and the socket errors of Node; those
+  // of a process without descriptors, ports or memory among them.
+  return /^(08|53|57P0)/.test(code) || SOCKET_ERRORS.has(code)
 }
 
 /**

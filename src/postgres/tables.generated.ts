@@ -420,7 +420,6 @@ export interface ProvisioningDelivery {
   ended_at: Timestamp | null;
   event_id: string;
   job: string | null;
-  keeps_schedule: Generated<boolean>;
   last_attempt_at: Timestamp | null;
   last_duration_ms: number | null;
   last_error: string | null;
