@@ -87,7 +87,7 @@ describe('a semaphore', () => {
         const limits: PromiseWithResolvers<void>[] = []
         const served: number[] = []
         let [asked, held] = [0, 0]
-        const enter = async (taking: Promise<boolean | void>, number: number) => {
+        const enter = async (taking: Promise<unknown>, number: number) => {
           if ((await taking) === false) return
           served.push(number)
           held += 1
