@@ -1101,6 +1101,7 @@ create table "webhook_dispatch_open" (
   fence integer not null default 0,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  keeps_schedule boolean not null default false,
   constraint webhook_dispatch_attempts CHECK (((attempt_trigger = 'replay'::text) OR (attempts <= 5))),
   constraint webhook_dispatch_open_attempt_trigger_check CHECK ((attempt_trigger = ANY (ARRAY['schedule'::text, 'test'::text, 'replay'::text]))),
   constraint webhook_dispatch_open_check CHECK (((lease_owner IS NULL) = (next_attempt_at IS NOT NULL))),

@@ -36,7 +36,7 @@ export interface BuiltParts {
 
 /** Builds the parts that features take their dependencies from. */
 export function buildFeatureParts(options: AppOptions, built: BuiltParts): FeatureParts {
-  const { config, secrets, database, clock, random } = options
+  const { config, secrets, database, clock, random, logger } = options
   const { workers, authenticate, brand, baseUrl, ...parts } = built
   const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
   const accountPermissions = listAccountPermissions(ROUTE_TREE)
@@ -51,6 +51,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     lookup: options.lookup,
     enableApiEventQueue: config.enableApiEventQueue,
     publications: buildPublicationBatch({
+      logger,
       db: database.db,
       workerDb: (options.workerDatabase ?? database).db,
       takeInline: () => workers.router.takeInline(),

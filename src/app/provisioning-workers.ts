@@ -1,6 +1,7 @@
 import { systemClock } from '../clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
 import type { WorkerLease } from '../delivery/worker-lease.ts'
+import type { OwnFault } from '../outbound/own-fault.ts'
 import { buildProvisioningPolicy } from '../provisioning/delivery/provisioning-policy.ts'
 import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
 import { isHeldByOther } from '../provisioning/scim/remote-user.store.ts'
@@ -13,8 +14,12 @@ import type { WorkerParts } from './workers.ts'
 /** Builds the dispatcher of provisioning; it has a queue of its own, so nothing of it waits for webhooks, nor they for it. */
 export function buildProvisioningDispatcher(
   parts: WorkerParts,
-  lease: WorkerLease,
-  own: { gate: TargetGate; onRecorded: (recorded: readonly RecordedDelivery[]) => void },
+  own: {
+    lease: WorkerLease
+    gate: TargetGate
+    onRecorded: (recorded: readonly RecordedDelivery[]) => void
+    onOwnFault: (fault: OwnFault) => void
+  },
 ): Dispatcher {
   const { config, database, clock, logger, workerId, onCrashPoint } = parts
   const policy = buildProvisioningPolicy({
@@ -37,12 +42,13 @@ export function buildProvisioningDispatcher(
   })
   return buildDispatcher({
     gate: own.gate.pass,
+    onOwnFault: own.onOwnFault,
     policy,
     clock,
     rest: systemClock.sleep,
     logger,
     workerId,
-    lease,
+    lease: own.lease,
     isEnabled: config.enableApiEventQueue,
     ...(onCrashPoint && { onDispatcherPoint: onCrashPoint }),
   })

@@ -1,3 +1,4 @@
+import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { startDatabaseProxy } from '../../test/harness/proxy.ts'
@@ -45,7 +46,14 @@ function publish(resourceId: string, type = 'order.create'): Publications {
 /** A batch whose process posts nothing, unless `change` says so. */
 function build(change: Partial<PublicationBatchDeps> = {}) {
   const { db } = database
-  return buildPublicationBatch({ db, workerDb: db, takeInline: async () => undefined, onRecorded: () => {}, ...change })
+  return buildPublicationBatch({
+    logger: pino({ enabled: false }),
+    db,
+    workerDb: db,
+    takeInline: async () => undefined,
+    onRecorded: () => {},
+    ...change,
+  })
 }
 
 /** A process with room that routes each event to `rows` rows, claims them all, and what it was told. */
@@ -226,5 +234,54 @@ describe('publications of a process that posts', () => {
     })
     expect(told.failed).toBe(1)
     expect(await listKept(['inline-twice'])).toEqual({ events: [], queued: [], audited: [] })
+  })
+})
+
+describe('a step that fails around a publication', () => {
+  const fail = async (): Promise<never> => {
+    throw new Error('the step failed')
+  }
+  const failNow = () => {
+    throw new Error('the step failed')
+  }
+  const part = {
+    matched: 'select document_id from routed',
+    written: {
+      name: 'failing',
+      text: `failing_opened as (select document_id as id from failing_matched),
+        failing_work as (select json_build_array(document_id) as work from failing_matched),
+        failing_next as (select null::timestamptz as due_at)`,
+      values: [],
+    },
+  }
+  const buildRouting = (): InlineRouting => ({ policies: [{ name: 'failing', part }], accept: fail, fail: () => {} })
+
+  it.each<[string, Partial<PublicationBatchDeps>]>([
+    ['the right to route', { takeInline: fail }],
+    ['the right to route, at once', { takeInline: failNow }],
+    ['accepting what was claimed', { takeInline: async () => buildRouting() }],
+    ['the notification of the workers', { onRecorded: failNow }],
+    ['the taking of events', { onEvents: failNow }],
+  ])('does not decide the answer of what is durable: %s', async (what, change) => {
+    const batch = build(change)
+    const names = ['a', 'b', 'c', 'd'].map((name) => `step-${what}-${name}`)
+    const settled = await Promise.allSettled(names.map((name) => batch.record(publish(name))))
+    expect(settled).toEqual(names.map(() => ({ status: 'fulfilled', value: true })))
+    expect((await listKept(names)).events).toEqual(names)
+    // The places of statements were given back.
+    expect(await batch.record(publish(`step-${what}-later`))).toBe(true)
+  })
+
+  it('leaves no request unanswered: a broken rule and data that is refused are told as before', async () => {
+    const batch = build({ onEvents: failNow, onRecorded: failNow, takeInline: fail })
+    const twice = publish('step-twice')
+    const settled = await Promise.allSettled([
+      batch.record(publish('step-broken', 'order.unknown')),
+      batch.record({ ...twice, events: [...twice.events, ...twice.events] }),
+    ])
+    expect(settled).toMatchObject([
+      { status: 'fulfilled', value: false },
+      { status: 'rejected', reason: { code: '23505' } },
+    ])
   })
 })

@@ -1,5 +1,7 @@
+import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../clock.ts'
 import type { InlineRouting } from '../delivery/router.ts'
+import type { RoutedRows } from '../delivery/routing.store.ts'
 import { type Database, isDataRefused } from '../postgres/database.ts'
 import { type Publications, recordAndRoute, recordPublicationBatch } from './publication-batch.store.ts'
 
@@ -20,6 +22,7 @@ const INLINE_EVENTS = 16
 
 /** What a batch is built from. */
 export interface PublicationBatchDeps {
+  logger: Logger
   /** The pool of requests. */
   db: Database
   /** The pool of the workers, whose plans are pinned: statements that route run there. */
@@ -54,11 +57,12 @@ export function buildPublicationBatch(deps: PublicationBatchDeps): PublicationBa
 
   async function run(): Promise<void> {
     inFlight += 1
+    // Nothing that is awaited here rejects.
     while (waiting.length > 0) {
-      const routing = countEvents(waiting) <= INLINE_EVENTS ? await deps.takeInline() : undefined
+      const routing = countEvents(waiting) <= INLINE_EVENTS ? await findInline(deps) : undefined
       // Those that came while this waited for its turn are taken along.
       const batch = takeBatch(waiting)
-      if (batch.length === 0) await routing?.accept([])
+      if (batch.length === 0) await attend(deps, () => routing?.accept([]))
       else if (!(await keepsPlace(recordAll(batch, routing, deps)))) return
     }
     inFlight -= 1
@@ -99,23 +103,60 @@ function takeBatch(waiting: Waiting[]): Waiting[] {
 
 const countEvents = (batch: readonly Waiting[]) => batch.reduce((sum, one) => sum + one.publications.events.length, 0)
 
-/** Settles every promise of a batch. Data of one request that the database does not take must not fail the others. */
+/** The right to route in the statement; without it the events are queued for the router. Never throws. */
+async function findInline(deps: PublicationBatchDeps): Promise<InlineRouting | undefined> {
+  let routing: InlineRouting | undefined
+  await attend(deps, async () => {
+    routing = await deps.takeInline()
+  })
+  return routing
+}
+
+/** Runs a step that must not decide what a request is answered. Never throws. */
+async function attend({ logger }: PublicationBatchDeps, step: () => unknown): Promise<void> {
+  try {
+    await step()
+  } catch (error) {
+    logger.error({ err: error }, 'step of a publication failed: see docs/operations.md, publication steps')
+  }
+}
+
+/**
+ * Settles every promise of a batch, and never throws. What is durable is answered as such, whatever comes after it. Data of
+ * one request that the database does not take must not fail the others.
+ */
 async function recordAll(
   batch: readonly Waiting[],
   routing: InlineRouting | undefined,
   deps: PublicationBatchDeps,
 ): Promise<void> {
+  let recorded: Recorded
   try {
-    const broken = await record(batch, routing, deps)
-    deps.onEvents?.(batch.flatMap((one, item) => (broken.has(item) ? [] : one.publications.events)))
-    for (const [item, one] of batch.entries()) one.resolve(!broken.has(item))
+    recorded = await record(batch, routing, deps)
   } catch (error) {
     if (batch.length > 1 && isDataRefused(error)) {
       for (const one of batch) await recordAll([one], undefined, deps)
     } else {
       for (const one of batch) one.reject(error)
     }
+    return
   }
+  const { broken, isQueued, byPolicy } = recorded
+  const accepted = attend(deps, () => byPolicy && routing?.accept(byPolicy))
+  await attend(deps, () => deps.onRecorded(isQueued))
+  await attend(deps, () =>
+    deps.onEvents?.(batch.flatMap((one, item) => (broken.has(item) ? [] : one.publications.events))),
+  )
+  for (const [item, one] of batch.entries()) one.resolve(!broken.has(item))
+  await accepted
+}
+
+interface Recorded {
+  /** The requests of the batch of which nothing is kept. */
+  broken: ReadonlySet<number>
+  isQueued: boolean
+  /** What the statement routed and claimed; undefined when it routed nothing. */
+  byPolicy?: readonly RoutedRows[]
 }
 
 /** Records a batch, and routes it in the same statement where this process can post what it is routed to. */
@@ -123,19 +164,14 @@ async function record(
   batch: readonly Waiting[],
   routing: InlineRouting | undefined,
   deps: PublicationBatchDeps,
-): Promise<ReadonlySet<number>> {
+): Promise<Recorded> {
   const items = batch.map((one) => one.publications)
   if (!routing || countEvents(batch) > INLINE_EVENTS) {
-    await routing?.accept([])
-    const { broken, isQueued } = await recordPublicationBatch(deps.db, items)
-    deps.onRecorded(isQueued)
-    return broken
+    await attend(deps, () => routing?.accept([]))
+    return recordPublicationBatch(deps.db, items)
   }
-  const recorded = await recordAndRoute(deps.workerDb, items, routing.policies).catch((error: unknown) => {
+  return recordAndRoute(deps.workerDb, items, routing.policies).catch((error: unknown) => {
     routing.fail()
     throw error
   })
-  await routing.accept(recorded.byPolicy)
-  deps.onRecorded(recorded.isQueued)
-  return recorded.broken
 }

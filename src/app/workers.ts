@@ -109,7 +109,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   })
   const lease = buildKeptLease(parts, () => notifier.isListening())
   const { isTrusted } = lease
-  const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }
+  const own = { lease, onOwnFault: metrics.countOwnFault }
+  const world = { clock, rest: systemClock.sleep, logger, workerId, isEnabled: config.enableApiEventQueue, ...own }
   const dispatcher: Dispatcher = buildDispatcher({
     ...world,
     policy: buildAppPolicy(parts, metrics),
@@ -121,7 +122,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const dispatchers = realtimeDispatcher ? ([dispatcher, realtimeDispatcher] as const) : ([dispatcher] as const)
   const router = buildRouter({ ...world, db, dispatchers })
   const gate = buildTargetGate({ db, clock })
-  const provisioner = buildProvisioningDispatcher(parts, lease, { gate, onRecorded: metrics.countProvisioning })
+  const provisioner = buildProvisioningDispatcher(parts, { ...own, gate, onRecorded: metrics.countProvisioning })
   const provisioningJobs = buildJobWorker({
     ...{ db, clock, logger, isEnabled: config.enableApiEventQueue, isTrusted },
     onQueued: () => provisioner.notify(),

@@ -1,10 +1,10 @@
-import type { Logger } from 'pino'
-import type { Clock } from '../clock.ts'
+import { buildMutex } from '../semaphore.ts'
 import { buildAcknowledger } from './acknowledger.ts'
+import type { Dispatcher, DispatcherDeps } from './dispatcher-parts.ts'
+import { buildGivingBack } from './giving-back.ts'
 import { buildLanes } from './lanes.ts'
-import { type Claim, type ClaimRequest, type DeliveryPolicy, nameClaim, type Work } from './policy.ts'
-import { buildTurn, type Turn } from './turn.ts'
-import { JOIN_WAIT_MS, LEASE_MS, type WorkerLease } from './worker-lease.ts'
+import { type Claim, type ClaimRequest, nameClaim, type Work } from './policy.ts'
+import { JOIN_WAIT_MS, LEASE_MS } from './worker-lease.ts'
 
 /** How long the dispatcher sleeps at most when nothing notifies it. */
 export const POLL_MS = 1_000
@@ -21,59 +21,7 @@ const LEAK_WINDOW_MS = 4 * LEASE_MS
 /** Since when a claim that this process does not know of is made: its answer waits 5 s for a connection, 10 s for the server. */
 const LEAK_AGE_MS = 20_000
 
-/** Points of the work at which crash tests end the process. */
-export type DispatcherPoint = 'after-claim' | 'before-record' | 'during-record'
-
-/** What a dispatcher is built from. */
-export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settled> {
-  policy: DeliveryPolicy<Claimed, Ended, Settled>
-  clock: Clock
-  /** Rests between batches of results, which decide nothing: real time in the service, whatever its clock. */
-  rest?: Clock['sleep']
-  logger: Logger
-  workerId: string
-  lease: WorkerLease
-  /** `ENABLE_API_EVENT_QUEUE`: while false nothing is attempted (docs/contract/events.md#event-queue-switch). */
-  isEnabled: boolean
-  /**
-   * Resolves when there may be work at all, or at the abort, and says whether it had to wait: until then nothing is claimed
-   * or looked for. Default: always.
-   */
-  gate?: (signal: AbortSignal) => Promise<boolean>
-  /** Runs when an attempt ended, so that there is room for another. */
-  onRoom?: () => void
-  onDispatcherPoint?: (point: DispatcherPoint) => void
-}
-
-/** Attempts what is due, by the rules of one policy. One for each policy in each process with the role `dispatcher`. */
-export interface Dispatcher {
-  policy: Pick<DeliveryPolicy<Work, Claim, unknown>, 'name' | 'buildRouting' | 'buildFanOut'>
-  /** Held by the statement that claims for this dispatcher, until it has accepted the rows. */
-  turn: Turn
-  /** Looks for due rows now. Cheap; any number of calls make one round. */
-  notify(): void
-  /** Attempts in flight now. */
-  inFlight(): number
-  /** What routed rows may be claimed with; without room while the dispatcher does not run. */
-  measureRoom(): ClaimRequest
-  /** Whether there is room for so many attempts that a claim of them is worth a statement. */
-  hasRoom(): boolean
-  /**
-   * Attempts rows that the router claimed for this dispatcher, as the policy's part `_work` returned them; gives them back
-   * when the dispatcher was stopped meanwhile.
-   */
-  accept(rows: readonly unknown[]): Promise<void>
-  /** Looks for claims that a failed statement of this process may have made. */
-  expectLeak(): void
-  /** Whether there may be claims of this process that it does not know of. */
-  mayLeak(): boolean
-  /** Claims and attempts what is due now; resolves when all of it is recorded. Tests with a manual clock call this. */
-  drain(): Promise<number>
-  /** Claims nothing more, lets attempts end, interrupts those that do not, and records them. */
-  stop(): Promise<void>
-  /** Runs until stopped: claim, attempt, record. */
-  run(): Promise<void>
-}
+export type { Dispatcher, DispatcherDeps, DispatcherPoint } from './dispatcher-parts.ts'
 
 /** Builds the dispatcher of a policy. */
 export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settled>(
@@ -82,10 +30,9 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   const { policy, clock, logger, lease } = deps
   const { queue } = policy
   const lanes = buildLanes(policy.concurrency)
-  const stopping = new AbortController()
-  const interrupting = new AbortController()
+  const [stopping, interrupting] = [new AbortController(), new AbortController()]
   const running = new Set<Promise<void>>()
-  const turn = buildTurn()
+  const turn = buildMutex()
   let isRunning = false
   let notified = Promise.withResolvers<void>()
   let leakUntilMs = Number.NEGATIVE_INFINITY
@@ -93,9 +40,11 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   const notify = () => notified.resolve()
   /** Claims that this process answers for: in flight, or waiting to be recorded. */
   const held = new Set<string>()
-  const acknowledger = buildAcknowledger({ ...deps, onRefused: expectLeak }, (done) => {
+  const letGo = (done: readonly Claim[]) => {
     for (const one of done) held.delete(nameClaim(one))
-  })
+  }
+  const acknowledger = buildAcknowledger({ ...deps, onRefused: expectLeak }, letGo)
+  const givingBack = buildGivingBack(deps, letGo)
 
   function measure(): ClaimRequest {
     const nowMs = clock.now()
@@ -103,8 +52,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     return {
       workerId: deps.workerId,
       now: new Date(nowMs),
-      fastSlots,
-      slowSlots,
+      fastSlots: givingBack.isPaused() ? 0 : fastSlots,
+      slowSlots: givingBack.isPaused() ? 0 : slowSlots,
       slowGroups,
       inFlight: byGroup,
       perGroup: policy.perGroup,
@@ -131,14 +80,22 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       const ticket = { group: work.group, startedAtMs: clock.now() }
       lanes.enter(ticket)
       held.add(nameClaim(work))
-      const attempt = policy.attempt(work, interrupting.signal).then((ended) => {
+      const settle = (record: () => void) => {
         const isScarce = lanes.isScarce(ticket.group, policy.perGroup)
         lanes.leave(ticket, clock.now())
-        acknowledger.add(ended, work.group)
+        record()
         deps.onRoom?.()
         // Rows of a group at its cap may have been routed meanwhile: neither the router nor the last look saw them as due.
         if (isScarce || (mayWait && isFull && hasRoom())) notify()
-      })
+      }
+      const made = (ended: Ended) => {
+        givingBack.noteAttempt()
+        acknowledger.add(ended, work.group)
+      }
+      const attempt = policy.attempt(work, interrupting.signal).then(
+        (ended) => settle(() => made(ended)),
+        (error: unknown) => settle(() => givingBack.add(work, error)),
+      )
       running.add(attempt)
       void attempt.finally(() => running.delete(attempt))
     }
@@ -196,7 +153,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       await recoverLost()
       const claimed = await round()
       total += claimed
-      while (running.size > 0 || acknowledger.settled()) await Promise.all([...running, acknowledger.settled()])
+      while (running.size > 0 || acknowledger.settled() || givingBack.settled())
+        await Promise.all([...running, acknowledger.settled(), givingBack.settled()])
       if (claimed === 0) return total
     }
   }
@@ -271,7 +229,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     grace.abort()
     interrupting.abort()
     await Promise.all([...running])
-    await acknowledger.settled()
+    await Promise.all([acknowledger.settled(), givingBack.settled()])
   }
 
   return {

@@ -67,8 +67,8 @@ export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settle
   claim(request: ClaimRequest): Promise<Claimed[]>
   /** Records ended attempts and ends their claims. A result whose fence was passed is void. */
   settle(ended: readonly Ended[]): Promise<Settled>
-  /** Gives back claims whose attempt was not made: it is not counted. */
-  release(claims: readonly Claim[], now: Date): Promise<void>
+  /** Gives back claims whose attempt was not made: it is not counted. They are due at `dueAt`; default: now. */
+  release(claims: readonly Claim[], now: Date, dueAt?: Date): Promise<void>
   /** Up to `limit` claims of a worker that is gone, as attempts that were interrupted, for `settle`. Locks nothing. */
   reclaim(request: ReclaimRequest): Promise<Ended[]>
   /** When the next row is due that nobody holds and whose group is not blocked; null when none waits. */
@@ -116,7 +116,10 @@ export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settl
   buildFanOut?(request: ClaimRequest, limit: number): Fragment
   /** Reads a row of `<policy>_work`. */
   readWork(json: unknown): Claimed
-  /** Makes one attempt. Never throws: what fails is a result. `signal` interrupts it. */
+  /**
+   * Makes one attempt. What fails is a result; rejects with an `OwnFault` only, where this process could not make it.
+   * `signal` interrupts it.
+   */
   attempt(work: Claimed, signal: AbortSignal): Promise<Ended>
   /** Runs after results were recorded, for log and metrics. */
   onSettled(settled: Settled): void

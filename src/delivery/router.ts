@@ -138,19 +138,38 @@ export function buildRouter(deps: RouterDeps): Router {
     const limit = new AbortController()
     const waitOver = () => rest(INLINE_WAIT_MS, limit.signal)
     const taken: Dispatcher[] = []
-    for (const one of dispatchers) if (await one.turn.takeBefore(waitOver)) taken.push(one)
-    limit.abort('over')
-    if (taken.length < dispatchers.length || countSlots() === 0) {
-      for (const one of taken) one.turn.release()
-      return undefined
+    const giveBack = () => {
+      for (const one of taken.splice(0)) one.turn.release()
     }
-    return {
-      policies: buildParts(),
-      accept: (byPolicy) => accept(byPolicy).finally(releaseTurns),
-      fail: () => {
-        expectLeaks()
-        releaseTurns()
-      },
+    try {
+      for (const one of dispatchers) if (await one.turn.takeBefore(waitOver)) taken.push(one)
+      if (taken.length < dispatchers.length || countSlots() === 0) {
+        giveBack()
+        return undefined
+      }
+      return {
+        policies: buildParts(),
+        accept: async (byPolicy) => {
+          try {
+            await accept(byPolicy)
+          } catch (error) {
+            // What was claimed and not accepted is found again.
+            expectLeaks()
+            throw error
+          } finally {
+            giveBack()
+          }
+        },
+        fail: () => {
+          expectLeaks()
+          giveBack()
+        },
+      }
+    } catch (error) {
+      giveBack()
+      throw error
+    } finally {
+      limit.abort('over')
     }
   }
 

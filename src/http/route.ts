@@ -4,6 +4,7 @@ import type { Caller, PermissionScope } from './caller.ts'
 import type { Freshness } from './freshness.ts'
 import type { DataOutcome, Outcome } from './outcome.ts'
 import type { Problem, ProblemCode } from './problem.ts'
+import { checkRouteMembers } from './route-members.ts'
 import type { Static, TSchema } from './schema-type.ts'
 
 export type { Changed, DataOutcome, Outcome, PageOutcome, RedirectOutcome, RefusalOutcome } from './outcome.ts'
@@ -227,9 +228,15 @@ export interface Route<Deps>
 /** The routes of one feature. */
 export type Routes<Deps> = readonly Route<Deps>[]
 
-/** Declares one v3 route. The types of params, query, body and data follow from the schemas. */
+/** Refuses what is not among `Known`, also where a literal is not checked for excess members, as in a type parameter. */
+type NoOthers<Given, Known> = { [Name in Exclude<keyof Given, keyof Known>]: never }
+
+/**
+ * Declares one v3 route. The types of params, query, body and data follow from the schemas. Throws for a member that no
+ * route has.
+ */
 export function defineRoute<Deps, const Declaration extends RouteDeclaration, Target = undefined, Prepared = undefined>(
-  declaration: Declaration,
+  declaration: Declaration & NoOthers<Declaration, RouteDeclaration>,
   behaviour: RouteBehaviour<
     Deps,
     UnpreparedOf<Declaration>,
@@ -240,6 +247,7 @@ export function defineRoute<Deps, const Declaration extends RouteDeclaration, Ta
     DataOf<Declaration>
   >,
 ): Route<Deps> {
+  checkRouteMembers(declaration, behaviour)
   return { ...declaration, ...behaviour } as unknown as Route<Deps>
 }
 

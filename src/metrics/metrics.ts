@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import type { Clock } from '../clock.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { cacheFor } from '../http/cached.ts'
+import { OWN_FAULT_CODES, type OwnFault } from '../outbound/own-fault.ts'
 import { type Database, isDatabaseReady } from '../postgres/database.ts'
 import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
 import { ERROR_CLASSES } from '../signed-post/attempt-result.ts'
@@ -26,6 +27,8 @@ export interface Metrics extends ProcessMetrics {
   contentType: string
   /** Counts recorded attempts and notices. */
   countAttempts(recorded: readonly RecordedAttempt[], notices: readonly WebhookNotice[]): void
+  /** Counts an attempt that was not made for a fault of this process. */
+  countOwnFault(fault: OwnFault): void
   /** Counts recorded attempts of provisioning. */
   countProvisioning(recorded: readonly RecordedDelivery[]): void
   /** Counts an answered request. */
@@ -124,6 +127,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
       }
       for (const notice of seen) notices.inc({ event: notice.event })
     },
+    countOwnFault: buildOwnFaultCounter(registers),
     countProvisioning: (recorded) => {
       for (const { decision } of recorded) provisioned.inc({ error: decision.lastError ?? 'none' })
     },
@@ -133,6 +137,18 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
     },
     ...{ realtime: buildRealtimeMetrics(registry), ...buildProcessMetrics(deps, registry) },
   }
+}
+
+/** Counts the attempts that this process could not make. */
+function buildOwnFaultCounter(registers: Registry[]): Metrics['countOwnFault'] {
+  const faults = new Counter({
+    name: 'signalbox_own_faults_total',
+    help: 'Attempts that were not made, for want of something of this process: descriptors, ports, memory, time.',
+    labelNames: ['code'],
+    registers,
+  })
+  for (const code of OWN_FAULT_CODES) faults.inc({ code }, 0)
+  return ({ code }) => faults.inc({ code })
 }
 
 /** What this process is: its version, and for each role whether it has it. */

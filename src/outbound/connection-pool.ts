@@ -1,4 +1,5 @@
 import { type Connection, type ConnectionOptions, type ConnectionTarget, openConnection } from './connection.ts'
+import { buildIdleLimits } from './idle-limit.ts'
 
 /** Limits of idle connections, for one target and in total. The caller limits the connections in use. */
 const MAX_IDLE_PER_TARGET = 256
@@ -7,6 +8,9 @@ const MAX_IDLE_TOTAL = 1_024
 /** A connection with its key in the pool. */
 export interface PooledConnection extends Connection {
   key: string
+  origin: string
+  /** Since when it has been idle; while it is in use, for how long it had been. Null before its first use ended. */
+  idle: { sinceMs: number | null; beforeMs: number | null }
 }
 
 /** Reuses connections between POSTs. */
@@ -17,6 +21,10 @@ export interface ConnectionPool {
   giveBack(connection: PooledConnection): void
   /** Ends a connection that is in use. */
   drop(connection: PooledConnection): void
+  /** The receiver closed a reused connection before an answer: it was idle for too long. */
+  noteReset(connection: PooledConnection): void
+  /** What the receiver said of its idle limit, in milliseconds. */
+  noteAnnounced(connection: PooledConnection, limitMs: number): void
   /** The number of idle connections. */
   idleCount(): number
   /** Ends every idle connection. */
@@ -27,12 +35,14 @@ export interface ConnectionPool {
  * Builds the pool. The key consists of the origin and the checked addresses: a connection is reused only for a POST whose
  * own look-up returned the addresses it was opened with. Receivers of one origin share connections also when their owners
  * differ: the server behind the origin sees all of their POSTs, and a connection carries one POST at a time. An idle
- * connection that closes, by its time limit or by the receiver, leaves the pool.
+ * connection that closes, by its time limit or by the receiver, leaves the pool. For how long it was open says for how
+ * long others of its origin may be reused; one that is too old for that stays open to tell.
  */
 export function buildConnectionPool(options: ConnectionOptions): ConnectionPool {
   const idleByKey = new Map<string, PooledConnection[]>()
   /** In the order in which they became idle. */
   const idle = new Set<PooledConnection>()
+  const limits = buildIdleLimits()
 
   function remove(connection: PooledConnection) {
     if (!idle.delete(connection)) return
@@ -46,10 +56,21 @@ export function buildConnectionPool(options: ConnectionOptions): ConnectionPool 
     connection.destroy()
   }
 
+  const measureIdle = ({ idle: { sinceMs } }: PooledConnection) => (sinceMs === null ? 0 : options.now() - sinceMs)
+
   function open(target: ConnectionTarget, key: string): PooledConnection {
-    const connection = { ...openConnection(target, options), key }
-    connection.client.on('disconnect', () => {
-      if (idle.has(connection)) drop(connection)
+    const { origin } = target
+    const connection: PooledConnection = {
+      ...openConnection(target, options),
+      ...{ key, origin, idle: { sinceMs: null, beforeMs: null } },
+    }
+    connection.client.on('disconnect', (_origin, _targets, error) => {
+      if (!idle.has(connection)) return
+      const idleMs = measureIdle(connection)
+      // Our own limit closes with this code.
+      if ((error as { code?: unknown }).code === 'UND_ERR_INFO') limits.noteOpen(origin, idleMs)
+      else limits.noteClosed(origin, idleMs)
+      drop(connection)
     })
     return connection
   }
@@ -58,12 +79,17 @@ export function buildConnectionPool(options: ConnectionOptions): ConnectionPool 
     take(target) {
       const addresses = target.addresses.map(({ address }) => address).sort()
       const key = `${target.origin} ${addresses.join(' ')}`
+      // The one that was used last, so the others are older still.
       const kept = idleByKey.get(key)?.at(-1)
-      if (kept === undefined) return open(target, key)
+      if (kept === undefined || measureIdle(kept) > limits.reuseMs(target.origin)) return open(target, key)
+      kept.idle.beforeMs = measureIdle(kept)
       remove(kept)
       return kept
     },
     giveBack(connection) {
+      const { beforeMs } = connection.idle
+      if (beforeMs !== null) limits.noteOpen(connection.origin, beforeMs)
+      connection.idle = { sinceMs: options.now(), beforeMs: null }
       const siblings = idleByKey.get(connection.key) ?? []
       if (siblings.length >= MAX_IDLE_PER_TARGET) return connection.destroy()
       idleByKey.set(connection.key, siblings)
@@ -72,6 +98,10 @@ export function buildConnectionPool(options: ConnectionOptions): ConnectionPool 
       if (idle.size > MAX_IDLE_TOTAL) drop(idle.values().next().value!)
     },
     drop,
+    noteReset: ({ origin, idle: { beforeMs } }) => {
+      if (beforeMs !== null) limits.noteClosed(origin, beforeMs)
+    },
+    noteAnnounced: ({ origin }, limitMs) => limits.noteAnnounced(origin, limitMs),
     idleCount: () => idle.size,
     clear: () => {
       for (const connection of [...idle]) drop(connection)

@@ -3,6 +3,8 @@ import { connect as connectTls } from 'node:tls'
 import { type buildConnector, Client } from 'undici'
 import { parseAddress } from './address.ts'
 import { passOverInterim } from './interim-response.ts'
+import { type LoopWatch, startDeadline } from './loop-watch.ts'
+import { findDialFault, OwnFault } from './own-fault.ts'
 import type { ResolvedAddress } from './resolve.ts'
 
 /** Addresses of an answer that one connection attempt tries, and the delay before it tries the next one as well. */
@@ -11,6 +13,8 @@ const NEXT_ADDRESS_MS = 1_000
 
 /** Idle limit of a connection: under the 5 s of common servers, so that a POST rarely meets a closing connection. */
 const KEEP_ALIVE_MS = 4_000
+/** A connection is closed this long before the limit that its server announces. */
+const KEEP_ALIVE_MARGIN_MS = 500
 /** Upper bound on the idle limit that a server announces. */
 const KEEP_ALIVE_MAX_MS = 30_000
 
@@ -28,6 +32,8 @@ export interface ConnectionTarget {
 export interface ConnectionOptions {
   connectTimeoutMs: number
   now: () => number
+  /** Stalls of this process do not shorten the limit. */
+  watch: LoopWatch
   /** Certificate authorities in place of the system's, in PEM. For tests and private deployments. */
   ca?: string | undefined
 }
@@ -71,18 +77,23 @@ export function openConnection(target: ConnectionTarget, options: ConnectionOpti
     marks.dialledAt = options.now()
     marks.connectedAt = null
     marks.readyAt = null
-    dialling = dialSocket(target, options, {
-      onConnected: () => {
-        marks.connectedAt = options.now()
-      },
-      onEnd: (error, socket) => {
-        dialling = undefined
-        if (socket === undefined) return callback(error ?? new DialError('connect', 'FAILED'), null)
-        marks.readyAt = options.now()
-        expectResponse = passOverInterim(socket)
-        callback(null, socket)
-      },
-    })
+    // Without a descriptor the connection fails at once, by an exception.
+    try {
+      dialling = dialSocket(target, options, {
+        onConnected: () => {
+          marks.connectedAt = options.now()
+        },
+        onEnd: (error, socket) => {
+          dialling = undefined
+          if (socket === undefined) return callback(error ?? new DialError('connect', 'FAILED'), null)
+          marks.readyAt = options.now()
+          expectResponse = passOverInterim(socket)
+          callback(null, socket)
+        },
+      })
+    } catch (error) {
+      callback(toDialError(error, { stage: 'connect', target }), null)
+    }
   }
 
   const client = new Client(target.origin, {
@@ -94,6 +105,7 @@ export function openConnection(target: ConnectionTarget, options: ConnectionOpti
     bodyTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+    keepAliveTimeoutThreshold: KEEP_ALIVE_MARGIN_MS,
     maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
   })
   return {
@@ -112,22 +124,24 @@ export function openConnection(target: ConnectionTarget, options: ConnectionOpti
 function dialSocket(
   target: ConnectionTarget,
   options: ConnectionOptions,
-  report: { onConnected: () => void; onEnd: (error: DialError | null, socket?: Socket) => void },
+  report: { onConnected: () => void; onEnd: (error: DialError | OwnFault | null, socket?: Socket) => void },
 ): Socket {
   const url = new URL(target.origin)
   const isTls = url.protocol === 'https:'
   const socket = isTls ? connectTls(buildTlsOptions(target, url, options)) : connectTcp(buildTcpOptions(target, url))
   let stage: 'connect' | 'tls' = 'connect'
   let isOver = false
-  const end = (error: DialError | null) => {
+  const end = (error: DialError | OwnFault | null) => {
     if (isOver) return
     isOver = true
-    clearTimeout(timer)
+    limit.cancel()
     if (error === null) return report.onEnd(null, socket)
     socket.destroy()
     report.onEnd(error)
   }
-  const timer = setTimeout(() => end(new DialError(stage, 'CONNECT_TIMEOUT')), options.connectTimeoutMs)
+  const limit = startDeadline(options.watch, options.connectTimeoutMs, () => end(judgeTimeout()))
+  const judgeTimeout = () =>
+    limit.stalledMs() > options.connectTimeoutMs ? new OwnFault('STALLED') : new DialError(stage, 'CONNECT_TIMEOUT')
   socket.setNoDelay(true)
   // The first listener, so before the TLS handshake: the name must not be sent to an unchecked address.
   socket.prependOnceListener('connect', () => {
@@ -137,9 +151,19 @@ function dialSocket(
     if (!isTls) end(null)
   })
   if (isTls) socket.once('secureConnect', () => end(null))
-  socket.on('error', (error: NodeJS.ErrnoException) => end(new DialError(stage, readErrorCode(error))))
+  socket.on('error', (error: NodeJS.ErrnoException) => end(toDialError(error, { stage, target })))
   socket.once('close', () => end(new DialError(stage, 'CLOSED')))
   return socket
+}
+
+/** What failed, and whose fault it was. */
+function toDialError(
+  error: unknown,
+  { stage, target }: { stage: DialError['stage']; target: ConnectionTarget },
+): DialError | OwnFault {
+  const isIpv4 = target.addresses.every(({ family }) => family === 4)
+  const own = findDialFault(error, isIpv4)
+  return own === undefined ? new DialError(stage, readErrorCode(error)) : new OwnFault(own)
 }
 
 function buildTcpOptions(target: ConnectionTarget, url: URL) {

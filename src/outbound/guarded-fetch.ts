@@ -2,6 +2,8 @@ import type { Dispatcher } from 'undici'
 import { type CallbackRules, checkCallbackUrl, findLiteral } from './callback-url.ts'
 import { type Connection, openConnection } from './connection.ts'
 import type { Lookup } from './dns.ts'
+import { startDeadline, watchLoop } from './loop-watch.ts'
+import { OwnFault } from './own-fault.ts'
 import type { PostErrorClass } from './post-result.ts'
 import { resolveTarget } from './resolve.ts'
 import { classifyError } from './send-request.ts'
@@ -19,11 +21,14 @@ export class GuardedFetchError extends Error {
   readonly code: string
   /** The stage that failed. */
   readonly errorClass: PostErrorClass
-  constructor(code: string, errorClass: PostErrorClass) {
+  /** The request was not sent, for want of something of this process. */
+  readonly ownFault: OwnFault | undefined
+  constructor(code: string, errorClass: PostErrorClass, ownFault?: OwnFault) {
     super(`request not answered: ${code}`)
     this.name = 'GuardedFetchError'
     this.code = code
     this.errorClass = errorClass
+    this.ownFault = ownFault
   }
 }
 
@@ -54,31 +59,48 @@ export interface GuardedFetchOptions {
  */
 export function buildGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { lookup, rules } = options
+  const watch = watchLoop()
+
+  async function fetchChecked(target: URL, request: FetchOptions & { signal: AbortSignal }): Promise<Response> {
+    const { signal } = request
+    const resolution = await resolveTarget({ lookup, watch }, target, { rules, limitMs: DNS_TIMEOUT_MS, signal }).catch(
+      refuseOwnFault,
+    )
+    if (!resolution.ok) throw new GuardedFetchError(resolution.errorCode, resolution.errorClass)
+    const { addresses } = resolution
+    const hostname = findLiteral(target.hostname) ?? target.hostname
+    const connection = openConnection(
+      { origin: target.origin, hostname, addresses },
+      // The marks of the connection are not read here, so it needs no clock.
+      { connectTimeoutMs: CONNECT_TIMEOUT_MS, now: () => 0, watch, ca: options.ca },
+    )
+    try {
+      return await send(connection, target, request)
+    } finally {
+      connection.destroy()
+    }
+  }
+
   return async (url, request) => {
     const checked = checkCallbackUrl(url, rules)
     if (!checked.ok) throw new GuardedFetchError(checked.code.toUpperCase(), 'blocked_address')
     if (checked.url.protocol !== 'https:' && !rules.allowHttp)
       throw new GuardedFetchError('URL_NOT_HTTPS', 'blocked_address')
     const target = checked.url
-    const deadline = AbortSignal.timeout(options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS)
-    const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline
-    const resolution = await resolveTarget({ lookup }, target, { rules, limitMs: DNS_TIMEOUT_MS, signal })
-    if (!resolution.ok) throw new GuardedFetchError(resolution.errorCode, resolution.errorClass)
-    const connection = openConnection(
-      {
-        origin: target.origin,
-        hostname: findLiteral(target.hostname) ?? target.hostname,
-        addresses: resolution.addresses,
-      },
-      // The marks of the connection are not read here, so it needs no clock.
-      { connectTimeoutMs: CONNECT_TIMEOUT_MS, now: () => 0, ca: options.ca },
-    )
+    const over = new AbortController()
+    const limit = startDeadline(watch, options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS, () => over.abort())
+    const signal = request.signal ? AbortSignal.any([request.signal, over.signal]) : over.signal
     try {
-      return await send(connection, target, { ...request, signal })
+      return await fetchChecked(target, { ...request, signal })
     } finally {
-      connection.destroy()
+      limit.cancel()
     }
   }
+}
+
+function refuseOwnFault(error: unknown): never {
+  if (error instanceof OwnFault) throw new GuardedFetchError(error.code, 'connect', error)
+  throw error
 }
 
 async function send(
@@ -103,6 +125,7 @@ async function send(
     })
   } catch (error) {
     if (error instanceof GuardedFetchError) throw error
+    if (error instanceof OwnFault) refuseOwnFault(error)
     if (request.signal.aborted) throw new GuardedFetchError('TIMEOUT', 'timeout')
     throw new GuardedFetchError(readCode(error), classifyError(error as Error).errorClass)
   }

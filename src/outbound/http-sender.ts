@@ -1,6 +1,8 @@
 import type { CallbackRules } from './callback-url.ts'
 import { buildConnectionPool, type ConnectionPool } from './connection-pool.ts'
 import type { Lookup } from './dns.ts'
+import { type LoopWatch, startDeadline, watchLoop } from './loop-watch.ts'
+import { OwnFault } from './own-fault.ts'
 import type { PostResult } from './post-result.ts'
 import { resolveTarget } from './resolve.ts'
 import { buildFailure, exchange, type PostRequest, type PostRun } from './send-request.ts'
@@ -24,11 +26,16 @@ export interface HttpSenderOptions {
   ca?: string | undefined
   /** Monotonic milliseconds, for the measured durations. */
   now?: (() => number) | undefined
+  /** Tells how long this process stood still. */
+  watch?: LoopWatch | undefined
 }
 
 /** Sends POSTs to subscribers. No other code does. */
 export interface HttpSender {
-  /** Sends one POST and returns its result. Never rejects. */
+  /**
+   * Sends one POST and returns its result. Rejects with an `OwnFault`, and with nothing else, where this process could not
+   * send: no byte of the request left it.
+   */
   post(request: PostRequest): Promise<PostResult>
   /** The number of idle connections. */
   idleConnectionCount(): number
@@ -44,12 +51,15 @@ export interface HttpSender {
  */
 export function buildHttpSender(options: HttpSenderOptions): HttpSender {
   const now = options.now ?? (() => performance.now())
+  const watch = options.watch ?? watchLoop()
+  const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS
   const pool = buildConnectionPool({
     connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
     now,
+    watch,
     ca: options.ca,
   })
-  const deps: SendDeps = { ...options, pool, checkUrl: buildUrlCheck(options.rules) }
+  const deps: SendDeps = { ...options, watch, pool, checkUrl: buildUrlCheck(options.rules) }
   const running = new Map<AbortController, Promise<PostResult>>()
   let isClosed = false
 
@@ -57,11 +67,13 @@ export function buildHttpSender(options: HttpSenderOptions): HttpSender {
     const controller = new AbortController()
     const stop = () => controller.abort('stop')
     if (isClosed || request.signal?.aborted) stop()
-    const timer = setTimeout(() => controller.abort('deadline'), options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS)
+    const limit = startDeadline(watch, totalTimeoutMs, () =>
+      controller.abort(limit.stalledMs() > totalTimeoutMs ? 'stalled' : 'deadline'),
+    )
     request.signal?.addEventListener('abort', stop, { once: true })
     const run: PostRun = { request, startedAt: now(), now, signal: controller.signal, dnsMs: null }
     const result = sendPost(deps, run).finally(() => {
-      clearTimeout(timer)
+      limit.cancel()
       request.signal?.removeEventListener('abort', stop)
       running.delete(controller)
     })
@@ -77,11 +89,12 @@ export function buildHttpSender(options: HttpSenderOptions): HttpSender {
       for (const controller of running.keys()) controller.abort('stop')
       await Promise.allSettled(running.values())
       pool.clear()
+      watch.stop()
     },
   }
 }
 
-type SendDeps = HttpSenderOptions & { pool: ConnectionPool; checkUrl: UrlCheck }
+type SendDeps = HttpSenderOptions & { watch: LoopWatch; pool: ConnectionPool; checkUrl: UrlCheck }
 
 /** Checks the URL, resolves the name and sends the request. */
 async function sendPost(deps: SendDeps, run: PostRun): Promise<PostResult> {
@@ -94,6 +107,7 @@ async function sendPost(deps: SendDeps, run: PostRun): Promise<PostResult> {
   if (literal === undefined) run.dnsMs = run.now() - run.startedAt
   if (run.signal.reason === 'stop') return buildFailure(run, 'interrupted', 'STOPPED')
   if (!resolution.ok) return buildFailure(run, resolution.errorClass, resolution.errorCode)
+  if (run.signal.reason === 'stalled') throw new OwnFault('STALLED')
   if (run.signal.aborted) return buildFailure(run, 'dns', 'DNS_TIMEOUT')
   const target = { origin: url.origin, hostname: literal ?? url.hostname, addresses: resolution.addresses }
   const connection = deps.pool.take(target)

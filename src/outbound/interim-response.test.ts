@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { expectLinear } from '../../test/harness/linear.ts'
 import { passOverInterim } from './interim-response.ts'
 
 /** The bytes that a reader gets when these chunks arrive one by one. */
@@ -77,8 +78,67 @@ describe('passOverInterim', () => {
     expect(arrive('HTTP/1.1 204 N\r\n\r\n')).toBe('HTTP/1.1 204 N\r\n\r\n')
   })
 
-  test('buffers at most 4 KiB', () => {
-    const long = `HTTP/1.1 100 ${'x'.repeat(4_100)}`
-    expect(readThrough([Buffer.from(long)])).toBe(long)
+  const interimText = 'HTTP/1.1 100 Continue\r\n\r\n'
+  const finalText = 'HTTP/1.1 204 N\r\n\r\n'
+
+  test.each([
+    ['100 interim responses', interimText.repeat(100), undefined],
+    ['101 of them', interimText.repeat(101), 'INTERIM_FLOOD'],
+    ['64 KiB', `HTTP/1.1 103 ${'x'.repeat(65_536 - 17)}\r\n\r\n`, undefined],
+    ['a byte more', `HTTP/1.1 103 ${'x'.repeat(65_536 - 16)}\r\n\r\n`, 'INTERIM_FLOOD'],
+    ['a head that does not end', `HTTP/1.1 103 ${'x'.repeat(65_536)}`, 'INTERIM_FLOOD'],
+  ])('takes %s before an answer as documented', async (_name, before, code) => {
+    const stream = new PassThrough({ highWaterMark: 1_000_000 })
+    const closed = new Promise<Error | undefined>((resolve) => stream.once('error', resolve).once('end', resolve))
+    passOverInterim(stream as unknown as Socket)
+    stream.end(before + finalText)
+    let text = ''
+    for (let part = stream.read(); part !== null; part = stream.read()) text += part.toString('latin1')
+    const error = await closed
+    expect([text, (error as { code?: string } | undefined)?.code]).toEqual([code ? '' : finalText, code])
+  })
+
+  test('ends an answer whose framing does not end, and not one of 2 MiB', async () => {
+    const chunk = Buffer.from(`1;${'x'.repeat(1024 - 7)}\r\na\r\n`)
+    expect(chunk).toHaveLength(1024)
+    const read = async (chunks: number) => {
+      const stream = new PassThrough({ highWaterMark: 4_000_000 })
+      const ended = new Promise<Error | undefined>((resolve) => stream.once('error', resolve).once('end', resolve))
+      passOverInterim(stream as unknown as Socket)
+      for (let at = 0; at < chunks; at += 1) {
+        stream.write(chunk)
+        if (stream.read() === null) break
+      }
+      stream.end()
+      stream.read()
+      return ((await ended) as { code?: string } | undefined)?.code
+    }
+    expect([await read(2_048), await read(2_049)]).toEqual([undefined, 'ANSWER_FLOOD'])
+  })
+
+  test('looks at each byte once, however they are cut', () => {
+    fc.assert(
+      fc.property(
+        interim,
+        fc.constantFrom('\r\n', '\r', 'x\r\n', 'HTTP/1.1 1'),
+        fc.boolean(),
+        (before, pump, isDripped) => {
+          const build = (size: number) => {
+            const bytes = Buffer.from(before + interimText.slice(0, -2) + pump.repeat(size / pump.length), 'latin1')
+            const step = isDripped ? 7 : 4_096
+            return Array.from({ length: Math.ceil(bytes.length / step) }, (_, at) =>
+              bytes.subarray(at * step, (at + 1) * step),
+            )
+          }
+          expectLinear(build, (chunks) => {
+            const queue = [...chunks].reverse()
+            const source = { read: () => queue.pop() ?? null, destroy: () => (queue.length = 0) }
+            passOverInterim(source as unknown as Socket)
+            while (queue.length > 0) source.read()
+          })
+        },
+      ),
+      { numRuns: 20 },
+    )
   })
 })

@@ -1,51 +1,119 @@
 import type { Socket } from 'node:net'
 
-/** Longest interim response that is skipped, in bytes; undici handles a longer one. */
-const MAX_INTERIM_BYTES = 4_096
+/** Interim responses, and their bytes, that are passed over before one answer. */
+const MAX_INTERIM_RESPONSES = 100
+const MAX_INTERIM_BYTES = 65_536
+/**
+ * Bytes of one answer with its framing. The readers of bodies have limits far below; this one ends what is no body:
+ * extensions of chunks and trailers.
+ */
+const MAX_ANSWER_BYTES = 2_097_152
 /** `HTTP/1.1 100` */
 const STATUS_LENGTH = 12
+/** The end of a head. */
+const HEAD_END = Buffer.from('\r\n\r\n')
+const CR = 0x0d
+
+/** An answer that does not end. `code` is a constant for the ledger. */
+export class AnswerFloodError extends Error {
+  readonly code: 'INTERIM_FLOOD' | 'ANSWER_FLOOD'
+  constructor(code: AnswerFloodError['code']) {
+    super(`the answer was ended: ${code}`)
+    this.name = 'AnswerFloodError'
+    this.code = code
+  }
+}
+
+/** The progress in one answer. */
+interface Scan {
+  /** `start`: fewer bytes than a status were read. `interim`: inside an interim response. `final`: all else. */
+  phase: 'start' | 'interim' | 'final'
+  /** The bytes of `start`. */
+  held: Buffer
+  /** Bytes of `HEAD_END` that the last bytes matched. */
+  matched: number
+  interimResponses: number
+  interimBytes: number
+  answerBytes: number
+}
+
+function startScan(): Scan {
+  return { phase: 'start', held: Buffer.alloc(0), matched: 0, interimResponses: 0, interimBytes: 0, answerBytes: 0 }
+}
 
 /**
  * Removes interim (1xx) responses, except 101, from the bytes that the socket reads. RFC 9110 section 15.2 lets a client
  * discard unexpected ones, and some servers send `100 Continue` to every POST; undici 8 (client-h1.js) ends the connection
- * then. 101 stays, because it is an error here. The returned function marks the start of a response at the next bytes;
+ * then. 101 stays, because it is an error here. Each byte is looked at once and none of them is kept; over the limits the
+ * socket is destroyed with an `AnswerFloodError`. The returned function marks the start of a response at the next bytes;
  * only that start is inspected.
  */
 export function passOverInterim(socket: Socket): () => void {
   const read = socket.read.bind(socket)
-  let isAtStart = true
-  let held: Buffer | undefined
+  let scan = startScan()
 
   socket.read = (size?: number) => {
-    const chunk = read(size) as Buffer | null
-    if (chunk === null || !isAtStart) return chunk
-    const bytes = held === undefined ? chunk : Buffer.concat([held, chunk])
-    held = undefined
-    const rest = stripInterim(bytes)
-    if (rest === undefined) {
-      // Undecided: the bytes wait for the next chunk.
-      held = bytes
-      return null
+    for (;;) {
+      const chunk = read(size) as Buffer | null
+      if (chunk === null) return null
+      scan.answerBytes += chunk.length
+      const rest = scan.phase === 'final' ? chunk : passOver(scan, chunk)
+      const flood = findFlood(scan)
+      if (flood !== undefined) {
+        socket.destroy(new AnswerFloodError(flood))
+        return null
+      }
+      if (rest !== undefined) return rest
     }
-    isAtStart = false
-    return rest
   }
   return () => {
-    isAtStart = true
+    scan = startScan()
   }
 }
 
-/** The bytes from the first response that is not interim; `undefined` while it is undecided. */
-function stripInterim(bytes: Buffer): Buffer | undefined {
-  let from = 0
-  for (;;) {
-    const left = bytes.length - from
-    if (left < STATUS_LENGTH) return mayBecomeInterim(bytes, from) ? undefined : bytes.subarray(from)
-    if (!isInterim(bytes, from)) return bytes.subarray(from)
-    const end = bytes.indexOf('\r\n\r\n', from)
-    if (end === -1) return left > MAX_INTERIM_BYTES ? bytes.subarray(from) : undefined
-    from = end + 4
+function findFlood(scan: Scan): AnswerFloodError['code'] | undefined {
+  if (scan.interimResponses > MAX_INTERIM_RESPONSES || scan.interimBytes > MAX_INTERIM_BYTES) return 'INTERIM_FLOOD'
+  return scan.answerBytes > MAX_ANSWER_BYTES ? 'ANSWER_FLOOD' : undefined
+}
+
+/** The bytes from the first response that is not interim; `undefined` while it has not begun. */
+function passOver(scan: Scan, chunk: Buffer): Buffer | undefined {
+  const bytes = scan.held.length === 0 ? chunk : Buffer.concat([scan.held, chunk])
+  scan.held = scan.held.subarray(0, 0)
+  let at = 0
+  while (findFlood(scan) === undefined) {
+    if (scan.phase === 'interim') {
+      const end = findHeadEnd(scan, bytes, at)
+      scan.interimBytes += (end ?? bytes.length) - at
+      if (end === undefined) return undefined
+      at = end
+      scan.phase = 'start'
+    }
+    if (bytes.length - at < STATUS_LENGTH && mayBecomeInterim(bytes, at)) {
+      // A copy, so that the rest of the chunk is not kept.
+      scan.held = Buffer.from(bytes.subarray(at))
+      return undefined
+    }
+    if (!isInterim(bytes, at)) {
+      scan.phase = 'final'
+      return bytes.subarray(at)
+    }
+    scan.phase = 'interim'
+    scan.interimResponses += 1
   }
+  return undefined
+}
+
+/** The index behind the end of a head; `undefined` when it does not end in these bytes. */
+function findHeadEnd(scan: Scan, bytes: Buffer, from: number): number | undefined {
+  for (let at = from; at < bytes.length; at += 1) {
+    if (bytes[at] === HEAD_END[scan.matched]) scan.matched += 1
+    else scan.matched = bytes[at] === CR ? 1 : 0
+    if (scan.matched < HEAD_END.length) continue
+    scan.matched = 0
+    return at + 1
+  }
+  return undefined
 }
 
 function isInterim(bytes: Buffer, from: number): boolean {

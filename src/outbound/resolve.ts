@@ -8,6 +8,8 @@ import {
   isExemptTarget,
 } from './callback-url.ts'
 import type { Lookup } from './dns.ts'
+import { type LoopWatch, startDeadline } from './loop-watch.ts'
+import { findLookupFault, OwnFault } from './own-fault.ts'
 
 /** Limit of the look-up when a webhook is created or updated, in milliseconds. */
 const REGISTRATION_LOOKUP_MS = 2_000
@@ -26,10 +28,10 @@ export type Resolution =
  * Resolves the host of a checked callback URL and classifies every address (docs/contract/webhooks.md#callback-guard). One
  * forbidden address refuses the whole answer. The name is resolved once, as an absolute name, so search domains do not
  * apply, and only the returned addresses are dialled. An exempt target uses the machine's name service and may have any
- * address.
+ * address. Rejects with an `OwnFault` where this process could not ask.
  */
 export async function resolveTarget(
-  deps: { lookup: Lookup },
+  deps: { lookup: Lookup; watch?: LoopWatch | undefined },
   url: URL,
   options: { rules: CallbackRules; limitMs: number; signal?: AbortSignal | undefined },
 ): Promise<Resolution> {
@@ -37,7 +39,7 @@ export async function resolveTarget(
   const isExempt = isExemptTarget(url, rules)
   const literal = findLiteral(url.hostname)
   if (literal !== undefined) return resolveLiteral(literal, isExempt)
-  const answer = await lookUp(deps.lookup, isExempt ? url.hostname : `${url.hostname}.`, options)
+  const answer = await lookUp(deps, isExempt ? url.hostname : `${url.hostname}.`, options)
   if (!Array.isArray(answer)) return answer
   if (isExempt) return accept(answer)
   const port = effectivePort(url)
@@ -53,19 +55,21 @@ export function resolveLiteral(literal: string, isExempt: boolean): Resolution {
 
 /** Looks up once. Ends at the limit or when the signal aborts, even if the look-up does not. */
 async function lookUp(
-  lookup: Lookup,
+  { lookup, watch }: { lookup: Lookup; watch?: LoopWatch | undefined },
   hostname: string,
   options: { limitMs: number; signal?: AbortSignal | undefined },
 ): Promise<string[] | Resolution> {
   if (options.signal?.aborted) return failDns('DNS_TIMEOUT')
   const stop = Promise.withResolvers<Resolution>()
   const onStop = () => stop.resolve(failDns('DNS_TIMEOUT'))
-  const timer = setTimeout(onStop, options.limitMs)
+  const limit = startDeadline(watch, options.limitMs, () =>
+    limit.stalledMs() > options.limitMs ? stop.reject(new OwnFault('STALLED')) : onStop(),
+  )
   options.signal?.addEventListener('abort', onStop, { once: true })
   try {
     return await Promise.race([ask(lookup, hostname), stop.promise])
   } finally {
-    clearTimeout(timer)
+    limit.cancel()
     options.signal?.removeEventListener('abort', onStop)
   }
 }
@@ -75,6 +79,8 @@ async function ask(lookup: Lookup, hostname: string): Promise<string[] | Resolut
     const answer = await lookup(hostname)
     return answer.length === 0 ? failDns('DNS_EMPTY') : answer
   } catch (error) {
+    const own = findLookupFault(error)
+    if (own !== undefined) throw new OwnFault(own)
     return failDns(readDnsCode(error))
   }
 }
@@ -88,7 +94,12 @@ export async function checkRegistrationDns(
   url: URL,
   rules: CallbackRules,
 ): Promise<{ ok: true } | CallbackRefusal> {
-  const resolution = await resolveTarget(deps, url, { rules, limitMs: REGISTRATION_LOOKUP_MS })
+  const resolution = await resolveTarget(deps, url, { rules, limitMs: REGISTRATION_LOOKUP_MS }).catch(
+    (error: unknown) => {
+      if (error instanceof OwnFault) return failDns(error.code)
+      throw error
+    },
+  )
   if (resolution.ok || resolution.errorClass === 'dns') return { ok: true }
   const message = 'has a host that resolves to a non-public address; use a host that the public internet reaches.'
   return { ok: false, code: 'url_host_not_public', message }

@@ -131,7 +131,7 @@ describe('no answer', () => {
     'HTTP/1.1 200 OK\r\nx-a: ',
     'HTTP/1.1 100 Continue\r\n',
     `HTTP/1.1 100 ${'x'.repeat(20_000)}`,
-    'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000),
+    'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100),
   ])('headers that do not end are a timeout: %.24j', async (bytes) => {
     const { result } = await send({ kind: 'raw', bytes }, { totalTimeoutMs: 500 })
     expect(result).toMatchObject({ errorClass: 'timeout' })
@@ -157,6 +157,16 @@ describe('no answer', () => {
       { errorClass: 'protocol', errorCode: 'HEADERS_TOO_LARGE' },
     ],
     [
+      'more than 100 interim responses',
+      { kind: 'interim', statuses: Array.from({ length: 101 }, () => 100) },
+      { errorClass: 'protocol', errorCode: 'INTERIM_FLOOD' },
+    ],
+    [
+      'interim responses of more than 64 KiB',
+      { kind: 'raw', bytes: `HTTP/1.1 103 ${'x'.repeat(70_000)}` },
+      { errorClass: 'protocol', errorCode: 'INTERIM_FLOOD' },
+    ],
+    [
       'two lengths',
       { kind: 'raw', bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab' },
       { errorClass: 'protocol' },
@@ -166,6 +176,22 @@ describe('no answer', () => {
     expect(result).toMatchObject({ outcome: 'error', ...expected })
     expect(receiver.requests).toHaveLength(1)
     expect(sender.idleConnectionCount()).toBe(0)
+  })
+
+  test('endless interim responses and endless framing cost next to nothing, and hold nobody up', async () => {
+    const floods = {
+      INTERIM_FLOOD: 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(400_000),
+      ANSWER_FLOOD: `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;${'x'.repeat(10_000_000)}`,
+    }
+    const before = process.threadCpuUsage()
+    const interim = await send({ kind: 'raw', bytes: floods.INTERIM_FLOOD }, { totalTimeoutMs: 10_000 })
+    expect(interim.result).toMatchObject({ errorClass: 'protocol', errorCode: 'INTERIM_FLOOD' })
+    // The status line came, so the receiver took the POST.
+    const framing = await send({ kind: 'raw', bytes: floods.ANSWER_FLOOD }, { totalTimeoutMs: 10_000 })
+    expect(framing.result).toMatchObject({ statusCode: 200, bodyEnd: 'broken' })
+    const { user, system } = process.threadCpuUsage(before)
+    // It was 20 s for the first alone.
+    expect(user + system).toBeLessThan(2_000_000)
   })
 
   test('headers of nearly 16 KiB are accepted', async () => {
@@ -211,5 +237,64 @@ describe('reused connections', () => {
     expect(results.every((result) => result.outcome === 'response')).toBe(true)
     expect(receiver.connectionCount()).toBe(280)
     expect(sender.idleConnectionCount()).toBe(256)
+  })
+})
+
+describe('a connection that has been idle', () => {
+  /** A sender whose clock is moved by hand, and a receiver that closes when it is told to. */
+  async function open() {
+    let nowMs = 0
+    const sent = await send({ kind: 'status', status: 200, body: 'ok' }, { now: () => nowMs })
+    const pass = (ms: number) => {
+      nowMs += ms
+    }
+    return { ...sent, pass }
+  }
+
+  test('for a second is reused, for longer it is not, while nothing is known of its receiver', async () => {
+    const { post, pass } = await open()
+    pass(1_000)
+    await post()
+    expect(receiver.connectionCount()).toBe(1)
+    pass(1_001)
+    await post()
+    expect(receiver.connectionCount()).toBe(2)
+  })
+
+  test('is not reused after half of the time after which its receiver closed another one', async () => {
+    const { sender, post, pass } = await open()
+    receiver.behaveNext({ kind: 'raw', bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', thenClose: true })
+    pass(2_000)
+    await post()
+    await vi.waitFor(() => expect(sender.idleConnectionCount()).toBe(1), { timeout: 5_000 })
+    pass(1)
+    const before = receiver.connectionCount()
+    await post()
+    expect(receiver.connectionCount()).toBe(before + 1)
+  })
+
+  test('is closed in time for the limit that its receiver announces', async () => {
+    const { post, pass } = await open()
+    receiver.behaveNext({ kind: 'status', status: 200, headers: { 'keep-alive': 'timeout=1' }, body: 'ok' })
+    await post()
+    pass(500)
+    await post()
+    expect(receiver.connectionCount()).toBe(1)
+    pass(501)
+    await post()
+    expect(receiver.connectionCount()).toBe(2)
+  })
+
+  test('and that was reset is one POST, and teaches that it was idle for too long', async () => {
+    const { post, pass } = await open()
+    pass(800)
+    receiver.behaveNext({ kind: 'reset-before-headers' })
+    expect(await post()).toMatchObject({ errorClass: 'reset' })
+    expect(receiver.requests).toHaveLength(2)
+    await post()
+    pass(401)
+    const before = receiver.connectionCount()
+    await post()
+    expect(receiver.connectionCount()).toBe(before + 1)
   })
 })

@@ -1,6 +1,9 @@
 import { type Dispatcher, errors } from 'undici'
 import { type Connection, DialError, readErrorCode } from './connection.ts'
 import type { ConnectionPool, PooledConnection } from './connection-pool.ts'
+import { readKeepAlive } from './idle-limit.ts'
+import { AnswerFloodError } from './interim-response.ts'
+import { OwnFault } from './own-fault.ts'
 import {
   buildExcerpt,
   type PostErrorClass,
@@ -30,7 +33,7 @@ export interface PostRun {
   startedAt: number
   /** Monotonic milliseconds. */
   now: () => number
-  /** Aborts with the reason `deadline` or `stop`. */
+  /** Aborts with the reason `deadline`, `stalled` (a deadline of which this process missed more than it had), or `stop`. */
   signal: AbortSignal
   dnsMs: number | null
 }
@@ -48,14 +51,14 @@ interface Reception {
 /**
  * Writes the request to the connection and reads the answer. Settles once: when the body is read, when it reaches the
  * limit, when the connection fails, or when the signal aborts; in all cases but the first it closes the connection. So a
- * POST that was reported as timed out is not sent later.
+ * POST that was reported as timed out is not sent later. Rejects with an `OwnFault` where nothing could be sent.
  */
 export function exchange(
   line: { pool: ConnectionPool; connection: PooledConnection; path: string },
   run: PostRun,
 ): Promise<PostResult> {
   const { pool, connection, path } = line
-  const { promise, resolve } = Promise.withResolvers<PostResult>()
+  const { promise, resolve, reject } = Promise.withResolvers<PostResult>()
   const got = startReception(run)
   let isSettled = false
 
@@ -66,6 +69,12 @@ export function exchange(
     else pool.drop(connection)
     resolve(result)
   }
+  const giveUp = (fault: OwnFault) => {
+    isSettled = true
+    run.signal.removeEventListener('abort', onAbort)
+    pool.drop(connection)
+    reject(fault)
+  }
   const answer = (bodyEnd: PostResponse['bodyEnd']) =>
     settle(buildResponse(run, { connection, got, bodyEnd }), bodyEnd === 'complete')
   const fail = (errorClass: PostErrorClass, errorCode: string) =>
@@ -75,7 +84,8 @@ export function exchange(
     if (run.signal.reason === 'stop') return fail('interrupted', 'STOPPED')
     if (got.statusCode !== undefined) return answer('deadline')
     // After a slow look-up the deadline can expire while dialling.
-    if (isDialling(connection, got)) return fail('connect', 'CONNECT_TIMEOUT')
+    if (isDialling(connection, got))
+      return run.signal.reason === 'stalled' ? giveUp(new OwnFault('STALLED')) : fail('connect', 'CONNECT_TIMEOUT')
     return fail('timeout', 'NO_RESPONSE_IN_TIME')
   }
 
@@ -86,6 +96,8 @@ export function exchange(
       got.statusCode = statusCode
       got.headers = headers
       got.headersAt = run.now()
+      const keptMs = readKeepAlive(headers['keep-alive'])
+      if (keptMs !== undefined) pool.noteAnnounced(connection, keptMs)
     },
     onResponseData: (_controller, chunk) => {
       if (isSettled) return
@@ -98,8 +110,11 @@ export function exchange(
     },
     onResponseError: (_controller, error) => {
       if (isSettled) return
+      const fault = error instanceof OwnFault ? error : findUnsent(error)
+      if (fault) return giveUp(fault)
       if (got.statusCode !== undefined) return answer('broken')
       const { errorClass, errorCode } = classifyError(error)
+      if (errorClass === 'reset') pool.noteReset(connection)
       fail(errorClass, errorCode)
     },
   }
@@ -115,6 +130,12 @@ export function exchange(
   return promise
 }
 
+/** A lack of descriptors behind the handshake, where undici loads its parser: nothing was written yet. */
+function findUnsent(error: unknown): OwnFault | undefined {
+  const code = readErrorCode(error)
+  return code === 'EMFILE' || code === 'ENFILE' ? new OwnFault(code) : undefined
+}
+
 function startReception(run: PostRun): Reception {
   return { dispatchedAt: run.now(), statusCode: undefined, headers: {}, headersAt: undefined, chunks: [], size: 0 }
 }
@@ -128,6 +149,7 @@ function isDialling(connection: Connection, got: Reception): boolean {
 /** Classifies the stage of a failure by the code of the error. */
 export function classifyError(error: Error): { errorClass: PostErrorClass; errorCode: string } {
   if (error instanceof DialError) return { errorClass: error.stage, errorCode: error.code }
+  if (error instanceof AnswerFloodError) return { errorClass: 'protocol', errorCode: error.code }
   // By its class: undici 8 omits the parser's code.
   if (error instanceof errors.HTTPParserError) return { errorClass: 'protocol', errorCode: 'INVALID_HTTP' }
   const errorCode = readErrorCode(error)

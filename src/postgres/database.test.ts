@@ -241,3 +241,11 @@ describe('an instant', () => {
     expect(rows[0]?.at.toISOString()).toBe(expected)
   })
 })
+
+it.each(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])(
+  'a connection that fails by %s is one that may be tried again, so its request is answered 503',
+  (code) => {
+    expect(isDatabaseUnavailable(Object.assign(new Error('no connection'), { code }))).toBe(true)
+    expect(isDatabaseUnavailable(Object.assign(new Error('no connection'), { code: `${code}X` }))).toBe(false)
+  },
+)

@@ -235,7 +235,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return /^(08|53|57P0|25P0[34]|25006)/.test(code) || SOCKET_ERRORS.has(code)
 }
 
-/** The errors of Node for sockets and names, and that of a caller who was refused at once. */
+/** The errors of Node for sockets and names, of a process without descriptors, ports or memory, and that of a caller who was refused. */
 const SOCKET_ERRORS = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -246,6 +246,11 @@ const SOCKET_ERRORS = new Set([
   'ENETUNREACH',
   'ENOTFOUND',
   'EAI_AGAIN',
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'EADDRNOTAVAIL',
   'DATABASE_REFUSED',
 ])
 

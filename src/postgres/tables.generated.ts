@@ -823,6 +823,7 @@ export interface WebhookDispatch {
   event_id: string;
   fence: Generated<number>;
   is_test: Generated<boolean>;
+  keeps_schedule: Generated<boolean>;
   last_attempt_at: Timestamp | null;
   last_duration_ms: number | null;
   last_error: string | null;
@@ -868,6 +869,7 @@ export interface WebhookDispatchOpen {
   event_id: string;
   fence: Generated<number>;
   is_test: Generated<boolean>;
+  keeps_schedule: Generated<boolean>;
   last_attempt_at: Timestamp | null;
   last_duration_ms: number | null;
   last_error: string | null;

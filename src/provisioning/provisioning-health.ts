@@ -34,9 +34,10 @@ export function readEndedDeliveries(db: Database): Promise<Map<string, number>> 
 
 /**
  * Decides the health of provisioning: `operational` or `degraded` (docs/contract/provisioning.md#health-of-provisioning). Any
- * dead letter within 24 h degrades it; so does work that waits for five minutes.
+ * dead letter and any refusal within 24 h degrades it; so does work that waits for five minutes.
  */
 export function decideProvisioningHealth(facts: ProvisioningFacts): 'operational' | 'degraded' {
-  const isDegraded = facts.dead_letters_24h > 0 || facts.oldest_pending_s >= DEGRADED_AT_LAG_SECONDS
+  const { dead_letters_24h: deadLetters, failed_24h: failed } = facts
+  const isDegraded = deadLetters > 0 || failed > 0 || facts.oldest_pending_s >= DEGRADED_AT_LAG_SECONDS
   return isDegraded ? 'degraded' : 'operational'
 }

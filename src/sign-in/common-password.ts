@@ -118,7 +118,7 @@ function isDate(text: string): boolean {
 /** Whether a text is a common word, once or twice, with at most 4 characters or something trivial before and after it. */
 function isWordWithAddition(text: string): boolean {
   return [text, text.replaceAll(/[ ._-]/g, '')].some((one) => {
-    const [, before = '', core = '', after = ''] = /^([^\p{L}]*)(.*?)([^\p{L}]*)$/su.exec(one) ?? []
+    const { before, core, after } = splitAtLetters(one)
     const cores = [
       { text: core, isNear: isSmall(before) && isSmall(after) },
       // What looks like a letter may be a part of the word: `p@ssw0rd`, `pa$$`.
@@ -129,6 +129,17 @@ function isWordWithAddition(text: string): boolean {
     ]
     return cores.some(({ text: word, isNear }) => isNear && isCommonWord(word))
   })
+}
+
+/** What stands before the first letter, from it to the last one, and after that. */
+function splitAtLetters(text: string): { before: string; core: string; after: string } {
+  const characters = [...text]
+  const isLetter = (character: string) => /\p{L}/u.test(character)
+  const first = characters.findIndex(isLetter)
+  if (first === -1) return { before: text, core: '', after: '' }
+  const end = characters.findLastIndex(isLetter) + 1
+  const join = (from: number, to?: number) => characters.slice(from, to).join('')
+  return { before: join(0, first), core: join(first, end), after: join(end) }
 }
 
 /** Whether what stands around a word has at most 4 letters and digits, or is trivial. */

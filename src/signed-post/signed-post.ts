@@ -1,6 +1,7 @@
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { PostResult, PostTimings } from '../outbound/post-result.ts'
 import type { SigningKeys } from '../outbound/signature.ts'
+import type { Span } from '../tracing/tracer.ts'
 import { type AttemptResult, classifyResult, type ErrorClass } from './attempt-result.ts'
 import { buildDeliveryHeaders } from './delivery-headers.ts'
 import type { SecretCache } from './secret-cache.ts'
@@ -43,8 +44,8 @@ export interface SignedPost {
 }
 
 /**
- * Signs a body afresh and posts it. Never throws; a receiver without a usable secret is a failed attempt like any other.
- * `signal` interrupts the POST.
+ * Signs a body afresh and posts it. A receiver without a usable secret is a failed attempt like any other. Rejects with an
+ * `OwnFault` where this process could not post. `signal` interrupts the POST.
  */
 export async function postSigned(deps: SignedPostDeps, post: SignedPost): Promise<PostOutcome> {
   const secret = openSecret(deps.secrets, post)
@@ -75,6 +76,14 @@ export function describeOutcome({ durationMs, result }: PostOutcome) {
       ...(errorClass !== undefined && { 'error.type': errorClass }),
     },
     isError: errorClass !== undefined,
+  }
+}
+
+/** Ends the span of an attempt that was not made, and passes its fault on. */
+export function endSpan(span: Pick<Span, 'end'>): (error: unknown) => never {
+  return (error) => {
+    span.end({ durationMs: 0, attributes: { 'error.type': 'own_fault' }, isError: true })
+    throw error
   }
 }
 

@@ -20,7 +20,6 @@ export const sinkRoutes: Routes<SinkDeps> = [
       accountScope: 'none',
       access: 'public',
       event: 'none',
-      transaction: false,
       summary: 'Take a signed delivery (development and certification)',
       body: EnvelopeBody,
       data: named('AcceptedDelivery', Type.Object({ accepted: Type.Literal(true) })),

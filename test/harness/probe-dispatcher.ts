@@ -1,6 +1,6 @@
 import type { Dispatcher } from '../../src/delivery/dispatcher.ts'
 import type { ClaimRequest } from '../../src/delivery/policy.ts'
-import { buildTurn } from '../../src/delivery/turn.ts'
+import { buildMutex } from '../../src/semaphore.ts'
 
 /** What a dispatcher of a test says of itself, and what it was given. */
 export interface DispatcherProbe {
@@ -25,7 +25,7 @@ export function buildProbeDispatcher(probe: DispatcherProbe, policy: Dispatcher[
   })
   return {
     policy,
-    turn: buildTurn(),
+    turn: buildMutex(),
     notify: () => {
       probe.notified += 1
     },

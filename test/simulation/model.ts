@@ -31,6 +31,8 @@ export interface ModelRow {
   trigger: AttemptTrigger
   isLeased: boolean
   wasReplayed: boolean
+  /** A replay made it due before its time; the schedule goes on after that attempt. */
+  keepsSchedule: boolean
 }
 
 /** An event as it is stored. */
@@ -100,7 +102,14 @@ export function addRow(
   nowMs: number,
 ): void {
   const trigger = row.isTest ? 'test' : 'schedule'
-  const fresh = { status: 'pending', attempts: 0, nextAttemptAtMs: nowMs, isLeased: false, wasReplayed: false } as const
+  const fresh = {
+    status: 'pending',
+    attempts: 0,
+    nextAttemptAtMs: nowMs,
+    isLeased: false,
+    wasReplayed: false,
+    keepsSchedule: false,
+  } as const
   model.rows.set(row.id, { ...row, ...fresh, trigger })
   model.histories += 1
   countStatus(model, 'pending')
@@ -160,6 +169,7 @@ function advanceRow(
   const decision = decideOutcome({
     trigger: row.trigger,
     isTest: row.isTest,
+    keepsSchedule: row.keepsSchedule,
     attempts: ended.attempt,
     result: ended.result,
     endedAt: new Date(ended.endedAtMs),
@@ -169,7 +179,8 @@ function advanceRow(
   row.attempts = ended.attempt
   row.nextAttemptAtMs = decision.nextAttemptAt?.getTime() ?? null
   row.isLeased = false
-  if (row.trigger === 'test') row.trigger = 'schedule'
+  if (row.trigger === 'test' || (row.keepsSchedule && decision.status === 'retrying')) row.trigger = 'schedule'
+  row.keepsSchedule = false
   countStatus(model, decision.status)
   if (decision.failureCount === 'reset') webhook.failures = 0
   if (decision.failureCount === 'add') webhook.failures += 1

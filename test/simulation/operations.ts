@@ -198,7 +198,16 @@ async function replay(world: World, now: Date): Promise<void> {
   if ((done !== undefined) !== Boolean(isAllowed))
     world.faults.push(`replay of ${row.id} ${done ? 'taken' : 'refused'}`)
   if (!done) return
-  const due = { status: 'retrying', trigger: 'replay', nextAttemptAtMs: now.getTime(), wasReplayed: true } as const
+  const keepsSchedule = row.status === 'pending' || row.status === 'retrying'
+  // A waiting row has five POSTs in all, whoever asks for the next one.
+  const wasReplayed = row.wasReplayed || !keepsSchedule
+  const due = {
+    status: 'retrying',
+    trigger: 'replay',
+    nextAttemptAtMs: now.getTime(),
+    wasReplayed,
+    keepsSchedule,
+  } as const
   Object.assign(row, due)
   countStatus(world.model, 'retrying')
 }

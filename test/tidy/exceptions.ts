@@ -36,10 +36,10 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/http/pipeline.ts': 'as above',
   },
   'time comes in as an argument': {
-    'src/outbound/connection.ts': 'bounds a connection in real time, as the network runs in; decides nothing',
+    'src/outbound/loop-watch.ts':
+      'bounds connections and look-ups in real time, as the network runs in; decides nothing',
     'src/app/doctor-network.ts': 'as above',
     'src/outbound/http-sender.ts': 'the deadline of a POST, as above; its measuring clock is an option',
-    'src/outbound/resolve.ts': 'bounds a look-up in real time, as above',
     'src/http/unreadable.ts': 'ends a connection in real time that does not take its answer; decides nothing',
     'src/postgres/pool-client.ts': 'ends a connection that is silent in real time; decides nothing',
     'src/postgres/pool-guard.ts': 'since when a connection rests, in real time, as the network runs in',

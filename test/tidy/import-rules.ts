@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import { type Finding, type Import, isTest, listImports, type SourceFile } from './source-file.ts'
 
 /** Files at the root of src/ that any room may use: they know no business word and import nothing but each other. */
-const GROUND = ['clock', 'database-clock', 'random', 'id', 'version', 'keyring', 'stored-text'].map(
+const GROUND = ['clock', 'database-clock', 'random', 'id', 'version', 'keyring', 'semaphore', 'stored-text'].map(
   (name) => `src/${name}.ts`,
 )
 

@@ -1,5 +1,11 @@
 import type { Clock } from '../../clock.ts'
-import { describeOutcome, type PostOutcome, postSigned, type SignedPostDeps } from '../../signed-post/signed-post.ts'
+import {
+  describeOutcome,
+  endSpan,
+  type PostOutcome,
+  postSigned,
+  type SignedPostDeps,
+} from '../../signed-post/signed-post.ts'
 import { buildTraceHeaders } from '../../tracing/trace-context.ts'
 import type { Span, Tracer } from '../../tracing/tracer.ts'
 import { type PushDeps, pushUser } from '../scim/push-user.ts'
@@ -18,7 +24,10 @@ export interface DeliveryAttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
   scim: PushDeps
 }
 
-/** Makes one attempt of a claimed delivery and says what came of it. Never throws. `signal` interrupts it. */
+/**
+ * Makes one attempt of a claimed delivery and says what came of it. Rejects with an `OwnFault` where this process could not
+ * make it. `signal` interrupts it.
+ */
 export async function attemptDelivery(
   deps: DeliveryAttemptDeps,
   claimed: ClaimedDelivery,
@@ -26,10 +35,11 @@ export async function attemptDelivery(
 ): Promise<EndedDelivery> {
   const startedAtMs = deps.clock.now()
   const span = startSpan(deps.tracer, claimed)
-  const outcome =
+  const sent =
     claimed.target.protocol === 'scim'
-      ? await pushUser(deps.scim, claimed, { signal, headers: buildTraceHeaders(span.context) })
-      : await postChange(deps, claimed, { signal, span, startedAtMs })
+      ? pushUser(deps.scim, claimed, { signal, headers: buildTraceHeaders(span.context) })
+      : postChange(deps, claimed, { signal, span, startedAtMs })
+  const outcome = await sent.catch(endSpan(span))
   if (claimed.target.protocol === 'scim') deps.onPoint?.('after-post')
   span.end(describeOutcome(outcome))
   return {

@@ -119,7 +119,7 @@ export async function claimDeliveries(db: Database, request: ClaimRequest): Prom
 const release = statement<never>(`
   with s as (
     update provisioning_stream s
-    set lease_owner = null, claimed = null, claimed_at = null, due_at = $3, fence = s.fence + 1
+    set lease_owner = null, claimed = null, claimed_at = null, due_at = $4, fence = s.fence + 1
     from unnest($1::uuid[], $2::int[]) as x (claimed, fence)
     where s.claimed = x.claimed and s.fence = x.fence and s.lease_owner is not null
     returning x.claimed
@@ -130,8 +130,13 @@ const release = statement<never>(`
   where d.document_id = any(array(select claimed from s))`)
 
 /** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
-export async function releaseDeliveries(db: Database, claims: readonly Claim[], now: Date): Promise<void> {
-  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now])
+export async function releaseDeliveries(
+  db: Database,
+  claims: readonly Claim[],
+  now: Date,
+  dueAt: Date = now,
+): Promise<void> {
+  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now, dueAt])
 }
 
 /** A claim that is taken back: its worker is gone. */

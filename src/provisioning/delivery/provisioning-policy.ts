@@ -38,7 +38,7 @@ export function buildProvisioningPolicy(
     queue: {
       claim: (request) => claimDeliveries(db, request),
       settle: (ended) => settleEndedDeliveries(deps, db, ended),
-      release: (claims, now) => releaseDeliveries(db, claims, now),
+      release: (claims, now, dueAt) => releaseDeliveries(db, claims, now, dueAt),
       reclaim: async (request) => {
         const claims = await findLostDeliveries(db, request)
         return claims.map((one) => ({ ...endLost(one, request.now), generation: null }))
@@ -74,6 +74,8 @@ function logAttempt(logger: Logger, recorded: RecordedDelivery): void {
   const line = describeAttempt(recorded, ids)
   if (recorded.isRecorded && decision.status === 'dead_letter')
     logger.error(line, 'provisioning dead letter: see docs/operations.md, dead letters')
+  else if (recorded.isRecorded && decision.status === 'failed')
+    logger.warn(line, 'provisioning delivery refused: see docs/operations.md, refused deliveries')
   else if (decision.lastError === null) logger.info(line, 'provisioning attempt')
   else logger.warn(line, 'provisioning attempt')
 }

@@ -86,10 +86,18 @@ export async function settleEndedDeliveries(
   })
 }
 
-/** The kind of incident that a dead letter begins, for its target, and the next delivery that it accepts ends. */
-const DEAD_LETTER_INCIDENT = 'provisioning-dead-letter'
+/** The kinds of incident that an end without success begins, for its target, and the next delivery that it accepts ends. */
+const INCIDENTS = [
+  {
+    incident: 'provisioning-dead-letter',
+    status: 'dead_letter',
+    what: 'has not reached',
+    how: ' with all eight attempts',
+  },
+  { incident: 'provisioning-refused', status: 'failed', what: 'was refused by', how: ', and is not sent again' },
+] as const
 
-/** Records the events and the incidents of dead letters, and the end of the incidents of targets that accept again. */
+/** Records the events of dead letters, the incidents of ends without success, and the end of those of targets that accept again. */
 async function report(
   deps: SettleDeliveryDeps,
   tx: Database,
@@ -99,16 +107,18 @@ async function report(
   const targetsOf = (status: string) => [
     ...new Set(recorded.filter(({ decision }) => decision.status === status).map(({ attempt }) => attempt.target)),
   ]
-  const dead = targetsOf('dead_letter')
-  const accepting = targetsOf('delivered').filter((target) => !dead.includes(target))
-  await endIncidents(tx, { incident: DEAD_LETTER_INCIDENT, subjects: accepting, now })
-  const incidents = dead.map((target) => ({
-    incident: DEAD_LETTER_INCIDENT,
-    subject: target,
-    summary: `A change of a user has not reached the provisioning target ${target} with all eight attempts.`,
-    url: `/api/v3/provisioning/target/${target}`,
-  }))
-  await beginIncidents(deps, tx, incidents, now)
+  const delivered = targetsOf('delivered')
+  for (const { incident, status, what, how } of INCIDENTS) {
+    const ended = targetsOf(status)
+    await endIncidents(tx, { incident, subjects: delivered.filter((target) => !ended.includes(target)), now })
+    const begun = ended.map((target) => ({
+      incident,
+      subject: target,
+      summary: `A change of a user ${what} the provisioning target ${target}${how}.`,
+      url: `/api/v3/provisioning/target/${target}`,
+    }))
+    await beginIncidents(deps, tx, begun, now)
+  }
   await recordEvents(deps, tx, recorded.flatMap(draftDeadLetter), now)
 }
 

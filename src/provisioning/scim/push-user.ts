@@ -61,7 +61,8 @@ interface Push {
 
 /**
  * Brings one user of a SCIM 2.0 service (RFC 7644) to the state of a delivery: creates it, changes it, or deletes it. Some
- * requests, which are one attempt; the last answer is its result. Never throws.
+ * requests, which are one attempt; the last answer is its result. Rejects with an `OwnFault` where this process could not
+ * send the first one; between two requests it is an interruption.
  *
  * A user that the service has and this program does not know (its answer was lost, or somebody else made it) is found by
  * `externalId`, then by `userName`, and taken over, unless another user holds it. One that the service has lost is created
@@ -74,6 +75,13 @@ export async function pushUser(
 ): Promise<PushOutcome> {
   const { target, change, remoteId } = claimed
   const startedAt = deps.now()
+  /** Requests that were answered. */
+  let requests = 0
+  const fetch: GuardedFetch = async (url, options) => {
+    const response = await deps.fetch(url, options)
+    requests += 1
+    return response
+  }
   const end = (result: AttemptResult, answer?: ScimAnswer): PushOutcome => ({
     durationMs: deps.now() - startedAt,
     result,
@@ -83,7 +91,7 @@ export async function pushUser(
   })
   try {
     const push: Push = {
-      service: buildScimService({ ...deps, ...context, base: target.url, token: openToken(deps, target) }),
+      service: buildScimService({ ...deps, ...context, fetch, base: target.url, token: openToken(deps, target) }),
       user: change.user,
       isRepeated: claimed.attempt > 1,
       isHeldByOther: (found) => deps.isHeldByOther({ target: target.id, user: change.user.id, found }),
@@ -97,6 +105,10 @@ export async function pushUser(
     }
   } catch (error) {
     if (context.signal.aborted) return end({ errorClass: 'interrupted' })
+    if (error instanceof GuardedFetchError && error.ownFault) {
+      if (requests === 0) throw error.ownFault
+      return end({ errorClass: 'interrupted' })
+    }
     return end({ errorClass: classify(error) }, error instanceof UnusableAnswer ? error.answer : undefined)
   }
 }

@@ -54,7 +54,7 @@ export function buildScimService({
   signal,
   ...parts
 }: ScimServiceParts): ScimService {
-  const base = parts.base.replace(/\/+$/, '')
+  const base = withoutEndSlashes(parts.base)
   return async (method, path, body) => {
     const response = await fetch(`${base}${path}`, {
       method,
@@ -79,6 +79,13 @@ export function buildScimService({
     if (isSuccess(answer) && answer.body === undefined && !isEmpty) throw new UnusableAnswer(answer)
     return answer
   }
+}
+
+/** In linear time; the pattern `/+$` is quadratic. */
+function withoutEndSlashes(url: string): string {
+  let end = url.length
+  while (url[end - 1] === '/') end -= 1
+  return url.slice(0, end)
 }
 
 /** Whether the service did what it was asked for. */

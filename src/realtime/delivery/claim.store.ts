@@ -145,16 +145,21 @@ export const queueAccounts = (source: string) => `
 const release = statement<never>(`
   with released as (
     update realtime_message_open d
-    set lease_owner = null, next_attempt_at = $3, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $3
+    set lease_owner = null, next_attempt_at = $4, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $3
     where d.document_id = any($1::uuid[])
       and (d.document_id, d.fence) in (select * from unnest($1::uuid[], $2::int[]))
     returning d.account
-  ), due as (select distinct account, $3::timestamptz as visit_at from released)
+  ), due as (select distinct account, $4::timestamptz as visit_at from released)
   ${queueAccounts('due')}`)
 
 /** Gives back claims that were not attempted: the attempt is not counted. */
-export async function releaseMessages(db: Database, claims: readonly Claim[], now: Date): Promise<void> {
-  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now])
+export async function releaseMessages(
+  db: Database,
+  claims: readonly Claim[],
+  now: Date,
+  dueAt: Date = now,
+): Promise<void> {
+  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now, dueAt])
 }
 
 /** A claim that is taken back: its worker is gone. */

@@ -60,7 +60,7 @@ export function buildRealtimePolicy(
     queue: {
       claim: (request) => claimMessages(db, request),
       settle: (ended) => settle(db, ended),
-      release: (claims, now) => releaseMessages(db, claims, now),
+      release: (claims, now, dueAt) => releaseMessages(db, claims, now, dueAt),
       reclaim: async (request) => {
         const lost = await findLostMessages(db, request)
         return lost.map((one) => toInterrupted(one, request.now))

@@ -25,6 +25,7 @@ function claimed(secretEncrypted: string | null): ClaimedDispatch {
     attempt: 3,
     trigger: 'schedule',
     isTest: false,
+    keepsSchedule: false,
     createdAt: new Date(0),
     webhook: { id: WEBHOOK, url: 'https://subscriber.example.com/hook', secretEncrypted },
     event: {

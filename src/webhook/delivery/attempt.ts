@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import { describeOutcome, postSigned, type SignedPostDeps } from '../../signed-post/signed-post.ts'
+import { describeOutcome, endSpan, postSigned, type SignedPostDeps } from '../../signed-post/signed-post.ts'
 import { buildTraceHeaders, parseStoredContext } from '../../tracing/trace-context.ts'
 import type { Span, Tracer } from '../../tracing/tracer.ts'
 import { buildEnvelope } from '../envelope.ts'
@@ -17,8 +17,8 @@ export interface AttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
 
 /**
  * Makes one attempt of a claimed dispatch: builds the envelope, signs it afresh, posts it, and says what came of it.
- * Never throws; a webhook without a usable secret is a failed attempt like any other. `signal` interrupts the POST. The POST
- * carries the trace of its event, with a span of its own (W3C Trace Context); what is signed says nothing of it.
+ * A webhook without a usable secret is a failed attempt like any other. Rejects with an `OwnFault` where this process could
+ * not post. `signal` interrupts the POST, which carries the trace of its event, with a span of its own (W3C Trace Context); what is signed says nothing of it.
  */
 export async function makeAttempt(
   deps: AttemptDeps,
@@ -43,7 +43,7 @@ export async function makeAttempt(
       moreHeaders: buildTraceHeaders(span.context),
       signal,
     },
-  )
+  ).catch(endSpan(span))
   span.end(describeOutcome(outcome))
   return {
     id: claimed.id,
@@ -51,6 +51,7 @@ export async function makeAttempt(
     attempt,
     trigger: claimed.trigger,
     isTest: claimed.isTest,
+    keepsSchedule: claimed.keepsSchedule,
     webhook: webhook.id,
     event: event.type,
     workerId: deps.workerId,

@@ -315,6 +315,7 @@ describe('giving back and taking back', () => {
         attempt: 2,
         trigger: 'schedule',
         isTest: false,
+        keepsSchedule: false,
         webhook,
         event: 'contract.create',
         workerId: 'worker-lost',

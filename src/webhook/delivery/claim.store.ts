@@ -183,17 +183,22 @@ async function claimOnce(
 const release = statement<never>(`
   with released as (
     update webhook_dispatch_open d
-    set lease_owner = null, next_attempt_at = $3, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $3,
+    set lease_owner = null, next_attempt_at = $4, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $3,
       last_attempt_at = (select max(a.started_at) from webhook_attempt a where a.dispatch = d.document_id)
     where d.document_id = any($1::uuid[])
       and (d.document_id, d.fence) in (select * from unnest($1::uuid[], $2::int[]))
     returning d.webhook
   )
-  ${queueWebhooks('released', { at: '$3' })}`)
+  ${queueWebhooks('released', { at: '$4' })}`)
 
 /** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
-export async function releaseClaims(db: Database, claims: readonly Claim[], now: Date): Promise<void> {
-  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now])
+export async function releaseClaims(
+  db: Database,
+  claims: readonly Claim[],
+  now: Date,
+  dueAt: Date = now,
+): Promise<void> {
+  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now, dueAt])
 }
 
 /** A claim that is taken back: its worker is gone. */
@@ -203,6 +208,7 @@ export interface LostClaim {
   attempt: number
   trigger: AttemptTrigger
   isTest: boolean
+  keepsSchedule: boolean
   webhook: WebhookId
   event: string
   workerId: string
@@ -215,13 +221,14 @@ interface LostColumns {
   attempts: number
   attempt_trigger: AttemptTrigger
   is_test: boolean
+  keeps_schedule: boolean
   webhook: WebhookId
   event: string
   last_attempt_at: Date
 }
 
 const selectLost = statement<LostColumns>(`
-  select document_id, fence, attempts, attempt_trigger, is_test, webhook, event, last_attempt_at
+  select document_id, fence, attempts, attempt_trigger, is_test, keeps_schedule, webhook, event, last_attempt_at
   from webhook_dispatch_open where lease_owner = $1 and last_attempt_at <= $2 limit $3`)
 
 /**
@@ -238,6 +245,7 @@ export async function findLostClaims(
     attempt: row.attempts,
     trigger: row.attempt_trigger,
     isTest: row.is_test,
+    keepsSchedule: row.keeps_schedule,
     webhook: row.webhook,
     event: row.event,
     workerId,

@@ -9,6 +9,8 @@ export interface ClaimedDispatch extends Work {
   attempt: number
   trigger: AttemptTrigger
   isTest: boolean
+  /** A replay of a row that waited on its schedule, which goes on after it. */
+  keepsSchedule: boolean
   createdAt: Date
   webhook: { id: WebhookId; url: string; secretEncrypted: string | null }
   event: {
@@ -30,7 +32,7 @@ export const WORK_JSON = `
   json_build_array(d.document_id, d.fence, d.attempts, d.attempt_trigger, d.is_test,
     (extract(epoch from d.created_at) * 1000)::bigint, w.document_id, w.url, w.secret_encrypted, e.document_id, e.event,
     (extract(epoch from e.created_at) * 1000)::bigint, e.account, e.resource, e.action, e.resource_id, e.url,
-    e.trace_context)`
+    e.trace_context, d.keeps_schedule)`
 
 type WorkColumns = [
   DispatchId,
@@ -51,13 +53,14 @@ type WorkColumns = [
   string | null,
   string | null,
   string | null,
+  boolean,
 ]
 
 /** Reads `WORK_JSON`. */
 export function readClaimedDispatch(json: unknown): ClaimedDispatch {
   const [id, fence, attempt, trigger, isTest, createdAtMs, webhook, webhookUrl, secretEncrypted, ...event] =
     json as WorkColumns
-  const [eventId, type, eventAtMs, account, resource, action, resourceId, url, trace] = event
+  const [eventId, type, eventAtMs, account, resource, action, resourceId, url, trace, keepsSchedule] = event
   return {
     id,
     fence,
@@ -65,6 +68,7 @@ export function readClaimedDispatch(json: unknown): ClaimedDispatch {
     attempt,
     trigger,
     isTest,
+    keepsSchedule,
     createdAt: new Date(createdAtMs),
     webhook: { id: webhook, url: webhookUrl, secretEncrypted },
     event: { id: eventId, type, createdAt: new Date(eventAtMs), account, resource, action, resourceId, url, trace },

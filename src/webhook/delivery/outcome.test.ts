@@ -8,6 +8,7 @@ function decide(change: Partial<Parameters<typeof decideOutcome>[0]> = {}) {
   return decideOutcome({
     trigger: 'schedule',
     isTest: false,
+    keepsSchedule: false,
     attempts: 1,
     result: { statusCode: 500 },
     endedAt: ENDED_AT,
@@ -138,6 +139,32 @@ describe('decideOutcome: replays and tests', () => {
           lastError: error,
           failureCount: 'keep',
         })
+  })
+
+  it.each([1, 2, 3, 4])(
+    'goes on with the schedule after a replay of a waiting row that failed as attempt %d',
+    (attempts) => {
+      for (const { result, error } of RETRIED)
+        expect(decide({ result, attempts, trigger: 'replay', keepsSchedule: true })).toEqual({
+          status: 'retrying',
+          nextAttemptAt: new Date(ENDED_AT.getTime() + (RETRY_DELAYS_MS[attempts - 1] as number)),
+          lastError: error,
+          failureCount: 'keep',
+        })
+    },
+  )
+
+  it('ends a waiting row at its fifth attempt, also when a replay made it, and such a one counts for nothing', () => {
+    for (const { result, error } of [
+      ...RETRIED,
+      { result: { errorClass: 'interrupted' }, error: 'interrupted' },
+    ] as const)
+      expect(decide({ result, attempts: 5, trigger: 'replay', keepsSchedule: true })).toEqual({
+        status: 'exhausted',
+        nextAttemptAt: null,
+        lastError: error,
+        failureCount: 'keep',
+      })
   })
 
   it('ends a replay that is redirected as failed, and counts for nothing', () => {

@@ -7,7 +7,8 @@ import { type AttemptResult, classifyResult, type ErrorClass } from '../../signe
  *   pending ---- 3xx --------------------> failed
  *   pending ---- failed attempt 1..4 ----> retrying --- the same again
  *   retrying --- failed attempt 5 -------> exhausted
- *   any -------- replay: 2xx ------------> success,  3xx -> failed,  else -> exhausted
+ *   ended ------ replay: 2xx ------------> success,  3xx -> failed,  else -> exhausted
+ *   pending, retrying --- replay --------> the next attempt of the schedule, made now
  *   pending, retrying --- webhook deleted -> cancelled
  *
  * `outcome.test.ts` walks every one of them.
@@ -40,6 +41,8 @@ export interface OutcomeDecision {
 export function decideOutcome(input: {
   trigger: AttemptTrigger
   isTest: boolean
+  /** A replay of a row that waited on its schedule, which goes on after it. Default: false. */
+  keepsSchedule?: boolean
   attempts: number
   result: AttemptResult
   endedAt: Date
@@ -52,9 +55,10 @@ export function decideOutcome(input: {
   const failureCount = trigger === 'replay' || input.isTest ? 'keep' : 'add'
   const end = (status: DispatchStatus) => ({ status, nextAttemptAt: null, lastError: error, failureCount }) as const
   if (error === 'redirect') return end('failed')
-  if (trigger === 'replay' && error !== 'interrupted') return end('exhausted')
+  const isExtra = trigger === 'replay' && input.keepsSchedule !== true
+  if (isExtra && error !== 'interrupted') return end('exhausted')
   if (input.isWebhookDeleted) return { ...end('cancelled'), failureCount: 'keep' }
-  if (trigger !== 'replay' && attempts >= MAX_SCHEDULED_ATTEMPTS) return end('exhausted')
+  if (!isExtra && attempts >= MAX_SCHEDULED_ATTEMPTS) return end('exhausted')
   const delayMs = error === 'interrupted' ? 0 : (RETRY_DELAYS_MS[attempts - 1] ?? 0)
   const nextAttemptAt = new Date(endedAt.getTime() + delayMs)
   return { status: 'retrying', nextAttemptAt, lastError: error, failureCount: 'keep' }

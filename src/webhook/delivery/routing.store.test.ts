@@ -172,6 +172,7 @@ describe('rows that are claimed as they are written', () => {
       attempt: 1,
       trigger: 'schedule',
       isTest: false,
+      keepsSchedule: false,
       createdAt: t.ledger.now(),
       webhook: { id: webhook, url: 'https://subscriber.example.com/hook', secretEncrypted: 'box' },
       event: {

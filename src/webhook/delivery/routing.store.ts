@@ -156,7 +156,7 @@ const WRITTEN = `
   webhook_work as (
     select json_build_array(document_id, 1, 1, 'schedule', false, (extract(epoch from $2::timestamptz) * 1000)::bigint, webhook, url,
       secret_encrypted, event_id, event, (extract(epoch from event_created_at) * 1000)::bigint, account, resource, action,
-      resource_id, event_url, trace_context) as work
+      resource_id, event_url, trace_context, false) as work
     from webhook_placed where is_claimed
   ),
   webhook_next as (

@@ -33,6 +33,7 @@ export interface DispatchChange {
  * that is not deleted; with `$17` everything. The others, those of purged webhooks included, are returned for a
  * transaction that locks their webhooks.
  * `claim`: the open rows whose claims hold, locked. The fence alone says so: a row that waits again gets another one.
+ * A replay that only hurried its row is over with its attempt: the row is one of the schedule again.
  * A row that ends leaves the open rows for the ended ones. As in `claimDispatches`, no join reaches the open rows.
  */
 const SETTLE = `
@@ -46,8 +47,10 @@ const SETTLE = `
     left join lateral (select * from webhook w where w.document_id = x.webhook offset 0) w on true
   ),
   claim as materialized (
-    select x.*, d.status as was, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test, d.replay_job,
-      d.created_at, case when d.attempt_trigger = 'test' then 'schedule' else d.attempt_trigger end as attempt_trigger
+    select x.*, d.status as was, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test,
+      d.created_at, case when d.attempt_trigger = 'test' or (d.keeps_schedule and x.status = 'retrying') then 'schedule'
+        else d.attempt_trigger end as attempt_trigger,
+      case when not d.keeps_schedule or x.status <> 'retrying' then d.replay_job end as replay_job
     from change x
     cross join lateral (
       select * from webhook_dispatch_open d where d.document_id = x.id and d.fence = x.fence for update
@@ -78,6 +81,7 @@ const SETTLE = `
       set status = excluded.status, next_attempt_at = excluded.next_attempt_at, lease_owner = null,
         last_status_code = excluded.last_status_code, last_error = excluded.last_error,
         last_duration_ms = excluded.last_duration_ms, attempt_trigger = excluded.attempt_trigger,
+        keeps_schedule = false, replay_job = excluded.replay_job,
         fence = excluded.fence, updated_at = excluded.updated_at
   ),
   due as (

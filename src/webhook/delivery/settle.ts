@@ -16,6 +16,8 @@ export interface EndedAttempt extends Claim, PostOutcome {
   attempt: number
   trigger: AttemptTrigger
   isTest: boolean
+  /** A replay of a row that waited on its schedule, which goes on after it. Default: false. */
+  keepsSchedule?: boolean
   webhook: WebhookId
   /** The event type of the dispatch. */
   event: string

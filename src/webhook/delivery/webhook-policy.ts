@@ -42,7 +42,7 @@ export function buildWebhookPolicy(
     queue: {
       claim: (request) => claimDispatches(db, request),
       settle: (ended) => settleAttempts(deps, db, ended),
-      release: (claims, now) => releaseClaims(db, claims, now),
+      release: (claims, now, dueAt) => releaseClaims(db, claims, now, dueAt),
       reclaim: async (request) => {
         const claims = await findLostClaims(db, request)
         return claims.map((one) => endLost(one, request.now))

@@ -3,6 +3,7 @@ import { type DeliveryApp, openDelivery } from '../../../test/harness/delivery-a
 import { endRows } from '../../../test/harness/ledger-rows.ts'
 import type { Behaviour } from '../../../test/harness/receiver.ts'
 import { passRetrySchedule } from '../../../test/harness/retry-schedule.ts'
+import { RETRY_DELAYS_MS } from '../delivery/outcome.ts'
 
 const FAILING: Behaviour = { kind: 'status', status: 500 }
 const REDIRECT: Behaviour = { kind: 'redirect', location: '/x' }
@@ -81,15 +82,41 @@ describe('replay', () => {
     expect(log.map((one) => one.attempt_trigger)).toEqual([...Array(5).fill('schedule'), 'replay', 'replay'])
   })
 
-  it('of a row that waits for its schedule replaces the schedule: one POST, then it ends', async () => {
-    await using d = await openDelivery()
-    const { id } = await bringInto(d, 'retrying')
-    d.receiver.behave(FAILING)
-    await d.replay(id, { confirm_duplicate: true })
-    await d.t.settle()
-    await d.pass(86_400_000)
-    expect(await d.listRows()).toMatchObject([{ status: 'exhausted', attempts: 2 }])
-  })
+  it.each(['pending', 'retrying'])(
+    'of a row that is %s makes its next attempt now, and what is left of the schedule goes on after it',
+    async (status) => {
+      await using d = await openDelivery()
+      const { id, attempts, webhook } = await bringInto(d, status)
+      d.receiver.behave(FAILING)
+      for (let made = attempts + 1; made <= 4; made += 1) {
+        await d.replay(id, { confirm_duplicate: true })
+        await d.t.settle()
+        const delayMs = RETRY_DELAYS_MS[made - 1] as number
+        const [row] = await d.listRows()
+        expect(row).toMatchObject({ status: 'retrying', attempts: made })
+        expect(row!.next_attempt_at!.getTime() - row!.updated_at.getTime()).toBe(delayMs)
+        // Half of the wait goes by, then it is hurried once more.
+        await d.pass(delayMs / 2)
+        expect(await d.listRows()).toMatchObject([{ attempts: made }])
+      }
+      await d.pass(86_400_000)
+      expect(await d.listRows()).toMatchObject([{ status: 'exhausted', attempts: 5, next_attempt_at: null }])
+      expect(d.receiver.requests).toHaveLength(5)
+      // The last POST was one of the schedule, so the delivery counts.
+      expect((await d.readWebhook(webhook)).consecutive_failures).toBe(1)
+      const log = await d.t.database.db
+        .selectFrom('webhook_attempt')
+        .select('attempt_trigger')
+        .orderBy('attempt')
+        .execute()
+      const replayed = Array(4 - attempts).fill('replay')
+      expect(log.map((one) => one.attempt_trigger)).toEqual([
+        ...Array(attempts).fill('schedule'),
+        ...replayed,
+        'schedule',
+      ])
+    },
+  )
 
   it('that is redirected ends as failed', async () => {
     await using d = await openDelivery()

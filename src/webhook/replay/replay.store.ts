@@ -114,7 +114,8 @@ const schedule = closingStatement(`
     where document_id = any($1::uuid[]) and lease_owner is null for update
   ), hurried as (
     update webhook_dispatch_open
-    set status = 'retrying', attempt_trigger = 'replay', replay_job = $3, next_attempt_at = $2, updated_at = $2
+    set status = 'retrying', attempt_trigger = 'replay', keeps_schedule = true, replay_job = $3, next_attempt_at = $2,
+      updated_at = $2
     where document_id = any(array(select document_id from waiting))
     returning webhook
   ), due as (select webhook from opened union all select webhook from hurried),
@@ -123,7 +124,7 @@ const schedule = closingStatement(`
   counted as (${countChanges([cameInto('moved', `'retrying'`), leftFrom('moved')], '$4')})`)
 
 /**
- * Makes rows due now for one replay POST each, on behalf of a job or of nobody's, with the last statement of the
+ * Makes rows due now: ended ones for one replay POST each, waiting ones for the next attempt of their schedule, on behalf of a job or of nobody's, with the last statement of the
  * transaction.
  */
 export async function scheduleReplays(

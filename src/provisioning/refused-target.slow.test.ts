@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest'
+import { openProvisioning } from '../../test/harness/provisioning-world.ts'
+
+const HEALTH = '/api/v3/health/component/integration/provisioning'
+
+it('a target that refuses everything degrades health, counts, and has an incident until it accepts a delivery', async () => {
+  await using world = await openProvisioning()
+  const { id } = await world.makeTarget()
+  const readHealth = async () => {
+    world.t.clock.advance(10_000)
+    return (await world.t.admin('GET', HEALTH)).body.data
+  }
+  const listIncidents = async () => {
+    const { rows } = await world.t.database.pool.query(
+      'select incident, resolved_at is not null as is_over, summary from alert_incident where subject = $1',
+      [id],
+    )
+    return rows
+  }
+  await world.makeUser()
+  await world.t.settle()
+  expect(await readHealth()).toMatchObject({ status: 'operational', details: { failed_24h: 0 } })
+  expect(await listIncidents()).toEqual([])
+
+  world.receiver.behave({ kind: 'status', status: 401 })
+  await world.makeUser()
+  await world.makeUser()
+  await world.t.settle()
+  expect(await readHealth()).toMatchObject({ status: 'degraded', details: { failed_24h: 2, dead_letters_24h: 0 } })
+  const incident = { incident: 'provisioning-refused', is_over: false }
+  expect(await listIncidents()).toMatchObject([{ ...incident, summary: expect.stringContaining('was refused by') }])
+  expect((await world.t.scrape()).body).toContain('provisioning_deliveries_total{status="failed"} 2')
+
+  world.receiver.behave({ kind: 'status', status: 200 })
+  await world.makeUser()
+  await world.t.settle()
+  expect(await listIncidents()).toMatchObject([{ ...incident, is_over: true }])
+  world.t.clock.advance(24 * 3_600_000 + 60_000)
+  expect(await readHealth()).toMatchObject({ status: 'operational', details: { failed_24h: 0 } })
+})

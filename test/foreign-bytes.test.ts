@@ -1,0 +1,272 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseServiceSignature } from '../packages/webhooks/src/service-signature.ts'
+import { parseStandardSignature } from '../packages/webhooks/src/standard-signature.ts'
+import { cleanProfile } from '../src/engine/embedded/clean-profile.ts'
+import { findClientAddress } from '../src/http/client-address.ts'
+import { parseForm } from '../src/http/form-body.ts'
+import { REQUEST_FORMATS } from '../src/http/formats.ts'
+import { decodeCursor } from '../src/listing/cursor.ts'
+import { parseFilters } from '../src/listing/filter.ts'
+import { findHookFault, readHookKeys } from '../src/oauth/hook-signature.ts'
+import { choosePageTexts } from '../src/oauth/page-text.ts'
+import { findRedirectFault } from '../src/oauth/redirect-uri.ts'
+import { ACCESS_TOKEN_TYPE, readTokenExchange } from '../src/oauth/token-exchange-form.ts'
+import { parseAddress } from '../src/outbound/address.ts'
+import { checkCallbackUrl } from '../src/outbound/callback-url.ts'
+import { buildExcerpt, pickResponseHeaders } from '../src/outbound/post-result.ts'
+import { verifyTimestamped } from '../src/outbound/signature.ts'
+import { buildBrowserCookies } from '../src/pages/browser-cookie.ts'
+import { html } from '../src/pages/html.ts'
+import { buildScimService } from '../src/provisioning/scim/scim-service.ts'
+import { findMatch, readId } from '../src/provisioning/scim/scim-user.ts'
+import { decode, readTarget } from '../src/realtime/embedded/api-request.ts'
+import { parseChannelName } from '../src/realtime/embedded/channel-name.ts'
+import { parseClientFrame, readChannelData } from '../src/realtime/embedded/client-frame.ts'
+import { readBatch, readEvent } from '../src/realtime/embedded/publish-body.ts'
+import { decodeSegment, parseClaims } from '../src/session/compact-jws.ts'
+import { nameDevice } from '../src/session/device.ts'
+import { verifyHs256 } from '../src/session/hs256.ts'
+import { hasAmbiguousKeys } from '../src/session/json-keys.ts'
+import { hashRecoveryCode } from '../src/sign-in/recovery-code.ts'
+import { parseRedirectAllowList } from '../src/sign-in/redirect-allow-list.ts'
+import { classifyRedirectUrl } from '../src/sign-in/redirect-url.ts'
+import { readPostedName } from '../src/social-login/posted-name.ts'
+import { readNextPath } from '../src/sso/next-path.ts'
+import { readTarget as readHandshakeTarget } from '../src/sso/target.ts'
+import { parseTraceContext } from '../src/tracing/trace-context.ts'
+import { formatCell } from '../src/webhook/export-format.ts'
+import { expectLinear, pumpedText } from './harness/linear.ts'
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+const RULES = { allowHttp: true, allowedPrivateTargets: [] }
+const cookies = buildBrowserCookies({ isSecure: true, isHostBound: true, domain: undefined })
+const hookKeys = readHookKeys([`v1,${SECRET}`])
+const allowList = parseRedirectAllowList('https://app.example.com/path,com.example.app:')
+const now = new Date('2026-01-01T00:00:00.000Z')
+
+/** Quotes what JSON needs quoted, so that a text becomes a member or a value. */
+const inJson = (text: string) => JSON.stringify(text)
+
+/** A SCIM service that gives this answer. */
+async function askScim(text: string): Promise<void> {
+  const fetch = async () =>
+    new Response(text, { status: 200, headers: { 'retry-after': text.slice(0, 1).trim() || '1' } })
+  const parts = { fetch, userAgent: 'test', base: 'https://scim.example.com', token: 'x', headers: {} }
+  const service = buildScimService({ ...parts, signal: new AbortController().signal })
+  await service('GET', '/Users').catch(() => {})
+}
+
+type Parser = (text: string) => unknown
+
+/** Every parser of bytes that strangers send, without the limit on length that stands before it. */
+const PARSERS: readonly [name: string, words: readonly string[], parse: Parser][] = [
+  ['fields of a form', ['a=b', '&a='], (text) => parseForm(text)],
+  [
+    'the filters of a list',
+    ['id|', '|in|', 'name|eq|', '\\,', '1,'],
+    (text) => {
+      const fields = { id: { type: 'integer' }, name: { type: 'text' } } as const
+      for (const one of [text, `name|in|${text}`, `id|in|${text}`]) parseFilters([one], fields)
+    },
+  ],
+  [
+    'a cursor',
+    ['WyI', 'In0', '-_'],
+    (text) => {
+      decodeCursor(text, '-created_at', 'timestamp')
+      decodeCursor(Buffer.from(JSON.stringify(['name', text, text])).toString('base64url'), 'name', 'text')
+    },
+  ],
+  [
+    'the keys of a token',
+    ['{"a":', '"a",', '[1,', '},', '"\\"', '{}'],
+    (text) => {
+      parseClaims(Buffer.from(text))
+      parseClaims(Buffer.from(`{"a":${inJson(text)},${inJson(text)}:1}`))
+      hasAmbiguousKeys(`{"a":${inJson(text)}}`)
+    },
+  ],
+  [
+    'a session token',
+    ['eyJ', '..', '.-_'],
+    (text) => {
+      decodeSegment(text)
+      const policy = { secrets: ['s'.repeat(32)], types: ['jwt'], isAudience: () => true, isIssuer: () => true }
+      verifyHs256(text, { ...policy, now, leewaySeconds: 0 })
+    },
+  ],
+  ['cookies', ['a=b; ', '__Host-signalbox_session=', '=;'], (text) => cookies.read(text)],
+  ['text in a page', ['<b>', '&amp;'], (text) => html`<p title="${text}">${text}</p>`],
+  [
+    'a callback URL',
+    ['https://', 'h.example.com', '@', '[::', '%41', '/..', 'xn--'],
+    (text) => {
+      checkCallbackUrl(text, RULES)
+      checkCallbackUrl(text.slice(0, 2_048), RULES)
+    },
+  ],
+  ['an address', ['1.', '::', 'ffff:', '255'], (text) => parseAddress(text)],
+  [
+    'X-Forwarded-For',
+    ['127.0.0.1, ', '[::1]:1,', '::ffff:', '%eth0'],
+    (text) => findClientAddress({ peer: '127.0.0.1', forwardedFor: text, trust: { hops: 10 } }),
+  ],
+  ['Accept-Language', ['de;q=', 'en-', ';q=0.'], (text) => choosePageTexts({ uiLocales: text, acceptLanguage: text })],
+  ['User-Agent', ['Mozilla/5.0 ', 'Mac OS', 'Chrome', 'Go-http-'], (text) => nameDevice(text)],
+  [
+    'traceparent and tracestate',
+    ['00-', 'a=b', '@', 'ff-'],
+    (text) => {
+      const traceparent = `00-${'1'.repeat(32)}-${'1'.repeat(16)}-01`
+      parseTraceContext({ traceparent: text, tracestate: text })
+      parseTraceContext({ traceparent, tracestate: text })
+      parseTraceContext({ traceparent: `01${traceparent.slice(2)}-${text}`, tracestate: text })
+    },
+  ],
+  [
+    'formats of a body',
+    ['a@b.', 'a.a', '2026-01-01T', '.000', '+01:00', 'https://'],
+    (text) => {
+      for (const { isValid } of Object.values(REQUEST_FORMATS)) isValid(text)
+    },
+  ],
+  [
+    'a redirect URI',
+    ['https://', '/.', '%2e', '..', 'com.app:'],
+    (text) => {
+      findRedirectFault(text, 'native')
+      classifyRedirectUrl(text, { allowList, allowLoopback: true })
+      classifyRedirectUrl(text.slice(0, 2_048), { allowList, allowLoopback: true })
+    },
+  ],
+  [
+    'the target and path of a handshake',
+    ['https://', '/a', '..', '%2f'],
+    (text) => {
+      readNextPath(text)
+      readNextPath(`/${text}`.slice(0, 2_048))
+      readHandshakeTarget(text, { origins: [], allowLoopback: true })
+      readHandshakeTarget(`https://a.${text}`.slice(0, 2_048), { origins: [], allowLoopback: true })
+    },
+  ],
+  [
+    'a token exchange',
+    ['openid ', 'a ', '  '],
+    (text) => {
+      const base = { grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange', subject_token: text }
+      readTokenExchange({ ...base, subject_token_type: ACCESS_TOKEN_TYPE, scope: text }, [])
+    },
+  ],
+  [
+    'the signature of a hook',
+    ['v1,', ' ', 'AAAA'],
+    (text) => findHookFault(hookKeys, { id: text, timestamp: '1', signature: text, body: Buffer.from(text), now }),
+  ],
+  [
+    'the signature at the sink',
+    ['t=1,', 'v1=', 'ab'.repeat(32)],
+    (text) => verifyTimestamped({ secret: SECRET, header: `t=1,${text}`, body: text, nowSeconds: 1 }),
+  ],
+  [
+    'the signatures that receivers read',
+    ['t=1,', 'v1=', 'v1,AAAA ', 'a=b,'],
+    (text) => {
+      const headers = { 'webhook-id': 'a', 'webhook-timestamp': '1', 'webhook-signature': text }
+      for (const parse of [() => parseServiceSignature(text), () => parseStandardSignature(headers)]) {
+        try {
+          parse()
+        } catch {}
+      }
+    },
+  ],
+  ['a recovery code', ['abcd-', '- '], (text) => hashRecoveryCode(text)],
+  [
+    'the profile of a provider',
+    ['a@b.', 'https://', '\u2028'],
+    (text) =>
+      cleanProfile('x', { subject: 'a', email: text, isEmailVerified: true, name: text, avatarUrl: text }, true),
+  ],
+  [
+    'a posted name',
+    ['{"name":', '{"firstName":"a"}'],
+    (text) => {
+      readPostedName(text)
+      readPostedName(`{"name":{"firstName":${inJson(text)}}}`)
+    },
+  ],
+  [
+    'the answer of a receiver',
+    ['200', 'text/html'],
+    (text) => {
+      buildExcerpt(Buffer.from(text))
+      pickResponseHeaders({ server: text, via: text.split(' ') })
+    },
+  ],
+  [
+    'a user of a SCIM service',
+    ['{"Resources":[', '{},', '{"userName":"a"},', '[', '"'],
+    (text) => {
+      findMatch({ Resources: text.split('a') }, 'userName', 'a@example.com'.repeat(15))
+      findMatch({ Resources: [...text].map((id) => ({ id, externalId: text, userName: 'B' })) }, 'userName', 'b')
+      readId({ id: text })
+    },
+  ],
+  [
+    'a frame of a realtime client',
+    ['{"event":', '"client-a"', '[{', '"data":'],
+    (text) => {
+      parseClientFrame(text)
+      parseClientFrame(`{"event":"client-a","channel":${inJson(text)},"data":{"a":${inJson(text)}}}`)
+      readChannelData(`{"user_id":${inJson(text)}}`)
+      parseChannelName(text)
+      parseChannelName(`presence-cache-${text}`)
+      parseChannelName(`#server-to-user-${text}`)
+    },
+  ],
+  [
+    'a request to the realtime API',
+    ['a=b&', '?', '/apps/', '%26'],
+    (text) => {
+      decode(text)
+      readTarget(text)
+      readTarget(`/apps/1?${text}`)
+      readEvent(`{"name":"a","channels":${JSON.stringify(text.split(' '))},"data":${inJson(text)}}`, 1_000_000)
+      readBatch(text, 1_000_000)
+    },
+  ],
+  ['a cell of an export', ['=', '"', '\n'], (text) => formatCell(text)],
+]
+
+describe('what strangers send is read in linear time', () => {
+  test.each(PARSERS)('%s', (_name, words, parse) => {
+    const run = (text: string) => {
+      try {
+        parse(text)
+      } catch {}
+    }
+    fc.assert(
+      fc.property(pumpedText(words), (build) => expectLinear(build, run)),
+      { numRuns: 60 },
+    )
+  })
+
+  test('the answer of a SCIM service', async () => {
+    await fc.assert(
+      fc.asyncProperty(pumpedText(['{"Resources":[', '{},', '[', '"']), async (build) => {
+        const answers = ['200', '400'].map(() => build(65_536))
+        const before = process.threadCpuUsage()
+        for (const answer of answers) await askScim(answer)
+        const { user, system } = process.threadCpuUsage(before)
+        expect(user + system).toBeLessThan(200_000)
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  test('a measure that fails for what takes quadratic time', () => {
+    const build = (size: number) => `${'/'.repeat(size / 8)}x`
+    expect(() => expectLinear(build, (text) => text.replace(/\/+$/, ''))).toThrow('not linear')
+    expect(() => expectLinear(build, (text) => text.replace(/^\/+/, ''))).not.toThrow()
+  })
+})
