@@ -7,6 +7,7 @@ import { buildBrowserCookies } from '../pages/browser-cookie.ts'
 import { buildBrowserKeys } from '../pages/browser-key.ts'
 import { browserSessionRoutes } from '../pages/browser-session.routes.ts'
 import { continueRoutes } from '../pages/continue.routes.ts'
+import { COPY_SCRIPT } from '../pages/copy-script.ts'
 import { deviceRoutes } from '../pages/device.routes.ts'
 import { invitationPageRoutes } from '../pages/invitation.routes.ts'
 import { linkPageRoutes } from '../pages/link.routes.ts'
@@ -108,5 +109,5 @@ const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
 
 /** The constant files of all pages. A feature with a script of its own adds it here. */
 export function listPageFiles(brand: Brand): PageFile[] {
-  return [STYLE, ICON, SHOW_PASSWORD, PASSKEY_SCRIPT, BRIDGE_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
+  return [STYLE, ICON, SHOW_PASSWORD, PASSKEY_SCRIPT, COPY_SCRIPT, BRIDGE_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
 }

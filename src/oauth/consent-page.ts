@@ -1,18 +1,20 @@
+import type { Texts } from '../language/texts.ts'
 import { renderFormToken } from '../pages/form.ts'
 import { type Html, html } from '../pages/html.ts'
 import type { PageParts } from '../pages/page.ts'
 import type { PageDeps } from '../pages/page-route.ts'
+import { renderText } from '../pages/text.ts'
 import type { ClientRecord } from './client.store.ts'
-import { fillText, type PageTexts, renderText } from './page-text.ts'
 import { findFormTarget } from './redirect-uri.ts'
 import { findScope, type Scope } from './scope-catalogue.ts'
+import { describeScope } from './scope-text.ts'
 
 /** The name of the field that gives an optional scope. */
 export const fieldOfScope = (name: string) => `allow:${name}`
 
 /** What the consent page shows. */
 export interface ConsentView {
-  texts: PageTexts
+  texts: Texts
   authorizationId: string
   browserId: string
   client: ClientRecord
@@ -52,14 +54,14 @@ ${renderAccount(deps, view)}
 </div>
 <p class="after small quiet">${renderText(texts, 'consent.end')}</p>`
   return {
-    lang: texts.lang,
-    title: fillText(texts, 'consent.title', { client: client.name }),
+    texts,
+    title: texts.say('consent.title', { client: client.name }),
     content,
     ...(redirectUri !== null && { formTargets: [findFormTarget(redirectUri)] }),
   }
 }
 
-function renderWho(texts: PageTexts, { publisher, registration }: ClientRecord, redirectUri: string | null): Html {
+function renderWho(texts: Texts, { publisher, registration }: ClientRecord, redirectUri: string | null): Html {
   const host = redirectUri === null ? null : (URL.parse(redirectUri)?.host ?? '')
   const where =
     host === null
@@ -82,16 +84,16 @@ export type ScopeStanding =
   | { kind: 'offered' }
 
 /** One scope in the list of a consent page. */
-export function renderScope(texts: PageTexts, scope: Scope, standing: ScopeStanding): Html {
+export function renderScope(texts: Texts, scope: Scope, standing: ScopeStanding): Html {
   const { name } = scope
   const allowed = standing.kind === 'asked' ? standing.allowed : undefined
   const isOptional = scope.isOptional && standing.kind !== 'given'
   const checked = standing.kind === 'asked' && html` checked`
-  const { title, description } = texts.scopes[name] ?? scope
+  const { title, text } = describeScope(texts, name)
   const isNew = allowed !== undefined && !allowed.includes(name)
   const id = `scope-${name.replace(/\W/g, '-')}`
   const badge = isNew && html` <span class="badge">${renderText(texts, 'consent.new')}</span>`
-  const words = html`<strong>${title}</strong>${badge}<br><span class="quiet small" id="${id}-text">${description}</span>`
+  const words = html`<strong>${title}</strong>${badge}<br><span class="quiet small" id="${id}-text">${text}</span>`
   if (!isOptional) return html`<li>${words}</li>\n`
   return html`<li><input type="checkbox" id="${id}" name="${fieldOfScope(name)}" value="1"${checked} aria-describedby="${id}-text"> <label for="${id}">${words}</label></li>\n`
 }
@@ -118,7 +120,7 @@ export function buildAccountPage(
   const { texts, authorizationId, browserId, email, clientName, signInAgain } = view
   const token = renderFormToken(deps, browserId)
   const hidden = html`${token}<input type="hidden" name="id" value="${authorizationId}">`
-  const title = fillText(texts, signInAgain === null ? 'account.choose' : 'account.again')
+  const title = texts.say(signInAgain === null ? 'account.choose' : 'account.again')
   const content = html`<div class="panel">
 <div class="lead">
 <h1>${title}</h1>
@@ -137,11 +139,11 @@ ${hidden}
 <button class="plain" type="submit">${renderText(texts, 'account.switch')}</button>
 </form>
 </div>`
-  return { lang: texts.lang, title, content }
+  return { texts, title, content }
 }
 
 /** The page that leads on to an app. A header makes browsers follow at once; the link is for those that do not. */
-export function buildContinuePage(view: { texts: PageTexts; clientName: string; href: string }): PageContent {
+export function buildContinuePage(view: { texts: Texts; clientName: string; href: string }): PageContent {
   const { texts, clientName, href } = view
   const content = html`<div class="panel">
 <div class="lead">
@@ -150,5 +152,5 @@ export function buildContinuePage(view: { texts: PageTexts; clientName: string; 
 </div>
 <a class="button" href="${href}">${renderText(texts, 'continue.link')}</a>
 </div>`
-  return { lang: texts.lang, title: fillText(texts, 'continue.link'), content }
+  return { texts, title: texts.say('continue.link'), content }
 }

@@ -31,12 +31,12 @@ async function findReason(): Promise<string> {
 }
 
 /** Expects the one answer to every failure that the person cannot mend, and its reason in the audit log. */
-async function expectRefused(answer: TestAnswer, reason: string | RegExp): Promise<void> {
-  expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
-    401,
-    'social_login_failed',
-    'The sign-in was not completed. Start it again.',
-  ])
+async function expectRefused(
+  answer: TestAnswer,
+  reason: string | RegExp,
+  detail = 'The sign-in was not completed. Start it again.',
+): Promise<void> {
+  expect([answer.status, answer.body.code, answer.body.detail]).toEqual([401, 'social_login_failed', detail])
   expect(answer.headers['set-cookie']).toBeUndefined()
   expect(await findReason()).toMatch(reason)
 }
@@ -330,13 +330,15 @@ describe('taking over a user by an address', () => {
   })
 })
 
+const DISABLED = 'The sign-in was not completed: the user is disabled. Ask an administrator of this service.'
+
 describe('a disabled user', () => {
-  test('is refused with the answer of every other failure', async () => {
+  test('is told so, once the identity is proven', async () => {
     const sub = someone()
     t.seat('google', { sub })
     const { user } = (await t.signIn(t.browser(), 'google')).body.data
     await t.app.admin('POST', `/api/v3/identity/user/${user.document_id}/disable`)
-    await expectRefused(await t.signIn(t.browser(), 'google'), 'disabled')
+    await expectRefused(await t.signIn(t.browser(), 'google'), 'disabled', DISABLED)
   })
 
   test('gets no new identity by its address', async () => {
@@ -345,7 +347,7 @@ describe('a disabled user', () => {
     await verify(user.document_id)
     await t.app.admin('POST', `/api/v3/identity/user/${user.document_id}/disable`)
     t.seat('google', { sub })
-    await expectRefused(await t.signIn(t.browser(), 'google'), 'disabled')
+    await expectRefused(await t.signIn(t.browser(), 'google'), 'disabled', DISABLED)
   })
 })
 
