@@ -373,6 +373,8 @@ create table "oauth_client" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   deleted_at timestamp(3) with time zone,
+  logo_uri text,
+  logo_hash text,
   constraint oauth_client_application_type_check CHECK ((application_type = ANY (ARRAY['web'::text, 'native'::text]))),
   constraint oauth_client_id_token_signed_response_alg_check CHECK ((id_token_signed_response_alg = ANY (ARRAY['ES256'::text, 'RS256'::text]))),
   constraint oauth_client_pkey PRIMARY KEY (document_id),
@@ -380,6 +382,15 @@ create table "oauth_client" (
   constraint oauth_client_type_check CHECK ((type = ANY (ARRAY['confidential'::text, 'public'::text])))
 );
 CREATE INDEX oauth_client_created_idx ON public.oauth_client USING btree (created_at);
+
+create table "oauth_client_logo" (
+  client uuid not null,
+  media_type text not null,
+  body bytea not null,
+  constraint oauth_client_logo_body_check CHECK ((length(body) <= 131072)),
+  constraint oauth_client_logo_client_fkey FOREIGN KEY (client) REFERENCES oauth_client(document_id) ON DELETE CASCADE,
+  constraint oauth_client_logo_pkey PRIMARY KEY (client)
+);
 
 create table "oauth_client_secret" (
   document_id uuid not null,
@@ -432,6 +443,13 @@ create table "oauth_grant" (
 CREATE INDEX oauth_grant_client_idx ON public.oauth_grant USING btree (client);
 CREATE INDEX oauth_grant_created_idx ON public.oauth_grant USING btree (created_at, document_id);
 CREATE UNIQUE INDEX oauth_grant_live_key ON public.oauth_grant USING btree ("user", client) WHERE (revoked_at IS NULL);
+
+create table "oauth_grant_use" (
+  grant_id uuid not null,
+  used_at timestamp(3) with time zone not null,
+  constraint oauth_grant_use_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grant(document_id) ON DELETE CASCADE,
+  constraint oauth_grant_use_pkey PRIMARY KEY (grant_id)
+);
 
 create table "oauth_signing_key" (
   kid text not null,

@@ -1,6 +1,8 @@
 import type { Engine } from '../engine/engine.ts'
+import { appRoutes } from '../oauth/app.routes.ts'
 import { engineInteractionRoutes } from '../oauth/engine-interaction.routes.ts'
 import { interactionRoutes } from '../oauth/interaction.routes.ts'
+import { findSignInApp } from '../oauth/sign-in-app.ts'
 import { accountPageRoutes } from '../pages/account.routes.ts'
 import type { Brand } from '../pages/brand.ts'
 import { buildBrowserCookies } from '../pages/browser-cookie.ts'
@@ -35,7 +37,7 @@ import { buildRedirectRules, decideCookieSafety } from './identity-engine.ts'
 /** What pages need besides the parts of every feature. */
 export type PageSettings = Omit<
   SignInPageDeps,
-  'ids' | 'random' | 'keys' | 'keyring' | 'serviceName' | 'canSendMail' | 'openTarget' | 'needsHandshake'
+  'ids' | 'random' | 'keys' | 'keyring' | 'serviceName' | 'canSendMail' | 'openTarget' | 'needsHandshake' | 'findApp'
 >
 
 /** Builds the settings of the pages from the configuration. */
@@ -71,6 +73,7 @@ const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, handshak
   serviceName: pages.brand.name,
   needsHandshake: (url: string) => needsHandshake(url, handshakes),
   openTarget: buildOpenTarget({ rules: handshakes, random }),
+  findApp: findSignInApp,
   ...pages,
 })
 
@@ -92,6 +95,7 @@ const PAGES: readonly Feature[] = [
   feature(passwordChangeRoutes, pageDeps),
   feature(linkPageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
+  feature(appRoutes, (parts) => ({ ...pageDeps(parts), isManaged: parts.engineConsent !== undefined })),
   feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),
   feature(engineInteractionRoutes, (parts) => ({ ...pageDeps(parts), engineConsent: parts.engineConsent })),
 ]

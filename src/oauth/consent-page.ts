@@ -4,6 +4,7 @@ import { type Html, html } from '../pages/html.ts'
 import type { PageParts } from '../pages/page.ts'
 import type { PageDeps } from '../pages/page-route.ts'
 import { renderText } from '../pages/text.ts'
+import { APPS, renderAppIcon } from './app-icon.ts'
 import type { ClientRecord } from './client.store.ts'
 import { findFormTarget } from './redirect-uri.ts'
 import { findScope, type Scope } from './scope-catalogue.ts'
@@ -35,9 +36,11 @@ type AccountMember = 'texts' | 'authorizationId' | 'browserId' | 'email'
 export function buildConsentPage(deps: Deps, view: ConsentView): PageContent {
   const { texts, authorizationId, browserId, client, redirectUri } = view
   const scopes = view.asked.flatMap((name) => findScope(name) ?? [])
-  const isGrowth = view.allowed !== undefined
+  const { allowed } = view
+  const isGrowth = allowed !== undefined && scopes.some(({ name }) => !allowed.includes(name))
   const content = html`<div class="panel">
-<div class="lead">
+<div class="lead with-icon">
+${renderAppIcon({ clientId: client.id, name: client.name, logoHash: client.logoHash })}
 <h1>${renderText(texts, isGrowth ? 'consent.ask-more' : 'consent.ask', { client: client.name })}</h1>
 <p class="quiet">${renderWho(texts, client, redirectUri)}</p>
 </div>
@@ -45,14 +48,14 @@ export function buildConsentPage(deps: Deps, view: ConsentView): PageContent {
 ${renderFormToken(deps, browserId)}
 <input type="hidden" name="id" value="${authorizationId}">
 <h2 id="scopes">${renderText(texts, isGrowth ? 'consent.scopes-more' : 'consent.scopes')}</h2>
-<ul class="plain" aria-labelledby="scopes">
+<ul class="scopes" aria-labelledby="scopes">
 ${scopes.map((scope) => renderScope(texts, scope, { kind: 'asked', allowed: view.allowed }))}</ul>
 <button type="submit" name="decision" value="approve">${renderText(texts, 'consent.allow')}</button>
 <button class="plain" type="submit" name="decision" value="deny">${renderText(texts, 'consent.deny')}</button>
 </form>
 ${renderAccount(deps, view)}
 </div>
-<p class="after small quiet">${renderText(texts, 'consent.end')}</p>`
+<p class="after small quiet">${renderText(texts, 'consent.end', { apps: renderAppsLink(texts) })}</p>`
   return {
     texts,
     title: texts.say('consent.title', { client: client.name }),
@@ -94,13 +97,20 @@ export function renderScope(texts: Texts, scope: Scope, standing: ScopeStanding)
   const id = `scope-${name.replace(/\W/g, '-')}`
   const badge = isNew && html` <span class="badge">${renderText(texts, 'consent.new')}</span>`
   const words = html`<strong>${title}</strong>${badge}<br><span class="quiet small" id="${id}-text">${text}</span>`
-  if (!isOptional) return html`<li>${words}</li>\n`
+  if (!isOptional) return html`<li>${CHECK}<div>${words}</div></li>\n`
   return html`<li><input type="checkbox" id="${id}" name="${fieldOfScope(name)}" value="1"${checked} aria-describedby="${id}-text"> <label for="${id}">${words}</label></li>\n`
 }
 
+/** The page on which a person ends the access of an app. */
+function renderAppsLink(texts: Texts): Html {
+  return html`<a href="${APPS}">${texts.say('apps.title')}</a>`
+}
+
+const CHECK = html`<svg class="glyph" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><path d="m5 12.5 4.5 4.5L19 7.5"/></svg>`
+
 /** Who is signed in, and the button to change that. */
 function renderAccount(deps: Deps, view: Pick<ConsentView, AccountMember>): Html {
-  return html`<form method="post" action="/auth/oauth/switch" class="actions">
+  return html`<form method="post" action="/auth/oauth/switch" class="account">
 ${renderFormToken(deps, view.browserId)}
 <input type="hidden" name="id" value="${view.authorizationId}">
 <p class="small quiet">${renderText(view.texts, 'account.signed-in', { email: view.email })}</p>

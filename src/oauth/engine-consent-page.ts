@@ -65,10 +65,10 @@ export function buildEngineConsentPage(deps: Pick<PageDeps, 'browserKeys'>, view
 ${renderFormToken(deps, browserId)}
 <input type="hidden" name="authorization_id" value="${authorizationId}">
 <h2 id="scopes">${renderText(texts, 'consent.scopes')}</h2>
-<ul class="plain" aria-labelledby="scopes">
+<ul class="scopes" aria-labelledby="scopes">
 ${asked.scopes.map((name) => renderAsked(texts, name))}</ul>
 <h2 id="added">${renderText(texts, 'engine.added')}</h2>
-<ul class="plain" aria-labelledby="added">
+<ul class="scopes" aria-labelledby="added">
 ${ADDED_SCOPES.map((scope) => renderScope(texts, scope, { kind: 'offered' }))}</ul>
 <button type="submit" name="decision" value="approve">${renderText(texts, 'consent.allow')}</button>
 <button class="plain" type="submit" name="decision" value="deny">${renderText(texts, 'consent.deny')}</button>
@@ -86,5 +86,5 @@ ${ADDED_SCOPES.map((scope) => renderScope(texts, scope, { kind: 'offered' }))}</
 /** A scope of the engine: in the words of the catalogue, or by its name (`phone`). */
 function renderAsked(texts: Texts, name: string): Html {
   const scope = findScope(name)
-  return scope ? renderScope(texts, scope, { kind: 'given' }) : html`<li><strong>${name}</strong></li>\n`
+  return scope ? renderScope(texts, scope, { kind: 'given' }) : html`<li><div><strong>${name}</strong></div></li>\n`
 }

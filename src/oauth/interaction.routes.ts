@@ -17,14 +17,11 @@ import { findGrantOf } from './grant.store.ts'
 import { answerInteraction, findInteraction, type Interaction } from './interaction.store.ts'
 import { PROVIDER_PATH } from './provider/provider-source.ts'
 import { SCOPES } from './scope-catalogue.ts'
+import { ENTRY, INTERACTION_COOKIE } from './sign-in-app.ts'
 
 /** Dependencies of the pages of an authorization. */
 export interface InteractionDeps extends PageDeps, ConsentDeps {}
 
-/** The cookie that ties an authorization to the browser that began it. The provider sets it. */
-const INTERACTION_COOKIE = 'signalbox_oauth_interaction'
-
-const ENTRY = '/auth/oauth'
 const RESTART = `${ENTRY}/restart`
 const ID_LIMIT = 100
 

@@ -82,7 +82,7 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
         const login = { challenge: form.challenge, proof, origin: { address, userAgent }, now }
         return { goal, login, checked: await checkFactorLogin(db, login) }
       },
-      handle: async (deps, { db, form, visitor, address, now, prepared }) => {
+      handle: async (deps, { db, form, visitor, cookieHeader, address, now, prepared }) => {
         const { goal } = prepared
         const shown = { challenge: form.challenge, goal, visitor, address, now }
         if (!prepared.login) return refuseStep(deps, db, { ...buildCodeMissing(visitor.texts), userId: null, ...shown })
@@ -92,7 +92,8 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
         const errors = [{ text: describeLoginProblem(visitor.texts, problem) }]
         // A challenge that is not valid any more has no person: the sign-in begins anew.
         if (userId !== null) return refuseStep(deps, db, { problem, errors, userId, ...shown })
-        const page = buildSignInPage(deps, { ...buildSignInView(deps, goal, visitor), errors })
+        const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
+        const page = buildSignInPage(deps, { ...view, errors })
         return refusePage(deps, { problem, page })
       },
     },
@@ -109,7 +110,7 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
       fields: { credential: CREDENTIAL_LIMIT, redirect_url: 4096, next: 4096 },
     },
     {
-      handle: async (deps: SignInPageDeps, { db, form, visitor, address, userAgent, now, requestId }) => {
+      handle: async (deps: SignInPageDeps, { db, form, visitor, cookieHeader, address, userAgent, now, requestId }) => {
         const goal = readGoal(deps, form)
         checkWeb(goal)
         const proof = readFormProof({ code: '', credential: form.credential })
@@ -123,7 +124,8 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
         if (!('problem' in result)) return continueSignedIn(deps, db, { visitor, goal, signedIn: result, now })
         const { problem, userId } = result
         const errors = [{ text: visitor.texts.say('sign-in.passkey-failed') }]
-        const page = buildSignInPage(deps, { ...buildSignInView(deps, goal, visitor), errors })
+        const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
+        const page = buildSignInPage(deps, { ...view, errors })
         const actor = { userId, sessionId: null, account: null }
         return refusePage(deps, { problem, page, target: userId, actor })
       },

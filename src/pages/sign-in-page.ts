@@ -1,4 +1,5 @@
 import type { Texts } from '../language/texts.ts'
+import type { Database } from '../postgres/database.ts'
 import type { Visitor } from './browser-session.ts'
 import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from './form.ts'
 import { type Html, html } from './html.ts'
@@ -33,10 +34,16 @@ export interface SignInView extends Goal {
 }
 
 /** What the sign-in page shows for a goal. */
-export function buildSignInView(deps: SignInPageDeps, goal: Goal, visitor: Visitor): SignInView {
-  const providers = deps.listProviders({ redirectUrl: goal.target?.url, next: goal.next })
+export async function buildSignInView(
+  deps: SignInPageDeps,
+  db: Database,
+  request: { goal: Goal; visitor: Visitor; cookieHeader: string | undefined; now: Date },
+): Promise<SignInView> {
+  const { goal, visitor, cookieHeader, now } = request
   const { browserId, texts } = visitor
-  return { ...goal, providers, browserId, texts, canSendMail: deps.canSendMail }
+  const providers = deps.listProviders({ redirectUrl: goal.target?.url, next: goal.next })
+  const appName = await deps.findApp(db, { next: goal.next, cookieHeader, now })
+  return { ...goal, providers, browserId, texts, appName, canSendMail: deps.canSendMail }
 }
 
 /** Builds the sign-in page. */

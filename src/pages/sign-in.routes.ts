@@ -43,13 +43,13 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
       query: ['redirect_url', 'next', 'notice', 'again'],
     },
     {
-      handle: async (deps: SignInPageDeps, { visitor, query }) => {
+      handle: async (deps: SignInPageDeps, { db, visitor, query, cookieHeader, now }) => {
         const goal = readGoal(deps, query)
         if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildSignInUrl(query)) }
         if (visitor.person && goal.target?.kind !== 'deep-link' && query.again !== '1')
           return { kind: 'redirect', location: locate(deps, goal) }
         const notice = findNotice(visitor.texts, NOTICES, query.notice)
-        const view = buildSignInView(deps, goal, visitor)
+        const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
         return buildPage({ brand: deps.brand, ...buildSignInPage(deps, { ...view, notice }) })
       },
     },
@@ -78,12 +78,15 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
         const login = { email: form.email.trim(), password: form.password, address, userAgent, now }
         return { goal, login, checked: await checkLocalLogin(deps, db, login) }
       },
-      handle: async (deps, { db, form, visitor, address, now, prepared }) => {
+      handle: async (deps, { db, form, visitor, cookieHeader, address, now, prepared }) => {
         const { goal } = prepared
-        const view = { ...buildSignInView(deps, goal, visitor), email: form.email.trim() }
+        const showForm = async (errors: FormError[]) => {
+          const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
+          return buildSignInPage(deps, { ...view, email: form.email.trim(), errors })
+        }
         if ('errors' in prepared) {
           const problem = new Problem('validation_failed', 'A field of the form is empty.', { reason: 'empty_field' })
-          return refusePage(deps, { problem, page: buildSignInPage(deps, { ...view, errors: prepared.errors }) })
+          return refusePage(deps, { problem, page: await showForm(prepared.errors) })
         }
         const result = await logInLocally(deps, db, prepared)
         if (!('problem' in result)) return continueSignedIn(deps, db, { visitor, goal, signedIn: result, now })
@@ -91,7 +94,7 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
         const actor = { userId, sessionId: null, account: null }
         const page = secondStep
           ? await askForSecondStep(deps, db, { ...secondStep, userId, goal, visitor, address, now })
-          : buildSignInPage(deps, { ...view, errors: [{ text: describeLoginProblem(visitor.texts, problem) }] })
+          : await showForm([{ text: describeLoginProblem(visitor.texts, problem) }])
         return refusePage(deps, { problem, page, target: userId, actor })
       },
     },

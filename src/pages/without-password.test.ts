@@ -74,9 +74,7 @@ describe('a reset by mail', () => {
     expect(visitor.cookies.has('signalbox_session')).toBe(false)
     expect((await visitor.get('/auth/')).location).toMatch(/^\/auth\/sign-in/)
     app.clock.advance(30_000)
-    const challenge = /name="challenge" value="([^"]+)"/.exec(step.body)?.[1] ?? ''
-    await visitor.get('/auth/sign-in')
-    const done = await visitor.post('/auth/second-step', { challenge, code: readCode(app, secret) })
+    const done = await visitor.post('/auth/second-step', { code: readCode(app, secret) })
     expect([done.status, done.location]).toEqual([303, '/auth/?notice=password-set'])
   })
 
