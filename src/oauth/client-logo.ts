@@ -38,13 +38,13 @@ const refuse = (code: string, message: string) => invalidField('logo_uri', code,
  * transaction. Throws a 422 that names what is wrong with the address or its answer.
  */
 export async function fetchLogo(fetch: GuardedFetch, uri: string): Promise<ClientLogo> {
-  if (URL.parse(uri)?.protocol !== 'https:') throw refuse('https', 'must be an https address of an image')
   let answer: Response
   try {
     answer = await fetch(uri, { method: 'GET', headers: { accept: 'image/webp, image/png, image/jpeg, image/gif' } })
   } catch (error) {
     if (!(error instanceof GuardedFetchError)) throw error
     if (error.code === 'ANSWER_TOO_LARGE') throw buildTooLarge()
+    if (error.code === 'URL_NOT_HTTPS') throw refuse('https', 'must be an https address of an image')
     throw refuse('not_fetched', `could not be fetched (${error.code}); it must answer on a public host within 10 s`)
   }
   if (answer.status !== 200)

@@ -380,6 +380,29 @@ describe('what a failure tells', () => {
     expect(page.headers['content-security-policy']).toContain("default-src 'none'")
   })
 
+  test.each([
+    ['disabled', 'Your account is disabled', false],
+    ['expired', 'The sign-in took too long. Start it again.', true],
+    ['used', 'This sign-in is finished already.', true],
+    ['other_browser', 'was started in another browser', false],
+  ])('names the cause %s, and leads back only where a new try helps', async (cause, words, hasWay) => {
+    const sub = someone()
+    t.seat('google', { sub })
+    const browser = t.browser()
+    if (cause === 'disabled') {
+      const { user } = (await t.signIn(t.browser(), 'google')).body.data
+      await t.app.admin('POST', `/api/v3/identity/user/${user.document_id}/disable`)
+    }
+    const url = redirectUrlOf(await t.reachCallback(browser, 'google'))
+    if (cause === 'used') await browser.get(url)
+    if (cause === 'expired') t.app.clock.advance(3_600_000)
+    const asked = cause === 'other_browser' ? t.browser() : browser
+    const page = await asked.get(url)
+    expect([page.status, page.body.includes(words)]).toEqual([401, true])
+    expect(page.body).toMatch(/Reference <code>[^<]{8,}<\/code>/)
+    expect(page.body.includes(`href="${WEB_APP}"`)).toBe(hasWay)
+  })
+
   test('leaves the error of a provider out of the page', async () => {
     const browser = t.browser()
     const step = await t.reachCallback(browser, 'google')
