@@ -101,7 +101,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { tracer, startTrace } = tracing
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
-  const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
+  const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath, color: config.brandColor })
   const { server, baseUrl } = await buildAppServer(options, { ids, startTrace, upgrades, brand, limiter })
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)

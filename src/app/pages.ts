@@ -13,7 +13,7 @@ import { COPY_SCRIPT } from '../pages/copy-script.ts'
 import { deviceRoutes } from '../pages/device.routes.ts'
 import { invitationPageRoutes } from '../pages/invitation.routes.ts'
 import { linkPageRoutes } from '../pages/link.routes.ts'
-import { ICON, STYLE } from '../pages/page.ts'
+import { ICON } from '../pages/page.ts'
 import type { PageFile } from '../pages/page-file.ts'
 import { passkeyPageRoutes } from '../pages/passkey.routes.ts'
 import { PASSKEY_SCRIPT } from '../pages/passkey-form.ts'
@@ -113,5 +113,13 @@ const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
 
 /** The constant files of all pages. A feature with a script of its own adds it here. */
 export function listPageFiles(brand: Brand): PageFile[] {
-  return [STYLE, ICON, SHOW_PASSWORD, PASSKEY_SCRIPT, COPY_SCRIPT, BRIDGE_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
+  return [
+    brand.style,
+    ICON,
+    SHOW_PASSWORD,
+    PASSKEY_SCRIPT,
+    COPY_SCRIPT,
+    BRIDGE_SCRIPT,
+    ...(brand.logo ? [brand.logo] : []),
+  ]
 }

@@ -27,7 +27,7 @@ import { secretContextOf } from '../webhook/webhook.ts'
 import { buildAppAlertWorker } from './alerts.ts'
 import type { Config } from './config.ts'
 import { ROLES } from './config-variables.ts'
-import { buildMailTransport } from './mail-transport.ts'
+import { buildMailTransport, loadTemplates } from './mail-transport.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
 import { buildProvisioningDispatcher } from './provisioning-workers.ts'
 import { buildRealtimeParts, type EmbeddedRealtime, type RealtimeParts } from './realtime-parts.ts'
@@ -141,7 +141,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, onReplays: notify })
   const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId })
   const transport = buildMailTransport(config, db)
-  const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, transport })
+  const template = loadTemplates(config)
+  const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, template, transport })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
   const running: Promise<void>[] = []
   return {

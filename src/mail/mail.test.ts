@@ -11,6 +11,7 @@ import { systemRandom } from '../random.ts'
 import { listKeptMails } from './kept-mail.store.ts'
 import { buildKeepingTransport } from './kept-mail.ts'
 import { MailError, type MailId, type MailTransport } from './mail.ts'
+import { loadMailTemplate } from './mail-template.ts'
 import { buildMailWorker, findNextAttempt, RETRY_DELAYS_MS } from './mail-worker.ts'
 import { deleteEndedMails } from './outbox.store.ts'
 import { writeMail } from './outbox.ts'
@@ -33,6 +34,7 @@ async function openOutbox(transport: MailTransport) {
       rest: async () => {},
       logger: pino({ level: 'silent' }),
       keyring,
+      template: loadMailTemplate(undefined, { color: '#4f46e5', onColor: '#ffffff' }),
       transport,
       ...more,
     })

@@ -27,7 +27,7 @@ function startsWith(body: Buffer, at: number, signature: Buffer): boolean {
 }
 
 /** The media type of an image by its first bytes; undefined for anything else. What its sender calls it does not count. Pure. */
-export function findMediaType(body: Buffer): string | undefined {
+function findMediaType(body: Buffer): string | undefined {
   return SIGNATURES.find(({ isOne }) => isOne(body))?.mediaType
 }
 

@@ -10,7 +10,8 @@ import { askToSignIn, buildSignInUrl } from '../pages/page-url.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SessionRecord } from '../session/session.store.ts'
 import { loadSession, signOut } from '../session/session.ts'
-import { findActiveAccount, findClient } from './client.store.ts'
+import { findActiveAccount } from './account-facts.store.ts'
+import { findClient } from './client.store.ts'
 import { type ConsentDeps, decideConsent, readAskedScopes } from './consent.ts'
 import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } from './consent-page.ts'
 import { findGrantOf } from './grant.store.ts'
@@ -19,7 +20,6 @@ import { PROVIDER_PATH } from './provider/provider-source.ts'
 import { SCOPES } from './scope-catalogue.ts'
 import { ENTRY, INTERACTION_COOKIE } from './sign-in-app.ts'
 
-/** Dependencies of the pages of an authorization. */
 export interface InteractionDeps extends PageDeps, ConsentDeps {}
 
 const RESTART = `${ENTRY}/restart`
@@ -111,7 +111,6 @@ const chooseFlowTexts = ({ params }: Interaction, { texts }: Pick<Visitor, 'text
   findLanguage(readUiLocales(params.ui_locales)) ?? texts
 
 const goTo = (location: string): RedirectOutcome => ({ kind: 'redirect', status: 303, location })
-
 /** The pages of an authorization: who one is, and what the app may do (docs/contract/oauth.md#consent). */
 export const interactionRoutes: Routes<InteractionDeps> = [
   definePage(
@@ -126,10 +125,10 @@ export const interactionRoutes: Routes<InteractionDeps> = [
     {
       handle: async (deps: InteractionDeps, { db, query, cookieHeader, now }) => {
         const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
-        // The pages on the way know the request by its id alone, or not at all, such as that of a second step.
+        // The pages on the way, such as that of a second step, do not know the request.
         const lang = findLanguage(readUiLocales(interaction.params.ui_locales))?.lang ?? ''
-        const isKept = lang === (readKeptLanguage(cookieHeader) ?? '')
-        return { ...goTo(pathOf(interaction)), ...(!isKept && { cookies: [deps.cookies.keepLanguage(lang)] }) }
+        const cookies = lang === (readKeptLanguage(cookieHeader) ?? '') ? [] : [deps.cookies.keepLanguage(lang)]
+        return { ...goTo(pathOf(interaction)), ...(cookies.length > 0 && { cookies }) }
       },
     },
   ),

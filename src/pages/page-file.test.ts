@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ENGLISH } from '../language/texts.ts'
-import { loadBrand } from './brand.ts'
+import { loadBrand, STYLE } from './brand.ts'
 import { html } from './html.ts'
-import { renderPage, STYLE } from './page.ts'
+import { renderPage } from './page.ts'
 import { mountPageFiles } from './page-file.ts'
 
 let directory: string

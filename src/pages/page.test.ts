@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { chooseTexts, ENGLISH } from '../language/texts.ts'
+import { STYLE } from './brand.ts'
 import { html } from './html.ts'
-import { buildPage, buildPageHeaders, PAGE_HEADERS, renderPage, STYLE } from './page.ts'
+import { buildPage, buildPageHeaders, PAGE_HEADERS, renderPage } from './page.ts'
 
-const brand = { name: 'Acme <Rail>', logo: null }
+const brand = { name: 'Acme <Rail>', logo: null, style: STYLE }
 const page = { brand, texts: ENGLISH, title: 'Sign in', content: html`<h1>Sign in</h1>` }
 
 describe('a page', () => {

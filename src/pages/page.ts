@@ -5,9 +5,6 @@ import type { Brand } from './brand.ts'
 import { type Html, html } from './html.ts'
 import { hrefOf, loadPageFile, type PageFile } from './page-file.ts'
 
-/** The style of every page. */
-export const STYLE = loadPageFile('/auth/style.css', 'text/css; charset=utf-8', new URL('./style.css', import.meta.url))
-
 /** The icon of every page in the browser's tab. */
 export const ICON = loadPageFile('/auth/icon.svg', 'image/svg+xml', new URL('./icon.svg', import.meta.url))
 
@@ -76,7 +73,7 @@ export function renderPage({ brand, title, content, navigation, texts, scripts =
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title} · ${brand.name}</title>
-<link rel="stylesheet" href="${hrefOf(STYLE)}">
+<link rel="stylesheet" href="${hrefOf(brand.style)}">
 <link rel="icon" href="${hrefOf(brand.logo ?? ICON)}">
 ${tags}</head>
 <body class="${layout ?? 'card'}">

@@ -29,7 +29,7 @@ export function checkHasSession(caller: Caller): void {
 }
 
 /** The identities of a user, the oldest first. */
-export async function listOwnIdentities(db: Database, userId: UserId): Promise<IdentityRecord[]> {
+async function listOwnIdentities(db: Database, userId: UserId): Promise<IdentityRecord[]> {
   return (await selectIdentities(db, userId).orderBy('i.created_at').execute()).map(toIdentityRecord)
 }
 

@@ -36,7 +36,10 @@ async function signIn(page: Page, url: string): Promise<void> {
 
 /** Goes to the consent page of an app as a new person. */
 async function reachConsent(page: Page): Promise<void> {
-  const flow = await openFlow(world, await world.client({ name: 'Rail planner', publisher: 'Northwind Ltd', redirect_uris: [redirectUri] }))
+  const flow = await openFlow(
+    world,
+    await world.client({ name: 'Rail planner', publisher: 'Northwind Ltd', redirect_uris: [redirectUri] }),
+  )
   const { url } = await flow.prepare({
     scope: 'openid profile email offline_access contract:read',
     parameters: { prompt: 'consent' },

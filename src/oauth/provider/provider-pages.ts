@@ -53,7 +53,7 @@ export function buildProviderPages(brand: Brand): ProviderPages {
 }
 
 /** The error of a request that must not go back to its client: its redirect URI is not known to be its own. */
-export function buildErrorPage(texts: Texts, { error, error_description: text }: ErrorOut): Shown {
+function buildErrorPage(texts: Texts, { error, error_description: text }: ErrorOut): Shown {
   const title = texts.say('refused.title')
   return {
     texts,
@@ -81,7 +81,7 @@ function renderClient(texts: Texts, ctx: KoaContextWithOIDC, unnamed: TextKey): 
 }
 
 /** Asks the person whether to sign out, at the request of a client. */
-export function buildSignOutPage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
+function buildSignOutPage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
   const state = (ctx.oidc.session as unknown as { state?: { postLogoutRedirectUri?: string } }).state
   const target = state?.postLogoutRedirectUri === undefined ? null : URL.parse(state.postLogoutRedirectUri)
   return {
@@ -103,7 +103,7 @@ export function buildSignOutPage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
 }
 
 /** Shown after a sign-out that returns to no client. */
-export function buildSignedOutPage(texts: Texts): Shown {
+function buildSignedOutPage(texts: Texts): Shown {
   return {
     texts,
     title: texts.say('sign-out.signed-out'),
@@ -124,7 +124,7 @@ const CODE_ERRORS: Readonly<Record<string, TextKey>> = {
 }
 
 /** Asks for the code of a device; `error` is what was wrong with the last one. */
-export function buildCodePage(texts: Texts, ctx: KoaContextWithOIDC, error: unknown): Shown {
+function buildCodePage(texts: Texts, ctx: KoaContextWithOIDC, error: unknown): Shown {
   const { name, userCode } = (error ?? {}) as { name?: string; userCode?: string }
   const problem = name === undefined ? undefined : renderText(texts, CODE_ERRORS[name] ?? 'code.failed')
   return {
@@ -147,7 +147,7 @@ ${problem !== undefined && html`<div class="notice bad" role="alert"><p>${proble
 }
 
 /** Asks whether the device of a code is the person's own (RFC 8628 section 5.4). */
-export function buildConfirmPage(texts: Texts, ctx: KoaContextWithOIDC, code: string): Shown {
+function buildConfirmPage(texts: Texts, ctx: KoaContextWithOIDC, code: string): Shown {
   const client = renderClient(texts, ctx, 'code.unnamed')
   return {
     texts,
@@ -171,7 +171,7 @@ export function buildConfirmPage(texts: Texts, ctx: KoaContextWithOIDC, code: st
 }
 
 /** Shown when a device has got its access. */
-export function buildDevicePage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
+function buildDevicePage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
   const client = renderClient(texts, ctx, 'code.unnamed')
   return {
     texts,

@@ -131,14 +131,14 @@ describe('a page or a mail', () => {
   })
 
   test('would be found if it had', () => {
-    expect(listTemplateWords('one.ts', 'const a = html`<p class="x">Two words ${b}</p>`')).toEqual([
+    expect(listTemplateWords('one.ts', `const a = html\`<p class="x">Two words \${b}</p>\``)).toEqual([
       'one.ts: Two',
       'one.ts: words',
     ])
-    expect(listTemplateWords('one.ts', 'const a = html`<nav aria-label="Account">${b}</nav>`')).toEqual([
+    expect(listTemplateWords('one.ts', `const a = html\`<nav aria-label="Account">\${b}</nav>\``)).toEqual([
       'one.ts: Account',
     ])
-    expect(listTemplateWords('one.ts', 'const a = html`<p class="quiet">${texts.say(k)}</p>`')).toEqual([])
+    expect(listTemplateWords('one.ts', `const a = html\`<p class="quiet">\${texts.say(k)}</p>\``)).toEqual([])
     expect(listShownLiterals('one.ts', "const a = { title: 'Sign in', label: 'sign-in.title' }")).toEqual([
       'one.ts: Sign in',
     ])
