@@ -4,7 +4,9 @@ import { renderProviderIcon } from './provider-button.ts'
 describe('the sign of a provider', () => {
   test.each(['apple', 'discord', 'facebook', 'github', 'gitlab', 'google'])('%s is its own mark', (name) => {
     const { text } = renderProviderIcon(name, name)
-    expect(text).toMatch(/^<svg class="provider[ a-z]*" viewBox="0 0 24 24" aria-hidden="true" focusable="false">.*<\/svg>$/)
+    expect(text).toMatch(
+      /^<svg class="provider[ a-z]*" viewBox="0 0 24 24" aria-hidden="true" focusable="false">.*<\/svg>$/,
+    )
     // The policy of pages allows no inline style.
     expect(text).not.toContain('style=')
   })
