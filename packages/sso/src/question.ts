@@ -10,7 +10,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 const STYLE =
   'body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 system-ui,sans-serif}main{max-width:26rem;padding:1.5rem}h1{font-size:1.5rem;line-height:1.25}button{width:100%;min-height:2.75rem;font:inherit;font-weight:600}p:last-child{text-align:center}a{color:inherit}'
 
-const escape = (text: string) => text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character)
+const escapeText = (text: string) => text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character)
 
 /** Who is asked, as whom to continue, and the style of the app behind that of the page. */
 export type QuestionView = {
@@ -35,15 +35,15 @@ export function buildQuestion(stayUrl: string, view: QuestionView = {}): string 
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escape(title)}</title>
+<title>${escapeText(title)}</title>
 <style>${STYLE}${style}</style>
 </head>
 <body>
 <main>
-<h1>${escape(title)}</h1>
-<p>You are signed in here as ${escape(present)}. Continue only if you have just opened this app yourself.</p>
-<form method="post"><button type="submit">${escape(button)}</button></form>
-<p><a href="${escape(stayUrl)}">${escape(stay)}</a></p>
+<h1>${escapeText(title)}</h1>
+<p>You are signed in here as ${escapeText(present)}. Continue only if you have just opened this app yourself.</p>
+<form method="post"><button type="submit">${escapeText(button)}</button></form>
+<p><a href="${escapeText(stayUrl)}">${escapeText(stay)}</a></p>
 </main>
 </body>
 </html>
