@@ -228,6 +228,17 @@ describe('SMTP', () => {
   const mail = { id: '01990000-0000-7000-8000-000000000001' as MailId, to: 'ada@example.com', ...CONTENT }
   const from = 'Signalbox <no-reply@id.example>'
 
+  test('carries the HTML beside the text, as alternatives', async () => {
+    await using server = await startSmtpServer()
+    const transport = buildSmtpTransport({ url: server.url, from })
+    await transport.send({ ...mail, html: '<p>In HTML</p>' }, new Date())
+    transport.close()
+    const [{ message: raw } = { message: '' }] = server.received
+    expect(raw).toMatch(/multipart\/alternative/)
+    expect(raw).toContain('https://x.example/')
+    expect(raw).toContain('<p>In HTML</p>')
+  })
+
   test('hands a mail over with its sender, an id that stays, and the mark of an automatic mail', async () => {
     await using server = await startSmtpServer()
     const transport = buildSmtpTransport({ url: server.url, from })
