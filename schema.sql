@@ -380,6 +380,8 @@ create table "oauth_client" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   deleted_at timestamp(3) with time zone,
+  logo_uri text,
+  logo_hash text,
   constraint oauth_client_application_type_check CHECK ((application_type = ANY (ARRAY['web'::text, 'native'::text]))),
   constraint oauth_client_id_token_signed_response_alg_check CHECK ((id_token_signed_response_alg = ANY (ARRAY['ES256'::text, 'RS256'::text]))),
   constraint oauth_client_pkey PRIMARY KEY (document_id),
@@ -388,6 +390,15 @@ create table "oauth_client" (
 );
 CREATE INDEX oauth_client_created_idx ON public.oauth_client USING btree (created_at);
 CREATE INDEX oauth_client_dynamic_idx ON public.oauth_client USING btree (created_at) WHERE (registration = 'dynamic'::text);
+
+create table "oauth_client_logo" (
+  client uuid not null,
+  media_type text not null,
+  body bytea not null,
+  constraint oauth_client_logo_body_check CHECK ((length(body) <= 131072)),
+  constraint oauth_client_logo_client_fkey FOREIGN KEY (client) REFERENCES oauth_client(document_id) ON DELETE CASCADE,
+  constraint oauth_client_logo_pkey PRIMARY KEY (client)
+);
 
 create table "oauth_client_secret" (
   document_id uuid not null,
@@ -442,6 +453,13 @@ CREATE INDEX oauth_grant_client_idx ON public.oauth_grant USING btree (client);
 CREATE INDEX oauth_grant_created_idx ON public.oauth_grant USING btree (created_at, document_id);
 CREATE UNIQUE INDEX oauth_grant_live_key ON public.oauth_grant USING btree ("user", client) WHERE (revoked_at IS NULL);
 CREATE INDEX oauth_grant_user_idx ON public.oauth_grant USING btree ("user");
+
+create table "oauth_grant_use" (
+  grant_id uuid not null,
+  used_at timestamp(3) with time zone not null,
+  constraint oauth_grant_use_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grant(document_id) ON DELETE CASCADE,
+  constraint oauth_grant_use_pkey PRIMARY KEY (grant_id)
+);
 
 create table "oauth_signing_key" (
   kid text not null,

@@ -6,10 +6,10 @@ import { cleanProfile } from '../src/engine/embedded/clean-profile.ts'
 import { findClientAddress } from '../src/http/client-address.ts'
 import { parseForm } from '../src/http/form-body.ts'
 import { REQUEST_FORMATS } from '../src/http/formats.ts'
+import { chooseTexts } from '../src/language/texts.ts'
 import { decodeCursor } from '../src/listing/cursor.ts'
 import { parseFilters } from '../src/listing/filter.ts'
 import { findHookFault, readHookKeys } from '../src/oauth/hook-signature.ts'
-import { choosePageTexts } from '../src/oauth/page-text.ts'
 import { findRedirectFault } from '../src/oauth/redirect-uri.ts'
 import { ACCESS_TOKEN_TYPE, readTokenExchange } from '../src/oauth/token-exchange-form.ts'
 import { parseAddress } from '../src/outbound/address.ts'
@@ -112,7 +112,7 @@ const PARSERS: readonly [name: string, words: readonly string[], parse: Parser][
     ['127.0.0.1, ', '[::1]:1,', '::ffff:', '%eth0'],
     (text) => findClientAddress({ peer: '127.0.0.1', forwardedFor: text, trust: { hops: 10 } }),
   ],
-  ['Accept-Language', ['de;q=', 'en-', ';q=0.'], (text) => choosePageTexts({ uiLocales: text, acceptLanguage: text })],
+  ['Accept-Language', ['de;q=', 'en-', ';q=0.'], (text) => chooseTexts({ uiLocales: text, acceptLanguage: text })],
   ['User-Agent', ['Mozilla/5.0 ', 'Mac OS', 'Chrome', 'Go-http-'], (text) => nameDevice(text)],
   [
     'traceparent and tracestate',

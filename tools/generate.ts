@@ -15,6 +15,7 @@ import { renderClientTypes } from './client-types.ts'
 import { renderConfigurationDocs, renderEnvExample } from './configuration.ts'
 import { renderDashboard } from './grafana-dashboard.ts'
 import { readOpenApi } from './openapi.ts'
+import { renderProviderMarks } from './provider-marks.ts'
 import { renderSchema } from './schema.ts'
 
 /**
@@ -45,6 +46,7 @@ try {
     ['.env.example', renderEnvExample(DOCUMENTED)],
     ['docs/configuration.md', renderConfigurationDocs(DOCUMENTED)],
     ['deploy/grafana/signalbox.json', renderDashboard()],
+    ['src/social-login/provider-marks.generated.ts', renderProviderMarks()],
     ['schema.sql', await renderSchema(postgres.connectionString)],
     ['src/postgres/tables.generated.ts', await renderTables(postgres.connectionString)],
   ])

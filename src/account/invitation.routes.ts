@@ -3,6 +3,7 @@ import { notFound } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import type { AccountId } from '../id.ts'
+import { chooseRequestTexts } from '../language/request-language.ts'
 import { readPage } from '../listing/page.ts'
 import { loadAccount } from './account.ts'
 import {
@@ -110,12 +111,13 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
     },
     {
       locate: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-      handle: async (deps, { db, params, scope, body, caller, now }) => {
+      handle: async (deps, { db, params, scope, body, headers, caller, now }) => {
         const { email, roles = [] } = body
         const invitation = await createInvitation(deps, db, {
           target: { id: params.id, scope },
           email,
           roles,
+          texts: chooseRequestTexts(headers),
           caller,
           now,
         })

@@ -4,6 +4,7 @@ import { MEMBER_PATTERNS } from '../access/system-roles.ts'
 import { type Caller, includesAccount } from '../http/caller.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import type { AccountId } from '../id.ts'
+import type { Texts } from '../language/texts.ts'
 import { checkCanSend, type MailDeps, writeMail } from '../mail/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
@@ -52,9 +53,16 @@ function listNewMemberGrants(account: AccountId): Grant[] {
 export async function createInvitation(
   deps: InvitationDeps,
   tx: Database,
-  input: { target: AccountTarget; email: string; roles: readonly string[]; caller: Caller; now: Date },
+  input: {
+    target: AccountTarget
+    email: string
+    roles: readonly string[]
+    texts: Texts
+    caller: Caller
+    now: Date
+  },
 ): Promise<InvitationRecord> {
-  const { target, email, roles: ids, caller, now } = input
+  const { target, email, roles: ids, texts, caller, now } = input
   checkCanSend(deps)
   const account = includesAccount(target.scope, target.id as AccountId) ? await keepAccount(tx, target.id) : undefined
   if (!account) throw notFound('account')
@@ -76,6 +84,7 @@ export async function createInvitation(
     now,
   })
   const content = buildInvitationMail({
+    texts,
     accountName: account.name,
     link: `${deps.baseUrl()}/auth/invitation?token=${token}`,
     serviceName: deps.serviceName,

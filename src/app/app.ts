@@ -119,7 +119,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
   const equalEntries = buildEqualEntries({ db, clock, onError: warnOfCounts(logger) })
-  const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
+  const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath, color: config.brandColor })
   const { server, baseUrl } = await buildAppServer(options, { ids, startTrace, upgrades, brand, limiter })
   const sinkUrl = buildSinkUrl(config, { baseUrl, findPort: () => readPort(server) })
   const callbackRules = buildCallbackRules(config, sinkUrl)

@@ -146,6 +146,12 @@ export function brandName(value: string): string {
   return value.trim()
 }
 
+/** A colour as pages write it, in lower case. */
+export function hexColor(value: string): string {
+  if (!/^#[0-9a-f]{6}$/i.test(value)) throw new Error('must be a colour of six hexadecimal digits: #4f46e5')
+  return value.toLowerCase()
+}
+
 /** A domain of at least two labels, in lower case. */
 export function cookieDomain(value: string): string {
   if (!/^(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}$/.test(value))

@@ -8,6 +8,7 @@ import {
   cookieDomain,
   email,
   flag,
+  hexColor,
   hookSecrets,
   httpUrl,
   integer,
@@ -289,6 +290,16 @@ export const VARIABLES = {
     text,
     'a built-in mark',
     'A file with the logo of these pages: .svg, .png, .webp or .jpg, at most 256 KiB, readable at 32 pixels.',
+  ),
+  BRAND_COLOR: variable(
+    hexColor,
+    '#4f46e5',
+    'The colour of buttons and links on the pages and in the mails. It is darkened or lightened where it could not be seen.',
+  ),
+  MAIL_TEMPLATE_DIR: variable(
+    text,
+    'built-in templates',
+    'A folder with mail.html, mail.txt or both, in place of the built-in templates of mails.',
   ),
   LOG_SUCCESSES_PER_SECOND: variable(
     integer(0, 1_000_000),

@@ -109,6 +109,10 @@ export interface Config {
   brandName: string
   /** The file of the logo. */
   brandLogoPath: string | undefined
+  /** `#rrggbb`; undefined for the built-in colour. */
+  brandColor: string | undefined
+  /** The folder of the templates of mails. */
+  mailTemplateDir: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
   /** Lines of successes of one kind in a second that are logged one by one; 0: all. */
   logSuccessesPerSecond: number
@@ -299,8 +303,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
     sessionCookieDomain: values.SESSION_COOKIE_DOMAIN,
     redirectAllowList: values.AUTH_REDIRECT_ALLOW_LIST ?? [],
-    brandName: values.BRAND_NAME ?? 'Signalbox',
-    brandLogoPath: values.BRAND_LOGO === undefined ? undefined : resolve(directory, values.BRAND_LOGO),
+    ...readBrand(values, directory),
     logLevel: values.LOG_LEVEL ?? 'info',
     logSuccessesPerSecond: values.LOG_SUCCESSES_PER_SECOND ?? 20,
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
@@ -321,4 +324,15 @@ function readAccountLimits(values: Values): Config['accountLimits'] {
 export function findSharedSecrets({ sessionJwt, ssoHandshake }: Partial<ServiceSecrets>): string[] {
   if (!ssoHandshake?.some((secret) => sessionJwt?.includes(secret))) return []
   return ['SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.']
+}
+
+/** What pages and mails look like. */
+function readBrand(values: Values, directory: string) {
+  const locate = (path: string | undefined) => (path === undefined ? undefined : resolve(directory, path))
+  return {
+    brandName: values.BRAND_NAME ?? 'Signalbox',
+    brandColor: values.BRAND_COLOR,
+    brandLogoPath: locate(values.BRAND_LOGO),
+    mailTemplateDir: locate(values.MAIL_TEMPLATE_DIR),
+  }
 }

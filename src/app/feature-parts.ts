@@ -6,6 +6,7 @@ import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { readHookKeys } from '../oauth/hook-signature.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
+import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { Brand } from '../pages/brand.ts'
 import { buildContractAccounts } from '../realtime/contract-accounts.ts'
 import { buildRealtimeHealth } from '../realtime/realtime-health.ts'
@@ -49,6 +50,11 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     passwords: buildPasswordHashing(config.passwordHashCost, random),
     accountDefaults: config.accountLimits,
     lookup: options.lookup,
+    fetch: buildGuardedFetch({
+      lookup: options.lookup,
+      rules: built.callbackRules,
+      ...(options.ca !== undefined && { ca: options.ca }),
+    }),
     enableApiEventQueue: config.enableApiEventQueue,
     publications: buildPublicationBatch({
       logger,

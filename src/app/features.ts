@@ -34,6 +34,7 @@ import { tokenHookRoutes } from '../oauth/token-hook.routes.ts'
 import type { TokenIssuer } from '../oauth/token-issuer.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
+import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import { signInBrowser } from '../pages/browser-session.ts'
 import { jobRoutes } from '../provisioning/job/job.routes.ts'
 import { deliveryRoutes } from '../provisioning/ledger/delivery.routes.ts'
@@ -85,6 +86,8 @@ export interface FeatureParts {
   accountDefaults: AccountLimits
   callbackRules: CallbackRules
   lookup: Lookup
+  /** For addresses that people and clients name. */
+  fetch: GuardedFetch
   workerId: string
   enableApiEventQueue: boolean
   /** Records publications, those of concurrent requests in one statement. */
@@ -208,7 +211,7 @@ export const FEATURES: readonly Feature[] = [
   feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
   feature(tokenHookRoutes, ({ hookKeys, keys }) => ({ hookKeys, baseUrl: keys.issuer })),
   feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
-  feature(clientRoutes, ({ ids, random }) => ({ ids, random })),
+  feature(clientRoutes, ({ ids, random, fetch }) => ({ ids, random, fetch })),
   feature(decisionRoutes, (parts) => ({
     ...consentDeps(parts),
     keyring: parts.keyring,

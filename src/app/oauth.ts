@@ -113,7 +113,7 @@ function buildSource(
 }
 
 async function findPerson({ pages, random }: FeatureParts, header: string | undefined) {
-  const { person } = await findVisitor({ ...pages, random }, header)
+  const { person } = await findVisitor({ ...pages, random }, { cookie: header })
   return person && { userId: person.userId, sessionId: person.sessionId }
 }
 

@@ -1,17 +1,20 @@
 import type { Engine } from '../engine/engine.ts'
+import { appRoutes } from '../oauth/app.routes.ts'
 import { engineInteractionRoutes } from '../oauth/engine-interaction.routes.ts'
 import { interactionRoutes } from '../oauth/interaction.routes.ts'
 import { SUBMIT_SCRIPT } from '../oauth/provider/submit-page.ts'
+import { findSignInApp } from '../oauth/sign-in-app.ts'
 import { accountPageRoutes } from '../pages/account.routes.ts'
 import type { Brand } from '../pages/brand.ts'
 import { buildBrowserCookies } from '../pages/browser-cookie.ts'
 import { buildBrowserKeys } from '../pages/browser-key.ts'
 import { browserSessionRoutes } from '../pages/browser-session.routes.ts'
 import { continueRoutes } from '../pages/continue.routes.ts'
+import { COPY_SCRIPT } from '../pages/copy-script.ts'
 import { deviceRoutes } from '../pages/device.routes.ts'
 import { invitationPageRoutes } from '../pages/invitation.routes.ts'
 import { linkPageRoutes } from '../pages/link.routes.ts'
-import { ICON, STYLE } from '../pages/page.ts'
+import { ICON } from '../pages/page.ts'
 import type { PageFile } from '../pages/page-file.ts'
 import { passkeyPageRoutes } from '../pages/passkey.routes.ts'
 import { PASSKEY_SCRIPT } from '../pages/passkey-form.ts'
@@ -35,7 +38,7 @@ import { buildRedirectRules, decideCookieSafety } from './identity-engine.ts'
 /** What pages need besides the parts of every feature. */
 export type PageSettings = Omit<
   SignInPageDeps,
-  'ids' | 'random' | 'keys' | 'keyring' | 'serviceName' | 'canSendMail' | 'openTarget' | 'needsHandshake'
+  'ids' | 'random' | 'keys' | 'keyring' | 'serviceName' | 'canSendMail' | 'openTarget' | 'needsHandshake' | 'findApp'
 >
 
 /** Builds the settings of the pages from the configuration. */
@@ -84,6 +87,7 @@ const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, handshak
   serviceName: pages.brand.name,
   needsHandshake: (url: string) => needsHandshake(url, handshakes),
   openTarget: buildOpenTarget({ rules: handshakes, random }),
+  findApp: findSignInApp,
   ...pages,
 })
 
@@ -105,6 +109,7 @@ export const PAGES: readonly Feature[] = [
   feature(passwordChangeRoutes, pageDeps),
   feature(linkPageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
+  feature(appRoutes, (parts) => ({ ...pageDeps(parts), isManaged: parts.engineConsent !== undefined })),
   feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),
   feature(engineInteractionRoutes, (parts) => ({ ...pageDeps(parts), engineConsent: parts.engineConsent })),
 ]
@@ -123,5 +128,14 @@ export const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
 
 /** The constant files of all pages. A feature with a script of its own adds it here. */
 export function listPageFiles(brand: Brand): PageFile[] {
-  return [STYLE, ICON, SHOW_PASSWORD, PASSKEY_SCRIPT, BRIDGE_SCRIPT, SUBMIT_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
+  return [
+    brand.style,
+    ICON,
+    SHOW_PASSWORD,
+    PASSKEY_SCRIPT,
+    COPY_SCRIPT,
+    BRIDGE_SCRIPT,
+    SUBMIT_SCRIPT,
+    ...(brand.logo ? [brand.logo] : []),
+  ]
 }

@@ -29,7 +29,7 @@ import { buildAppAlertWorker } from './alerts.ts'
 import { buildClockWatch } from './clock-watch.ts'
 import type { Config } from './config.ts'
 import { ROLES } from './config-variables.ts'
-import { buildMailTransport } from './mail-transport.ts'
+import { buildMailTransport, loadTemplates } from './mail-transport.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
 import { buildProvisioningDispatcher } from './provisioning-workers.ts'
 import { buildRealtimeParts, type EmbeddedRealtime, type RealtimeParts } from './realtime-parts.ts'
@@ -153,7 +153,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const { db: maintenanceDb } = parts.maintenanceDatabase ?? database
   const sweeping = { isTrusted: () => mayDelete(time), onSwept: metrics.countSwept }
   const maintenance = buildMaintenance({ db: maintenanceDb, clock, logger, config, keyring, workerId, ...sweeping })
-  const mailWorker = buildMailWorker({ ...world, db, keyring, transport: buildMailTransport(config, db), isTrusted })
+  const mailing = { template: loadTemplates(config), transport: buildMailTransport(config, db), isTrusted }
+  const mailWorker = buildMailWorker({ ...world, db, keyring, ...mailing })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []

@@ -1,23 +1,24 @@
+import type { Texts } from '../language/texts.ts'
 import type { Brand } from '../pages/brand.ts'
 import { type Html, html } from '../pages/html.ts'
 import { buildPage } from '../pages/page.ts'
 import type { KeptMail } from './kept-mail.store.ts'
 
 /** Builds the page of the mails that development kept, the newest first, with links that a person can follow. */
-export function buildKeptMailsPage(brand: Brand, mails: readonly KeptMail[]) {
+export function buildKeptMailsPage(brand: Brand, texts: Texts, mails: readonly KeptMail[]) {
   const content = html`<div class="lead">
-<h1>Mails</h1>
-<p class="quiet">What this service would have sent. It has no mail server, so mails are kept here, for this machine alone.</p>
+<h1>${texts.say('mails.title')}</h1>
+<p class="quiet">${texts.say('mails.text')}</p>
 </div>
-${mails.length === 0 ? html`<p class="panel quiet">No mail yet.</p>` : mails.map(renderMail)}`
-  return buildPage({ brand, title: 'Mails', layout: 'wide', content })
+${mails.length === 0 ? html`<p class="panel quiet">${texts.say('mails.none')}</p>` : mails.map((mail) => renderMail(texts, mail))}`
+  return buildPage({ brand, texts, title: texts.say('mails.title'), layout: 'wide', content })
 }
 
-function renderMail({ to, subject, text, createdAt }: KeptMail): Html {
+function renderMail(texts: Texts, { to, subject, text, createdAt }: KeptMail): Html {
   return html`<article class="panel">
 <div class="lead">
 <h2>${subject}</h2>
-<p class="quiet small">To ${to} · <time datetime="${createdAt.toISOString()}">${createdAt.toUTCString()}</time></p>
+<p class="quiet small">${texts.say('mails.to', { address: to })} · <time datetime="${createdAt.toISOString()}">${createdAt.toUTCString()}</time></p>
 </div>
 <p class="letter">${splitLinks(text)}</p>
 </article>

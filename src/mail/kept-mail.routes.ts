@@ -1,6 +1,7 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import { Type } from '../http/schema-type.ts'
+import { chooseRequestTexts } from '../language/request-language.ts'
 import type { Brand } from '../pages/brand.ts'
 import { listKeptMails } from './kept-mail.store.ts'
 import { buildKeptMailsPage } from './kept-mail-page.ts'
@@ -40,7 +41,8 @@ export const keptMailRoutes: Routes<{ brand: Brand }> = [
     {
       handle: async (deps: { brand: Brand }, { db, headers }) => {
         const mails = await listKeptMails(db)
-        if (headers.accept?.includes('text/html')) return buildKeptMailsPage(deps.brand, mails)
+        if (headers.accept?.includes('text/html'))
+          return buildKeptMailsPage(deps.brand, chooseRequestTexts(headers), mails)
         return {
           data: mails.map(({ id, to, subject, text, createdAt }) => ({
             document_id: id,

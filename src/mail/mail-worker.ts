@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { type Keyring, KeyringError } from '../keyring.ts'
 import type { Database } from '../postgres/database.ts'
 import { type MailContent, MailError, type MailTransport } from './mail.ts'
+import { type MailTemplate, renderMail } from './mail-template.ts'
 import { type ClaimedMail, claimMails, endMail, postponeMail } from './outbox.store.ts'
 import { mailContextOf } from './outbox.ts'
 
@@ -31,6 +32,7 @@ export interface MailWorkerDeps {
   isTrusted?: () => boolean
   logger: Logger
   keyring: Pick<Keyring, 'open'>
+  template: MailTemplate
   /** Undefined where no mail is sent: nothing is written then, and the worker does nothing. */
   transport: MailTransport | undefined
 }
@@ -114,7 +116,7 @@ export function findNextAttempt({ attempts, expiresAt }: Pick<ClaimedMail, 'atte
 
 /** Sends a mail. Undefined when it was taken over. */
 async function findFailure(
-  { keyring, clock }: MailWorkerDeps,
+  { keyring, clock, template }: MailWorkerDeps,
   transport: MailTransport,
   mail: ClaimedMail,
 ): Promise<{ message: string; isPermanent: boolean } | undefined> {
@@ -122,7 +124,7 @@ async function findFailure(
   if (mail.expiresAt <= now) return { message: 'expired', isPermanent: true }
   try {
     const content = JSON.parse(keyring.open(mail.content, mailContextOf(mail.id))) as MailContent
-    await transport.send({ ...content, id: mail.id, to: mail.to }, now)
+    await transport.send({ ...renderMail(template, content), id: mail.id, to: mail.to }, now)
     return undefined
   } catch (error) {
     if (error instanceof KeyringError) return { message: 'unreadable', isPermanent: true }

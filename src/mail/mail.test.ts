@@ -11,6 +11,7 @@ import { systemRandom } from '../random.ts'
 import { listKeptMails } from './kept-mail.store.ts'
 import { buildKeepingTransport } from './kept-mail.ts'
 import { MailError, type MailId, type MailTransport } from './mail.ts'
+import { loadMailTemplate } from './mail-template.ts'
 import { buildMailWorker, findNextAttempt, RETRY_DELAYS_MS } from './mail-worker.ts'
 import { deleteEndedMails } from './outbox.store.ts'
 import { writeMail } from './outbox.ts'
@@ -33,6 +34,7 @@ async function openOutbox(transport: MailTransport) {
       rest: async () => {},
       logger: pino({ level: 'silent' }),
       keyring,
+      template: loadMailTemplate(undefined, { color: '#4f46e5', onColor: '#ffffff' }),
       transport,
       ...more,
     })
@@ -225,6 +227,17 @@ describe('mails of development', () => {
 describe('SMTP', () => {
   const mail = { id: '01990000-0000-7000-8000-000000000001' as MailId, to: 'ada@example.com', ...CONTENT }
   const from = 'Signalbox <no-reply@id.example>'
+
+  test('carries the HTML beside the text, as alternatives', async () => {
+    await using server = await startSmtpServer()
+    const transport = buildSmtpTransport({ url: server.url, from })
+    await transport.send({ ...mail, html: '<p>In HTML</p>' }, new Date())
+    transport.close()
+    const [{ message: raw } = { message: '' }] = server.received
+    expect(raw).toMatch(/multipart\/alternative/)
+    expect(raw).toContain('https://x.example/')
+    expect(raw).toContain('<p>In HTML</p>')
+  })
 
   test('hands a mail over with its sender, an id that stays, and the mark of an automatic mail', async () => {
     await using server = await startSmtpServer()

@@ -2,10 +2,29 @@ import type { Id } from '../id.ts'
 
 export type MailId = Id<'mail'>
 
-/** What a mail says, as plain text. */
+/** The parts of a mail with one link, in the order in which they are read. */
+export interface MailParts {
+  /** BCP 47. */
+  lang: string
+  /** `BRAND_NAME`. */
+  service: string
+  /** Paragraphs before the link. */
+  before: readonly string[]
+  link: string
+  /** What the link does, for a button. */
+  button: string
+  /** Paragraphs after the link. */
+  after: readonly string[]
+}
+
+/** What a mail says. */
 export interface MailContent {
   subject: string
   text: string
+  /** Beside the text, once it is rendered by a template. */
+  html?: string
+  /** What a template is filled with. */
+  parts?: MailParts
 }
 
 /** A mail that is to be sent. Its id stays the same over all attempts. */

@@ -50,7 +50,7 @@ export function buildSmtpTransport({ url, from }: { url: string; from: string })
   let opened: ReturnType<typeof open> | undefined
   const domain = /@([^>]+)>?$/.exec(from)?.[1] ?? 'localhost'
   return {
-    send: async ({ id, to, subject, text }) => {
+    send: async ({ id, to, subject, text, html }) => {
       try {
         opened ??= open()
         await (await opened).sendMail({
@@ -58,6 +58,7 @@ export function buildSmtpTransport({ url, from }: { url: string; from: string })
           to: { name: '', address: to },
           subject,
           text,
+          ...(html !== undefined && { html }),
           // The same for each attempt, so that a server or reader recognizes a mail that was sent twice.
           messageId: `<${id}@${domain}>`,
           headers: { 'Auto-Submitted': 'auto-generated' },

@@ -83,6 +83,9 @@ export async function registerDynamicClient(
     idTokenAlg: (payload.id_token_signed_response_alg ?? 'ES256') as SigningAlgorithm,
     isDpopBound: payload.dpop_bound_access_tokens === true,
     registration: 'dynamic',
+    // Nobody has checked who registered it: a logo would make it look like somebody else.
+    logoUri: null,
+    logoHash: null,
     createdAt: now,
     updatedAt: now,
   }

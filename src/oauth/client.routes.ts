@@ -21,6 +21,7 @@ import {
   rotateSecret,
   SECRET_OVERLAP_SECONDS,
 } from './client.ts'
+import { fetchLogo } from './client-logo.ts'
 
 const PATH = '/api/v3/oauth/client'
 
@@ -34,6 +35,9 @@ const CLIENT_FIELDS = {
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
 } as const
+
+const prepareLogo = async ({ fetch }: ClientDeps, uri: string | null | undefined) =>
+  uri === undefined || uri === null ? undefined : fetchLogo(fetch, uri)
 
 const changedOf = (client: ClientRecord) => [{ id: client.id, account: null }]
 
@@ -55,8 +59,10 @@ export const clientRoutes: Routes<ClientDeps> = [
       shownOnce: 'client_secret',
     },
     {
-      handle: async (deps: ClientDeps, { db, body, caller, now }) => {
-        const { client, secret } = await createClient(deps, db, { settings: readNewSettings(body), caller, now })
+      prepare: async (deps: ClientDeps, { body }) => prepareLogo(deps, body.logo_uri),
+      handle: async (deps: ClientDeps, { db, body, prepared, caller, now }) => {
+        const settings = readNewSettings(body)
+        const { client, secret } = await createClient(deps, db, { settings, logo: prepared, caller, now })
         return {
           data: { ...toClientRow(client), client_secret: secret },
           message:
@@ -124,8 +130,10 @@ export const clientRoutes: Routes<ClientDeps> = [
     },
     {
       locate: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id),
-      handle: async (_deps, { db, params, body, caller, now }) => {
-        const { client, isChanged } = await changeClient(db, params.id, { settings: readSettings(body), caller, now })
+      prepare: async (deps: ClientDeps, { body }) => prepareLogo(deps, body.logo_uri),
+      handle: async (_deps, { db, params, body, prepared, caller, now }) => {
+        const change = { settings: readSettings(body), logo: prepared, caller, now }
+        const { client, isChanged } = await changeClient(db, params.id, change)
         return {
           data: toClientRow(client),
           message: isChanged ? 'Client updated.' : 'Client unchanged.',

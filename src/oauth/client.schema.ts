@@ -26,6 +26,7 @@ const clientMembers = {
   backchannel_logout_uri: nullable(Type.String()),
   id_token_signed_response_alg: enumSchema(SIGNING_ALGORITHMS),
   dpop_bound_access_tokens: Type.Boolean(),
+  logo_uri: nullable(Type.String({ description: 'Where the logo of the app was fetched from.' })),
   registration: enumSchema(['administrator', 'dynamic'], { description: 'Who registered the client.' }),
   created_at: TimestampSchema,
   updated_at: TimestampSchema,
@@ -63,6 +64,15 @@ const BackchannelSchema = nullable(
   Type.String({ maxLength: URI_LENGTH_LIMIT, description: 'Where sign-outs are posted to.' }),
 )
 
+const LogoSchema = nullable(
+  Type.String({
+    minLength: 1,
+    maxLength: URI_LENGTH_LIMIT,
+    description:
+      'The https address of a PNG, JPEG, WebP or GIF image of at most 128 KiB. It is fetched now, and served by this service on the consent page.',
+  }),
+)
+
 const changeable = {
   post_logout_redirect_uris: Type.Optional(UrisSchema),
   grant_types: Type.Optional(GrantTypesSchema),
@@ -72,6 +82,7 @@ const changeable = {
     Type.Boolean({ description: 'The app of the platform itself: on the web it is allowed without a question.' }),
   ),
   backchannel_logout_uri: Type.Optional(BackchannelSchema),
+  logo_uri: Type.Optional(LogoSchema),
   id_token_signed_response_alg: Type.Optional(enumSchema(SIGNING_ALGORITHMS, { description: 'Default ES256.' })),
   dpop_bound_access_tokens: Type.Optional(
     Type.Boolean({ description: 'Whether every request for a token needs DPoP.' }),
@@ -127,6 +138,7 @@ export function readSettings(body: Static<typeof UpdateClientBody>): Partial<Cli
     ...(body.publisher !== undefined && { publisher: body.publisher }),
     ...(body.first_party !== undefined && { isFirstParty: body.first_party }),
     ...(body.backchannel_logout_uri !== undefined && { backchannelLogoutUri: body.backchannel_logout_uri }),
+    ...(body.logo_uri !== undefined && { logoUri: body.logo_uri }),
     ...(body.id_token_signed_response_alg && { idTokenAlg: body.id_token_signed_response_alg }),
     ...(body.dpop_bound_access_tokens !== undefined && { isDpopBound: body.dpop_bound_access_tokens }),
   }
@@ -155,6 +167,7 @@ export function toClientRow(client: ClientRecord): Static<typeof ClientRow> {
     backchannel_logout_uri: client.backchannelLogoutUri,
     id_token_signed_response_alg: client.idTokenAlg,
     dpop_bound_access_tokens: client.isDpopBound,
+    logo_uri: client.logoUri,
     registration: client.registration,
     created_at: client.createdAt.toISOString(),
     updated_at: client.updatedAt.toISOString(),

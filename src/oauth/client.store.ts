@@ -1,4 +1,4 @@
-import type { AccountId, Id, UserId } from '../id.ts'
+import type { Id } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { closingStatement, isNull, statement } from '../postgres/statement.ts'
 import type { SigningAlgorithm } from './signing-key.store.ts'
@@ -30,6 +30,10 @@ export interface ClientRecord {
   idTokenAlg: SigningAlgorithm
   isDpopBound: boolean
   registration: 'administrator' | 'dynamic'
+  /** Where the logo was fetched from. */
+  logoUri: string | null
+  /** Changes with the logo. */
+  logoHash: string | null
   createdAt: Date
   updatedAt: Date
 }
@@ -55,6 +59,8 @@ interface ClientColumns {
   id_token_signed_response_alg: SigningAlgorithm
   dpop_bound_access_tokens: boolean
   registration: ClientRecord['registration']
+  logo_uri: string | null
+  logo_hash: string | null
   created_at: Date
   updated_at: Date
 }
@@ -74,6 +80,8 @@ const COLUMNS = [
   'id_token_signed_response_alg',
   'dpop_bound_access_tokens',
   'registration',
+  'logo_uri',
+  'logo_hash',
   'created_at',
   'updated_at',
 ] as const
@@ -100,6 +108,8 @@ export function toClientRecord(row: Loose<ClientColumns>): ClientRecord {
     idTokenAlg: row.id_token_signed_response_alg as SigningAlgorithm,
     isDpopBound: row.dpop_bound_access_tokens,
     registration: row.registration as ClientRecord['registration'],
+    logoUri: row.logo_uri,
+    logoHash: row.logo_hash,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
@@ -169,18 +179,18 @@ const insert = closingStatement(`
   new_client as (
     insert into oauth_client (document_id, name, type, application_type, redirect_uris, post_logout_redirect_uris,
       grant_types, scopes, publisher, first_party, backchannel_logout_uri, id_token_signed_response_alg,
-      dpop_bound_access_tokens, registration, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) returning document_id
+      dpop_bound_access_tokens, registration, created_at, updated_at, logo_uri, logo_hash)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) returning document_id
   ), new_client_secret as (
     insert into oauth_client_secret (document_id, client, secret_hash, expires_at, created_at)
-    select $17::uuid, document_id, $18::bytea, null, $15 from new_client where $17::uuid is not null)`)
+    select $19::uuid, document_id, $20::bytea, null, $15 from new_client where $19::uuid is not null)`)
 
 function toValues(row: ClientRecord): unknown[] {
   const { id, name, type, applicationType, redirectUris, postLogoutRedirectUris, grantTypes, scopes } = row
   const { publisher, isFirstParty, backchannelLogoutUri, idTokenAlg, isDpopBound, registration } = row
   const lists = [redirectUris, postLogoutRedirectUris, grantTypes, scopes]
   const rest = [publisher, isFirstParty, backchannelLogoutUri, idTokenAlg, isDpopBound, registration]
-  return [id, name, type, applicationType, ...lists, ...rest, row.createdAt, row.updatedAt]
+  return [id, name, type, applicationType, ...lists, ...rest, row.createdAt, row.updatedAt, row.logoUri, row.logoHash]
 }
 
 /** Inserts a client with its first secret, with the last statement of the transaction. */
@@ -200,7 +210,7 @@ const update = closingStatement(`
     update oauth_client set name = $2, type = $3, application_type = $4, redirect_uris = $5,
       post_logout_redirect_uris = $6, grant_types = $7, scopes = $8, publisher = $9, first_party = $10,
       backchannel_logout_uri = $11, id_token_signed_response_alg = $12, dpop_bound_access_tokens = $13,
-      registration = $14, created_at = $15, updated_at = $16
+      registration = $14, created_at = $15, updated_at = $16, logo_uri = $17, logo_hash = $18
     where document_id = $1)`)
 
 /** Writes a locked client again, with the last statement of the transaction. */
@@ -228,66 +238,10 @@ export function rotateClientSecret(
 const remove = closingStatement(`
   deleted_client as (update oauth_client set deleted_at = $2, updated_at = $2 where document_id = $1),
   deleted_secrets as (delete from oauth_client_secret where client = $1),
+  deleted_logo as (delete from oauth_client_logo where client = $1),
   ended_grants as (update oauth_grant set revoked_at = $2, updated_at = $2 where client = $1 and ${isNull('revoked_at')})`)
 
 /** Deletes a locked client with its secrets and grants, whose tokens `end_client` ends, with the last statement. */
 export function deleteClientRow(db: Database, id: ClientId, now: Date): Promise<void> {
   return remove(db, [id, now], { notes: noteOf(id) })
-}
-
-/** The person that a token stands for, as the claims describe it. */
-export interface AccountFacts {
-  id: UserId
-  email: string
-  isEmailVerified: boolean
-  name: string | null
-  avatarUrl: string | null
-  updatedAt: Date
-  /** The account with the longest membership. */
-  firstAccount: AccountId | null
-}
-
-/** The columns of `OF_ACCOUNT`. */
-export interface AccountColumns {
-  user_id: string
-  email: string
-  is_email_verified: boolean
-  name: string | null
-  avatar_url: string | null
-  user_updated_at: Date
-  account: AccountId | null
-}
-
-/**
- * What `toAccountFacts` reads, of the table `"user" u`. The account is that of `first_account_of`, whose call costs more than
- * its look-up.
- */
-export const OF_ACCOUNT = `u.document_id as user_id, u.email, u.email_verified_at is not null as is_email_verified, u.name,
-    u.avatar_url, u.updated_at as user_updated_at, (
-      select m.account from account_member m
-      where m."user" = u.document_id and (select a.deleted_at is null from account a where a.document_id = m.account)
-      order by m.created_at, m.document_id limit 1
-    ) as account`
-
-/** Maps the columns of `OF_ACCOUNT`. */
-export function toAccountFacts(row: AccountColumns): AccountFacts {
-  return {
-    id: row.user_id as UserId,
-    email: row.email,
-    isEmailVerified: row.is_email_verified,
-    name: row.name,
-    avatarUrl: row.avatar_url,
-    updatedAt: row.user_updated_at,
-    firstAccount: row.account,
-  }
-}
-
-const selectAccount = statement<AccountColumns>(
-  `select ${OF_ACCOUNT} from "user" u where u.document_id = $1 and u.is_actived and u.deleted_at is null`,
-)
-
-/** The user with this id; undefined when it is disabled or deleted. */
-export async function findActiveAccount(db: Database, id: string): Promise<AccountFacts | undefined> {
-  const [row] = await selectAccount(db, [id])
-  return row && toAccountFacts(row)
 }

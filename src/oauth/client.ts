@@ -1,6 +1,7 @@
 import { type CallerHoldings, checkHoldsGrants } from '../access/delegation.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { IdMaker } from '../id.ts'
+import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import {
@@ -12,6 +13,7 @@ import {
   rotateClientSecret,
   updateClient,
 } from './client.store.ts'
+import { type ClientLogo, keepLogo, removeLogo } from './client-logo.store.ts'
 import { createClientSecret } from './client-secret.ts'
 import { endClientWithNext } from './exchange.store.ts'
 import { findRedirectFault } from './redirect-uri.ts'
@@ -36,10 +38,12 @@ export const SECRET_OVERLAP_SECONDS = 24 * 3600
 export interface ClientDeps {
   ids: IdMaker
   random: Random
+  /** For logos. */
+  fetch: GuardedFetch
 }
 
 /** What an administrator decides about a client. */
-export type ClientSettings = Omit<ClientRecord, 'id' | 'registration' | 'createdAt' | 'updatedAt'>
+export type ClientSettings = Omit<ClientRecord, 'id' | 'registration' | 'logoHash' | 'createdAt' | 'updatedAt'>
 
 /** The settings of a new client that its creator left out. */
 export const DEFAULT_SETTINGS: Omit<ClientSettings, 'name' | 'type' | 'redirectUris'> = {
@@ -52,6 +56,7 @@ export const DEFAULT_SETTINGS: Omit<ClientSettings, 'name' | 'type' | 'redirectU
   backchannelLogoutUri: null,
   idTokenAlg: 'ES256',
   isDpopBound: false,
+  logoUri: null,
 }
 
 /** Throws a 422 for settings that contradict each other or break a rule of redirect URIs. Pure. */
@@ -116,14 +121,24 @@ export async function loadClient(db: Database, id: string): Promise<ClientRecord
 export async function createClient(
   deps: ClientDeps,
   db: Database,
-  { settings, caller, now }: { settings: ClientSettings; caller: CallerHoldings; now: Date },
+  input: { settings: ClientSettings; logo: ClientLogo | undefined; caller: CallerHoldings; now: Date },
 ): Promise<{ client: ClientRecord; secret: string | null }> {
+  const { settings, logo, caller, now } = input
   checkSettings(settings)
   if (settings.isFirstParty) checkMayTrust(caller, [settings])
   const made = settings.type === 'confidential' ? createClientSecret(deps.random) : undefined
   const id = deps.ids.next<'oauth client'>()
-  const client: ClientRecord = { ...settings, id, registration: 'administrator', createdAt: now, updatedAt: now }
+  const logoHash = logo?.hash ?? null
+  const client: ClientRecord = {
+    ...settings,
+    id,
+    logoHash,
+    registration: 'administrator',
+    createdAt: now,
+    updatedAt: now,
+  }
   await insertClient(db, client, made && { id: deps.ids.next<'oauth client secret'>(), hash: made.hash })
+  if (logo) await keepLogo(db, id, logo)
   return { client, secret: made?.secret ?? null }
 }
 
@@ -134,19 +149,25 @@ export async function createClient(
 export async function changeClient(
   db: Database,
   id: string,
-  {
-    settings,
-    caller,
-    now,
-  }: { settings: Partial<Omit<ClientSettings, 'type' | 'applicationType'>>; caller: CallerHoldings; now: Date },
+  input: {
+    settings: Partial<Omit<ClientSettings, 'type' | 'applicationType'>>
+    /** What `settings.logoUri` names. */
+    logo: ClientLogo | undefined
+    caller: CallerHoldings
+    now: Date
+  },
 ): Promise<{ client: ClientRecord; isChanged: boolean }> {
+  const { settings, logo, caller, now } = input
   const { client: before } = await lockExisting(db, id, now)
-  const client = { ...before, ...settings }
+  const isLogoGiven = settings.logoUri !== undefined
+  const client = { ...before, ...settings, ...(isLogoGiven && { logoHash: logo?.hash ?? null }) }
   checkSettings(client)
   if (givesPower(before, client)) checkMayTrust(caller, [before, client])
   if (JSON.stringify(client) === JSON.stringify(before)) return { client: before, isChanged: false }
   const changed = { ...client, updatedAt: now }
   await updateClient(db, changed)
+  if (logo) await keepLogo(db, changed.id, logo)
+  else if (isLogoGiven) await removeLogo(db, changed.id)
   return { client: changed, isChanged: true }
 }
 

@@ -1,18 +1,21 @@
+import type { Texts } from '../language/texts.ts'
 import { renderFormToken } from '../pages/form.ts'
 import { type Html, html } from '../pages/html.ts'
 import type { PageParts } from '../pages/page.ts'
 import type { PageDeps } from '../pages/page-route.ts'
+import { renderText } from '../pages/text.ts'
+import { APPS, renderAppIcon } from './app-icon.ts'
 import type { ClientRecord } from './client.store.ts'
-import { fillText, type PageTexts, renderText } from './page-text.ts'
 import { findFormTarget } from './redirect-uri.ts'
 import { findScope, type Scope } from './scope-catalogue.ts'
+import { describeScope } from './scope-text.ts'
 
 /** The name of the field that gives an optional scope. */
 export const fieldOfScope = (name: string) => `allow:${name}`
 
 /** What the consent page shows. */
 export interface ConsentView {
-  texts: PageTexts
+  texts: Texts
   authorizationId: string
   browserId: string
   client: ClientRecord
@@ -33,9 +36,11 @@ type AccountMember = 'texts' | 'authorizationId' | 'browserId' | 'email'
 export function buildConsentPage(deps: Deps, view: ConsentView): PageContent {
   const { texts, authorizationId, browserId, client, redirectUri } = view
   const scopes = view.asked.flatMap((name) => findScope(name) ?? [])
-  const isGrowth = view.allowed !== undefined
+  const { allowed } = view
+  const isGrowth = allowed !== undefined && scopes.some(({ name }) => !allowed.includes(name))
   const content = html`<div class="panel">
-<div class="lead">
+<div class="lead with-icon">
+${renderAppIcon({ clientId: client.id, name: client.name, logoHash: client.logoHash })}
 <h1>${renderText(texts, isGrowth ? 'consent.ask-more' : 'consent.ask', { client: client.name })}</h1>
 <p class="quiet">${renderWho(texts, client, redirectUri)}</p>
 </div>
@@ -43,23 +48,23 @@ export function buildConsentPage(deps: Deps, view: ConsentView): PageContent {
 ${renderFormToken(deps, browserId)}
 <input type="hidden" name="id" value="${authorizationId}">
 <h2 id="scopes">${renderText(texts, isGrowth ? 'consent.scopes-more' : 'consent.scopes')}</h2>
-<ul class="plain" aria-labelledby="scopes">
+<ul class="scopes" aria-labelledby="scopes">
 ${scopes.map((scope) => renderScope(texts, scope, { kind: 'asked', allowed: view.allowed }))}</ul>
 <button type="submit" name="decision" value="approve">${renderText(texts, 'consent.allow')}</button>
 <button class="plain" type="submit" name="decision" value="deny">${renderText(texts, 'consent.deny')}</button>
 </form>
 ${renderAccount(deps, view)}
 </div>
-<p class="after small quiet">${renderText(texts, 'consent.end')}</p>`
+<p class="after small quiet">${renderText(texts, 'consent.end', { apps: renderAppsLink(texts) })}</p>`
   return {
-    lang: texts.lang,
-    title: fillText(texts, 'consent.title', { client: client.name }),
+    texts,
+    title: texts.say('consent.title', { client: client.name }),
     content,
     ...(redirectUri !== null && { formTargets: [findFormTarget(redirectUri)] }),
   }
 }
 
-function renderWho(texts: PageTexts, { publisher, registration }: ClientRecord, redirectUri: string | null): Html {
+function renderWho(texts: Texts, { publisher, registration }: ClientRecord, redirectUri: string | null): Html {
   const host = redirectUri === null ? null : (URL.parse(redirectUri)?.host ?? '')
   const where =
     host === null
@@ -82,23 +87,30 @@ export type ScopeStanding =
   | { kind: 'offered' }
 
 /** One scope in the list of a consent page. */
-export function renderScope(texts: PageTexts, scope: Scope, standing: ScopeStanding): Html {
+export function renderScope(texts: Texts, scope: Scope, standing: ScopeStanding): Html {
   const { name } = scope
   const allowed = standing.kind === 'asked' ? standing.allowed : undefined
   const isOptional = scope.isOptional && standing.kind !== 'given'
   const checked = standing.kind === 'asked' && html` checked`
-  const { title, description } = texts.scopes[name] ?? scope
+  const { title, text } = describeScope(texts, name)
   const isNew = allowed !== undefined && !allowed.includes(name)
   const id = `scope-${name.replace(/\W/g, '-')}`
   const badge = isNew && html` <span class="badge">${renderText(texts, 'consent.new')}</span>`
-  const words = html`<strong>${title}</strong>${badge}<br><span class="quiet small" id="${id}-text">${description}</span>`
-  if (!isOptional) return html`<li>${words}</li>\n`
+  const words = html`<strong>${title}</strong>${badge}<br><span class="quiet small" id="${id}-text">${text}</span>`
+  if (!isOptional) return html`<li>${CHECK}<div>${words}</div></li>\n`
   return html`<li><input type="checkbox" id="${id}" name="${fieldOfScope(name)}" value="1"${checked} aria-describedby="${id}-text"> <label for="${id}">${words}</label></li>\n`
 }
 
+/** The page on which a person ends the access of an app. */
+function renderAppsLink(texts: Texts): Html {
+  return html`<a href="${APPS}">${texts.say('apps.title')}</a>`
+}
+
+const CHECK = html`<svg class="glyph" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><path d="m5 12.5 4.5 4.5L19 7.5"/></svg>`
+
 /** Who is signed in, and the button to change that. */
 function renderAccount(deps: Deps, view: Pick<ConsentView, AccountMember>): Html {
-  return html`<form method="post" action="/auth/oauth/switch" class="actions">
+  return html`<form method="post" action="/auth/oauth/switch" class="account">
 ${renderFormToken(deps, view.browserId)}
 <input type="hidden" name="id" value="${view.authorizationId}">
 <p class="small quiet">${renderText(view.texts, 'account.signed-in', { email: view.email })}</p>
@@ -118,7 +130,7 @@ export function buildAccountPage(
   const { texts, authorizationId, browserId, email, clientName, signInAgain } = view
   const token = renderFormToken(deps, browserId)
   const hidden = html`${token}<input type="hidden" name="id" value="${authorizationId}">`
-  const title = fillText(texts, signInAgain === null ? 'account.choose' : 'account.again')
+  const title = texts.say(signInAgain === null ? 'account.choose' : 'account.again')
   const content = html`<div class="panel">
 <div class="lead">
 <h1>${title}</h1>
@@ -137,11 +149,11 @@ ${hidden}
 <button class="plain" type="submit">${renderText(texts, 'account.switch')}</button>
 </form>
 </div>`
-  return { lang: texts.lang, title, content }
+  return { texts, title, content }
 }
 
 /** The page that leads on to an app. A header makes browsers follow at once; the link is for those that do not. */
-export function buildContinuePage(view: { texts: PageTexts; clientName: string; href: string }): PageContent {
+export function buildContinuePage(view: { texts: Texts; clientName: string; href: string }): PageContent {
   const { texts, clientName, href } = view
   const content = html`<div class="panel">
 <div class="lead">
@@ -150,5 +162,5 @@ export function buildContinuePage(view: { texts: PageTexts; clientName: string; 
 </div>
 <a class="button" href="${href}">${renderText(texts, 'continue.link')}</a>
 </div>`
-  return { lang: texts.lang, title: fillText(texts, 'continue.link'), content }
+  return { texts, title: texts.say('continue.link'), content }
 }

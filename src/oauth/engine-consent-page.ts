@@ -1,11 +1,12 @@
+import type { Texts } from '../language/texts.ts'
 import { renderFormToken } from '../pages/form.ts'
 import { type Html, html } from '../pages/html.ts'
 import type { PageParts } from '../pages/page.ts'
 import type { PageDeps } from '../pages/page-route.ts'
 import type { ProviderButton } from '../pages/sign-in-page.ts'
+import { renderText } from '../pages/text.ts'
 import { renderScope } from './consent-page.ts'
 import type { AskedConsent } from './engine-consent.ts'
-import { fillText, type PageTexts, renderText } from './page-text.ts'
 import { findFormTarget } from './redirect-uri.ts'
 import { findScope, SCOPES, type Scope } from './scope-catalogue.ts'
 
@@ -16,7 +17,7 @@ export const ADDED_SCOPES: readonly Scope[] = SCOPES.filter(({ permissions }) =>
 
 /** What the consent page of a managed engine shows. */
 export interface EngineConsentView {
-  texts: PageTexts
+  texts: Texts
   authorizationId: string
   browserId: string
   asked: Extract<AskedConsent, { kind: 'pending' }>
@@ -26,7 +27,7 @@ export interface EngineConsentView {
 
 /** The page that asks to sign in with a provider of the engine: it decides in the name of the person, with its own token. */
 export function buildEngineSignInPage(view: {
-  texts: PageTexts
+  texts: Texts
   providers: readonly ProviderButton[]
   /** The address of the person of this browser; null for nobody. */
   email: string | null
@@ -43,7 +44,7 @@ export function buildEngineSignInPage(view: {
   )}</div>
 ${email !== null && html`<p class="small quiet">${renderText(texts, 'account.signed-in', { email })}</p>`}
 </div>`
-  return { lang: texts.lang, title: fillText(texts, 'engine.prove'), content }
+  return { texts, title: texts.say('engine.prove'), content }
 }
 
 /** Builds the consent page. What the app asks for comes with every approval: the engine cannot grant a part of it. */
@@ -64,10 +65,10 @@ export function buildEngineConsentPage(deps: Pick<PageDeps, 'browserKeys'>, view
 ${renderFormToken(deps, browserId)}
 <input type="hidden" name="authorization_id" value="${authorizationId}">
 <h2 id="scopes">${renderText(texts, 'consent.scopes')}</h2>
-<ul class="plain" aria-labelledby="scopes">
+<ul class="scopes" aria-labelledby="scopes">
 ${asked.scopes.map((name) => renderAsked(texts, name))}</ul>
 <h2 id="added">${renderText(texts, 'engine.added')}</h2>
-<ul class="plain" aria-labelledby="added">
+<ul class="scopes" aria-labelledby="added">
 ${ADDED_SCOPES.map((scope) => renderScope(texts, scope, { kind: 'offered' }))}</ul>
 <button type="submit" name="decision" value="approve">${renderText(texts, 'consent.allow')}</button>
 <button class="plain" type="submit" name="decision" value="deny">${renderText(texts, 'consent.deny')}</button>
@@ -75,15 +76,15 @@ ${ADDED_SCOPES.map((scope) => renderScope(texts, scope, { kind: 'offered' }))}</
 <p class="small quiet">${renderText(texts, 'account.signed-in', { email })}</p>
 </div>`
   return {
-    lang: texts.lang,
-    title: fillText(texts, 'consent.title', { client }),
+    texts,
+    title: texts.say('consent.title', { client }),
     content,
     formTargets: [findFormTarget(redirectUri)],
   }
 }
 
 /** A scope of the engine: in the words of the catalogue, or by its name (`phone`). */
-function renderAsked(texts: PageTexts, name: string): Html {
+function renderAsked(texts: Texts, name: string): Html {
   const scope = findScope(name)
-  return scope ? renderScope(texts, scope, { kind: 'given' }) : html`<li><strong>${name}</strong></li>\n`
+  return scope ? renderScope(texts, scope, { kind: 'given' }) : html`<li><div><strong>${name}</strong></div></li>\n`
 }

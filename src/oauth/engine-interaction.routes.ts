@@ -8,11 +8,10 @@ import { buildRefreshUrl } from '../pages/page-url.ts'
 import type { SignInPageDeps } from '../pages/sign-in-goal.ts'
 import type { Database } from '../postgres/database.ts'
 import { ENGINE_DECISION_PATH, findEngineToken, forgetEngineToken } from '../social-login/engine-session.ts'
-import { findActiveAccount } from './client.store.ts'
+import { findActiveAccount } from './account-facts.store.ts'
 import { buildContinuePage, fieldOfScope } from './consent-page.ts'
 import type { AskedConsent, EngineConsent } from './engine-consent.ts'
 import { ADDED_SCOPES, buildEngineConsentPage, buildEngineSignInPage } from './engine-consent-page.ts'
-import { choosePageTexts, fillText } from './page-text.ts'
 
 /** Dependencies of the consent page of a managed engine. */
 export interface EngineInteractionDeps extends PageDeps, Pick<SignInPageDeps, 'listProviders'> {
@@ -78,9 +77,9 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
         if (asked.kind === 'covered') await engineConsent.leave(decider.token)
         return { id, decider, asked }
       },
-      handle: async (deps, { db, visitor, prepared, acceptLanguage }) => {
+      handle: async (deps, { db, visitor, prepared }) => {
         const { id } = prepared
-        const texts = choosePageTexts({ acceptLanguage })
+        const { texts } = visitor
         if (prepared.decider === null) {
           if (visitor.isRefreshable) return { kind: 'redirect', status: 303, location: buildRefreshUrl(pathOf(id)) }
           const email = visitor.person ? ((await findActiveAccount(db, visitor.person.userId))?.email ?? null) : null
@@ -92,7 +91,7 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
         if (asked.kind === 'covered') {
           await forgetEngineToken(db, sessionId)
           const href = asked.authorizeUrl
-          const clientName = URL.parse(href)?.host || fillText(texts, 'app.unnamed')
+          const clientName = URL.parse(href)?.host || texts.say('app.unnamed')
           const page = buildPage({ brand: deps.brand, ...buildContinuePage({ texts, clientName, href }) })
           return {
             ...page,

@@ -1,7 +1,9 @@
 import { findOwners } from '../access/own-rows.ts'
 import type { Caller } from '../http/caller.ts'
 import { notFound } from '../http/problem.ts'
+import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { type AppWithAccess, listApps, listEngineApps } from './app.store.ts'
 import { endEngineGrantWithNext, lockEngineGrant } from './engine-grant.store.ts'
 import { endGrantWithNext } from './exchange.store.ts'
 import { lockGrant, revokeGrantRow } from './grant.store.ts'
@@ -30,12 +32,33 @@ export async function revokeGrant(
   db: Database,
   input: { id: string; caller: Caller; permission: string; now: Date },
 ) {
-  const grant = await loadOwnGrant(deps, db, input)
-  if (deps.isManaged) {
-    await endEngineGrantWithNext(db, grant, input.now)
+  return endGrant(deps, db, await loadOwnGrant(deps, db, input), input.now)
+}
+
+type LockedGrant = Awaited<ReturnType<typeof loadOwnGrant>>
+
+async function endGrant({ isManaged }: GrantDeps, db: Database, grant: LockedGrant, now: Date): Promise<LockedGrant> {
+  if (isManaged) {
+    await endEngineGrantWithNext(db, grant, now)
     return grant
   }
-  await endGrantWithNext(db, grant.id, input.now)
-  await revokeGrantRow(db, grant.id, input.now)
+  await endGrantWithNext(db, grant.id, now)
+  await revokeGrantRow(db, grant.id, now)
   return grant
+}
+
+/** As `revokeGrant`, for the page of a person: its own grants alone, whatever it may do at the API. Throws 404. */
+export async function revokePersonsGrant(
+  deps: GrantDeps,
+  db: Database,
+  { id, userId, now }: { id: string; userId: UserId; now: Date },
+): Promise<LockedGrant> {
+  const grant = deps.isManaged ? await lockEngineGrant(db, id) : await lockGrant(db, id)
+  if (grant?.userId !== userId) throw notFound('grant')
+  return endGrant(deps, db, grant, now)
+}
+
+/** The apps that a person allows something, the one that was used last first. */
+export function listPersonsApps({ isManaged }: GrantDeps, db: Database, userId: UserId): Promise<AppWithAccess[]> {
+  return isManaged ? listEngineApps(db, userId) : listApps(db, userId)
 }

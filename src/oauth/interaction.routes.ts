@@ -1,33 +1,34 @@
 import { parseCookie } from 'cookie'
 import { Problem } from '../http/problem.ts'
 import type { PageOutcome, RedirectOutcome, Routes } from '../http/route.ts'
-import type { SignedInPerson } from '../pages/browser-session.ts'
+import { readKeptLanguage } from '../language/request-language.ts'
+import { findLanguage, readUiLocales, type Texts } from '../language/texts.ts'
+import type { SignedInPerson, Visitor } from '../pages/browser-session.ts'
 import { buildPage } from '../pages/page.ts'
 import { definePage, type PageDeps, showProblem } from '../pages/page-route.ts'
 import { askToSignIn, buildSignInUrl } from '../pages/page-url.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SessionRecord } from '../session/session.store.ts'
 import { loadSession, signOut } from '../session/session.ts'
-import { findActiveAccount, findClient } from './client.store.ts'
+import { findActiveAccount } from './account-facts.store.ts'
+import { findClient } from './client.store.ts'
 import { type ConsentDeps, decideConsent, readAskedScopes } from './consent.ts'
 import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } from './consent-page.ts'
 import { findGrantOf } from './grant.store.ts'
 import { answerInteraction, findInteraction, type Interaction } from './interaction.store.ts'
-import { choosePageTexts, type PageTexts } from './page-text.ts'
 import { findRestartPath, isSignedInSince } from './restart.ts'
 import { SCOPES } from './scope-catalogue.ts'
+import { ENTRY, INTERACTION_COOKIE } from './sign-in-app.ts'
 
-/** Dependencies of the pages of an authorization. */
 export interface InteractionDeps extends PageDeps, ConsentDeps {}
 
-/** The cookie that ties an authorization to the browser that began it. The provider sets it. */
-const INTERACTION_COOKIE = 'signalbox_oauth_interaction'
-
-const ENTRY = '/auth/oauth'
 const RESTART = `${ENTRY}/restart`
 const ID_LIMIT = 100
 
 const SCOPE_FIELDS = Object.fromEntries(SCOPES.map(({ name }) => [fieldOfScope(name), 1]))
+
+const ANSWERED = { code: 'answered', message: 'is of a question that was answered; start again in the app' }
+const FOREIGN = { code: 'other_browser', message: 'is of a question that began in another browser, or has expired' }
 
 /** The authorization of this id that began in this browser. Throws `link_invalid`. */
 async function loadInteraction(
@@ -37,8 +38,10 @@ async function loadInteraction(
   const isOwn = id !== undefined && parseCookie(cookieHeader ?? '')[INTERACTION_COOKIE] === id
   const interaction = isOwn ? await findInteraction(db, id, now) : undefined
   if (interaction && !interaction.isAnswered) return interaction
-  const reason = isOwn ? 'authorization expired or answered' : 'authorization of another browser'
-  throw new Problem('link_invalid', 'This authorization has ended, or began in another browser.', { reason })
+  // The cookie lives as long as the question: a question of its own that is not there any more was answered.
+  const cause = isOwn ? ANSWERED : FOREIGN
+  const reason = isOwn ? 'authorization answered' : 'authorization of another browser'
+  throw new Problem('link_invalid', `id: ${cause.message}`, { reason, errors: [{ path: 'id', ...cause }] })
 }
 
 const pathOf = ({ prompt, id }: Interaction) =>
@@ -58,7 +61,7 @@ async function continueAs(
     interaction: Interaction
     person: SignedInPerson
     session: SessionRecord
-    acceptLanguage: string | undefined
+    visitor: Pick<Visitor, 'texts'>
   },
 ): Promise<PageOutcome> {
   const { interaction, person, session } = input
@@ -71,7 +74,7 @@ async function continueAs(
   }
   const chosen = interaction.prompt === 'select_account' ? { select_account: {} } : {}
   await answerInteraction(db, interaction.id, { ...interaction.lastAnswers, ...chosen, login })
-  const texts = chooseTexts(interaction, input.acceptLanguage)
+  const texts = chooseFlowTexts(interaction, input.visitor)
   const clientName = await findClientName(db, interaction, texts)
   const href = interaction.returnTo
   const page = buildPage({ brand: deps.brand, ...buildContinuePage({ texts, clientName, href }) })
@@ -84,15 +87,15 @@ async function continueAs(
   }
 }
 
-async function findClientName(db: Database, { params }: Interaction, { texts }: PageTexts): Promise<string> {
-  return (await findClient(db, String(params.client_id)))?.name ?? texts['app.unnamed']
+async function findClientName(db: Database, { params }: Interaction, texts: Texts): Promise<string> {
+  return (await findClient(db, String(params.client_id)))?.name ?? texts.say('app.unnamed')
 }
 
-const chooseTexts = ({ params }: Interaction, acceptLanguage: string | undefined) =>
-  choosePageTexts({ uiLocales: params.ui_locales, acceptLanguage })
+/** The language of an authorization: what its app asks for, else that of the visitor. */
+const chooseFlowTexts = ({ params }: Interaction, { texts }: Pick<Visitor, 'texts'>): Texts =>
+  findLanguage(readUiLocales(params.ui_locales)) ?? texts
 
 const goTo = (location: string): RedirectOutcome => ({ kind: 'redirect', status: 303, location })
-
 /** The pages of an authorization: who one is, and what the app may do (docs/contract/oauth.md#consent). */
 export const interactionRoutes: Routes<InteractionDeps> = [
   definePage(
@@ -105,8 +108,13 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       query: ['id'],
     },
     {
-      handle: async (_deps: InteractionDeps, { db, query, cookieHeader, now }) =>
-        goTo(pathOf(await loadInteraction(db, { id: query.id, cookieHeader, now }))),
+      handle: async (deps: InteractionDeps, { db, query, cookieHeader, now }) => {
+        const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+        // The pages on the way, such as that of a second step, do not know the request.
+        const lang = findLanguage(readUiLocales(interaction.params.ui_locales))?.lang ?? ''
+        const cookies = lang === (readKeptLanguage(cookieHeader) ?? '') ? [] : [deps.cookies.keepLanguage(lang)]
+        return { ...goTo(pathOf(interaction)), ...(cookies.length > 0 && { cookies }) }
+      },
     },
   ),
   definePage(
@@ -134,7 +142,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       writes: true,
     },
     {
-      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, acceptLanguage, now }) => {
+      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
         const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
@@ -143,8 +151,8 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         const session = await loadSession(db, person.sessionId)
         const mustSignIn = mustSignInAgain(interaction, session)
         if (interaction.prompt === 'login' && !mustSignIn)
-          return continueAs(deps, db, { interaction, person, session, acceptLanguage })
-        const texts = chooseTexts(interaction, acceptLanguage)
+          return continueAs(deps, db, { interaction, person, session, visitor })
+        const texts = chooseFlowTexts(interaction, visitor)
         const email = (await findActiveAccount(db, person.userId))?.email ?? ''
         const clientName = await findClientName(db, interaction, texts)
         const signInAgain = mustSignIn ? buildSignInUrl({ next: pathOf(interaction), again: '1' }) : null
@@ -163,13 +171,13 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       fields: { id: ID_LIMIT },
     },
     {
-      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, acceptLanguage, now }) => {
+      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
         const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
         const { person } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
         const session = await loadSession(db, person.sessionId)
         if (interaction.prompt === 'consent' || mustSignInAgain(interaction, session)) return goTo(pathOf(interaction))
-        return continueAs(deps, db, { interaction, person, session, acceptLanguage })
+        return continueAs(deps, db, { interaction, person, session, visitor })
       },
     },
   ),
@@ -210,7 +218,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       query: ['id'],
     },
     {
-      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, acceptLanguage, now }) => {
+      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
         const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
@@ -222,7 +230,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         return buildPage({
           brand: deps.brand,
           ...buildConsentPage(deps, {
-            texts: chooseTexts(interaction, acceptLanguage),
+            texts: chooseFlowTexts(interaction, visitor),
             authorizationId: interaction.id,
             browserId,
             client,
@@ -252,7 +260,10 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         if (!person) return askToSignIn(visitor, pathOf(interaction))
         const { decision } = form
         if (decision !== 'approve' && decision !== 'deny')
-          return showProblem(deps, new Problem('validation_failed', 'decision: must be approve or deny'), requestId)
+          return showProblem(deps, new Problem('validation_failed', 'decision: must be approve or deny'), {
+            requestId,
+            visitor,
+          })
         const scopes = readAskedScopes(interaction).filter((name) => form[fieldOfScope(name)] === '1')
         const recorded = await decideConsent(deps, db, {
           authorizationId: interaction.id,

@@ -66,6 +66,17 @@ export async function findInteraction(db: Database, id: string, now: Date): Prom
   return row && toInteraction(id, row)
 }
 
+const selectApp = statement<{ name: string }>(`
+  select (select c.name from oauth_client c
+    where c.document_id = (i.payload -> 'params' ->> 'client_id')::uuid and c.deleted_at is null) as name
+  from oauth_state i where i.model = 'Interaction' and i.id_hash = $1 and ${isAfter('i.expires_at', '$2')}`)
+
+/** The name of the app that an interaction is for. */
+export async function findAppName(db: Database, id: string, now: Date): Promise<string | undefined> {
+  const [row] = await selectApp(db, [hashStateId(id), now])
+  return row?.name ?? undefined
+}
+
 /** An interaction that is being answered, with what its person allowed its client before. */
 export interface ClaimedInteraction extends Interaction {
   grant: GrantRecord | undefined

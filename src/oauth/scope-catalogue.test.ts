@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { listPermissions, ROUTE_TREE } from '../app/route-tree.ts'
 import { permissionOf } from '../http/route.ts'
+import { LANGUAGES } from '../language/texts.ts'
 import { findScope, SCOPES } from './scope-catalogue.ts'
+import { describeScope } from './scope-text.ts'
 
 /** RFC 6749 section 3.3. */
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
@@ -32,10 +34,12 @@ describe('the catalogue of scopes', () => {
   })
 
   test('describes each scope in words that a person can read', () => {
-    for (const { title, description } of SCOPES) {
-      expect(title).toMatch(/^[a-z].*[^.]$/)
-      expect(description).toMatch(/^[A-Z].*\.$/)
-    }
+    for (const { name } of SCOPES)
+      for (const texts of LANGUAGES) {
+        const { title, text } = describeScope(texts, name)
+        expect(title, name).toMatch(texts.lang === 'en' ? /^[a-z].*[^.]$/ : /^\p{L}.*[^.]$/u)
+        expect(text, name).toMatch(/^[A-Z].*\.$/)
+      }
   })
 
   test('knows no other name', () => {

@@ -1,5 +1,6 @@
 import type { Routes } from '../http/route.ts'
 import { describeSession } from '../session/session.ts'
+import { hasOwnPassword } from '../user/password-change.ts'
 import { buildHomePage } from './home-page.ts'
 import { findNotice } from './notice.ts'
 import { buildPage } from './page.ts'
@@ -10,10 +11,12 @@ import type { SignInPageDeps } from './sign-in-goal.ts'
 
 /** The messages of the page, by the name that a redirect carries. */
 const NOTICES = {
-  'password-changed': 'Your password is changed.',
-  joined: 'You have joined the account.',
-  'link-sent': 'If your address is not confirmed yet, a mail with a link is on its way.',
-}
+  'password-changed': 'home.password-changed',
+  joined: 'home.joined',
+  'link-sent': 'home.link-sent',
+  'password-set': 'home.password-was-set',
+  'password-link-sent': 'home.password-link-sent',
+} as const
 
 /** Dependencies of these pages. */
 type AccountPageDeps = PageDeps & Pick<SignInPageDeps, 'canSendMail'>
@@ -37,9 +40,11 @@ export const accountPageRoutes: Routes<AccountPageDeps> = [
       handle: async (deps: AccountPageDeps, { db, visitor, query }) => {
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, HOME)
-        const notice = findNotice(NOTICES, query.notice)
+        const notice = findNotice(visitor.texts, NOTICES, query.notice)
         const description = await describeSession(db, person.caller)
-        return buildPage({ brand: deps.brand, ...buildHomePage(deps, { ...description, browserId, notice }) })
+        const hasPassword = await hasOwnPassword(db, person.userId)
+        const view = { ...description, ...visitor, browserId, notice, hasPassword }
+        return buildPage({ brand: deps.brand, ...buildHomePage(deps, view) })
       },
     },
   ),
@@ -53,8 +58,10 @@ export const accountPageRoutes: Routes<AccountPageDeps> = [
       query: ['code'],
     },
     {
-      handle: async (deps: PageDeps, { query, requestId }) =>
-        buildPage({ brand: deps.brand, ...renderError({ code: query.code ?? '', requestId }) }),
+      handle: async (deps: PageDeps, { visitor, query, requestId }) => {
+        const { texts } = visitor
+        return buildPage({ brand: deps.brand, ...renderError({ code: query.code ?? '', requestId, texts }) })
+      },
     },
   ),
 ]

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { chooseTexts, ENGLISH } from '../language/texts.ts'
 import { describeAge } from './age.ts'
 
 describe('an age', () => {
@@ -13,6 +14,15 @@ describe('an age', () => {
     ['2026-11-08T12:00:00Z', '13 days ago'],
     ['2026-11-07T12:00:00Z', 'on 7 November 2026'],
   ])('of %s is %s', (at, words) => {
-    expect(describeAge(new Date(at), now)).toBe(words)
+    expect(describeAge(ENGLISH, new Date(at), now)).toBe(words)
+  })
+
+  test.each([
+    ['2026-11-21T12:00:05Z', 'gerade eben'],
+    ['2026-11-21T10:00:00Z', 'vor 2 Stunden'],
+    ['2026-11-20T12:00:00Z', 'vor 1 Tag'],
+    ['2026-11-07T12:00:00Z', 'am 7. November 2026'],
+  ])('of %s is %s in German', (at, words) => {
+    expect(describeAge(chooseTexts({ acceptLanguage: 'de' }), new Date(at), now)).toBe(words)
   })
 })

@@ -1,5 +1,6 @@
 import { parseCookie } from 'cookie'
 import type { AnswerCookie } from '../http/answer.ts'
+import { LANGUAGE_COOKIE } from '../language/request-language.ts'
 
 /** The pages are below this path, and so is every use of the refresh cookie. */
 const PAGES_PATH = '/auth'
@@ -9,6 +10,9 @@ const BROWSER_SECONDS = 90 * 24 * 3600
 
 /** Time after a refresh in which the browser is not sent to refresh again: it did not keep the session cookie. */
 const REFRESHED_SECONDS = 10
+
+/** For how long the language of a flow is kept: the longest life of an authorization. */
+const LANGUAGE_SECONDS = 3600
 
 /** The settings of the cookies (docs/contract/pages.md#cookies). */
 export interface CookieSettings {
@@ -49,6 +53,8 @@ export interface BrowserCookies {
   /** Marks that the session was just refreshed. */
   markRefreshed(): AnswerCookie
   signOut(): AnswerCookie[]
+  /** Keeps the language that the app of a flow asks for; an empty one forgets it. */
+  keepLanguage(lang: string): AnswerCookie
 }
 
 /** Builds the cookies of the settings. */
@@ -65,6 +71,7 @@ export function buildBrowserCookies({ isSecure, isHostBound, domain }: CookieSet
   const refresh = { ...base, name: 'signalbox_refresh', path: PAGES_PATH }
   const browser = { ...base, name: `${prefix}signalbox_browser`, path: '/' }
   const refreshed = { ...base, name: 'signalbox_refreshed', path: PAGES_PATH }
+  const language = { ...base, name: LANGUAGE_COOKIE, path: '/' }
   const remove = { value: '', maxAgeSeconds: 0 }
   const keepBrowser = (value: string) => ({ ...browser, value, maxAgeSeconds: BROWSER_SECONDS })
   return {
@@ -89,6 +96,7 @@ export function buildBrowserCookies({ isSecure, isHostBound, domain }: CookieSet
       { ...session, ...remove },
       { ...refresh, ...remove },
     ],
+    keepLanguage: (value) => ({ ...language, value, maxAgeSeconds: value === '' ? 0 : LANGUAGE_SECONDS }),
   }
 }
 

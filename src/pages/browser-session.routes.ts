@@ -84,18 +84,19 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
     {
       handle: async (deps: BrowserSessionDeps, { visitor }) => {
         if (!visitor.person && visitor.refreshToken === undefined) return continueAt(SIGNED_OUT)
+        const { texts } = visitor
         const content = html`<div class="panel">
 <div class="lead">
-<h1>Sign out?</h1>
-<p class="quiet">This ends your session in this browser, and in the apps that you opened with it.</p>
+<h1>${texts.say('sign-out.ask')}</h1>
+<p class="quiet">${texts.say('sign-out.text')}</p>
 </div>
 <form method="post" action="/auth/sign-out">
 ${renderFormToken(deps, visitor.browserId)}
-<button type="submit">Sign out</button>
-<a class="button plain" href="${HOME}">Stay signed in</a>
+<button type="submit">${texts.say('sign-out.title')}</button>
+<a class="button plain" href="${HOME}">${texts.say('sign-out.stay')}</a>
 </form>
 </div>`
-        return buildPage({ brand: deps.brand, title: 'Sign out', content })
+        return buildPage({ brand: deps.brand, texts, title: texts.say('sign-out.title'), content })
       },
     },
   ),

@@ -1,6 +1,8 @@
 import type { AnswerCookie } from '../http/answer.ts'
 import type { Caller } from '../http/caller.ts'
 import type { SessionId, UserId } from '../id.ts'
+import { chooseRequestTexts, type LanguageHeaders } from '../language/request-language.ts'
+import type { Texts } from '../language/texts.ts'
 import type { Random } from '../random.ts'
 import { REFRESH_LIFETIME_MS } from '../session/session.ts'
 import type { BrowserCookies } from './browser-cookie.ts'
@@ -33,6 +35,8 @@ export interface Visitor {
   browserId: string
   /** The id that the browser sent; undefined for a new browser. */
   knownBrowserId: string | undefined
+  /** The texts in the language of this visitor. */
+  texts: Texts
 }
 
 const BROWSER_ID_BYTES = 32
@@ -41,12 +45,12 @@ function createBrowserId(random: Random): string {
   return random.bytes(BROWSER_ID_BYTES).toString('base64url')
 }
 
-/** Reads the cookies of a request. The session cookie counts only here: the API takes bearer tokens alone. */
+/** Reads the headers of a request. The session cookie counts only here: the API takes bearer tokens alone. */
 export async function findVisitor(
   { cookies, browserKeys, random, authenticate }: BrowserDeps,
-  header: string | undefined,
+  headers: LanguageHeaders,
 ): Promise<Visitor> {
-  const values = cookies.read(header)
+  const values = cookies.read(typeof headers.cookie === 'string' ? headers.cookie : undefined)
   const caller = values.session === undefined ? undefined : await authenticate(`Bearer ${values.session}`)
   const { sessionId = null, userId, clientId } = caller ?? {}
   // An API key in the cookie is not a session, and the session of an app is not a person at a browser.
@@ -62,6 +66,7 @@ export async function findVisitor(
     isRefreshable: !person && refreshToken !== undefined && !values.isRefreshed,
     browserId: known ?? createBrowserId(random),
     knownBrowserId: known,
+    texts: chooseRequestTexts(headers),
   }
 }
 

@@ -1,6 +1,7 @@
 import { notFound } from '../http/problem.ts'
 import type { Routes } from '../http/route.ts'
 import type { SessionId } from '../id.ts'
+import type { TextKey } from '../language/texts.ts'
 import type { Database } from '../postgres/database.ts'
 import { signOut } from '../session/session.ts'
 import type { SignedInPerson } from './browser-session.ts'
@@ -15,9 +16,9 @@ import { askToSignIn } from './page-url.ts'
 const DEVICES = '/auth/devices'
 
 /** The messages of the page after a form, by the name that the redirect carries. */
-const NOTICES: Readonly<Record<string, string>> = {
-  'signed-out': 'The device is signed out.',
-  'others-signed-out': 'All other devices are signed out.',
+const NOTICES: Readonly<Record<string, TextKey>> = {
+  'signed-out': 'devices.signed-out',
+  'others-signed-out': 'devices.others-signed-out',
 }
 
 /** Ends these sessions of a person. Returns those that ended, with the ones opened from them. */
@@ -49,8 +50,9 @@ export const deviceRoutes: Routes<PageDeps> = [
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, DEVICES)
         const devices = await listDevices(db, person.userId, now)
-        const notice = findNotice(NOTICES, query.notice)
-        const view = { devices, ownSession: person.sessionId, browserId, notice, now }
+        const notice = findNotice(visitor.texts, NOTICES, query.notice)
+        const { texts } = visitor
+        const view = { devices, ownSession: person.sessionId, browserId, texts, notice, now }
         return buildPage({ brand: deps.brand, ...buildDevicesPage(deps, view) })
       },
     },
@@ -73,7 +75,7 @@ export const deviceRoutes: Routes<PageDeps> = [
         const isAll = form.others !== ''
         const chosen = own.filter(({ id }) => (isAll ? id !== person.sessionId : id === form.session))
         // Also for the session of another person: the answer does not tell whether it exists.
-        if (!isAll && chosen.length === 0) return showProblem(deps, notFound('device'), requestId)
+        if (!isAll && chosen.length === 0) return showProblem(deps, notFound('device'), { requestId, visitor })
         const kept = { keepApps: form[KEEP_APPS_FIELD] === '1', keepApiKeys: form['keep-keys'] === '1' }
         const ended = isAll
           ? await signOut(db, { caller: person, all: 'others', refreshToken: undefined, ...kept, now })

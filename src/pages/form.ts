@@ -1,3 +1,4 @@
+import type { Texts } from '../language/texts.ts'
 import { type Html, html } from './html.ts'
 import { FORM_TOKEN_FIELD, type PageDeps } from './page-route.ts'
 
@@ -18,7 +19,7 @@ export interface Field {
 }
 
 /** Renders a field with its label, hint and error, which the input names as its description. */
-export function renderField(field: Field): Html {
+export function renderField(texts: Texts, field: Field): Html {
   const { name, label, type, hint, error } = field
   const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter(Boolean)
   const input = html`<input id="${name}" name="${name}" type="${type}" autocomplete="${field.autocomplete}"${
@@ -31,8 +32,8 @@ export function renderField(field: Field): Html {
   return html`<div class="field">
 <label for="${name}">${label}</label>
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-${type === 'password' ? html`<div class="with-button">${input}</div>` : input}
-${error !== undefined && html`<p class="error" id="${name}-error"><span class="hidden">Error: </span>${error}</p>`}
+${type === 'password' ? html`<div class="with-button" data-show="${texts.say('form.show')}" data-show-label="${texts.say('form.show-password')}" data-hide="${texts.say('form.hide')}" data-hide-label="${texts.say('form.hide-password')}">${input}</div>` : input}
+${error !== undefined && html`<p class="error" id="${name}-error"><span class="hidden">${texts.say('form.error-prefix')}</span>${error}</p>`}
 </div>`
 }
 
@@ -44,7 +45,8 @@ export function renderCheckbox({ name, label }: { name: string; label: string })
 /** Whether apps outlive what ends a person's access (docs/contract/sessions.md#what-ends-what). */
 export const KEEP_APPS_FIELD = 'keep-apps'
 
-export const renderKeepApps = (): Html => renderCheckbox({ name: KEEP_APPS_FIELD, label: 'Keep my apps connected' })
+export const renderKeepApps = (texts: Texts): Html =>
+  renderCheckbox({ name: KEEP_APPS_FIELD, label: texts.say('form.keep-apps') })
 
 /** Something wrong with a form: of one field, or of the whole. */
 export interface FormError {
@@ -52,15 +54,20 @@ export interface FormError {
   text: string
 }
 
+/** The title of a page, which names an error first, so that it is heard first. */
+export function buildTitle(texts: Texts, title: string, errors: readonly FormError[]): string {
+  return errors.length > 0 ? texts.say('form.error', { text: title }) : title
+}
+
 /** The message above a form that was refused. It gets the focus, and links to the fields. */
-export function renderErrors(errors: readonly FormError[]): Html | null {
+export function renderErrors(texts: Texts, errors: readonly FormError[]): Html | null {
   if (errors.length === 0) return null
   const items = errors.map(({ field, text }) =>
     field === undefined ? html`<li>${text}</li>` : html`<li><a href="#${field}">${text}</a></li>`,
   )
   const single = errors.length === 1 && errors[0]?.field === undefined
   return html`<div class="notice bad" role="alert" tabindex="-1" autofocus>
-${single ? html`<p>${errors[0]?.text}</p>` : html`<h2>Please check the form</h2><ul>${items}</ul>`}
+${single ? html`<p>${errors[0]?.text}</p>` : html`<h2>${texts.say('form.check')}</h2><ul>${items}</ul>`}
 </div>`
 }
 

@@ -1,5 +1,6 @@
 import type { InvitationView } from '../account/invitation-acceptance.ts'
-import { type FormError, renderErrors, renderField, renderFormToken } from './form.ts'
+import type { Texts } from '../language/texts.ts'
+import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from './form.ts'
 import { type Html, html } from './html.ts'
 import type { PageParts } from './page.ts'
 import type { PageDeps } from './page-route.ts'
@@ -7,6 +8,7 @@ import { buildSignInUrl } from './page-url.ts'
 import { renderNewPassword } from './password-page.ts'
 import { SHOW_PASSWORD } from './password-script.ts'
 import type { SignInPageDeps } from './sign-in-goal.ts'
+import { renderText } from './text.ts'
 
 type Deps = Pick<PageDeps, 'browserKeys'> & Pick<SignInPageDeps, 'listProviders'>
 
@@ -15,6 +17,7 @@ export interface InvitationPageView {
   invitation: InvitationView
   token: string
   browserId: string
+  texts: Texts
   name?: string
   errors?: readonly FormError[]
 }
@@ -24,32 +27,32 @@ export const INVITATION = '/auth/invitation'
 
 /** Builds the page of an invitation: what it is for, and the one step that accepts it. */
 export function buildInvitationPage(deps: Deps, view: InvitationPageView): Omit<PageParts, 'brand'> {
-  const { invitation, errors = [] } = view
-  const title = `Join ${invitation.accountName}`
+  const { invitation, texts, errors = [] } = view
+  const title = texts.say('invitation.title', { account: invitation.accountName })
   const content = html`<div class="panel">
 <div class="lead">
 <h1>${title}</h1>
-<p class="quiet">You are invited as ${invitation.email}.</p>
+<p class="quiet">${texts.say('invitation.email', { email: invitation.email })}</p>
 </div>
-${renderErrors(errors)}
+${renderErrors(texts, errors)}
 ${renderStep(deps, view)}
 </div>`
-  return { title: errors.length > 0 ? `Error: ${title}` : title, content, scripts: [SHOW_PASSWORD] }
+  return { texts, title: buildTitle(texts, title, errors), content, scripts: [SHOW_PASSWORD] }
 }
 
 function renderStep(deps: Deps, view: InvitationPageView): Html {
-  const { invitation, token } = view
+  const { invitation, token, texts } = view
   switch (invitation.next) {
     case 'accept':
-      return renderForm(deps, view, html`<button type="submit">Join</button>`)
+      return renderForm(deps, view, html`<button type="submit">${texts.say('invitation.accept')}</button>`)
     case 'register':
       return html`${renderForm(deps, view, renderRegistration(view))}
-${deps.listProviders({ redirectUrl: undefined, next: undefined }).length > 0 && renderOtherWay(token)}`
+${deps.listProviders({ redirectUrl: undefined, next: undefined }).length > 0 && renderOtherWay(texts, token)}`
     case 'sign_in':
-      return html`<a class="button" href="${buildReturnUrl(token)}">Sign in to join</a>`
+      return html`<a class="button" href="${buildReturnUrl(token)}">${texts.say('invitation.sign-in')}</a>`
     case 'other_person':
-      return html`<p>You are signed in as somebody else. Sign out, then open the link of the mail again.</p>
-<a class="button" href="/auth/sign-out">Sign out</a>`
+      return html`<p>${texts.say('invitation.other-person')}</p>
+<a class="button" href="/auth/sign-out">${texts.say('sign-out.title')}</a>`
   }
 }
 
@@ -59,8 +62,9 @@ function buildReturnUrl(token: string): string {
 }
 
 /** For a new person who signs in with a provider: its profile has the address that the provider verified. */
-function renderOtherWay(token: string): Html {
-  return html`<p class="quiet small">No new password? <a href="${buildReturnUrl(token)}">Sign in with a service that you use</a>, then join.</p>`
+function renderOtherWay(texts: Texts, token: string): Html {
+  const link = html`<a href="${buildReturnUrl(token)}">${texts.say('invitation.other-way-link')}</a>`
+  return html`<p class="quiet small">${renderText(texts, 'invitation.other-way', { link })}</p>`
 }
 
 function renderForm(deps: Deps, { token, browserId }: InvitationPageView, fields: Html): Html {
@@ -71,17 +75,17 @@ ${fields}
 </form>`
 }
 
-function renderRegistration({ invitation, name = '', errors = [] }: InvitationPageView): Html {
+function renderRegistration({ invitation, texts, name = '', errors = [] }: InvitationPageView): Html {
   return html`<input type="text" name="username" value="${invitation.email}" autocomplete="username" hidden>
-${renderField({
+${renderField(texts, {
   name: 'name',
-  label: 'Your name',
+  label: texts.say('form.name'),
   type: 'text',
   autocomplete: 'name',
   value: name,
   error: errors.find(({ field }) => field === 'name')?.text,
   isFocused: errors.length === 0,
 })}
-${renderNewPassword(errors, false)}
-<button type="submit">Join</button>`
+${renderNewPassword(texts, errors, false)}
+<button type="submit">${texts.say('invitation.accept')}</button>`
 }

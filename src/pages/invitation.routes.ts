@@ -1,3 +1,4 @@
+import { openFirstSession } from '../account/first-session.ts'
 import {
   type Acceptance,
   type AcceptanceDeps,
@@ -8,19 +9,26 @@ import {
 } from '../account/invitation-acceptance.ts'
 import { Problem } from '../http/problem.ts'
 import type { RefusalOutcome, Routes } from '../http/route.ts'
+import type { Texts } from '../language/texts.ts'
 import type { Database } from '../postgres/database.ts'
+import type { SessionDeps } from '../session/session.ts'
 import { buildLinkInvalid } from '../user/proof-token.ts'
-import type { Visitor } from './browser-session.ts'
+import { signInBrowser, type Visitor } from './browser-session.ts'
+import { findErrorMessage } from './error-message.ts'
 import type { FormError } from './form.ts'
 import { buildInvitationPage, INVITATION } from './invitation-page.ts'
 import { toPasswordError } from './link.routes.ts'
 import { buildPage } from './page.ts'
 import { definePage, type PageDeps, refusePage, showProblem } from './page-route.ts'
-import { buildRefreshUrl, buildSignInUrl, HOME } from './page-url.ts'
+import { buildRefreshUrl, HOME } from './page-url.ts'
 import type { SignInPageDeps } from './sign-in-goal.ts'
 
 /** Dependencies of the page of an invitation. */
-export interface InvitationPageDeps extends PageDeps, AcceptanceDeps, Pick<SignInPageDeps, 'listProviders'> {}
+export interface InvitationPageDeps
+  extends PageDeps,
+    AcceptanceDeps,
+    SessionDeps,
+    Pick<SignInPageDeps, 'listProviders'> {}
 
 type Refused = { problem: Problem; errors: FormError[] }
 
@@ -28,10 +36,10 @@ type Refused = { problem: Problem; errors: FormError[] }
 type PreparedForm = Refused | { acceptance: Acceptance; prepared: PreparedAcceptance }
 
 /** A name is one line. */
-function checkName(name: string): Refused | undefined {
+function checkName(texts: Texts, name: string): Refused | undefined {
   if (!/\p{Cc}/u.test(name)) return undefined
   const problem = new Problem('validation_failed', 'The name holds a control character.', { reason: 'name' })
-  return { problem, errors: [{ field: 'name', text: 'Write your name on one line' }] }
+  return { problem, errors: [{ field: 'name', text: texts.say('invitation.name-line') }] }
 }
 
 /** Shows the page again with what is wrong; for a link that is not valid any more, the error. */
@@ -43,8 +51,8 @@ async function refuseForm(
   const { problem, errors, visitor, form, requestId, now } = refused
   const { token, name } = form
   const invitation = await describeInvitation(db, { token, signedIn: visitor.person?.userId, now })
-  if (!invitation || problem.code === 'link_invalid') return showProblem(deps, problem, requestId)
-  const view = { invitation, token, name, errors, browserId: visitor.browserId }
+  if (!invitation || problem.code === 'link_invalid') return showProblem(deps, problem, { requestId, visitor })
+  const view = { invitation, token, name, errors, ...visitor }
   return refusePage(deps, { problem, page: buildInvitationPage(deps, view) })
 }
 
@@ -65,8 +73,8 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
         if (visitor.isRefreshable)
           return { kind: 'redirect', location: buildRefreshUrl(`${INVITATION}?${new URLSearchParams({ token })}`) }
         const invitation = await describeInvitation(db, { token, signedIn: visitor.person?.userId, now })
-        if (!invitation) return showProblem(deps, buildLinkInvalid('page'), requestId)
-        const view = { invitation, token, browserId: visitor.browserId }
+        if (!invitation) return showProblem(deps, buildLinkInvalid('page'), { requestId, visitor })
+        const view = { invitation, token, ...visitor }
         return buildPage({ brand: deps.brand, ...buildInvitationPage(deps, view) })
       },
     },
@@ -86,31 +94,36 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
     {
       prepare: async (deps: InvitationPageDeps, { db, visitor, form, now }): Promise<PreparedForm> => {
         const name = form.name.trim()
-        const refused = checkName(name)
+        const refused = checkName(visitor.texts, name)
         if (refused) return refused
         const { token, password } = form
         const acceptance = { token, password, name: name || null, signedIn: visitor.person?.caller, now }
         try {
           return { acceptance, prepared: await prepareAcceptance(deps, db, acceptance) }
         } catch (error) {
-          return toPasswordError(error, 'password')
+          return toPasswordError(visitor.texts, error, 'password')
         }
       },
-      handle: async (deps, { db, visitor, form, prepared, requestId, now }) => {
+      handle: async (deps, { db, visitor, form, prepared, address, userAgent, requestId, now }) => {
         const shown = { visitor, form, requestId, now }
         if ('problem' in prepared) return refuseForm(deps, db, { ...prepared, ...shown })
         const result = await acceptInvitation(deps, db, prepared)
         if ('problem' in result) {
           const { problem } = result
-          return refuseForm(deps, db, { problem, errors: [{ text: problem.detail }], ...shown })
+          const errors = [{ text: findErrorMessage(visitor.texts, problem.code, problem.reason).text }]
+          return refuseForm(deps, db, { problem, errors, ...shown })
         }
         const { invitation, member, isNewUser } = result
+        const issued = isNewUser
+          ? await openFirstSession(deps, db, { accepted: result, origin: { address, userAgent }, now })
+          : undefined
         return {
           kind: 'redirect',
           status: 303,
-          location: isNewUser ? buildSignInUrl({ notice: 'joined' }) : `${HOME}?notice=joined`,
+          location: `${HOME}?notice=joined`,
+          ...(issued && { cookies: signInBrowser(deps, issued) }),
           changed: [{ id: invitation.id, account: invitation.account, url: null }],
-          actor: { userId: member.userId, sessionId: null, account: invitation.account },
+          actor: { userId: member.userId, sessionId: issued?.sessionId ?? null, account: invitation.account },
           audit: { user: member.userId, roles: member.roles, is_new_user: isNewUser },
         }
       },

@@ -37,7 +37,7 @@ async function signInNew() {
 }
 
 describe('an invitation', () => {
-  test('lets a new person set a name and a password, join, and sign in', async () => {
+  test('lets a new person set a name and a password, and join, signed in', async () => {
     const { email, id, link } = await invite()
     const visitor = buildPageVisitor(app)
     const page = await visitor.get(link)
@@ -46,9 +46,12 @@ describe('an invitation', () => {
     const weak = await visitor.post('/auth/invitation', { name: 'Grace', password: 'short' })
     expect([weak.status, weak.body.includes('value="Grace"')]).toEqual([422, true])
     const reply = await visitor.post('/auth/invitation', { name: 'Grace', password: PASSWORD })
-    expect((await visitor.follow(reply)).body).toContain('You have joined.')
+    expect((await visitor.follow(reply)).body).toContain('You have joined the account.')
+    expect((await visitor.get('/auth/devices')).body).toContain('This device')
     expect(await listMembers(id)).toContain(email)
-    expect((await visitor.post('/auth/sign-in', { email, password: PASSWORD })).status).toBe(303)
+    const elsewhere = buildPageVisitor(app)
+    await elsewhere.get('/auth/sign-in')
+    expect((await elsewhere.post('/auth/sign-in', { email, password: PASSWORD })).status).toBe(303)
     expect((await visitor.get(link)).status).toBe(410)
   })
 

@@ -1,6 +1,9 @@
 import { Problem } from '../http/problem.ts'
 import type { RefusalOutcome, Routes } from '../http/route.ts'
+import type { Texts } from '../language/texts.ts'
+import { openSecondStep } from '../sign-in/factor-login.ts'
 import type { PasswordDeps } from '../sign-in/password.ts'
+import { signIn } from '../sign-in/sign-in.ts'
 import { requestVerification, verifyByLink } from '../user/email-verification.ts'
 import {
   isResetLink,
@@ -11,11 +14,14 @@ import {
   resetByLink,
 } from '../user/password-reset.ts'
 import { buildLinkInvalid } from '../user/proof-token.ts'
+import { loadUser } from '../user/user.ts'
+import type { Visitor } from './browser-session.ts'
+import { PASSWORD_RULES } from './error-message.ts'
 import type { FormError } from './form.ts'
 import { ASK_TO_VERIFY } from './home-page.ts'
 import { buildPage } from './page.ts'
-import { definePage, type PageDeps, refusePage } from './page-route.ts'
-import { buildSignInUrl, HOME } from './page-url.ts'
+import { definePage, refusePage } from './page-route.ts'
+import { HOME } from './page-url.ts'
 import {
   buildForgotPage,
   buildLinkSentPage,
@@ -25,24 +31,36 @@ import {
 } from './password-page.ts'
 import { definePersonPage } from './person-page.ts'
 import { renderError } from './problem-page.ts'
+import { askForSecondStep } from './second-step-page.ts'
+import { continueSignedIn, type SignInPageDeps } from './sign-in-goal.ts'
 
 /** Dependencies of the pages of links by mail. */
-export interface LinkPageDeps extends PageDeps, LinkDeps, PasswordDeps {}
+export type LinkPageDeps = SignInPageDeps & LinkDeps & PasswordDeps
 
 const FORGOT = '/auth/forgot'
 const TOKEN_LIMIT = 200
 
 /** A refused link: the page that leads to a new one. */
-function refuseLink(deps: LinkPageDeps, problem: Problem, requestId: string): RefusalOutcome {
-  const continuation = { href: FORGOT, label: 'Ask for a new link' }
-  return refusePage(deps, { problem, page: renderError({ code: problem.code, requestId, continuation }) })
+function refuseLink(
+  deps: LinkPageDeps,
+  problem: Problem,
+  { requestId, visitor }: { requestId: string; visitor: Visitor },
+): RefusalOutcome {
+  const continuation = { href: FORGOT, label: 'problem.to-forgot' } as const
+  const page = renderError({ code: problem.code, requestId, texts: visitor.texts, continuation })
+  return refusePage(deps, { problem, page })
 }
 
 /** A new password that breaks a rule, as the message of its field. Throws any other problem again. */
-export function toPasswordError(error: unknown, field: string): { problem: Problem; errors: FormError[] } {
+export function toPasswordError(
+  texts: Texts,
+  error: unknown,
+  field: string,
+): { problem: Problem; errors: FormError[] } {
   if (!(error instanceof Problem) || error.code !== 'validation_failed') throw error
   const [broken] = error.errors ?? []
-  return { problem: error, errors: [{ field, text: `The password ${broken?.message ?? 'is not accepted'}.` }] }
+  const rule = PASSWORD_RULES[broken?.code ?? ''] ?? 'password.rule.other'
+  return { problem: error, errors: [{ field, text: texts.say(rule) }] }
 }
 
 type PreparedResetPage = { prepared: PreparedReset } | { problem: Problem; errors: FormError[] }
@@ -62,7 +80,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       handle: async (deps: LinkPageDeps, { visitor, query }) =>
         buildPage({
           brand: deps.brand,
-          ...(query.sent === '1' ? buildLinkSentPage() : buildForgotPage(deps, visitor)),
+          ...(query.sent === '1' ? buildLinkSentPage(visitor) : buildForgotPage(deps, visitor)),
         }),
     },
   ),
@@ -82,10 +100,10 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
         const email = form.email.trim()
         if (email === '') {
           const problem = new Problem('validation_failed', 'The e-mail address is empty.', { reason: 'empty_field' })
-          const errors = [{ field: 'email', text: 'Enter your e-mail address' }]
+          const errors = [{ field: 'email', text: visitor.texts.say('forgot.email-missing') }]
           return refusePage(deps, { problem, page: buildForgotPage(deps, { ...visitor, errors }) })
         }
-        const { result, userId } = await requestReset(deps, db, { email, now })
+        const { result, userId } = await requestReset(deps, db, { email, texts: visitor.texts, now })
         return {
           kind: 'redirect',
           status: 303,
@@ -110,7 +128,8 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
     {
       handle: async (deps: LinkPageDeps, { db, visitor, query, requestId, now }) => {
         const token = query.token ?? ''
-        if (!(await isResetLink(db, { token, now }))) return refuseLink(deps, buildLinkInvalid('page'), requestId)
+        if (!(await isResetLink(db, { token, now })))
+          return refuseLink(deps, buildLinkInvalid('page'), { requestId, visitor })
         return buildPage({ brand: deps.brand, ...buildResetPage(deps, { ...visitor, token }) })
       },
     },
@@ -127,30 +146,42 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       fields: { token: TOKEN_LIMIT, password: 1024 },
     },
     {
-      prepare: async (deps: LinkPageDeps, { db, form, now }): Promise<PreparedResetPage> => {
+      prepare: async (deps: LinkPageDeps, { db, visitor, form, now }): Promise<PreparedResetPage> => {
         try {
           return { prepared: await prepareReset(deps, db, { token: form.token, password: form.password, now }) }
         } catch (error) {
-          return toPasswordError(error, 'password')
+          return toPasswordError(visitor.texts, error, 'password')
         }
       },
-      handle: async (deps, { db, visitor, form, prepared, requestId, now }) => {
+      handle: async (deps, { db, visitor, form, prepared, address, userAgent, requestId, now }) => {
         const { token } = form
         if ('problem' in prepared) {
           const { problem, errors } = prepared
           return refusePage(deps, { problem, page: buildResetPage(deps, { ...visitor, token, errors }) })
         }
         const result = await resetByLink(db, { token, prepared: prepared.prepared, keepApiKeys: false, now })
-        if ('problem' in result) return refuseLink(deps, result.problem, requestId)
-        const { userId } = result
-        return {
-          kind: 'redirect',
-          status: 303,
-          location: buildSignInUrl({ notice: 'password-set' }),
-          cookies: deps.cookies.signOut(),
-          changed: [{ id: userId, account: null, url: null }],
-          actor: { userId, sessionId: null, account: null },
+        if ('problem' in result) return refuseLink(deps, result.problem, { requestId, visitor })
+        const { userId, passwordHash } = result
+        const goal = { target: undefined, next: `${HOME}?notice=password-set` }
+        const changed = [{ id: userId, account: null, url: null }]
+        const step = await openSecondStep(deps, db, { userId, passwordHash, address, now })
+        if (step) {
+          const page = await askForSecondStep(deps, db, { ...step, userId, goal, visitor, isReset: true, address, now })
+          const shown = buildPage({ brand: deps.brand, ...page, cookies: deps.cookies.signOut() })
+          return { ...shown, changed, actor: { userId, sessionId: null, account: null } }
         }
+        const origin = { address, userAgent }
+        const user = await loadUser(db, userId)
+        const signedIn = await signIn(deps, db, {
+          user,
+          origin,
+          amr: ['pwd'],
+          isNewUser: false,
+          redirectUrl: null,
+          now,
+        })
+        if (!signedIn) return refuseLink(deps, buildLinkInvalid('disabled'), { requestId, visitor })
+        return { ...(await continueSignedIn(deps, db, { visitor, goal, signedIn, now })), changed }
       },
     },
   ),
@@ -180,15 +211,18 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       fields: { token: TOKEN_LIMIT },
     },
     {
-      handle: async (deps: LinkPageDeps, { db, form, requestId, now }) => {
+      handle: async (deps: LinkPageDeps, { db, visitor, form, requestId, now }) => {
         const result = await verifyByLink(db, { token: form.token, now })
         if ('problem' in result) {
           const { problem } = result
-          return refusePage(deps, { problem, page: renderError({ code: problem.code, requestId }) })
+          return refusePage(deps, {
+            problem,
+            page: renderError({ code: problem.code, requestId, texts: visitor.texts }),
+          })
         }
         const { userId } = result
         return {
-          ...buildPage({ brand: deps.brand, ...buildVerifiedPage() }),
+          ...buildPage({ brand: deps.brand, ...buildVerifiedPage(visitor) }),
           changed: [{ id: userId, account: null, url: null }],
           actor: { userId, sessionId: null, account: null },
         }
@@ -207,9 +241,9 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       summary: 'Ask for a link that confirms the own address',
     },
     {
-      handle: async (deps: LinkPageDeps, { db, person, now }) => {
+      handle: async (deps: LinkPageDeps, { db, person, visitor, now }) => {
         const { userId } = person
-        const result = await requestVerification(deps, db, { userId, now })
+        const result = await requestVerification(deps, db, { userId, texts: visitor.texts, now })
         return {
           kind: 'redirect',
           status: 303,

@@ -74,8 +74,8 @@ describe('a forgotten password', () => {
     const link = `/auth/reset?token=${await readToken(email)}`
     await visitor.get(link)
     const reply = await visitor.post('/auth/reset', { password: NEXT_PASSWORD })
-    expect([reply.status, reply.location]).toEqual([303, '/auth/sign-in?notice=password-set'])
-    expect((await visitor.follow(reply)).body).toContain('Your new password is set.')
+    expect([reply.status, reply.location]).toEqual([303, '/auth/?notice=password-set'])
+    expect((await visitor.follow(reply)).body).toContain('Your new password is set, and you are signed in.')
     expect((await elsewhere.get('/auth/')).location).toContain('/auth/refresh')
     expect((await signIn(email, NEXT_PASSWORD)).reply.status).toBe(303)
     expect((await visitor.get(link)).status).toBe(410)
@@ -98,7 +98,7 @@ describe('a forgotten password', () => {
     expect(short.status).toBe(422)
     expect(short.body).toContain('The password must have 8 to 256 characters.')
     const common = await visitor.post('/auth/reset', { password: 'password123' })
-    expect(common.body).toContain('The password is one of the passwords that are guessed first')
+    expect(common.body).toContain('The password is one of those that are guessed first')
     expect((await visitor.post('/auth/reset', { password: NEXT_PASSWORD })).status).toBe(303)
   })
 
@@ -161,7 +161,7 @@ describe('changing the password', () => {
       '<a href="#current">Enter your present password</a>',
     )
     expect((await visitor.post('/auth/password', { current: PASSWORD, password: email })).body).toContain(
-      '<a href="#password">The password is made of the name',
+      '<a href="#password">The password is made of your name',
     )
     const { rows } = await app.database.pool.query(
       `select count(*)::int as refused from audit_log where action = 'password.change' and outcome = 'failure' and "user" = $1`,

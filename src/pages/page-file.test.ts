@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { loadBrand } from './brand.ts'
+import { ENGLISH } from '../language/texts.ts'
+import { loadBrand, STYLE } from './brand.ts'
 import { html } from './html.ts'
-import { renderPage, STYLE } from './page.ts'
+import { renderPage } from './page.ts'
 import { mountPageFiles } from './page-file.ts'
 
 let directory: string
@@ -58,7 +59,9 @@ describe('the logo', () => {
     expect(answer.headers['content-type']).toBe('image/svg+xml')
     expect(answer.headers['content-security-policy']).toContain('sandbox')
     const brand = loadBrand({ name: 'Acme', logoPath })
-    expect(renderPage({ brand, title: 'x', content: html`<h1>x</h1>` })).toContain('<img src="/auth/logo?v=')
+    expect(renderPage({ brand, texts: ENGLISH, title: 'x', content: html`<h1>x</h1>` })).toContain(
+      '<img src="/auth/logo?v=',
+    )
   })
 
   test.each([

@@ -20,7 +20,11 @@ const FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 /** Reads a file once. Throws when it cannot be read. */
 export function loadPageFile(path: string, type: string, source: URL | string): PageFile {
-  const body = readFileSync(source)
+  return buildPageFile(path, type, readFileSync(source))
+}
+
+/** A file of this content. */
+export function buildPageFile(path: string, type: string, body: Buffer): PageFile {
   return { path, type, body, hash: createHash('sha256').update(body).digest('base64url').slice(0, 16) }
 }
 

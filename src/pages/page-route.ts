@@ -17,7 +17,7 @@ import type { Brand } from './brand.ts'
 import { type BrowserDeps, findVisitor, type Visitor } from './browser-session.ts'
 import { findFormProblem } from './form-check.ts'
 import { buildPage, type PageParts } from './page.ts'
-import { renderError } from './problem-page.ts'
+import { describeProblem, renderError } from './problem-page.ts'
 
 /** Dependencies of every page. */
 export interface PageDeps extends BrowserDeps {
@@ -122,7 +122,7 @@ export function definePage<
     },
     {
       prepare: async (deps: Deps, facts): Promise<Checked<Prepared>> => {
-        const visitor = await findVisitor(deps, readHeader(facts.headers, 'cookie') ?? undefined)
+        const visitor = await findVisitor(deps, facts.headers)
         const problem = isForm ? checkForm(deps, facts, visitor) : undefined
         if (problem) return { visitor, problem }
         const request = { ...read(facts, visitor), db: facts.db, prepared: undefined }
@@ -136,7 +136,8 @@ export function definePage<
       },
       handle: async (deps, facts) => {
         const checked = facts.prepared
-        if ('problem' in checked) return showProblem(deps, checked.problem, facts.requestId)
+        if ('problem' in checked)
+          return showProblem(deps, checked.problem, { requestId: facts.requestId, visitor: checked.visitor })
         const { visitor, prepared } = checked
         const answer = await behaviour.handle(deps, { ...read(facts, visitor), db: facts.db, prepared })
         return keepBrowser(deps, answer, visitor) as PageOutcome
@@ -170,8 +171,15 @@ function checkForm(
 }
 
 /** A refusal that is shown with the general words of its code. */
-export function showProblem(deps: Pick<PageDeps, 'brand'>, problem: Problem, requestId: string): RefusalOutcome {
-  return refusePage(deps, { problem, page: renderError({ code: problem.code, requestId }) })
+export function showProblem(
+  deps: Pick<PageDeps, 'brand'>,
+  problem: Problem,
+  { requestId, visitor }: { requestId: string; visitor: Pick<Visitor, 'texts'> },
+): RefusalOutcome {
+  return refusePage(deps, {
+    problem,
+    page: renderError({ ...describeProblem(problem), requestId, texts: visitor.texts }),
+  })
 }
 
 /** A refusal that is shown as this page, with the status of the problem. */

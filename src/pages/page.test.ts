@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { chooseTexts, ENGLISH } from '../language/texts.ts'
+import { STYLE } from './brand.ts'
 import { html } from './html.ts'
-import { buildPage, buildPageHeaders, PAGE_HEADERS, renderPage, STYLE } from './page.ts'
+import { buildPage, buildPageHeaders, PAGE_HEADERS, renderPage } from './page.ts'
 
-const brand = { name: 'Acme <Rail>', logo: null }
-const page = { brand, title: 'Sign in', content: html`<h1>Sign in</h1>` }
+const brand = { name: 'Acme <Rail>', logo: null, style: STYLE }
+const page = { brand, texts: ENGLISH, title: 'Sign in', content: html`<h1>Sign in</h1>` }
 
 describe('a page', () => {
   test('has a language, a title with the name of the product, landmarks, and the style sheet by its hash', () => {
@@ -29,7 +31,7 @@ describe('a page', () => {
   })
 
   test('of another language says so', () => {
-    expect(renderPage({ ...page, lang: 'de' })).toContain('<html lang="de">')
+    expect(renderPage({ ...page, texts: chooseTexts({ acceptLanguage: 'de' }) })).toContain('<html lang="de">')
   })
 })
 

@@ -1,12 +1,10 @@
 import type { AnswerCookie } from '../http/answer.ts'
 import { isPlainSource } from '../http/plain-host.ts'
 import type { PageOutcome } from '../http/route.ts'
+import type { Texts } from '../language/texts.ts'
 import type { Brand } from './brand.ts'
 import { type Html, html } from './html.ts'
 import { hrefOf, loadPageFile, type PageFile } from './page-file.ts'
-
-/** The style of every page. */
-export const STYLE = loadPageFile('/auth/style.css', 'text/css; charset=utf-8', new URL('./style.css', import.meta.url))
 
 /** The icon of every page in the browser's tab. */
 export const ICON = loadPageFile('/auth/icon.svg', 'image/svg+xml', new URL('./icon.svg', import.meta.url))
@@ -20,8 +18,8 @@ export interface PageParts {
   content: Html
   /** Links of the header, for a person who is signed in. */
   navigation?: Html
-  /** The language of the text (BCP 47). Default `en`. */
-  lang?: string
+  /** The texts that the page is written with. */
+  texts: Texts
   /** Scripts that improve the page, which works without them. Each is a file that the service serves. */
   scripts?: readonly PageFile[]
   /** `card` (the default): one narrow card in the middle. `wide`: a page of sections. */
@@ -68,28 +66,20 @@ export function buildPageHeaders(rights: PageRights & { hasForm?: boolean } = {}
 export const PAGE_HEADERS: Readonly<Record<string, string>> = buildPageHeaders()
 
 /** Renders a whole page. Every text in it was escaped by `html`. */
-export function renderPage({
-  brand,
-  title,
-  content,
-  navigation,
-  lang = 'en',
-  scripts = [],
-  layout,
-}: PageParts): string {
+export function renderPage({ brand, title, content, navigation, texts, scripts = [], layout }: PageParts): string {
   const tags = scripts.map((file) => html`<script src="${hrefOf(file)}" defer></script>\n`)
   return html`<!doctype html>
-<html lang="${lang}">
+<html lang="${texts.lang}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title} · ${brand.name}</title>
-<link rel="stylesheet" href="${hrefOf(STYLE)}">
+<link rel="stylesheet" href="${hrefOf(brand.style)}">
 <link rel="icon" href="${hrefOf(brand.logo ?? ICON)}">
 ${tags}</head>
 <body class="${layout ?? 'card'}">
-${navigation && html`<a class="skip" href="#main">Skip to the content</a>\n`}<header>
+${navigation && html`<a class="skip" href="#main">${texts.say('navigation.skip')}</a>\n`}<header>
 <a class="brand" href="/auth/">${renderMark(brand)}<span>${brand.name}</span></a>
 ${navigation}</header>
 <main id="main" tabindex="-1">

@@ -1,6 +1,7 @@
 import { Problem } from '../http/problem.ts'
 import type { Static, TSchema } from '../http/schema-type.ts'
 import { compileValidator } from '../http/validation.ts'
+import type { Texts } from '../language/texts.ts'
 import { CredentialProof, NewCredential } from '../sign-in/passkey.schema.ts'
 import { type Html, html } from './html.ts'
 import { loadPageFile } from './page-file.ts'
@@ -31,11 +32,11 @@ export interface PasskeyForm {
 }
 
 /** Renders a form of a passkey. The script shows it where the browser knows passkeys. */
-export function renderPasskeyForm(form: PasskeyForm): Html {
+export function renderPasskeyForm(texts: Texts, form: PasskeyForm): Html {
   const { action, kind, options, hidden, fields, label, isPlain = true } = form
   return html`<form method="post" action="${action}" data-passkey="${kind}"${kind === 'create' && html` class="narrow"`}${
     options && html` data-options="${JSON.stringify(options)}"`
-  } hidden>
+  } data-known="${texts.say('passkey.known')}" data-cancelled="${texts.say('passkey.cancelled')}" data-blocked="${texts.say('passkey.blocked')}" hidden>
 ${hidden}
 <input type="hidden" name="credential" value="">
 ${fields}

@@ -24,10 +24,10 @@ async function ask(form, more = {}) {
   form.submit()
 }
 
-function describe(error) {
-  if (error.name === 'InvalidStateError') return 'This device has a passkey for you already.'
-  if (error.name === 'NotAllowedError') return 'That did not work, or it was cancelled. Try again.'
-  return 'Your browser could not use a passkey. Try again, or choose another way.'
+function describe(form, error) {
+  if (error.name === 'InvalidStateError') return form.dataset.known
+  if (error.name === 'NotAllowedError') return form.dataset.cancelled
+  return form.dataset.blocked
 }
 
 async function answer(form) {
@@ -37,7 +37,7 @@ async function answer(form) {
   try {
     await ask(form)
   } catch (error) {
-    message.textContent = describe(error)
+    message.textContent = describe(form, error)
     message.hidden = false
   }
 }

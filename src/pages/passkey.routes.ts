@@ -5,7 +5,7 @@ import { toRegistration } from '../sign-in/passkey.schema.ts'
 import { methodOf } from '../sign-in/passkey.ts'
 import { askForNewPasskey, registerPasskey, removePasskey, renameOwnPasskey } from '../sign-in/passkey-registration.ts'
 import { loadUser } from '../user/user.ts'
-import type { SignedInPerson } from './browser-session.ts'
+import type { SignedInPerson, Visitor } from './browser-session.ts'
 import { buildPage, type PageParts } from './page.ts'
 import { type PageAnswer, refusePage, showProblem } from './page-route.ts'
 import { CREDENTIAL_LIMIT, readNewCredential } from './passkey-form.ts'
@@ -30,13 +30,13 @@ function readName(text: string): string {
 async function askBrowser(
   deps: SecurityPageDeps,
   db: Database,
-  request: { person: SignedInPerson; browserId: string; error?: string; address: string; now: Date },
+  request: { person: SignedInPerson; visitor: Visitor; error?: string; address: string; now: Date },
 ): Promise<Omit<PageParts, 'brand'>> {
-  const { person, browserId, error, address, now } = request
+  const { person, visitor, error, address, now } = request
   const { userId, sessionId } = person
   const { email, name } = await loadUser(db, userId)
   const options = await askForNewPasskey(deps, db, { userId, sessionId, email, name, address, now })
-  return buildNewPasskeyPage(deps, { options, browserId, ...(error && { errors: [{ text: error }] }) })
+  return buildNewPasskeyPage(deps, { options, ...visitor, ...(error && { errors: [{ text: error }] }) })
 }
 
 /** The passkeys of a person (docs/contract/pages.md#sign-in-and-security). */
@@ -54,7 +54,7 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
     },
     {
       handle: async (deps: SecurityPageDeps, { db, person, visitor, address, now }) => {
-        const page = await askBrowser(deps, db, { person, browserId: visitor.browserId, address, now })
+        const page = await askBrowser(deps, db, { person, visitor, address, now })
         return buildPage({ brand: deps.brand, ...page })
       },
     },
@@ -75,19 +75,18 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
     {
       handle: async (deps: SecurityPageDeps, { db, person, visitor, form, address, now }) => {
         const { userId, sessionId } = person
-        const { browserId } = visitor
         const credential = toRegistration(readNewCredential(form.credential))
         const asked = { userId, sessionId, address, now }
         const result = await registerPasskey(deps, db, { ...asked, name: readName(form.name), credential })
         if ('problem' in result) {
-          const error = 'The passkey was not added. Try again; if your device has one for you already, use that.'
-          const page = await askBrowser(deps, db, { person, browserId, error, address, now })
+          const error = visitor.texts.say('passkey.not-added')
+          const page = await askBrowser(deps, db, { person, visitor, error, address, now })
           return refusePage(deps, { problem: result.problem, page, target: userId })
         }
         const { passkey, recoveryCodes } = result
         const cookies = await raise(deps, db, { person, methods: [methodOf(passkey)], now })
         return {
-          ...answerNewFactor(deps, { codes: recoveryCodes, browserId, notice: 'passkey-added' }),
+          ...answerNewFactor(deps, { codes: recoveryCodes, visitor, notice: 'passkey-added' }),
           cookies,
           changed: [{ id: passkey.id, account: null, url: null }],
         } as PageAnswer
@@ -105,8 +104,8 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       fields: { id: 36, name: NAME_LIMIT },
     },
     {
-      handle: async (deps: SecurityPageDeps, { db, person, form, now, requestId }) => {
-        if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), requestId)
+      handle: async (deps: SecurityPageDeps, { db, person, visitor, form, now, requestId }) => {
+        if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
         await renameOwnPasskey(db, { id: form.id, userId: person.userId, name: readName(form.name), now })
         return returnWith('passkey-renamed')
       },
@@ -126,8 +125,8 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       fields: { id: 36 },
     },
     {
-      handle: async (deps: SecurityPageDeps, { db, person, form, now, requestId }) => {
-        if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), requestId)
+      handle: async (deps: SecurityPageDeps, { db, person, visitor, form, now, requestId }) => {
+        if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
         const removed = await removePasskey(db, { id: form.id, userId: person.userId, now })
         return { ...returnWith('passkey-removed'), changed: [{ id: removed.id, account: null, url: null }] }
       },

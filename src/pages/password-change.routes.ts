@@ -1,5 +1,6 @@
 import { Problem } from '../http/problem.ts'
 import type { RefusalOutcome, Routes } from '../http/route.ts'
+import type { Texts } from '../language/texts.ts'
 import type { Database } from '../postgres/database.ts'
 import { describeSession } from '../session/session.ts'
 import type { PasswordDeps } from '../sign-in/password.ts'
@@ -7,18 +8,21 @@ import {
   type CheckedChange,
   changeOwnPassword,
   checkPasswordChange,
+  hasOwnPassword,
   type PasswordChange,
 } from '../user/password-change.ts'
+import { type LinkDeps, requestReset } from '../user/password-reset.ts'
 import type { SignedInPerson, Visitor } from './browser-session.ts'
 import { type FormError, KEEP_APPS_FIELD } from './form.ts'
 import { toPasswordError } from './link.routes.ts'
+import { describeLoginProblem } from './login-message.ts'
 import { buildPage } from './page.ts'
 import { type PageDeps, refusePage } from './page-route.ts'
 import { HOME } from './page-url.ts'
-import { buildChangePage } from './password-page.ts'
+import { ASK_FOR_PASSWORD, buildChangePage, buildNoPasswordPage } from './password-page.ts'
 import { definePersonPage } from './person-page.ts'
 
-type ChangePageDeps = PageDeps & PasswordDeps
+type ChangePageDeps = PageDeps & PasswordDeps & LinkDeps
 
 const CHANGE = '/auth/password'
 
@@ -33,15 +37,16 @@ type PreparedChange =
       checked: CheckedChange
     }
 
-const PRESENT_MISSING: Refused = {
+const buildPresentMissing = (texts: Texts): Refused => ({
   problem: new Problem('validation_failed', 'The present password is empty.', { reason: 'empty_field' }),
-  errors: [{ field: 'current', text: 'Enter your present password' }],
-}
+  errors: [{ field: 'current', text: texts.say('password.current-missing') }],
+})
 
 /** The fields of the operation as the form names them. */
-function toFormErrors(problem: Problem): FormError[] {
+function toFormErrors(texts: Texts, problem: Problem): FormError[] {
   const isPresent = problem.errors?.some(({ path }) => path === 'current_password')
-  return [isPresent ? { field: 'current', text: 'This is not your present password' } : { text: problem.detail }]
+  if (isPresent) return [{ field: 'current', text: texts.say('password.current-wrong') }]
+  return [{ text: describeLoginProblem(texts, problem) }]
 }
 
 /** Shows the form again with its errors. */
@@ -51,7 +56,7 @@ async function refuseChange(
   { person, visitor, problem, errors }: Refused & { person: SignedInPerson; visitor: Visitor },
 ): Promise<RefusalOutcome> {
   const { user } = await describeSession(db, person.caller)
-  const page = buildChangePage(deps, { browserId: visitor.browserId, email: user.email, errors })
+  const page = buildChangePage(deps, { ...visitor, email: user.email, errors })
   const actor = { userId: person.userId, sessionId: person.sessionId, account: null }
   return refusePage(deps, { problem, page, target: person.userId, actor })
 }
@@ -68,10 +73,12 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       summary: 'The form to change the password',
     },
     {
-      handle: async (deps: PageDeps, { db, person, visitor }) => {
+      handle: async (deps: ChangePageDeps, { db, person, visitor }) => {
         const { user } = await describeSession(db, person.caller)
-        const view = { browserId: visitor.browserId, email: user.email }
-        return buildPage({ brand: deps.brand, ...buildChangePage(deps, view) })
+        const view = { ...visitor, email: user.email }
+        const hasPassword = await hasOwnPassword(db, person.userId)
+        const page = hasPassword ? buildChangePage(deps, view) : buildNoPasswordPage(deps, view)
+        return buildPage({ brand: deps.brand, ...page })
       },
     },
   ),
@@ -88,15 +95,15 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       fields: { username: 320, current: 1024, password: 1024, [KEEP_APPS_FIELD]: 1 },
     },
     {
-      prepare: async (deps: ChangePageDeps, { db, person, form, address, now }): Promise<PreparedChange> => {
-        if (form.current === '') return { kind: 'refused', ...PRESENT_MISSING }
+      prepare: async (deps: ChangePageDeps, { db, person, visitor, form, address, now }): Promise<PreparedChange> => {
+        if (form.current === '') return { kind: 'refused', ...buildPresentMissing(visitor.texts) }
         const passwords = { currentPassword: form.current, newPassword: form.password }
         const keepApps = form[KEEP_APPS_FIELD] === '1'
         const change = { ...passwords, keepApiKeys: false, keepApps, caller: person.caller, address, now }
         try {
           return { kind: 'checked', change, checked: await checkPasswordChange(deps, db, change) }
         } catch (error) {
-          return { kind: 'refused', ...toPasswordError(error, 'password') }
+          return { kind: 'refused', ...toPasswordError(visitor.texts, error, 'password') }
         }
       },
       handle: async (deps, { db, person, visitor, prepared }) => {
@@ -104,13 +111,38 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
         const result = await changeOwnPassword(db, prepared)
         if ('problem' in result) {
           const { problem } = result
-          return refuseChange(deps, db, { problem, errors: toFormErrors(problem), person, visitor })
+          return refuseChange(deps, db, { problem, errors: toFormErrors(visitor.texts, problem), person, visitor })
         }
         return {
           kind: 'redirect',
           status: 303,
           location: `${HOME}?notice=password-changed`,
           changed: [{ id: person.userId, account: null, url: null }],
+        }
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: ASK_FOR_PASSWORD,
+      resource: 'password',
+      action: 'forgot',
+      event: 'shared',
+      strictRateLimit: true,
+      returnTo: CHANGE,
+      summary: 'Ask for a link to a first password',
+    },
+    {
+      handle: async (deps: ChangePageDeps, { db, person, visitor, now }) => {
+        const { user } = await describeSession(db, person.caller)
+        const { result, userId } = await requestReset(deps, db, { email: user.email, texts: visitor.texts, now })
+        return {
+          kind: 'redirect',
+          status: 303,
+          location: `${HOME}?notice=password-link-sent`,
+          changed: [{ id: userId, account: null, url: null }],
+          audit: { result },
         }
       },
     },

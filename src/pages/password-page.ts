@@ -1,23 +1,20 @@
-import { type FormError, renderErrors, renderField, renderFormToken, renderKeepApps } from './form.ts'
+import type { Texts } from '../language/texts.ts'
+import { buildTitle, type FormError, renderErrors, renderField, renderFormToken, renderKeepApps } from './form.ts'
 import { type Html, html } from './html.ts'
 import { renderNavigation } from './navigation.ts'
 import type { PageParts } from './page.ts'
 import type { PageDeps } from './page-route.ts'
 import { SHOW_PASSWORD } from './password-script.ts'
+import { renderText } from './text.ts'
 
 type Deps = Pick<PageDeps, 'browserKeys'>
 type Page = Omit<PageParts, 'brand'>
 
-const RULE = 'At least 8 characters. Three or four words that only you would put together are easy to remember.'
-
 /** What a form shows besides its fields. */
 interface FormView {
   browserId: string
+  texts: Texts
   errors?: readonly FormError[]
-}
-
-function buildTitle(title: string, errors: readonly FormError[]): string {
-  return errors.length > 0 ? `Error: ${title}` : title
 }
 
 const findError = (errors: readonly FormError[], name: string) => errors.find(({ field }) => field === name)?.text
@@ -25,132 +22,162 @@ const findError = (errors: readonly FormError[], name: string) => errors.find(({
 /** Builds the page that asks for a link to a new password. */
 export function buildForgotPage(
   deps: Deps,
-  { browserId, errors = [], email = '' }: FormView & { email?: string },
+  { browserId, texts, errors = [], email = '' }: FormView & { email?: string },
 ): Page {
   const content = html`<div class="panel">
 <div class="lead">
-<h1>Set a new password</h1>
-<p class="quiet">We send you a mail with a link.</p>
+<h1>${texts.say('forgot.title')}</h1>
+<p class="quiet">${texts.say('forgot.text')}</p>
 </div>
-${renderErrors(errors)}
+${renderErrors(texts, errors)}
 <form method="post" action="/auth/forgot" novalidate>
 ${renderFormToken(deps, browserId)}
-${renderField({
+${renderField(texts, {
   name: 'email',
-  label: 'E-mail address',
+  label: texts.say('form.email'),
   type: 'email',
   autocomplete: 'username',
   value: email,
   error: findError(errors, 'email'),
   isFocused: errors.length === 0,
 })}
-<button type="submit">Send the link</button>
+<button type="submit">${texts.say('forgot.send')}</button>
 </form>
-<p class="small centered"><a href="/auth/sign-in">Back to sign-in</a></p>
+<p class="small centered"><a href="/auth/sign-in">${texts.say('forgot.back')}</a></p>
 </div>`
-  return { title: buildTitle('Set a new password', errors), content }
+  return { texts, title: buildTitle(texts, texts.say('forgot.title'), errors), content }
 }
 
 /** The page after a link was asked for: the same for every address. */
-export function buildLinkSentPage(): Page {
+export function buildLinkSentPage({ texts }: { texts: Texts }): Page {
   const content = html`<div class="panel">
 <div class="lead">
-<h1>Check your mail</h1>
-<p class="quiet">If we know this address, a mail with a link is on its way. The link is valid for one hour and works once.</p>
+<h1>${texts.say('forgot.sent')}</h1>
+<p class="quiet">${texts.say('forgot.sent-text')}</p>
 </div>
-<p class="quiet small">Nothing there after a few minutes? Look into the spam folder, and check that you typed the address that you sign in with.</p>
-<a class="button plain" href="/auth/sign-in">Back to sign-in</a>
+<p class="quiet small">${texts.say('forgot.sent-hint')}</p>
+<a class="button plain" href="/auth/sign-in">${texts.say('forgot.back')}</a>
 </div>`
-  return { title: 'Check your mail', content }
+  return { texts, title: texts.say('forgot.sent'), content }
 }
 
 /** Builds the page of a reset link. */
-export function buildResetPage(deps: Deps, { browserId, errors = [], token }: FormView & { token: string }): Page {
+export function buildResetPage(
+  deps: Deps,
+  { browserId, texts, errors = [], token }: FormView & { token: string },
+): Page {
   const content = html`<div class="panel">
 <div class="lead">
-<h1>Choose a new password</h1>
-<p class="quiet">It signs you out everywhere, disconnects your apps and revokes your API keys.</p>
+<h1>${texts.say('reset.title')}</h1>
+<p class="quiet">${texts.say('reset.text')}</p>
 </div>
-${renderErrors(errors)}
+${renderErrors(texts, errors)}
 <form method="post" action="/auth/reset" novalidate>
 ${renderFormToken(deps, browserId)}
 <input type="hidden" name="token" value="${token}">
-${renderNewPassword(errors, errors.length === 0)}
-<button type="submit">Set the password</button>
+${renderNewPassword(texts, errors, errors.length === 0)}
+<button type="submit">${texts.say('reset.submit')}</button>
 </form>
 </div>`
-  return { title: buildTitle('Choose a new password', errors), content, scripts: [SHOW_PASSWORD] }
+  return { texts, title: buildTitle(texts, texts.say('reset.title'), errors), content, scripts: [SHOW_PASSWORD] }
 }
 
 /** The field of a new password, with its rule. */
-export function renderNewPassword(errors: readonly FormError[], isFocused: boolean): Html {
-  return renderField({
+export function renderNewPassword(texts: Texts, errors: readonly FormError[], isFocused: boolean): Html {
+  return renderField(texts, {
     name: 'password',
-    label: 'New password',
+    label: texts.say('form.new-password'),
     type: 'password',
     autocomplete: 'new-password',
-    hint: RULE,
+    hint: texts.say('form.password-rule'),
     error: findError(errors, 'password'),
     isFocused,
   })
 }
 
 /** Builds the page of a verification link. It has a button, because mail filters open links. */
-export function buildVerifyPage(deps: Deps, { browserId, token }: { browserId: string; token: string }): Page {
+export function buildVerifyPage(deps: Deps, { browserId, texts, token }: FormView & { token: string }): Page {
   const content = html`<div class="panel">
 <div class="lead">
-<h1>Confirm your e-mail address</h1>
-<p class="quiet">Confirm that the address that got this link is yours.</p>
+<h1>${texts.say('verify.title')}</h1>
+<p class="quiet">${texts.say('verify.text')}</p>
 </div>
 <form method="post" action="/auth/verify">
 ${renderFormToken(deps, browserId)}
 <input type="hidden" name="token" value="${token}">
-<button type="submit">Confirm</button>
+<button type="submit">${texts.say('verify.submit')}</button>
 </form>
 </div>`
-  return { title: 'Confirm your e-mail address', content }
+  return { texts, title: texts.say('verify.title'), content }
 }
 
 /** The page after an address was confirmed. */
-export function buildVerifiedPage(): Page {
+export function buildVerifiedPage({ texts }: { texts: Texts }): Page {
   const content = html`<div class="panel">
 <div class="lead">
-<h1>Address confirmed</h1>
-<p class="quiet">Thank you. Your e-mail address is confirmed.</p>
+<h1>${texts.say('verify.done')}</h1>
+<p class="quiet">${texts.say('verify.done-text')}</p>
 </div>
-<a class="button" href="/auth/">Continue</a>
+<a class="button" href="/auth/">${texts.say('verify.continue')}</a>
 </div>`
-  return { title: 'Address confirmed', content }
+  return { texts, title: texts.say('verify.done'), content }
 }
 
 /** Builds the page on which a person changes its password. */
-export function buildChangePage(deps: Deps, { browserId, errors = [], email }: FormView & { email: string }): Page {
+export function buildChangePage(
+  deps: Deps,
+  { browserId, texts, errors = [], email }: FormView & { email: string },
+): Page {
   const content = html`<div class="lead">
-<h1>Change your password</h1>
-<p class="quiet">It signs you out on all other devices, disconnects your apps and revokes your API keys.</p>
+<h1>${texts.say('password.change-title')}</h1>
+<p class="quiet">${texts.say('password.change-text')}</p>
 </div>
-<section class="panel" aria-label="Change your password">
-${renderErrors(errors)}
+<section class="panel" aria-label="${texts.say('password.change-title')}">
+${renderErrors(texts, errors)}
 <form method="post" action="/auth/password" class="narrow" novalidate>
 ${renderFormToken(deps, browserId)}
 <input type="text" name="username" value="${email}" autocomplete="username" hidden>
-${renderField({
+${renderField(texts, {
   name: 'current',
-  label: 'Present password',
+  label: texts.say('password.current'),
   type: 'password',
   autocomplete: 'current-password',
   error: findError(errors, 'current'),
 })}
-${renderNewPassword(errors, false)}
-${renderKeepApps()}
-<div class="actions"><button type="submit">Change the password</button></div>
+${renderNewPassword(texts, errors, false)}
+${renderKeepApps(texts)}
+<div class="actions"><button type="submit">${texts.say('password.change')}</button></div>
 </form>
 </section>`
   return {
-    title: buildTitle('Change your password', errors),
+    texts,
+    title: buildTitle(texts, texts.say('password.change-title'), errors),
     layout: 'wide',
-    navigation: renderNavigation(deps, { path: '/auth/password', browserId }),
+    navigation: renderNavigation(deps, { path: '/auth/password', browserId, texts }),
     content,
     scripts: [SHOW_PASSWORD],
   }
+}
+
+/** Where the form goes that asks for a link to a first password. */
+export const ASK_FOR_PASSWORD = '/auth/password/request'
+
+/** Builds the page of a person without a password: a link by mail leads to one. */
+export function buildNoPasswordPage(
+  deps: Deps & { canSendMail: boolean },
+  { browserId, texts, email }: FormView & { email: string },
+): Page {
+  const title = texts.say('password.none-title')
+  const way = deps.canSendMail
+    ? html`<p>${renderText(texts, 'password.none-mail', { email: html`<strong>${email}</strong>` })}</p>
+<form method="post" action="${ASK_FOR_PASSWORD}" class="actions">${renderFormToken(deps, browserId)}<button type="submit">${texts.say('password.none-send')}</button></form>`
+    : html`<p>${texts.say('password.none-no-mail')}</p>`
+  const content = html`<div class="lead">
+<h1>${title}</h1>
+</div>
+<section class="panel" aria-label="${title}">
+${way}
+</section>`
+  const navigation = renderNavigation(deps, { path: '/auth/password', browserId, texts })
+  return { texts, title, layout: 'wide', navigation, content }
 }

@@ -1,6 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Problem } from '../http/problem.ts'
 import type { ProblemPage } from '../http/problem-answer.ts'
+import { chooseRequestTexts } from '../language/request-language.ts'
+import type { TextKey, Texts } from '../language/texts.ts'
 import type { Brand } from './brand.ts'
 import { findErrorMessage } from './error-message.ts'
 import { type Html, html } from './html.ts'
@@ -9,29 +11,45 @@ import { buildPage } from './page.ts'
 /** Where a person continues after an error. */
 export interface Continuation {
   href: string
-  label: string
+  label: TextKey
 }
 
-const TO_SIGN_IN: Continuation = { href: '/auth/sign-in', label: 'Go to sign-in' }
+/** Where a person continues after a problem with a cause of its own. */
+const WAYS: Readonly<Record<string, Continuation>> = {
+  'link_invalid.answered': { href: '/auth/apps', label: 'problem.to-apps' },
+  'link_invalid.other_browser': { href: '/auth/', label: 'problem.to-home' },
+}
+
+const TO_SIGN_IN: Continuation = { href: '/auth/sign-in', label: 'problem.to-sign-in' }
 
 /** The content of an error page: what happened and what to do, in words of ours, and where to continue. */
 export function renderError(error: {
   code: string
+  /** The code of the first entry of `errors`, where there is one. */
+  cause?: string | undefined
+  texts: Texts
   /** Shown small, for the operator's log. */
   requestId: string | undefined
-  continuation?: Continuation
-}): { title: string; content: Html } {
-  const { title, text } = findErrorMessage(error.code)
-  const { href, label } = error.continuation ?? TO_SIGN_IN
+  /** Null for no way on. Default: the sign-in page. */
+  continuation?: Continuation | null
+}): { title: string; content: Html; texts: Texts } {
+  const { texts } = error
+  const { title, text } = findErrorMessage(texts, error.code, error.cause)
+  const { continuation = WAYS[`${error.code}.${error.cause}`] ?? TO_SIGN_IN } = error
   const content = html`<div class="panel">
 <div class="lead">
 <h1>${title}</h1>
 <p class="quiet">${text}</p>
 </div>
-<a class="button" href="${href}">${label}</a>
+${continuation && html`<a class="button" href="${continuation.href}">${texts.say(continuation.label)}</a>`}
 </div>
-${error.requestId && html`<p class="after reference">Reference <code>${error.requestId}</code></p>`}`
-  return { title, content }
+${error.requestId && html`<p class="after reference">${texts.say('problem.reference')} <code>${error.requestId}</code></p>`}`
+  return { title, content, texts }
+}
+
+/** What the words for a problem depend on. */
+export function describeProblem({ code, errors }: Problem): { code: string; cause: string | undefined } {
+  return { code, cause: errors?.[0]?.code }
 }
 
 /**
@@ -43,7 +61,8 @@ export function buildProblemRenderer(
 ): (problem: Problem, request: FastifyRequest) => ProblemPage | undefined {
   return (problem, request) => {
     if (!isForBrowser(request)) return undefined
-    const page = buildPage({ brand, ...renderError({ code: problem.code, requestId: request.id }) })
+    const texts = chooseRequestTexts(request.headers)
+    const page = buildPage({ brand, ...renderError({ ...describeProblem(problem), requestId: request.id, texts }) })
     return { html: page.html, headers: page.headers ?? {} }
   }
 }

@@ -1,10 +1,11 @@
 import type { UserId } from '../id.ts'
+import type { Texts } from '../language/texts.ts'
 import type { Database } from '../postgres/database.ts'
 import type { OpenStep } from '../sign-in/factor-login.ts'
 import { askForPasskey } from '../sign-in/passkey.ts'
 import type { FactorMethod } from '../sign-in/second-factor.ts'
 import type { Visitor } from './browser-session.ts'
-import { type FormError, renderErrors, renderField, renderFormToken } from './form.ts'
+import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from './form.ts'
 import { type Html, html } from './html.ts'
 import type { PageParts } from './page.ts'
 import type { PageDeps } from './page-route.ts'
@@ -23,47 +24,44 @@ export interface ProofFormView {
   /** The hidden fields, with the token of the form. */
   hidden: Html
   errors: readonly FormError[]
+  texts: Texts
 }
 
 /** Renders the forms of a second factor: a code, and a passkey where the person has one. */
-export function renderProofForms({ action, methods, passkeyOptions, hidden, errors }: ProofFormView): Html {
+export function renderProofForms(view: ProofFormView): Html {
+  const { action, methods, passkeyOptions, hidden, texts } = view
   const hasCode = methods.includes('totp') || methods.includes('recovery-code')
   const passkey =
     passkeyOptions &&
-    renderPasskeyForm({
+    renderPasskeyForm(texts, {
       action,
       kind: 'get',
       options: passkeyOptions,
       hidden,
-      label: 'Use a passkey',
+      label: texts.say('passkey.use'),
       isPlain: hasCode,
     })
-  return html`${hasCode && renderCodeForm({ action, methods, hidden, errors })}
-${hasCode && passkey && html`<div class="or">or</div>`}
+  return html`${hasCode && renderCodeForm(view)}
+${hasCode && passkey && html`<div class="or">${texts.say('proof.or')}</div>`}
 ${passkey}
-${passkey && !hasCode && html`<noscript><p class="notice">A passkey needs scripts. Allow them for this site.</p></noscript>`}`
+${passkey && !hasCode && html`<noscript><p class="notice">${texts.say('passkey.scripts')}</p></noscript>`}`
 }
 
-function renderCodeForm({
-  action,
-  methods,
-  hidden,
-  errors,
-}: Pick<ProofFormView, 'action' | 'methods' | 'hidden' | 'errors'>): Html {
+function renderCodeForm({ action, methods, hidden, errors, texts }: ProofFormView): Html {
   const hasApp = methods.includes('totp')
-  const more = methods.includes('recovery-code') ? ' A recovery code works too.' : ''
+  const hint = methods.includes('recovery-code') ? 'proof.code-hint-more' : 'proof.code-hint'
   return html`<form method="post" action="${action}" novalidate>
 ${hidden}
-${renderField({
+${renderField(texts, {
   name: 'code',
-  label: hasApp ? 'Code' : 'Recovery code',
+  label: texts.say(hasApp ? 'proof.code' : 'proof.recovery'),
   type: 'text',
   autocomplete: 'one-time-code',
-  hint: hasApp ? `The six digits that your authenticator app shows.${more}` : 'One of those that you stored.',
+  hint: texts.say(hasApp ? hint : 'proof.recovery-hint'),
   error: errors.find(({ field }) => field === 'code')?.text,
   isFocused: errors.length === 0,
 })}
-<button type="submit">Continue</button>
+<button type="submit">${texts.say('proof.continue')}</button>
 </form>`
 }
 
@@ -74,6 +72,9 @@ interface SecondStepView {
   passkeyOptions: object | undefined
   goal: Goal
   browserId: string
+  texts: Texts
+  /** Whether the person has just set a new password by a link. */
+  isReset?: boolean | undefined
   errors?: readonly FormError[]
 }
 
@@ -82,21 +83,26 @@ function buildSecondStepPage(
   deps: Pick<PageDeps, 'browserKeys'>,
   view: SecondStepView,
 ): Omit<PageParts, 'brand'> & { formTargets?: readonly string[] } {
-  const { challenge, methods, passkeyOptions, goal, browserId, errors = [] } = view
+  const { challenge, methods, passkeyOptions, goal, browserId, texts, errors = [] } = view
   const hidden = html`${renderFormToken(deps, browserId)}
 <input type="hidden" name="challenge" value="${challenge}">
 ${renderGoal(goal)}`
   const content = html`<div class="panel">
 <div class="lead">
-<h1>Confirm that it is you</h1>
-<p class="quiet">Your password is right. One more step protects your account.</p>
+<h1>${texts.say('proof.title')}</h1>
+<p class="quiet">${texts.say(view.isReset ? 'second-step.text-reset' : 'second-step.text')}</p>
 </div>
-${renderErrors(errors)}
-${renderProofForms({ action: SECOND_STEP, methods, passkeyOptions, hidden, errors })}
-<p class="small centered"><a href="/auth/sign-in">Start again</a></p>
+${renderErrors(texts, errors)}
+${renderProofForms({ action: SECOND_STEP, methods, passkeyOptions, hidden, errors, texts })}
+<p class="small centered"><a href="/auth/sign-in">${texts.say('second-step.restart')}</a></p>
 </div>`
-  const title = errors.length > 0 ? 'Error: Confirm that it is you' : 'Confirm that it is you'
-  return { title, content, scripts: [PASSKEY_SCRIPT], ...listFormTargets(goal) }
+  return {
+    texts,
+    title: buildTitle(texts, texts.say('proof.title'), errors),
+    content,
+    scripts: [PASSKEY_SCRIPT],
+    ...listFormTargets(goal),
+  }
 }
 
 /** Builds the page that asks for the second step, with options for a passkey of a person who has one. */
@@ -107,16 +113,18 @@ export async function askForSecondStep(
     userId: UserId | null
     goal: Goal
     visitor: Visitor
+    isReset?: boolean
     errors?: readonly FormError[]
     address: string
     now: Date
   },
 ): Promise<ReturnType<typeof buildSecondStepPage>> {
-  const { challenge, methods, userId, goal, visitor, errors, address, now } = step
+  const { challenge, methods, userId, goal, visitor, isReset, errors, address, now } = step
   const hasPasskey = userId !== null && methods.includes('passkey')
   const passkeyOptions = hasPasskey
     ? await askForPasskey(deps, tx, { purpose: 'passkey-factor', userId, sessionId: null, address, now })
     : undefined
-  const { browserId } = visitor
-  return buildSecondStepPage(deps, { challenge, methods, passkeyOptions, goal, browserId, ...(errors && { errors }) })
+  const { browserId, texts } = visitor
+  const view = { challenge, methods, passkeyOptions, goal, browserId, texts, isReset }
+  return buildSecondStepPage(deps, { ...view, ...(errors && { errors }) })
 }

@@ -1,5 +1,6 @@
 import { Problem } from '../http/problem.ts'
 import type { RefusalOutcome, Routes } from '../http/route.ts'
+import type { Texts } from '../language/texts.ts'
 import type { Database } from '../postgres/database.ts'
 import {
   type CheckedFactorLogin,
@@ -13,6 +14,7 @@ import { logInWithPasskey } from '../sign-in/passkey-login.ts'
 import { describeFactors, listFactorMethods } from '../sign-in/second-factor.ts'
 import type { Visitor } from './browser-session.ts'
 import type { FormError } from './form.ts'
+import { describeLoginProblem } from './login-message.ts'
 import { definePage, refusePage, showProblem } from './page-route.ts'
 import { CREDENTIAL_LIMIT, readProof } from './passkey-form.ts'
 import { askForSecondStep, SECOND_STEP } from './second-step-page.ts'
@@ -26,9 +28,11 @@ export function readFormProof({ code, credential }: { code: string; credential: 
 }
 
 /** The 422 for a form without a code. */
-export const CODE_MISSING = {
-  problem: new Problem('validation_failed', 'The code is empty.', { reason: 'empty_field' }),
-  errors: [{ field: 'code', text: 'Enter the code' }],
+export function buildCodeMissing(texts: Texts): { problem: Problem; errors: FormError[] } {
+  return {
+    problem: new Problem('validation_failed', 'The code is empty.', { reason: 'empty_field' }),
+    errors: [{ field: 'code', text: texts.say('proof.code-missing') }],
+  }
 }
 
 type PreparedStep = { goal: Goal } & ({ login: FactorLogin; checked: CheckedFactorLogin } | { login: undefined })
@@ -78,17 +82,18 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
         const login = { challenge: form.challenge, proof, origin: { address, userAgent }, now }
         return { goal, login, checked: await checkFactorLogin(db, login) }
       },
-      handle: async (deps, { db, form, visitor, address, now, prepared }) => {
+      handle: async (deps, { db, form, visitor, cookieHeader, address, now, prepared }) => {
         const { goal } = prepared
         const shown = { challenge: form.challenge, goal, visitor, address, now }
-        if (!prepared.login) return refuseStep(deps, db, { ...CODE_MISSING, userId: null, ...shown })
+        if (!prepared.login) return refuseStep(deps, db, { ...buildCodeMissing(visitor.texts), userId: null, ...shown })
         const result = await logInWithFactor(deps, db, prepared)
         if (!('problem' in result)) return continueSignedIn(deps, db, { visitor, goal, signedIn: result, now })
         const { problem, userId } = result
-        const errors = [{ text: problem.detail }]
+        const errors = [{ text: describeLoginProblem(visitor.texts, problem) }]
         // A challenge that is not valid any more has no person: the sign-in begins anew.
         if (userId !== null) return refuseStep(deps, db, { problem, errors, userId, ...shown })
-        const page = buildSignInPage(deps, { ...buildSignInView(deps, goal, visitor), errors })
+        const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
+        const page = buildSignInPage(deps, { ...view, errors })
         return refusePage(deps, { problem, page })
       },
     },
@@ -105,18 +110,22 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
       fields: { credential: CREDENTIAL_LIMIT, redirect_url: 4096, next: 4096 },
     },
     {
-      handle: async (deps: SignInPageDeps, { db, form, visitor, address, userAgent, now, requestId }) => {
+      handle: async (deps: SignInPageDeps, { db, form, visitor, cookieHeader, address, userAgent, now, requestId }) => {
         const goal = readGoal(deps, form)
         checkWeb(goal)
         const proof = readFormProof({ code: '', credential: form.credential })
         if (proof?.kind !== 'passkey')
-          return showProblem(deps, new Problem('malformed_request', 'The form holds no passkey.'), requestId)
+          return showProblem(deps, new Problem('malformed_request', 'The form holds no passkey.'), {
+            requestId,
+            visitor,
+          })
         const { credential } = proof
         const result = await logInWithPasskey(deps, db, { credential, origin: { address, userAgent }, now })
         if (!('problem' in result)) return continueSignedIn(deps, db, { visitor, goal, signedIn: result, now })
         const { problem, userId } = result
-        const errors = [{ text: problem.detail }]
-        const page = buildSignInPage(deps, { ...buildSignInView(deps, goal, visitor), errors })
+        const errors = [{ text: visitor.texts.say('sign-in.passkey-failed') }]
+        const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
+        const page = buildSignInPage(deps, { ...view, errors })
         const actor = { userId, sessionId: null, account: null }
         return refusePage(deps, { problem, page, target: userId, actor })
       },

@@ -1,14 +1,17 @@
+import type { TextKey, Texts } from '../language/texts.ts'
 import type { Passkey } from '../sign-in/passkey.store.ts'
 import type { FactorCount } from '../sign-in/second-factor.store.ts'
 import type { EnrolledTotp } from '../sign-in/totp-factor.ts'
 import { describeAge } from './age.ts'
-import { type FormError, renderErrors, renderField, renderFormToken } from './form.ts'
+import { COPY_SCRIPT } from './copy-script.ts'
+import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from './form.ts'
 import { type Html, html } from './html.ts'
 import { renderNavigation } from './navigation.ts'
 import type { PageParts } from './page.ts'
 import type { PageDeps } from './page-route.ts'
 import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
 import { renderQrCode } from './qr-code.ts'
+import { renderText } from './text.ts'
 
 /** The page of the ways to sign in. */
 export const SECURITY = '/auth/security'
@@ -20,194 +23,226 @@ type Page = Omit<PageParts, 'brand'>
 export interface SecurityView {
   count: FactorCount
   passkeys: readonly Passkey[]
+  /** Whether the only passkey is the only way in, and so stays. */
+  isLastWay: boolean
   browserId: string
+  texts: Texts
   notice: string | undefined
   now: Date
 }
 
-function frame(deps: Deps, browserId: string, page: Pick<Page, 'title' | 'content' | 'scripts'>): Page {
-  return { ...page, layout: 'wide', navigation: renderNavigation(deps, { path: SECURITY, browserId }) }
+/** The visitor that a page is for. */
+interface Reader {
+  browserId: string
+  texts: Texts
+}
+
+function frame(deps: Deps, { browserId, texts }: Reader, page: Pick<Page, 'title' | 'content' | 'scripts'>): Page {
+  return { ...page, texts, layout: 'wide', navigation: renderNavigation(deps, { path: SECURITY, browserId, texts }) }
 }
 
 /** A form with one button. */
 function renderButton(
   deps: Deps,
-  browserId: string,
-  { action, label, hidden }: { action: string; label: string; hidden?: Html },
+  { browserId, texts }: Reader,
+  { action, label, hidden }: { action: string; label: TextKey; hidden?: Html },
 ): Html {
-  return html`<form method="post" action="${SECURITY}/${action}" class="actions">${renderFormToken(deps, browserId)}${hidden}<button class="plain" type="submit">${label}</button></form>`
+  return html`<form method="post" action="${SECURITY}/${action}" class="actions">${renderFormToken(deps, browserId)}${hidden}<button class="plain" type="submit">${texts.say(label)}</button></form>`
 }
 
 /** Builds the page of the second factors of a person. */
 export function buildSecurityPage(deps: Deps, view: SecurityView): Page {
-  const { count, passkeys, browserId, notice } = view
+  const { count, passkeys, texts, notice } = view
   const hasFactor = count.hasTotp || passkeys.length > 0
   const content = html`<div class="lead">
-<h1>Sign-in and security</h1>
-<p class="quiet">A second step at the sign-in keeps others out, even when they know your password.</p>
+<h1>${texts.say('security.title')}</h1>
+<p class="quiet">${texts.say('security.text')}</p>
 </div>
 ${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
 <section class="panel" aria-labelledby="passkeys">
-<h2 id="passkeys">Passkeys</h2>
-<p class="quiet small">Sign in with your fingerprint, your face or the lock of your device. Nothing to remember, nothing to type.</p>
+<h2 id="passkeys">${texts.say('passkey.title')}</h2>
+<p class="quiet small">${texts.say('passkey.text')}</p>
 ${passkeys.length > 0 && html`<ul class="rows">${passkeys.map((passkey) => renderPasskey(deps, passkey, view))}</ul>`}
-${renderButton(deps, browserId, { action: 'passkey/begin', label: passkeys.length > 0 ? 'Add another passkey' : 'Add a passkey' })}
+${renderButton(deps, view, { action: 'passkey/begin', label: passkeys.length > 0 ? 'passkey.add-another' : 'passkey.add' })}
 </section>
 <section class="panel" aria-labelledby="app">
-<h2 id="app">Authenticator app</h2>
-${count.hasTotp ? renderApp(deps, browserId) : renderNoApp(deps, browserId)}
+<h2 id="app">${texts.say('security.app')}</h2>
+${count.hasTotp ? renderApp(deps, view) : renderNoApp(deps, view)}
 </section>
 ${hasFactor && renderRecovery(deps, view)}`
-  return frame(deps, browserId, { title: 'Sign-in and security', content })
+  return frame(deps, view, { title: texts.say('security.title'), content })
 }
 
-function renderNoApp(deps: Deps, browserId: string): Html {
-  return html`<p class="quiet small">An app on your phone shows six digits that you enter after your password.</p>
-${renderButton(deps, browserId, { action: 'app', label: 'Set up an app' })}`
+function renderNoApp(deps: Deps, view: SecurityView): Html {
+  return html`<p class="quiet small">${view.texts.say('security.app-none')}</p>
+${renderButton(deps, view, { action: 'app', label: 'security.app-set-up' })}`
 }
 
-function renderApp(deps: Deps, browserId: string): Html {
-  return html`<p><span class="badge">On</span></p>
-<p class="quiet small">After your password we ask for a code of the app.</p>
-<details><summary>Remove the app</summary>
-<p class="quiet small">Its codes are of no use from then on.</p>
-${renderButton(deps, browserId, { action: 'app/remove', label: 'Remove the authenticator app' })}
+function renderApp(deps: Deps, view: SecurityView): Html {
+  const { texts } = view
+  return html`<p><span class="badge">${texts.say('security.app-on')}</span></p>
+<p class="quiet small">${texts.say('security.app-on-text')}</p>
+<details><summary>${texts.say('security.app-remove')}</summary>
+<p class="quiet small">${texts.say('security.app-remove-text')}</p>
+${renderButton(deps, view, { action: 'app/remove', label: 'security.app-remove-button' })}
 </details>`
 }
 
-function renderAge(at: Date, now: Date): Html {
-  return html`<time datetime="${at.toISOString()}">${describeAge(at, now)}</time>`
+function renderAge(at: Date, { texts, now }: SecurityView): Html {
+  return html`<time datetime="${at.toISOString()}">${describeAge(texts, at, now)}</time>`
 }
 
-function renderPasskey(deps: Deps, passkey: Passkey, { browserId, now }: SecurityView): Html {
+function renderPasskey(deps: Deps, passkey: Passkey, view: SecurityView): Html {
+  const { browserId, texts } = view
   const { id, name, createdAt, lastUsedAt } = passkey
   const field = `name-${id}`
   return html`<li>
 ${KEY}
 <div class="what">
 <p><strong>${name}</strong></p>
-<p class="quiet small">Added ${renderAge(createdAt, now)}${lastUsedAt && html` · Last used ${renderAge(lastUsedAt, now)}`}</p>
-<details><summary>Change<span class="hidden"> ${name}</span></summary>
+<p class="quiet small">${renderText(texts, 'passkey.added', { age: renderAge(createdAt, view) })}${lastUsedAt && html` · ${renderText(texts, 'passkey.used', { age: renderAge(lastUsedAt, view) })}`}</p>
+<details><summary>${texts.say('passkey.change')}<span class="hidden"> ${name}</span></summary>
 <form method="post" action="${SECURITY}/passkey/rename" class="narrow">
 ${renderFormToken(deps, browserId)}<input type="hidden" name="id" value="${id}">
-<div class="field"><label for="${field}">Name</label><input id="${field}" name="name" type="text" value="${name}" maxlength="100" autocomplete="off" required></div>
-<div class="actions"><button class="plain" type="submit">Rename</button></div>
+<div class="field"><label for="${field}">${texts.say('passkey.name')}</label><input id="${field}" name="name" type="text" value="${name}" maxlength="100" autocomplete="off" required></div>
+<div class="actions"><button class="plain" type="submit">${texts.say('passkey.rename')}</button></div>
 </form>
-${renderButton(deps, browserId, {
-  action: 'passkey/remove',
-  label: 'Remove this passkey',
-  hidden: html`<input type="hidden" name="id" value="${id}">`,
-})}
+${renderRemoval(deps, passkey, view)}
 </details>
 </div>
 </li>
 `
 }
 
+/** The button that removes a passkey; for the only way in, why there is none. */
+function renderRemoval(deps: Deps, { id }: Passkey, view: SecurityView): Html {
+  const { texts, isLastWay } = view
+  if (isLastWay)
+    return html`<div class="actions"><button class="plain" type="button" disabled aria-describedby="last-${id}">${texts.say('passkey.remove')}</button></div>
+<p class="quiet small" id="last-${id}">${texts.say('passkey.last')}</p>`
+  const hidden = html`<input type="hidden" name="id" value="${id}">`
+  return renderButton(deps, view, { action: 'passkey/remove', label: 'passkey.remove', hidden })
+}
+
 const KEY = html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><circle cx="8" cy="12" r="4.5"/><path d="M12.5 12H21v4M17 12v3"/></svg>`
 
-function renderRecovery(deps: Deps, { count, browserId }: SecurityView): Html {
-  const { recoveryCodes: left } = count
+function renderRecovery(deps: Deps, view: SecurityView): Html {
+  const { texts } = view
+  const { recoveryCodes: count } = view.count
+  const left =
+    count === 0 ? 'security.recovery-left-none' : count === 1 ? 'security.recovery-left-one' : 'security.recovery-left'
   return html`<section class="panel" aria-labelledby="recovery">
-<h2 id="recovery">Recovery codes</h2>
-<p class="quiet small">Each replaces your device once, for the day on which you lose it. ${left === 0 ? 'None is left.' : left === 1 ? 'One is left.' : `${left} are left.`}</p>
-${renderButton(deps, browserId, { action: 'recovery-codes', label: 'Make new recovery codes' })}
+<h2 id="recovery">${texts.say('security.recovery')}</h2>
+<p class="quiet small">${texts.say('security.recovery-text')} ${texts.say(left, { count })}</p>
+${renderButton(deps, view, { action: 'recovery-codes', label: 'security.recovery-renew' })}
 </section>`
 }
 
-/** Builds the page on which a person sets an app up. Without `enrolled` its secret was shown before. */
+/** Builds the page on which a person sets an app up. */
 export function buildAppPage(
   deps: Deps,
-  view: { enrolled?: EnrolledTotp; browserId: string; errors?: readonly FormError[] },
+  view: Reader & { enrolled: EnrolledTotp; errors?: readonly FormError[] },
 ): Page {
-  const { enrolled, browserId, errors = [] } = view
-  const title = 'Set up an authenticator app'
+  const { enrolled, browserId, texts, errors = [] } = view
+  const title = texts.say('security.app-title')
   const content = html`<div class="lead">
 <h1>${title}</h1>
-<p class="quiet">Any app for one-time codes works.</p>
+<p class="quiet">${texts.say('security.app-text')}</p>
 </div>
 <section class="panel" aria-label="${title}">
-${renderErrors(errors)}
-${enrolled && renderKey(enrolled)}
+${renderErrors(texts, errors)}
+${renderKey(texts, enrolled)}
 <form method="post" action="${SECURITY}/app/confirm" class="narrow" novalidate>
 ${renderFormToken(deps, browserId)}
-${renderField({
+${renderField(texts, {
   name: 'code',
-  label: 'Code of the app',
+  label: texts.say('security.app-code'),
   type: 'text',
   autocomplete: 'one-time-code',
   inputMode: 'numeric',
-  hint: 'The six digits that the app shows now.',
+  hint: texts.say('security.app-code-hint'),
   error: errors.find(({ field }) => field === 'code')?.text,
 })}
-<div class="actions"><button type="submit">Turn it on</button><a class="button plain" href="${SECURITY}">Cancel</a></div>
+<div class="actions"><button type="submit">${texts.say('security.app-confirm')}</button><a class="button plain" href="${SECURITY}">${texts.say('security.cancel')}</a></div>
 </form>
 </section>`
-  return frame(deps, browserId, { title: errors.length > 0 ? `Error: ${title}` : title, content })
+  return frame(deps, view, { title: buildTitle(texts, title, errors), content })
 }
 
-function renderKey({ secret, otpauthUrl }: EnrolledTotp): Html {
+function renderKey(texts: Texts, { secret, otpauthUrl }: EnrolledTotp): Html {
+  const link = html`<a href="${otpauthUrl}">${texts.say('security.app-manual-link')}</a>`
   return html`<ol class="steps">
-<li>Scan this code with the app.
-${renderQrCode(otpauthUrl, 'QR code with the key for the app')}
-<details><summary>I cannot scan it</summary>
-<p class="quiet small">On this device, <a href="${otpauthUrl}">open the app</a>. Or type this key into it:</p>
+<li>${texts.say('security.app-scan')}
+${renderQrCode(otpauthUrl, texts.say('security.app-qr'))}
+<details><summary>${texts.say('security.app-manual')}</summary>
+<p class="quiet small">${renderText(texts, 'security.app-manual-text', { link })}</p>
 <p><code class="key">${secret.match(/.{1,4}/g)?.join(' ')}</code></p>
 </details></li>
-<li>Enter the code that the app shows.</li>
+<li>${texts.say('security.app-enter')}</li>
 </ol>`
+}
+
+/** The name of the file in which a browser stores recovery codes. */
+const FILE_NAME = 'recovery-codes.txt'
+
+/** A text file as a link, which a browser stores without a request and without scripts. */
+function buildTextUrl(lines: readonly string[]): string {
+  return `data:text/plain;charset=utf-8,${encodeURIComponent(lines.map((line) => `${line}\r\n`).join(''))}`
 }
 
 /** Builds the page that shows recovery codes, once. */
 export function buildRecoveryCodesPage(
-  deps: Deps,
-  { codes, browserId }: { codes: readonly string[]; browserId: string },
+  deps: Deps & Pick<PageDeps, 'brand'>,
+  view: Reader & { codes: readonly string[] },
 ): Page {
+  const { codes, texts } = view
+  const head = texts.say('security.recovery-file', { service: deps.brand.name })
   const content = html`<div class="lead">
-<h1>Store your recovery codes</h1>
-<p class="quiet">Each lets you in once when you do not have your device. Keep them where you keep other important papers.</p>
+<h1>${texts.say('security.recovery-store')}</h1>
+<p class="quiet">${texts.say('security.recovery-store-text')}</p>
 </div>
-<section class="panel" aria-label="Recovery codes">
-<p class="notice">They are shown only now. Earlier codes are of no use any more.</p>
-<ul class="codes">
+<section class="panel" aria-label="${texts.say('security.recovery')}">
+<p class="notice">${texts.say('security.recovery-once')}</p>
+<ul class="codes" id="codes">
 ${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>
-<div class="actions"><a class="button" href="${SECURITY}">I have stored them</a></div>
+<div class="actions"><a class="button plain" href="${buildTextUrl([head, '', ...codes])}" download="${FILE_NAME}">${texts.say('security.recovery-download')}</a>
+<button class="plain" type="button" data-copy="codes" data-copied="${texts.say('security.recovery-copied')}" hidden>${texts.say('security.recovery-copy')}</button><span class="hidden" role="status"></span></div>
+<div class="actions"><a class="button" href="${SECURITY}">${texts.say('security.recovery-done')}</a></div>
 </section>`
-  return frame(deps, browserId, { title: 'Recovery codes', content })
+  return frame(deps, view, { title: texts.say('security.recovery'), content, scripts: [COPY_SCRIPT] })
 }
 
 /** Builds the page on which the browser makes a passkey. */
 export function buildNewPasskeyPage(
   deps: Deps,
-  view: { options: object; browserId: string; errors?: readonly FormError[] },
+  view: Reader & { options: object; errors?: readonly FormError[] },
 ): Page {
-  const { options, browserId, errors = [] } = view
-  const title = 'Add a passkey'
+  const { options, browserId, texts, errors = [] } = view
+  const title = texts.say('passkey.add')
   const content = html`<div class="lead">
 <h1>${title}</h1>
-<p class="quiet">Your device asks for your fingerprint, your face or its lock.</p>
+<p class="quiet">${texts.say('passkey.add-text')}</p>
 </div>
 <section class="panel" aria-label="${title}">
-${renderErrors(errors)}
-<noscript><p class="notice">A passkey needs scripts. Allow them for this site.</p></noscript>
-${renderPasskeyForm({
+${renderErrors(texts, errors)}
+<noscript><p class="notice">${texts.say('passkey.scripts')}</p></noscript>
+${renderPasskeyForm(texts, {
   action: `${SECURITY}/passkey`,
   kind: 'create',
   options,
   hidden: renderFormToken(deps, browserId),
-  fields: renderField({
+  fields: renderField(texts, {
     name: 'name',
-    label: 'Name',
+    label: texts.say('passkey.name'),
     type: 'text',
     autocomplete: 'off',
-    hint: 'So that you know it again: the device, or the app that keeps it.',
+    hint: texts.say('passkey.name-hint'),
     isFocused: errors.length === 0,
   }),
-  label: 'Create the passkey',
+  label: texts.say('passkey.create'),
   isPlain: false,
 })}
-<p class="small"><a href="${SECURITY}">Cancel</a></p>
+<p class="small"><a href="${SECURITY}">${texts.say('security.cancel')}</a></p>
 </section>`
-  const named = errors.length > 0 ? `Error: ${title}` : title
-  return frame(deps, browserId, { title: named, content, scripts: [PASSKEY_SCRIPT] })
+  return frame(deps, view, { title: buildTitle(texts, title, errors), content, scripts: [PASSKEY_SCRIPT] })
 }

@@ -1,12 +1,15 @@
 import type { AnswerCookie } from '../http/answer.ts'
-import type { Routes } from '../http/route.ts'
+import type { Problem } from '../http/problem.ts'
+import type { RefusalOutcome, Routes } from '../http/route.ts'
+import type { UserId } from '../id.ts'
+import type { TextKey } from '../language/texts.ts'
 import type { Database } from '../postgres/database.ts'
 import type { AuthMethod } from '../session/auth-method.ts'
 import { signFor } from '../session/session.ts'
 import { raiseSession } from '../session/session-proof.ts'
 import { chargeFactorAttempt, forgiveFactorAttempt } from '../sign-in/login-attempt.ts'
 import { buildThrottled } from '../sign-in/login-problem.ts'
-import { listOwnPasskeys } from '../sign-in/passkey-registration.ts'
+import { hasWayBesidePasskeys, listOwnPasskeys } from '../sign-in/passkey-registration.ts'
 import {
   checkHasFactor,
   describeFactors,
@@ -14,13 +17,16 @@ import {
   readPersonSession,
   renewRecoveryCodes,
 } from '../sign-in/second-factor.ts'
-import { confirmAuthenticator, enrolAuthenticator, removeAuthenticator } from '../sign-in/totp-factor.ts'
-import type { SignedInPerson } from './browser-session.ts'
+import { confirmAuthenticator, enrolAuthenticator, findEnrolled, removeAuthenticator } from '../sign-in/totp-factor.ts'
+import type { SignedInPerson, Visitor } from './browser-session.ts'
+import type { FormError } from './form.ts'
+import { describeLoginProblem } from './login-message.ts'
 import { findNotice } from './notice.ts'
 import { buildPage } from './page.ts'
 import { type PageAnswer, type PageDeps, refusePage } from './page-route.ts'
 import { definePersonPage } from './person-page.ts'
-import { CODE_MISSING } from './second-step.routes.ts'
+import { renderError } from './problem-page.ts'
+import { buildCodeMissing } from './second-step.routes.ts'
 import { buildAppPage, buildRecoveryCodesPage, buildSecurityPage, SECURITY } from './security-page.ts'
 
 /** Dependencies of the pages of second factors. */
@@ -30,13 +36,13 @@ export interface SecurityPageDeps extends PageDeps, FactorDeps {}
 export const RETURN = `${SECURITY}?notice=confirmed`
 
 /** The messages of the page, by the name that a redirect carries. */
-const NOTICES: Readonly<Record<string, string>> = {
-  confirmed: 'Thank you. Now repeat the step.',
-  'app-added': 'The authenticator app is on.',
-  'app-removed': 'The authenticator app is removed.',
-  'passkey-added': 'The passkey is added.',
-  'passkey-renamed': 'The passkey is renamed.',
-  'passkey-removed': 'The passkey is removed.',
+const NOTICES: Readonly<Record<string, TextKey>> = {
+  confirmed: 'security.confirmed',
+  'app-added': 'security.app-added',
+  'app-removed': 'security.app-removed',
+  'passkey-added': 'security.passkey-added',
+  'passkey-renamed': 'security.passkey-renamed',
+  'passkey-removed': 'security.passkey-removed',
 }
 
 /** Continues at the page of the second factors, which says what happened. */
@@ -57,11 +63,27 @@ export async function raise(
 /** The answer to a new factor: the recovery codes that it brought, else the page of the second factors. */
 export function answerNewFactor(
   deps: SecurityPageDeps,
-  { codes, browserId, notice }: { codes: readonly string[] | null; browserId: string; notice: string },
+  { codes, visitor, notice }: { codes: readonly string[] | null; visitor: Visitor; notice: string },
 ): PageAnswer {
   if (!codes) return returnWith(notice)
-  return buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, browserId }) })
+  return buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) })
 }
+
+/** Shows the app that is being set up again, with its key and with what is wrong. */
+async function refuseCode(
+  deps: SecurityPageDeps,
+  db: Database,
+  refused: { problem: Problem; errors: readonly FormError[]; visitor: Visitor; userId: UserId },
+): Promise<RefusalOutcome> {
+  const { problem, errors, visitor, userId } = refused
+  const enrolled = await findEnrolled(deps, db, userId)
+  const page = enrolled
+    ? buildAppPage(deps, { enrolled, errors, ...visitor })
+    : renderError({ code: 'conflict', texts: visitor.texts, requestId: undefined, continuation: TO_SECURITY })
+  return refusePage(deps, { problem, page, target: userId })
+}
+
+const TO_SECURITY = { href: SECURITY, label: 'security.title' } as const
 
 /** The authenticator app and the recovery codes of a person (docs/contract/pages.md#sign-in-and-security). */
 export const securityRoutes: Routes<SecurityPageDeps> = [
@@ -76,10 +98,12 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
     },
     {
       handle: async (deps: SecurityPageDeps, { db, person, visitor, query, now }) => {
-        const { count } = await describeFactors(db, person.userId)
-        const passkeys = await listOwnPasskeys(db, person.userId)
-        const notice = findNotice(NOTICES, query.notice)
-        const view = { count, passkeys, browserId: visitor.browserId, notice, now }
+        const { userId } = person
+        const { count } = await describeFactors(db, userId)
+        const passkeys = await listOwnPasskeys(db, userId)
+        const isLastWay = passkeys.length === 1 && !(await hasWayBesidePasskeys(db, userId))
+        const notice = findNotice(visitor.texts, NOTICES, query.notice)
+        const view = { count, passkeys, isLastWay, ...visitor, notice, now }
         return buildPage({ brand: deps.brand, ...buildSecurityPage(deps, view) })
       },
     },
@@ -101,7 +125,7 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
         const { userId } = person
         const enrolled = await enrolAuthenticator(deps, db, { userId, now })
         return {
-          ...buildPage({ brand: deps.brand, ...buildAppPage(deps, { enrolled, browserId: visitor.browserId }) }),
+          ...buildPage({ brand: deps.brand, ...buildAppPage(deps, { enrolled, ...visitor }) }),
           changed: [{ id: enrolled.factor.id, account: null, url: null }],
         }
       },
@@ -128,25 +152,21 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       },
       handle: async (deps, { db, person, visitor, form, now, prepared }) => {
         const { userId } = person
-        const { browserId } = visitor
-        if (!prepared) {
-          const page = buildAppPage(deps, { browserId, errors: CODE_MISSING.errors })
-          return refusePage(deps, { problem: CODE_MISSING.problem, page, target: userId })
-        }
+        const { texts } = visitor
+        if (!prepared) return refuseCode(deps, db, { ...buildCodeMissing(texts), visitor, userId })
         const { attempt, until } = prepared
         const confirmed = until
           ? { problem: buildThrottled(until, now) }
           : await confirmAuthenticator(deps, db, { userId, code: form.code, now })
         if ('problem' in confirmed) {
           const { problem } = confirmed
-          const text = problem.errors ? 'This code is wrong. Wait for the next one.' : problem.detail
-          const page = buildAppPage(deps, { browserId, errors: [{ field: 'code', text }] })
-          return refusePage(deps, { problem, page, target: userId })
+          const text = problem.errors ? texts.say('proof.code-wrong') : describeLoginProblem(texts, problem)
+          return refuseCode(deps, db, { problem, errors: [{ field: 'code', text }], visitor, userId })
         }
         const cookies = await raise(deps, db, { person, methods: ['otp'], now })
         await forgiveFactorAttempt(db, attempt)
         return {
-          ...answerNewFactor(deps, { codes: confirmed.recoveryCodes, browserId, notice: 'app-added' }),
+          ...answerNewFactor(deps, { codes: confirmed.recoveryCodes, visitor, notice: 'app-added' }),
           cookies,
           changed: [{ id: confirmed.id, account: null, url: null }],
         } as PageAnswer
@@ -190,7 +210,7 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
         await checkHasFactor(db, userId)
         const codes = await renewRecoveryCodes(deps, db, { userId, now })
         return {
-          ...buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, browserId: visitor.browserId }) }),
+          ...buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) }),
           changed: [{ id: userId, account: null, url: null }],
         }
       },

@@ -29,6 +29,9 @@ async function readEvents(limit: number): Promise<string[]> {
   return rows.map(({ event }) => event)
 }
 
+/** The key of an app that is being set up. */
+const readKey = (body: string) => /<code class="key">([^<]+)</.exec(body)?.[1]
+
 /** The value of the hidden field `id` of the passkey that a page lists. */
 const readId = (body: string) => /name="id" value="([^"]+)"/.exec(body)?.[1] ?? ''
 
@@ -52,12 +55,14 @@ describe('the page of the second factors', () => {
     for (const code of codes) expect(later.body).not.toContain(code)
   })
 
-  test('keeps an app off after a wrong code, and turns it on by the next right one', async () => {
+  test('keeps an app off after a wrong code and shows the same key again, and turns it on by the next right one', async () => {
     const { visitor } = await signInOnPage(app)
     await visitor.get('/auth/security')
-    await visitor.post('/auth/security/app')
+    const key = readKey((await visitor.post('/auth/security/app')).body)
+    expect(key).toMatch(/^[A-Z2-7 ]{32,}$/)
     const empty = await visitor.post('/auth/security/app/confirm', { code: '' })
     expect([empty.status, empty.body.includes('Enter the code')]).toEqual([422, true])
+    expect(readKey(empty.body)).toBe(key)
     const wrong = await visitor.post('/auth/security/app/confirm', { code: '000000' })
     expect([wrong.status, wrong.body.includes('This code is wrong.')]).toEqual([422, true])
     expect((await visitor.get('/auth/security')).body).toContain('Set up an app')
@@ -133,7 +138,7 @@ describe('a fresh proof', () => {
     const asked = await visitor.follow(refused)
     expect(asked.body).toContain('<h1>Confirm that it is you</h1>')
     const wrong = await visitor.post('/auth/step-up', { code: '000000' })
-    expect([wrong.status, wrong.body.includes('is not a code that is valid now')]).toEqual([422, true])
+    expect([wrong.status, wrong.body.includes('This code is wrong. Wait for the next one.')]).toEqual([422, true])
     expect((await visitor.post('/auth/step-up', { code: '' })).status).toBe(422)
     const proven = await visitor.post('/auth/step-up', { code: readCode(app, secret) })
     expect((await visitor.follow(proven)).body).toContain('Now repeat the step.')

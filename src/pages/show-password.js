@@ -6,8 +6,8 @@ for (const place of document.querySelectorAll('.with-button')) {
   button.setAttribute('aria-controls', input.id)
   const show = (isShown) => {
     input.type = isShown ? 'text' : 'password'
-    button.textContent = isShown ? 'Hide' : 'Show'
-    button.setAttribute('aria-label', isShown ? 'Hide password' : 'Show password')
+    button.textContent = isShown ? place.dataset.hide : place.dataset.show
+    button.setAttribute('aria-label', isShown ? place.dataset.hideLabel : place.dataset.showLabel)
   }
   show(false)
   button.addEventListener('click', () => show(input.type === 'password'))

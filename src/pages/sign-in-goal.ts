@@ -22,9 +22,16 @@ export interface SignInPageDeps extends PageDeps, FactorDeps {
   needsHandshake: (url: string) => boolean
   /** The URL with a handshake token for a target on another domain; undefined for any other URL. */
   openTarget: OpenTarget
+  findApp: FindApp
   /** The providers to offer. They return to `redirectUrl`, or to the service when it is undefined. */
   listProviders: (input: { redirectUrl: string | undefined; next: string | undefined }) => readonly ProviderButton[]
 }
+
+/** Finds the name of the app that a sign-in leads to by way of a page of the service. */
+export type FindApp = (
+  db: Database,
+  input: { next: string | undefined; cookieHeader: string | undefined; now: Date },
+) => Promise<string | undefined>
 
 /** Where a sign-in continues. */
 export interface Goal {

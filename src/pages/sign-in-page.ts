@@ -1,11 +1,14 @@
+import type { Texts } from '../language/texts.ts'
+import type { Database } from '../postgres/database.ts'
 import type { Visitor } from './browser-session.ts'
-import { type FormError, renderErrors, renderField, renderFormToken } from './form.ts'
+import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from './form.ts'
 import { type Html, html } from './html.ts'
 import type { PageParts } from './page.ts'
 import type { PageDeps } from './page-route.ts'
 import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
 import { SHOW_PASSWORD } from './password-script.ts'
 import { type Goal, listFormTargets, renderGoal, type SignInPageDeps } from './sign-in-goal.ts'
+import { renderText } from './text.ts'
 
 /** A button that signs in with another provider. */
 export interface ProviderButton {
@@ -18,7 +21,10 @@ export interface ProviderButton {
 
 /** What the sign-in page shows. */
 export interface SignInView extends Goal {
+  texts: Texts
   browserId: string
+  /** The name of the app that the sign-in leads to, where an authorization began it. */
+  appName?: string | undefined
   providers: readonly ProviderButton[]
   email?: string
   errors?: readonly FormError[]
@@ -28,9 +34,16 @@ export interface SignInView extends Goal {
 }
 
 /** What the sign-in page shows for a goal. */
-export function buildSignInView(deps: SignInPageDeps, goal: Goal, visitor: Visitor): SignInView {
+export async function buildSignInView(
+  deps: SignInPageDeps,
+  db: Database,
+  request: { goal: Goal; visitor: Visitor; cookieHeader: string | undefined; now: Date },
+): Promise<SignInView> {
+  const { goal, visitor, cookieHeader, now } = request
+  const { browserId, texts } = visitor
   const providers = deps.listProviders({ redirectUrl: goal.target?.url, next: goal.next })
-  return { ...goal, providers, browserId: visitor.browserId, canSendMail: deps.canSendMail }
+  const appName = await deps.findApp(db, { next: goal.next, cookieHeader, now })
+  return { ...goal, providers, browserId, texts, appName, canSendMail: deps.canSendMail }
 }
 
 /** Builds the sign-in page. */
@@ -38,45 +51,53 @@ export function buildSignInPage(
   deps: Pick<PageDeps, 'brand' | 'browserKeys'>,
   view: SignInView,
 ): Omit<PageParts, 'brand'> & { formTargets?: readonly string[] } {
-  const { errors = [], target, providers, notice } = view
+  const { errors = [], target, providers, notice, texts } = view
   // A deep link gets its tokens from the provider's flow; the form has no way to hand them over.
   const hasForm = target?.kind !== 'deep-link'
   const content = html`<div class="panel">
 <div class="lead">
-<h1>Sign in</h1>
-<p class="quiet">to continue to ${target?.kind === 'web' ? new URL(target.url).host : deps.brand.name}</p>
+<h1>${texts.say('sign-in.title')}</h1>
+<p class="quiet">${renderPurpose(deps, view)}</p>
 </div>
-${renderErrors(errors)}
+${renderErrors(texts, errors)}
 ${errors.length === 0 && notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
-${providers.length > 0 && renderProviders(providers)}
-${providers.length > 0 && hasForm && html`<div class="or">or</div>`}
+${providers.length > 0 && renderProviders(texts, providers)}
+${providers.length > 0 && hasForm && html`<div class="or">${texts.say('sign-in.or')}</div>`}
 ${hasForm && renderForm(deps, view)}
 </div>`
   return {
-    title: errors.length > 0 ? 'Error: Sign in' : 'Sign in',
+    texts,
+    title: buildTitle(texts, texts.say('sign-in.title'), errors),
     content,
     ...(hasForm && { scripts: [SHOW_PASSWORD, PASSKEY_SCRIPT] }),
     ...listFormTargets(view),
   }
 }
 
-function renderProviders(providers: readonly ProviderButton[]): Html {
+/** Names what the sign-in leads to: the app, the host that it returns to, or this service. */
+function renderPurpose({ brand }: Pick<PageDeps, 'brand'>, { target, appName, texts }: SignInView): Html {
+  if (appName !== undefined) return renderText(texts, 'sign-in.purpose', { goal: html`<strong>${appName}</strong>` })
+  return renderText(texts, 'sign-in.purpose', { goal: target?.kind === 'web' ? new URL(target.url).host : brand.name })
+}
+
+function renderProviders(texts: Texts, providers: readonly ProviderButton[]): Html {
   const items = providers.map(
-    ({ label, href, icon }) => html`<a class="button plain" href="${href}">${icon}Continue with ${label}</a>\n`,
+    ({ label, href, icon }) =>
+      html`<a class="button plain" href="${href}">${icon}${texts.say('sign-in.with', { provider: label })}</a>\n`,
   )
   return html`<div class="providers">${items}</div>`
 }
 
 function renderForm(deps: Pick<PageDeps, 'browserKeys'>, view: SignInView): Html {
-  const { browserId, email = '', errors = [] } = view
+  const { browserId, email = '', errors = [], texts } = view
   const errorOf = (name: string) => errors.find(({ field }) => field === name)?.text
   const hidden = html`${renderFormToken(deps, browserId)}
 ${renderGoal(view)}`
   return html`<form method="post" action="/auth/sign-in" novalidate>
 ${hidden}
-${renderField({
+${renderField(texts, {
   name: 'email',
-  label: 'E-mail address',
+  label: texts.say('form.email'),
   type: 'email',
   // With `webauthn` the browser offers passkeys here too (WebAuthn section 5.1.4, conditional mediation).
   autocomplete: 'username webauthn',
@@ -84,15 +105,15 @@ ${renderField({
   error: errorOf('email'),
   isFocused: errors.length === 0 && email === '',
 })}
-${renderField({
+${renderField(texts, {
   name: 'password',
-  label: 'Password',
+  label: texts.say('form.password'),
   type: 'password',
   autocomplete: 'current-password',
   error: errorOf('password'),
 })}
-<button type="submit">Sign in</button>
+<button type="submit">${texts.say('sign-in.submit')}</button>
 </form>
-${renderPasskeyForm({ action: '/auth/sign-in/passkey', kind: 'sign-in', hidden, label: 'Sign in with a passkey' })}
-${view.canSendMail && html`<p class="small centered"><a href="/auth/forgot">Forgot your password?</a></p>`}`
+${renderPasskeyForm(texts, { action: '/auth/sign-in/passkey', kind: 'sign-in', hidden, label: texts.say('passkey.sign-in') })}
+${view.canSendMail && html`<p class="small centered"><a href="/auth/forgot">${texts.say('sign-in.forgot')}</a></p>`}`
 }

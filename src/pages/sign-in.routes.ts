@@ -1,8 +1,10 @@
 import { Problem } from '../http/problem.ts'
 import type { Routes } from '../http/route.ts'
+import type { TextKey, Texts } from '../language/texts.ts'
 import { type CheckedLogin, checkLocalLogin, type LocalLogin, logInLocally } from '../sign-in/local-login.ts'
 import { type PasswordDeps, takeHashingPlace } from '../sign-in/password.ts'
 import type { FormError } from './form.ts'
+import { describeLoginProblem } from './login-message.ts'
 import { findNotice } from './notice.ts'
 import { buildPage } from './page.ts'
 import { definePage, refusePage } from './page-route.ts'
@@ -14,20 +16,18 @@ import { buildSignInPage, buildSignInView } from './sign-in-page.ts'
 type PasswordPageDeps = SignInPageDeps & PasswordDeps
 
 /** The messages that a link may ask for by name. */
-const NOTICES: Readonly<Record<string, string>> = {
-  'signed-out': 'You are signed out.',
-  'session-ended': 'Your session has ended. Sign in again.',
-  joined: 'You have joined. Sign in with your new password.',
-  'password-set': 'Your new password is set. Sign in with it.',
+const NOTICES: Readonly<Record<string, TextKey>> = {
+  'signed-out': 'sign-in.signed-out',
+  'session-ended': 'sign-in.session-ended',
 }
 
 /** A sign-in by form: the two fields, where to continue, and the check of the password. */
 type PreparedSignIn = { goal: Goal } & ({ errors: FormError[] } | { login: LocalLogin; checked: CheckedLogin })
 
-function findEmptyFields({ email, password }: { email: string; password: string }): FormError[] {
+function findEmptyFields(texts: Texts, { email, password }: { email: string; password: string }): FormError[] {
   return [
-    ...(email.trim() === '' ? [{ field: 'email', text: 'Enter your e-mail address' }] : []),
-    ...(password === '' ? [{ field: 'password', text: 'Enter your password' }] : []),
+    ...(email.trim() === '' ? [{ field: 'email', text: texts.say('sign-in.email-missing') }] : []),
+    ...(password === '' ? [{ field: 'password', text: texts.say('sign-in.password-missing') }] : []),
   ]
 }
 
@@ -43,13 +43,13 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
       query: ['redirect_url', 'next', 'notice', 'again'],
     },
     {
-      handle: async (deps: SignInPageDeps, { visitor, query }) => {
+      handle: async (deps: SignInPageDeps, { db, visitor, query, cookieHeader, now }) => {
         const goal = readGoal(deps, query)
         if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildSignInUrl(query)) }
         if (visitor.person && goal.target?.kind !== 'deep-link' && query.again !== '1')
           return { kind: 'redirect', location: locate(deps, goal) }
-        const notice = findNotice(NOTICES, query.notice)
-        const view = buildSignInView(deps, goal, visitor)
+        const notice = findNotice(visitor.texts, NOTICES, query.notice)
+        const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
         return buildPage({ brand: deps.brand, ...buildSignInPage(deps, { ...view, notice }) })
       },
     },
@@ -67,20 +67,26 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
       fields: { email: 320, password: 1024, redirect_url: 4096, next: 4096 },
     },
     {
-      prepare: async (deps: PasswordPageDeps, { db, form, address, userAgent, now }): Promise<PreparedSignIn> => {
+      prepare: async (
+        deps: PasswordPageDeps,
+        { db, visitor, form, address, userAgent, now },
+      ): Promise<PreparedSignIn> => {
         const goal = readGoal(deps, form)
         checkWeb(goal)
-        const errors = findEmptyFields(form)
+        const errors = findEmptyFields(visitor.texts, form)
         if (errors.length > 0) return { goal, errors }
         const login = { email: form.email.trim(), password: form.password, address, userAgent, now }
         return { goal, login, checked: await checkLocalLogin(deps, db, login) }
       },
-      handle: async (deps, { db, form, visitor, address, now, prepared }) => {
+      handle: async (deps, { db, form, visitor, cookieHeader, address, now, prepared }) => {
         const { goal } = prepared
-        const view = { ...buildSignInView(deps, goal, visitor), email: form.email.trim() }
+        const showForm = async (errors: FormError[]) => {
+          const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
+          return buildSignInPage(deps, { ...view, email: form.email.trim(), errors })
+        }
         if ('errors' in prepared) {
           const problem = new Problem('validation_failed', 'A field of the form is empty.', { reason: 'empty_field' })
-          return refusePage(deps, { problem, page: buildSignInPage(deps, { ...view, errors: prepared.errors }) })
+          return refusePage(deps, { problem, page: await showForm(prepared.errors) })
         }
         const result = await logInLocally(deps, db, prepared)
         if (!('problem' in result)) return continueSignedIn(deps, db, { visitor, goal, signedIn: result, now })
@@ -88,7 +94,7 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
         const actor = { userId, sessionId: null, account: null }
         const page = secondStep
           ? await askForSecondStep(deps, db, { ...secondStep, userId, goal, visitor, address, now })
-          : buildSignInPage(deps, { ...view, errors: [{ text: problem.detail }] })
+          : await showForm([{ text: describeLoginProblem(visitor.texts, problem) }])
         return refusePage(deps, { problem, page, target: userId, actor })
       },
     },

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { buildPathProblem } from '../http/known-path.ts'
 import { findForeignSign, readOrigin } from '../http/local-request.ts'
+import { chooseTexts, type TextKey, type Texts } from '../language/texts.ts'
 import type { Brand } from './brand.ts'
 import { type Html, html } from './html.ts'
 import { buildPage } from './page.ts'
+import { renderText } from './text.ts'
 
 /** What the start page leads to. */
 export interface StartPageDeps {
@@ -21,10 +23,11 @@ export interface StartPageDeps {
 export function mountStartPage(server: FastifyInstance, deps: StartPageDeps): void {
   server.get('/', { schema: { hide: true } }, (request, reply) => {
     deps.limit(request, reply)
-    reply.header('vary', 'accept')
+    reply.header('vary', 'accept, accept-language')
     if (request.headers.accept?.includes('text/html') !== true) throw buildPathProblem()
     const isLocal = findForeignSign(readOrigin(request.raw)) === undefined
-    const page = buildStartPage(deps.brand, isLocal ? deps.development : undefined)
+    const texts = chooseTexts({ acceptLanguage: request.headers['accept-language'] })
+    const page = buildStartPage(deps.brand, texts, isLocal ? deps.development : undefined)
     return reply
       .headers(page.headers ?? {})
       .type('text/html; charset=utf-8')
@@ -33,36 +36,41 @@ export function mountStartPage(server: FastifyInstance, deps: StartPageDeps): vo
 }
 
 /** Builds the page: the ways on, and in development the first steps. Pure. */
-function buildStartPage(brand: Brand, development: StartPageDeps['development']) {
+function buildStartPage(brand: Brand, texts: Texts, development: StartPageDeps['development']) {
   const content = html`<div class="lead">
 <h1>${brand.name}</h1>
-<p class="quiet">The service is running. Where do you want to go?</p>
+<p class="quiet">${texts.say('start.lead')}</p>
 </div>
-<section class="panel" aria-label="Ways on">
+<section class="panel" aria-label="${texts.say('start.ways')}">
 <ul class="rows">
-${renderWay({ title: 'Your account', text: 'Sign in, change your password, see your devices.', href: '/auth/', label: 'Sign in' })}
-${renderWay({ title: 'API reference', text: 'Every call with its fields, events and errors.', href: '/docs', label: 'Open the reference' })}
-${development?.hasMails === true && renderWay({ title: 'Mails', text: 'What the service would have sent: it has no mail server.', href: '/auth/mail', label: 'Read mails' })}
+${renderWay(texts, { title: 'start.account', text: 'start.account-text', href: '/auth/', label: 'start.account-open' })}
+${renderWay(texts, { title: 'start.reference', text: 'start.reference-text', href: '/docs', label: 'start.reference-open' })}
+${development?.hasMails === true && renderWay(texts, { title: 'start.mails', text: 'start.mails-text', href: '/auth/mail', label: 'start.mails-open' })}
 </ul>
 </section>
-${development && renderFirstSteps(development.adminEmail)}`
-  return buildPage({ brand, title: 'Start', layout: 'wide', content })
+${development && renderFirstSteps(texts, development.adminEmail)}`
+  return buildPage({ brand, texts, title: texts.say('start.title'), layout: 'wide', content })
 }
 
-function renderWay({ title, text, href, label }: { title: string; text: string; href: string; label: string }): Html {
-  return html`<li><div class="what"><p><strong>${title}</strong></p><p class="quiet small">${text}</p></div><a class="button plain" href="${href}">${label}</a></li>
+function renderWay(
+  texts: Texts,
+  { title, text, href, label }: { title: TextKey; text: TextKey; href: string; label: TextKey },
+): Html {
+  return html`<li><div class="what"><p><strong>${texts.say(title)}</strong></p><p class="quiet small">${texts.say(text)}</p></div><a class="button plain" href="${href}">${texts.say(label)}</a></li>
 `
 }
 
-function renderFirstSteps(adminEmail: string): Html {
+function renderFirstSteps(texts: Texts, adminEmail: string): Html {
+  const code = (text: string) => html`<code>${text}</code>`
+  const password = code(`npx signalbox admin password --email ${adminEmail}`)
   return html`<section class="panel" aria-labelledby="steps">
-<h2 id="steps">First steps</h2>
+<h2 id="steps">${texts.say('start.steps')}</h2>
 <ol class="steps">
-<li><p>Sign in as <code>${adminEmail}</code>. The first start printed the password in its terminal. If it is lost, stop the service and set another one: <code>npx signalbox admin password --email ${adminEmail}</code></p></li>
-<li><p>See events as they happen, in a second terminal in the same folder: <code>npx signalbox listen</code></p></li>
-<li><p>Cause one, in a third: <code>npx signalbox trigger contract.update</code></p></li>
-<li><p>Receive it in your own program: <code>docs/guides/webhooks.md</code> in the checkout leads to the first verified delivery.</p></li>
+<li><p>${renderText(texts, 'start.step-sign-in', { email: code(adminEmail), command: password })}</p></li>
+<li><p>${renderText(texts, 'start.step-listen', { command: code('npx signalbox listen') })}</p></li>
+<li><p>${renderText(texts, 'start.step-trigger', { command: code('npx signalbox trigger contract.update') })}</p></li>
+<li><p>${renderText(texts, 'start.step-receive', { file: code('docs/guides/webhooks.md') })}</p></li>
 </ol>
-<p class="quiet small">This part is shown in development, to this machine alone.</p>
+<p class="quiet small">${texts.say('start.steps-where')}</p>
 </section>`
 }

@@ -1,19 +1,21 @@
 import type { Problem } from '../http/problem.ts'
 import type { RefusalOutcome, Routes } from '../http/route.ts'
+import type { Texts } from '../language/texts.ts'
 import type { Database } from '../postgres/database.ts'
 import { askForPasskey } from '../sign-in/passkey.ts'
 import { describeFactors, type FactorDeps, listFactorMethods } from '../sign-in/second-factor.ts'
 import { chargeStepUp, type StepUp, stepUp } from '../sign-in/step-up.ts'
 import { readNextPath } from '../sso/next-path.ts'
 import type { SignedInPerson } from './browser-session.ts'
-import { type FormError, renderErrors, renderFormToken } from './form.ts'
+import { buildTitle, type FormError, renderErrors, renderFormToken } from './form.ts'
 import { html } from './html.ts'
+import { describeLoginProblem } from './login-message.ts'
 import { buildPage, type PageParts } from './page.ts'
 import { type PageDeps, refusePage } from './page-route.ts'
 import { buildSignInUrl, HOME } from './page-url.ts'
 import { CREDENTIAL_LIMIT, PASSKEY_SCRIPT } from './passkey-form.ts'
 import { definePersonPage } from './person-page.ts'
-import { CODE_MISSING, readFormProof } from './second-step.routes.ts'
+import { buildCodeMissing, readFormProof } from './second-step.routes.ts'
 import { renderProofForms } from './second-step-page.ts'
 
 /** Dependencies of the page that asks for a fresh proof. */
@@ -24,6 +26,7 @@ const STEP_UP = '/auth/step-up'
 interface StepUpRequest {
   person: SignedInPerson
   browserId: string
+  texts: Texts
   next: string
   errors: readonly FormError[]
   address: string
@@ -36,7 +39,7 @@ async function buildStepUpPage(
   tx: Database,
   request: StepUpRequest,
 ): Promise<Omit<PageParts, 'brand'>> {
-  const { person, browserId, next, errors, address, now } = request
+  const { person, browserId, texts, next, errors, address, now } = request
   const { userId, sessionId } = person
   const { count } = await describeFactors(tx, userId)
   const methods = listFactorMethods(count)
@@ -45,21 +48,28 @@ async function buildStepUpPage(
     : undefined
   const hidden = html`${renderFormToken(deps, browserId)}
 <input type="hidden" name="next" value="${next}">`
-  const title = 'Confirm that it is you'
+  const title = texts.say('proof.title')
   const content = html`<div class="panel">
 <div class="lead">
 <h1>${title}</h1>
-<p class="quiet">This change is protected. A confirmation counts for ten minutes.</p>
+<p class="quiet">${texts.say('step-up.text')}</p>
 </div>
-${renderErrors(errors)}
+${renderErrors(texts, errors)}
 ${
   methods.length > 0
-    ? renderProofForms({ action: STEP_UP, methods, passkeyOptions, hidden, errors })
-    : html`<a class="button" href="${buildSignInUrl({ next, again: '1' })}">Sign in again</a>`
+    ? renderProofForms({ action: STEP_UP, methods, passkeyOptions, hidden, errors, texts })
+    : html`<a class="button" href="${buildSignInUrl({ next, again: '1' })}">${texts.say('step-up.again')}</a>`
 }
-<p class="small centered"><a href="${HOME}">Back to your account</a></p>
+<p class="small centered"><a href="${HOME}">${texts.say('step-up.back')}</a></p>
 </div>`
-  return { title: errors.length > 0 ? `Error: ${title}` : title, content, scripts: [PASSKEY_SCRIPT] }
+  return { texts, title: buildTitle(texts, title, errors), content, scripts: [PASSKEY_SCRIPT] }
+}
+
+/** What is wrong with a proof: a code, a passkey, or that too many came. */
+function describeRefusal(texts: Texts, problem: Problem): FormError {
+  const path = problem.errors?.[0]?.path
+  if (path === 'code') return { field: 'code', text: texts.say('proof.code-wrong') }
+  return { text: path === undefined ? describeLoginProblem(texts, problem) : texts.say('proof.passkey-wrong') }
 }
 
 async function refuseProof(
@@ -89,7 +99,8 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
     {
       handle: async (deps: StepUpPageDeps, { db, person, visitor, query, address, now }) => {
         const next = readNextPath(query.next) ?? HOME
-        const request = { person, browserId: visitor.browserId, next, errors: [], address, now }
+        const { browserId, texts } = visitor
+        const request = { person, browserId, texts, next, errors: [], address, now }
         return buildPage({ brand: deps.brand, ...(await buildStepUpPage(deps, db, request)) })
       },
     },
@@ -114,15 +125,13 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
       },
       handle: async (deps, { db, person, visitor, form, address, now, prepared }) => {
         const next = readNextPath(form.next) ?? HOME
-        const shown = { person, browserId: visitor.browserId, next, address, now }
-        if (!prepared) return refuseProof(deps, db, { ...CODE_MISSING, ...shown })
+        const { browserId, texts } = visitor
+        const shown = { person, browserId, texts, next, address, now }
+        if (!prepared) return refuseProof(deps, db, { ...buildCodeMissing(texts), ...shown })
         const result = await stepUp(deps, db, prepared)
         if ('problem' in result) {
           const { problem } = result
-          const [broken] = problem.errors ?? []
-          const errors =
-            broken?.path === 'code' ? [{ field: 'code', text: `This ${broken.message}` }] : [{ text: problem.detail }]
-          return refuseProof(deps, db, { problem, errors, ...shown })
+          return refuseProof(deps, db, { problem, errors: [describeRefusal(texts, problem)], ...shown })
         }
         return {
           kind: 'redirect',

@@ -300,6 +300,8 @@ export interface OauthClient {
   first_party: boolean;
   grant_types: string[];
   id_token_signed_response_alg: string;
+  logo_hash: string | null;
+  logo_uri: string | null;
   name: string;
   post_logout_redirect_uris: string[];
   publisher: string | null;
@@ -308,6 +310,12 @@ export interface OauthClient {
   scopes: string[];
   type: string;
   updated_at: Timestamp;
+}
+
+export interface OauthClientLogo {
+  body: Buffer;
+  client: string;
+  media_type: string;
 }
 
 export interface OauthClientSecret {
@@ -344,6 +352,11 @@ export interface OauthGrant {
   scopes: string[];
   updated_at: Timestamp;
   user: string;
+}
+
+export interface OauthGrantUse {
+  grant_id: string;
+  used_at: Timestamp;
 }
 
 export interface OauthSigningKey {
@@ -928,10 +941,12 @@ export interface DB {
   login_throttle: LoginThrottle;
   mail_outbox: MailOutbox;
   oauth_client: OauthClient;
+  oauth_client_logo: OauthClientLogo;
   oauth_client_secret: OauthClientSecret;
   oauth_ended_grant: OauthEndedGrant;
   oauth_engine_decision: OauthEngineDecision;
   oauth_grant: OauthGrant;
+  oauth_grant_use: OauthGrantUse;
   oauth_signing_key: OauthSigningKey;
   oauth_state: OauthState;
   passkey: Passkey;

@@ -8,7 +8,7 @@ const PROGRAMS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\b(?:Chrome|CriOS|Chromium|HeadlessChrome)\//, 'Chrome'],
   [/\bSafari\//, 'Safari'],
   [/\bcurl\//, 'curl'],
-  [/\b(?:okhttp|Dart|CFNetwork|python-requests|node|undici|axios|Go-http-client|Java)\b/i, 'An app'],
+  [/\b(?:okhttp|Dart|CFNetwork|python-requests|node|undici|axios|Go-http-client|Java)\b/i, 'app'],
 ]
 
 const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
@@ -24,13 +24,21 @@ const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
 const findName = (names: typeof PROGRAMS, text: string) => names.find(([pattern]) => pattern.test(text))?.[1]
 
 /**
+ * The program and the system of a device by its `User-Agent` header. The header is what the client says, and proves nothing.
+ * `app` stands for a program that is no browser. Pure.
+ */
+export function recognizeDevice(userAgent: string | null): { program: string | null; system: string | null } {
+  if (userAgent === null) return { program: null, system: null }
+  return { program: findName(PROGRAMS, userAgent) ?? null, system: findName(SYSTEMS, userAgent) ?? null }
+}
+
+/**
  * A name of a device that its owner recognizes, from the `User-Agent` header: `Firefox on Windows`. The header is what the
  * client says, and proves nothing. Null when it names nothing known. Pure.
  */
 export function nameDevice(userAgent: string | null): string | null {
-  if (userAgent === null) return null
-  const program = findName(PROGRAMS, userAgent)
-  const system = findName(SYSTEMS, userAgent)
+  const { program: found, system } = recognizeDevice(userAgent)
+  const program = found === 'app' ? 'An app' : found
   if (program && system) return `${program} on ${system}`
   return program ?? system ?? null
 }

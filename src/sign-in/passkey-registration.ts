@@ -5,7 +5,14 @@ import type { Database } from '../postgres/database.ts'
 import { lockPerson } from '../session/session-proof.ts'
 import { countAttempt, useChallenge } from './factor-challenge.store.ts'
 import { CHALLENGE_LIFETIME_MS, createChallenge, findChallengeRefusal, hashChallenge } from './factor-challenge.ts'
-import { deletePasskey, insertPasskey, listPasskeys, type Passkey, renamePasskey } from './passkey.store.ts'
+import {
+  deletePasskey,
+  findOtherWay,
+  insertPasskey,
+  listPasskeys,
+  type Passkey,
+  renamePasskey,
+} from './passkey.store.ts'
 import { loadWebAuthn, readClientData, readRelyingParty } from './passkey.ts'
 import { createFirstRecoveryCodes, endLastFactor, type FactorDeps } from './second-factor.ts'
 
@@ -142,6 +149,11 @@ function buildNotRegistered(reason: string): Problem {
 /** The passkeys of a person, the oldest first. */
 export function listOwnPasskeys(db: Database, userId: UserId): Promise<Passkey[]> {
   return listPasskeys(db, userId)
+}
+
+/** Whether a person can sign in without any passkey: by a password or a connected provider. */
+export function hasWayBesidePasskeys(db: Database, userId: UserId): Promise<boolean> {
+  return findOtherWay(db, userId)
 }
 
 /** Renames a passkey of a person. Throws 404. */

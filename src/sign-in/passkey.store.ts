@@ -131,6 +131,16 @@ export async function renamePasskey(
   return (await rename(db, [id, userId, name, now])).length > 0
 }
 
+const selectOtherWay = statement<{ has_other_way: boolean }>(`
+  select exists (select from "user" where document_id = $1 and password_hash is not null)
+    or exists (select from identity where "user" = $1) as has_other_way`)
+
+/** Whether a person has a password or a connected provider. */
+export async function findOtherWay(db: Database, userId: UserId): Promise<boolean> {
+  const [row] = await selectOtherWay(db, [userId])
+  return row?.has_other_way ?? false
+}
+
 const remove = statement<PasskeyColumns & { has_other_way: boolean; has_other_factor: boolean }>(`
   with removed as (delete from passkey where document_id = $1 and "user" = $2 returning ${SELECTED}),
     other as (select exists (select from passkey where "user" = $2 and document_id <> $1) as passkey)

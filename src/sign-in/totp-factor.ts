@@ -3,6 +3,7 @@ import type { UserId } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { lockPerson } from '../session/session-proof.ts'
+import { loadUser } from '../user/user.ts'
 import {
   createFirstRecoveryCodes,
   endLastFactor,
@@ -22,7 +23,7 @@ import {
   type TotpFactorId,
 } from './totp-factor.store.ts'
 
-/** A factor that was enrolled, with its secret, which is shown once. */
+/** A factor that was enrolled, with its secret, which is shown until it is confirmed. */
 export interface EnrolledTotp {
   factor: TotpFactor
   /** Base32. */
@@ -47,6 +48,16 @@ export async function enrolAuthenticator(
   if (!enrolled) throw new Problem('conflict', 'You have an authenticator app already. Remove it first.')
   const otpauthUrl = buildOtpauthUrl(secret, { service: deps.serviceName, person: enrolled.email })
   return { factor: enrolled.factor, secret: encodeBase32(secret), otpauthUrl }
+}
+
+/** The app of a person that waits for its first code, with its key; undefined when there is none. */
+export async function findEnrolled(deps: FactorDeps, db: Database, userId: UserId): Promise<EnrolledTotp | undefined> {
+  const factor = await findTotp(db, userId)
+  const secret = factor?.confirmedAt === null ? openTotpSecret(deps, factor) : undefined
+  if (!factor || !secret) return undefined
+  const { email } = await loadUser(db, userId)
+  const otpauthUrl = buildOtpauthUrl(secret, { service: deps.serviceName, person: email })
+  return { factor, secret: encodeBase32(secret), otpauthUrl }
 }
 
 /** A factor that was confirmed. `recoveryCodes` is null for a person that has recovery codes. */

@@ -33,12 +33,12 @@ async function findReason(): Promise<string> {
 }
 
 /** Expects the one answer to every failure that the person cannot mend, and its reason in the audit log. */
-async function expectRefused(answer: TestAnswer, reason: string | RegExp): Promise<void> {
-  expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
-    401,
-    'social_login_failed',
-    'The sign-in was not completed. Start it again.',
-  ])
+async function expectRefused(
+  answer: TestAnswer,
+  reason: string | RegExp,
+  detail = 'The sign-in was not completed. Start it again.',
+): Promise<void> {
+  expect([answer.status, answer.body.code, answer.body.detail]).toEqual([401, 'social_login_failed', detail])
   expect(answer.headers['set-cookie']).toBeUndefined()
   expect(await findReason()).toMatch(reason)
 }
@@ -332,13 +332,15 @@ describe('taking over a user by an address', () => {
   })
 })
 
+const DISABLED = 'The sign-in was not completed: the user is disabled. Ask an administrator of this service.'
+
 describe('a disabled user', () => {
-  test('is refused with the answer of every other failure', async () => {
+  test('is told so, once the identity is proven', async () => {
     const sub = someone()
     t.seat('google', { sub })
     const { user } = (await t.signIn(t.browser(), 'google')).body.data
     await t.app.admin('POST', `/api/v3/identity/user/${user.document_id}/disable`)
-    await expectRefused(await t.signIn(t.browser(), 'google'), 'disabled')
+    await expectRefused(await t.signIn(t.browser(), 'google'), 'disabled', DISABLED)
   })
 
   test('gets no new identity by its address', async () => {
@@ -347,7 +349,7 @@ describe('a disabled user', () => {
     await verify(user.document_id)
     await t.app.admin('POST', `/api/v3/identity/user/${user.document_id}/disable`)
     t.seat('google', { sub })
-    await expectRefused(await t.signIn(t.browser(), 'google'), 'disabled')
+    await expectRefused(await t.signIn(t.browser(), 'google'), 'disabled', DISABLED)
   })
 })
 
@@ -378,6 +380,29 @@ describe('what a failure tells', () => {
     expect([page.status, page.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8'])
     expect(page.body).toContain(`href="${WEB_APP}"`)
     expect(page.headers['content-security-policy']).toContain("default-src 'none'")
+  })
+
+  test.each([
+    ['disabled', 'Your account is disabled', false],
+    ['expired', 'The sign-in took too long. Start it again.', true],
+    ['used', 'This sign-in is finished already.', true],
+    ['other_browser', 'was started in another browser', false],
+  ])('names the cause %s, and leads back only where a new try helps', async (cause, words, hasWay) => {
+    const sub = someone()
+    t.seat('google', { sub })
+    const browser = t.browser()
+    if (cause === 'disabled') {
+      const { user } = (await t.signIn(t.browser(), 'google')).body.data
+      await t.app.admin('POST', `/api/v3/identity/user/${user.document_id}/disable`)
+    }
+    const url = redirectUrlOf(await t.reachCallback(browser, 'google'))
+    if (cause === 'used') await browser.get(url)
+    if (cause === 'expired') t.app.clock.advance(3_600_000)
+    const asked = cause === 'other_browser' ? t.browser() : browser
+    const page = await asked.get(url)
+    expect([page.status, page.body.includes(words)]).toEqual([401, true])
+    expect(page.body).toMatch(/Reference <code>[^<]{8,}<\/code>/)
+    expect(page.body.includes(`href="${WEB_APP}"`)).toBe(hasWay)
   })
 
   test('leaves the error of a provider out of the page', async () => {

@@ -10,15 +10,23 @@ for (const name of ['state', 'code', 'iss', 'error', 'access_token', 'refresh_to
   if (value !== null) parameters.set(name, value)
 }
 
-/** Shows the message for a code of a problem; the general one for any other. */
-function showFailure(code) {
+/** Shows the message for a problem: by its code and cause, by its code alone, or the general one. */
+function showFailure(problem = {}) {
   const messages = [...document.querySelectorAll('#messages [data-code]')]
-  const message = messages.find(({ dataset }) => dataset.code === code) ?? messages[0]
+  const find = (name) => messages.find(({ dataset }) => dataset.code === name)
+  const cause = problem.errors?.[0]?.code
+  const message = find(`${problem.code}.${cause}`) ?? find(problem.code) ?? messages[0]
   const heading = document.getElementById('heading')
   heading.textContent = message.dataset.title
+  document.title = `${message.dataset.title} · ${bridge.dataset.brand}`
   document.getElementById('explanation').textContent = message.textContent
   document.getElementById('continue')?.remove()
-  document.getElementById('back').hidden = false
+  document.getElementById('back').hidden = cause === 'disabled'
+  if (typeof problem.request_id === 'string') {
+    const reference = document.getElementById('reference')
+    reference.querySelector('code').textContent = problem.request_id
+    reference.hidden = false
+  }
   heading.focus()
 }
 
@@ -28,7 +36,7 @@ async function proceed() {
   if (bridge.dataset.mode === 'open') return location.replace(url)
   const answer = await fetch(url, { headers: { accept: 'application/json' }, credentials: 'same-origin' })
   const body = await answer.json()
-  if (!answer.ok) return showFailure(body.code)
+  if (!answer.ok) return showFailure(body)
   location.replace(body.data.redirect_url)
 }
 

@@ -1,8 +1,9 @@
 import type { AnswerCookie } from '../http/answer.ts'
 import type { RedirectOutcome, RefusalOutcome } from '../http/route.ts'
+import type { Texts } from '../language/texts.ts'
 import type { Brand } from '../pages/brand.ts'
 import { buildPage } from '../pages/page.ts'
-import { renderError } from '../pages/problem-page.ts'
+import { describeProblem, renderError } from '../pages/problem-page.ts'
 import { NO_STORE } from '../session/session.routes.ts'
 import type { SignIn } from '../sign-in/sign-in.ts'
 import { describeWayBack } from './bridge-page.ts'
@@ -76,7 +77,7 @@ export function redirectOnWeb(
  */
 export function refuseSignIn(
   refused: Extract<Completion, { kind: 'refused' }>,
-  facts: { provider: string; brand: Brand; requestId: string; wantsPage: boolean },
+  facts: { provider: string; brand: Brand; texts: Texts; requestId: string; wantsPage: boolean },
 ): RefusalOutcome {
   const { flow, reason, detail, userId } = refused
   const problem = buildRefusal(reason, detail)
@@ -91,7 +92,10 @@ export function refuseSignIn(
     return { ...outcome, instead: { location: addToQuery(flow.redirectUrl, error) }, headers: SECRET_HEADERS }
   }
   if (!facts.wantsPage) return outcome
-  const shown = renderError({ code: problem.code, requestId: facts.requestId, continuation: describeWayBack(flow) })
+  const { requestId, texts } = facts
+  // A new try would end here again: the page of the person's own account says nothing new either.
+  const continuation = reason === 'disabled' ? null : describeWayBack(flow)
+  const shown = renderError({ ...describeProblem(problem), requestId, texts, continuation })
   const page = buildPage({ brand: facts.brand, ...shown })
   return { ...outcome, instead: { html: page.html }, ...(page.headers && { headers: page.headers }) }
 }

@@ -1,4 +1,5 @@
 import type { EngineProvider, ProviderIdentity } from '../engine/engine.ts'
+import type { Texts } from '../language/texts.ts'
 import { renderFormToken } from '../pages/form.ts'
 import { type Html, html } from '../pages/html.ts'
 import { renderNavigation } from '../pages/navigation.ts'
@@ -16,7 +17,10 @@ type Deps = Pick<PageDeps, 'browserKeys'>
 export interface ConnectionsView {
   identities: readonly IdentityRecord[]
   providers: readonly EngineProvider[]
+  /** Whether the one identity is the only way in, and so stays. */
+  isLastWay: boolean
   browserId: string
+  texts: Texts
   /** What came back from a provider: the code, which serves for a minute, once, and whom it connects. */
   asked: { linkCode: string; identity: ProviderIdentity } | undefined
   notice: string | undefined
@@ -25,25 +29,25 @@ export interface ConnectionsView {
 
 /** Builds the page of the connected providers: a question first, when a provider has just sent the person back. */
 export function buildConnectionsPage(deps: Deps, view: ConnectionsView): Omit<PageParts, 'brand'> {
-  const { identities, providers, browserId, asked, notice, problem } = view
+  const { identities, providers, browserId, texts, asked, notice, problem } = view
   const others = providers.filter(({ name }) => !identities.some(({ provider }) => provider === name))
   const content = html`<div class="lead">
-<h1>Connected services</h1>
-<p class="quiet">With each of them you can sign in here.</p>
+<h1>${texts.say('connections.title')}</h1>
+<p class="quiet">${texts.say('connections.text')}</p>
 </div>
 ${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
 ${problem !== undefined && html`<p class="notice bad" role="alert">${problem}</p>`}
-${asked && renderQuestion(deps, { ...asked, browserId, label: findLabel(providers, asked.identity.provider) })}
-<section class="panel" aria-label="Connected services">
-${identities.length === 0 && html`<p class="quiet">None yet.</p>`}
+${asked && renderQuestion(deps, { ...asked, browserId, texts, label: findLabel(providers, asked.identity.provider) })}
+<section class="panel" aria-label="${texts.say('connections.title')}">
+${identities.length === 0 && html`<p class="quiet">${texts.say('connections.none')}</p>`}
 ${
   identities.length > 0 &&
   html`<ul class="rows">${identities.map((identity) => renderIdentity(deps, identity, view))}</ul>`
 }
 </section>
-${others.length > 0 && renderOthers(others)}`
-  const navigation = renderNavigation(deps, { path: CONNECTIONS, browserId })
-  return { title: 'Connected services', layout: 'wide', navigation, content }
+${others.length > 0 && renderOthers(texts, others)}`
+  const navigation = renderNavigation(deps, { path: CONNECTIONS, browserId, texts })
+  return { texts, title: texts.say('connections.title'), layout: 'wide', navigation, content }
 }
 
 const findLabel = (providers: readonly EngineProvider[], provider: string) =>
@@ -55,38 +59,52 @@ const findLabel = (providers: readonly EngineProvider[], provider: string) =>
  */
 function renderQuestion(
   deps: Deps,
-  view: { browserId: string; linkCode: string; identity: ProviderIdentity; label: string },
+  view: { browserId: string; texts: Texts; linkCode: string; identity: ProviderIdentity; label: string },
 ): Html {
-  const { browserId, linkCode, identity, label } = view
+  const { browserId, texts, linkCode, identity, label: provider } = view
   const account = identity.email ?? identity.name
+  const title =
+    account === null
+      ? texts.say('connections.ask', { provider })
+      : texts.say('connections.ask-as', { provider, account })
   return html`<section class="panel" aria-labelledby="connect">
-<h2 id="connect">Connect ${label}${account !== null && html` as ${account}`}?</h2>
-<p class="quiet small">This account can then sign in here as you. Connect it only if you have begun this yourself and it is yours.</p>
-<form method="post" action="${CONNECTIONS}" class="actions">${renderFormToken(deps, browserId)}<input type="hidden" name="code" value="${linkCode}"><button type="submit">Connect it</button><a class="button plain" href="${CONNECTIONS}">Cancel</a></form>
+<h2 id="connect">${title}</h2>
+<p class="quiet small">${texts.say('connections.ask-text')}</p>
+<form method="post" action="${CONNECTIONS}" class="actions">${renderFormToken(deps, browserId)}<input type="hidden" name="code" value="${linkCode}"><button type="submit">${texts.say('connections.connect-it')}</button><a class="button plain" href="${CONNECTIONS}">${texts.say('connections.cancel')}</a></form>
 </section>`
 }
 
-function renderIdentity(deps: Deps, identity: IdentityRecord, { providers, browserId }: ConnectionsView): Html {
+function renderIdentity(deps: Deps, identity: IdentityRecord, view: ConnectionsView): Html {
+  const { providers, texts } = view
   const { id, provider, email, name } = identity
   const label = findLabel(providers, provider)
   return html`<li>
 ${renderProviderIcon(provider, label)}
 <div class="what">
 <p id="identity-${id}"><strong>${label}</strong></p>
-<p class="quiet small">${email ?? name ?? 'Connected'}</p>
+<p class="quiet small">${email ?? name ?? texts.say('connections.plain')}</p>
+${view.isLastWay && html`<p class="quiet small" id="last-${id}">${texts.say('connections.last')}</p>`}
 </div>
-<form method="post" action="${CONNECTIONS}/disconnect">${renderFormToken(deps, browserId)}<button class="plain" type="submit" name="id" value="${id}" aria-describedby="identity-${id}">Disconnect</button></form>
+${renderDisconnect(deps, id, view)}
 </li>
 `
 }
 
-function renderOthers(providers: readonly EngineProvider[]): Html {
+/** The button that disconnects; for the only way in it does nothing. */
+function renderDisconnect(deps: Deps, id: string, { isLastWay, browserId, texts }: ConnectionsView): Html {
+  const label = texts.say('connections.disconnect')
+  if (isLastWay)
+    return html`<button class="plain" type="button" disabled aria-describedby="identity-${id} last-${id}">${label}</button>`
+  return html`<form method="post" action="${CONNECTIONS}/disconnect">${renderFormToken(deps, browserId)}<button class="plain" type="submit" name="id" value="${id}" aria-describedby="identity-${id}">${label}</button></form>`
+}
+
+function renderOthers(texts: Texts, providers: readonly EngineProvider[]): Html {
   const items = providers.map(({ name, label }) => {
     const href = `${CONNECTIONS}/begin?${new URLSearchParams({ provider: name })}`
-    return html`<li>${renderProviderIcon(name, label)}<div class="what"><p><strong>${label}</strong></p></div><a class="button plain" href="${href}">Connect<span class="hidden"> ${label}</span></a></li>\n`
+    return html`<li>${renderProviderIcon(name, label)}<div class="what"><p><strong>${label}</strong></p></div><a class="button plain" href="${href}">${texts.say('connections.connect')}<span class="hidden"> ${label}</span></a></li>\n`
   })
   return html`<section class="panel" aria-labelledby="more">
-<h2 id="more">Connect another</h2>
+<h2 id="more">${texts.say('connections.more')}</h2>
 <ul class="rows">${items}</ul>
 </section>`
 }

@@ -1,12 +1,13 @@
 import { notFound, Problem } from '../http/problem.ts'
 import type { Routes } from '../http/route.ts'
 import type { IdMaker } from '../id.ts'
+import type { TextKey } from '../language/texts.ts'
 import { findNotice } from '../pages/notice.ts'
 import { buildPage } from '../pages/page.ts'
 import { type PageDeps, showProblem } from '../pages/page-route.ts'
 import { definePersonPage } from '../pages/person-page.ts'
 import { buildConnectionsPage, CONNECTIONS } from './connection-page.ts'
-import { linkIdentity, listOwnIdentities, peekLink, unlinkIdentity } from './identity.ts'
+import { describeConnections, linkIdentity, peekLink, unlinkIdentity } from './identity.ts'
 import { beginFlow, type FlowDeps, keepFlow } from './social-login.ts'
 
 /** Dependencies of the page of the connected providers. */
@@ -14,10 +15,10 @@ export interface ConnectionPageDeps extends PageDeps, FlowDeps {
   ids: IdMaker
 }
 
-const NOTICES: Readonly<Record<string, string>> = {
-  confirmed: 'Thank you. Now repeat the step.',
-  connected: 'The service is connected.',
-  disconnected: 'The service is disconnected.',
+const NOTICES: Readonly<Record<string, TextKey>> = {
+  confirmed: 'security.confirmed',
+  connected: 'connections.connected',
+  disconnected: 'connections.disconnected',
 }
 
 /** What went wrong, by the name that a redirect carries: the words of the provider are not repeated. */
@@ -46,12 +47,12 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
         const identity = linkCode === undefined ? undefined : await peekLink(db, { code: linkCode, userId, now })
         const isLost = linkCode !== undefined && !identity
         const view = {
-          identities: await listOwnIdentities(db, userId),
+          ...(await describeConnections(deps, db, userId)),
           providers: deps.engine.listProviders(),
-          browserId: visitor.browserId,
+          ...visitor,
           asked: linkCode !== undefined && identity ? { linkCode, identity } : undefined,
-          notice: findNotice(NOTICES, query.notice),
-          problem: error === undefined && !isLost ? undefined : NOT_CONNECTED,
+          notice: findNotice(visitor.texts, NOTICES, query.notice),
+          problem: error === undefined && !isLost ? undefined : visitor.texts.say('connections.not-connected'),
         }
         return buildPage({ brand: deps.brand, ...buildConnectionsPage(deps, view) })
       },
@@ -130,8 +131,8 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       fields: { id: 36 },
     },
     {
-      handle: async (deps: ConnectionPageDeps, { db, person, form, requestId }) => {
-        if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('identity'), requestId)
+      handle: async (deps: ConnectionPageDeps, { db, person, visitor, form, requestId }) => {
+        if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('identity'), { requestId, visitor })
         const identity = await unlinkIdentity(deps, db, { id: form.id, caller: person.caller })
         return {
           kind: 'redirect',

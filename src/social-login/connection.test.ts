@@ -54,7 +54,11 @@ describe('the page of the connected services', () => {
     const { visitor, userId } = await signInOnPage(t.app)
     await comeBack(visitor)
     const listed = await visitor.follow(await visitor.post('/auth/connections'))
+    expect(listed.body).not.toContain('disabled')
     await t.app.database.pool.query('update "user" set password_hash = null where document_id = $1', [userId])
+    const last = (await visitor.get('/auth/connections')).body
+    expect(last).toMatch(/<button class="plain" type="button" disabled aria-describedby="[^"]+">Disconnect</)
+    expect(last).toContain('Your only way to sign in. Set a password, add a passkey or connect another service first.')
     const reply = await visitor.post('/auth/connections/disconnect', { id: idOf(listed.body) })
     expect([reply.status, reply.body.includes('your last way to sign in')]).toEqual([409, true])
   })

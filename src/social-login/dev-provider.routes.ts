@@ -7,6 +7,7 @@ import {
 import { SAMPLE_PEOPLE } from '../engine/embedded/sample-person.ts'
 import { Problem } from '../http/problem.ts'
 import type { Routes } from '../http/route.ts'
+import type { Texts } from '../language/texts.ts'
 import { type Html, html } from '../pages/html.ts'
 import { buildPage } from '../pages/page.ts'
 import { definePage, type PageDeps } from '../pages/page-route.ts'
@@ -29,19 +30,19 @@ function checkRequest({ devProvider }: DevProviderDeps, request: DevRequest): vo
   throw new Problem('malformed_request', 'This page is reached from a sign-in with the provider dev.')
 }
 
-function renderPeople(request: DevRequest): Html {
-  const items = SAMPLE_PEOPLE.map(({ id, name, shows }) => {
+function renderPeople(texts: Texts, request: DevRequest): Html {
+  const items = SAMPLE_PEOPLE.map(({ id, name }) => {
     const query = new URLSearchParams({ ...request, person: id })
     return html`<li>
 <div class="what"><p><strong>${name}</strong></p>
-<p class="quiet small">${shows}</p></div>
-<a class="button plain" href="${ANSWER_PATH}?${query.toString()}">Continue<span class="hidden"> as ${name}</span></a>
+<p class="quiet small">${texts.say(`sample.${id}`)}</p></div>
+<a class="button plain" href="${ANSWER_PATH}?${query.toString()}">${texts.say('sample.continue')}<span class="hidden"> ${texts.say('sample.as', { name })}</span></a>
 </li>
 `
   })
   return html`<div class="lead">
-<h1>Choose a sample person</h1>
-<p class="quiet">This page stands for a sign-in provider. It exists in development only.</p>
+<h1>${texts.say('sample.title')}</h1>
+<p class="quiet">${texts.say('sample.text')}</p>
 </div>
 <ul class="rows">${items}</ul>`
 }
@@ -61,10 +62,12 @@ export const devProviderRoutes: Routes<DevProviderDeps> = [
       query: REQUEST_PARAMETERS,
     },
     {
-      handle: async (deps: DevProviderDeps, { query }) => {
+      handle: async (deps: DevProviderDeps, { visitor, query }) => {
+        const { texts } = visitor
         const request = pickRequest(query)
         checkRequest(deps, request)
-        const page = { title: 'Choose a sample person', content: renderPeople(request), layout: 'wide' as const }
+        const title = texts.say('sample.title')
+        const page = { texts, title, content: renderPeople(texts, request), layout: 'wide' as const }
         return buildPage({ brand: deps.brand, ...page })
       },
     },

@@ -156,9 +156,22 @@ export interface WaysIn {
  * at once do not each count on the other. Without an identity, the others are false and 0.
  */
 export async function lockWaysOf(db: Database, userId: UserId): Promise<WaysIn> {
-  const rows = await lockWaysIn(db, [userId])
+  return toWaysIn(await lockWaysIn(db, [userId]))
+}
+
+function toWaysIn(rows: readonly (IdentityColumns & { has_password: boolean; passkeys: number })[]): WaysIn {
   const { has_password: hasPassword = false, passkeys = 0 } = rows[0] ?? {}
   return { hasPassword, passkeys, identities: rows.map(toIdentityRecord) }
+}
+
+const selectWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }>(`
+  select ${OF_IDENTITY}, (select u.password_hash is not null from "user" u where u.document_id = $1) as has_password,
+    (select count(*)::int from passkey p where p."user" = $1) as passkeys
+  from identity i where i."user" = $1`)
+
+/** As `lockWaysOf`, without a lock, for a page. */
+export async function findWaysOf(db: Database, userId: UserId): Promise<WaysIn> {
+  return toWaysIn(await selectWaysIn(db, [userId]))
 }
 
 const selectOwn = statement<IdentityColumns>(`

@@ -7,6 +7,7 @@ import { hashSecret } from './flow-state.ts'
 import {
   deleteIdentity,
   findOwnIdentity,
+  findWaysOf,
   type IdentityRecord,
   lockIdentity,
   lockWaysOf,
@@ -28,7 +29,7 @@ export function checkHasSession(caller: Caller): void {
 }
 
 /** The identities of a user, the oldest first. */
-export async function listOwnIdentities(db: Database, userId: UserId): Promise<IdentityRecord[]> {
+async function listOwnIdentities(db: Database, userId: UserId): Promise<IdentityRecord[]> {
   return (await selectIdentities(db, userId).orderBy('i.created_at').execute()).map(toIdentityRecord)
 }
 
@@ -80,6 +81,20 @@ async function saveLink(
   if (known?.isLiving && known.identity.userId !== userId) return { kind: 'refused', reason: 'identity_of_another' }
   const saved = { ...identity, id: deps.ids.next<'identity'>(), userId, lastLoginAt: null, now }
   return { kind: 'linked', identity: await saveIdentity(tx, known?.identity, saved) }
+}
+
+/** The identities of a person for its own page, the oldest first, and whether the one that works is the only way in. */
+export async function describeConnections(
+  { engine }: { engine: Engine },
+  db: Database,
+  userId: UserId,
+): Promise<{ identities: IdentityRecord[]; isLastWay: boolean }> {
+  const identities = await listOwnIdentities(db, userId)
+  if (identities.length === 0) return { identities, isLastWay: false }
+  const ways = await findWaysOf(db, userId)
+  const enabled = engine.listProviders().map(({ name }) => name)
+  const isLastWay = ways.identities.every((identity) => !hasOtherWayIn(ways, identity, enabled))
+  return { identities, isLastWay }
 }
 
 /** Whether a person can still sign in without an identity: by a password, a passkey or another enabled provider. Pure. */

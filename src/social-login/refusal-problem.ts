@@ -22,6 +22,25 @@ const TOLD: Partial<Record<Refusal, ['email_required' | 'email_not_verified' | '
   ],
 }
 
+/** What went wrong, as far as the person may know it, for the refusals that nobody can mend but by starting again. */
+export const CAUSES = ['declined', 'disabled', 'expired', 'other_browser', 'used'] as const
+
+type Cause = (typeof CAUSES)[number]
+
+/** The cause of a refusal, the parameter of the callback that shows it, and a sentence. */
+const CAUSE_OF: Partial<Record<Refusal, { path: string; code: Cause; message: string }>> = {
+  denied: { path: 'error', code: 'declined', message: 'says that the person or the provider declined' },
+  // The person has proven the identity: whether its own user is disabled is no secret from it.
+  disabled: { path: 'code', code: 'disabled', message: 'proves a user who is disabled here; ask an administrator' },
+  state_expired: { path: 'state', code: 'expired', message: 'has expired; start again' },
+  foreign_browser: {
+    path: 'state',
+    code: 'other_browser',
+    message: 'began in another browser; start again in this one',
+  },
+  state_replayed: { path: 'state', code: 'used', message: 'was used already; start again' },
+}
+
 /**
  * The problem for a refused sign-in (docs/contract/social-login.md#failures). The reason is in the log and the audit log;
  * the person gets one sentence for all of them, unless there is something to do at the provider.
@@ -30,10 +49,16 @@ export function buildRefusal(reason: Refusal, detail: string | null = null): Pro
   const told = TOLD[reason]
   const logged = { reason: detail === null ? reason : `${reason}: ${detail}` }
   if (told) return new Problem(told[0], told[1], logged)
-  return new Problem('social_login_failed', 'The sign-in was not completed. Start it again.', logged)
+  const cause = CAUSE_OF[reason]
+  return new Problem('social_login_failed', describeFailure(cause), { ...logged, ...(cause && { errors: [cause] }) })
 }
 
 /** The `error` parameter of a deep link: the word of OAuth for a denial, else the code of the problem. */
 export function toErrorParameter(reason: Refusal, problem: Problem): string {
   return reason === 'denied' ? 'access_denied' : problem.code
+}
+
+function describeFailure(cause: { code: Cause } | undefined): string {
+  if (cause?.code !== 'disabled') return 'The sign-in was not completed. Start it again.'
+  return 'The sign-in was not completed: the user is disabled. Ask an administrator of this service.'
 }

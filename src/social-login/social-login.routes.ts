@@ -1,5 +1,6 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { Type } from '../http/schema-type.ts'
+import { chooseRequestTexts } from '../language/request-language.ts'
 import type { Brand } from '../pages/brand.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import { buildLoginOutcome } from '../sign-in/login-outcome.ts'
@@ -134,12 +135,25 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         if (found) {
           const label = deps.engine.listProviders().find(({ name }) => name === provider)?.label ?? provider
           const next = `${buildCallbackUrl('', provider)}-redirect`
-          return buildBridgePage({ brand: deps.brand, flow: found.flow, label, next, parameters: query })
+          return buildBridgePage({
+            brand: deps.brand,
+            texts: chooseRequestTexts(headers),
+            flow: found.flow,
+            label,
+            next,
+            parameters: query,
+          })
         }
         const origin = { address, userAgent: readHeader(headers, 'user-agent') }
         const completion = await completeFlow(deps, db, { finished, origin, trace, now })
         if (completion.kind !== 'refused') throw new Error('an error of a provider completes no sign-in')
-        return refuseSignIn(completion, { provider, brand: deps.brand, requestId, wantsPage: true })
+        return refuseSignIn(completion, {
+          provider,
+          brand: deps.brand,
+          requestId,
+          texts: chooseRequestTexts(headers),
+          wantsPage: true,
+        })
       },
     },
   ),
@@ -219,7 +233,13 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         const completion = await completeFlow(deps, db, { finished: prepared, origin, trace, now })
         const { provider } = params
         if (completion.kind === 'refused')
-          return refuseSignIn(completion, { provider, brand: deps.brand, requestId, wantsPage: wantsPage(headers) })
+          return refuseSignIn(completion, {
+            provider,
+            brand: deps.brand,
+            requestId,
+            texts: chooseRequestTexts(headers),
+            wantsPage: wantsPage(headers),
+          })
         if (completion.kind === 'code') return redirectWithCode(completion)
         const { flow, signIn } = completion
         if (flow.isDeepLink) return redirectWithTokens(flow, signIn)

@@ -1,5 +1,6 @@
 import type { Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
+import type { Texts } from '../language/texts.ts'
 import { checkCanSend, writeMail } from '../mail/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import { buildVerificationMail } from './mail-texts.ts'
@@ -23,7 +24,7 @@ export const VERIFICATION_LIFETIME_MS = 24 * 3_600_000
 export async function requestVerification(
   deps: LinkDeps,
   tx: Database,
-  { userId, now }: { userId: UserId; now: Date },
+  { userId, texts, now }: { userId: UserId; texts: Texts; now: Date },
 ): Promise<LinkResult> {
   checkCanSend(deps)
   const since = new Date(now.getTime() - LINKS_WINDOW_MS)
@@ -36,6 +37,7 @@ export async function requestVerification(
   const { email } = person
   await insertProofToken(tx, { tokenHash, purpose: 'verification', userId, email, expiresAt, now })
   const content = buildVerificationMail({
+    texts,
     link: `${deps.baseUrl()}/auth/verify?token=${token}`,
     serviceName: deps.serviceName,
   })

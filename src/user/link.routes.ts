@@ -1,6 +1,7 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
 import { Type } from '../http/schema-type.ts'
+import { chooseRequestTexts } from '../language/request-language.ts'
 import { NewPasswordSchema } from '../sign-in/password.schema.ts'
 import type { PasswordDeps } from '../sign-in/password.ts'
 import { requestVerification, verifyByLink } from './email-verification.ts'
@@ -57,8 +58,9 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       problems: ['dependency_unavailable'],
     },
     {
-      handle: async (deps: LinkDeps, { db, body, now }) => {
-        const { result, userId } = await requestReset(deps, db, { email: body.email, now })
+      handle: async (deps: LinkDeps, { db, body, headers, now }) => {
+        const texts = chooseRequestTexts(headers)
+        const { result, userId } = await requestReset(deps, db, { email: body.email, texts, now })
         return {
           data: { accepted: true as const },
           message: 'If a person has this address, a mail with a link is on its way.',
@@ -118,8 +120,9 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       problems: ['dependency_unavailable'],
     },
     {
-      handle: async (deps: LinkDeps, { db, caller, now }) => {
-        const result = await requestVerification(deps, db, { userId: caller.userId, now })
+      handle: async (deps: LinkDeps, { db, caller, headers, now }) => {
+        const texts = chooseRequestTexts(headers)
+        const result = await requestVerification(deps, db, { userId: caller.userId, texts, now })
         return {
           data: { accepted: true as const },
           message: 'If your address is not verified yet, a mail with a link is on its way.',

@@ -1,7 +1,7 @@
 import { endUserApiKeys } from '../access/api-key.ts'
 import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
-import type { SessionId } from '../id.ts'
+import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { endUserAccess } from '../session/session.ts'
 import { chargeOwnAttempt, forgiveAttempt, type PersonAttempt } from '../sign-in/login-attempt.ts'
@@ -25,6 +25,11 @@ export interface PasswordChange {
 export type CheckedChange =
   | { kind: 'refused'; problem: Problem }
   | { kind: 'correct'; attempt: PersonAttempt; presentHash: string; passwordHash: string; sessionId: SessionId }
+
+/** Whether a user has a password. */
+export async function hasOwnPassword(db: Database, userId: UserId): Promise<boolean> {
+  return ((await findOwnCredentials(db, userId))?.passwordHash ?? null) !== null
+}
 
 /** How many sessions and API keys a change ended. */
 export interface EndedTokens {

@@ -1,6 +1,7 @@
 import { endUserApiKeys } from '../access/api-key.ts'
 import type { Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
+import type { Texts } from '../language/texts.ts'
 import { checkCanSend, type MailDeps, writeMail } from '../mail/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
@@ -46,7 +47,7 @@ export type LinkResult = 'sent' | 'unknown' | 'too_many' | 'verified_already'
 export async function requestReset(
   deps: LinkDeps,
   tx: Database,
-  { email, now }: { email: string; now: Date },
+  { email, texts, now }: { email: string; texts: Texts; now: Date },
 ): Promise<{ result: LinkResult; userId: UserId | null }> {
   checkCanSend(deps)
   const since = new Date(now.getTime() - LINKS_WINDOW_MS)
@@ -58,7 +59,11 @@ export async function requestReset(
   const to = person?.email ?? email
   const userId = person?.userId ?? null
   await insertProofToken(tx, { tokenHash, purpose: 'reset', userId: isReal ? userId : null, email: to, expiresAt, now })
-  const content = buildResetMail({ link: `${deps.baseUrl()}/auth/reset?token=${token}`, serviceName: deps.serviceName })
+  const content = buildResetMail({
+    texts,
+    link: `${deps.baseUrl()}/auth/reset?token=${token}`,
+    serviceName: deps.serviceName,
+  })
   await writeMail(deps, tx, { kind: 'reset', to, content, expiresAt, isReal, now })
   return { result, userId }
 }
@@ -93,7 +98,7 @@ export async function prepareReset(
 export async function resetByLink(
   tx: Database,
   input: { token: string; prepared: PreparedReset; keepApiKeys: boolean; now: Date },
-): Promise<{ userId: UserId; ended: EndedTokens } | { problem: Problem }> {
+): Promise<{ userId: UserId; passwordHash: string; ended: EndedTokens } | { problem: Problem }> {
   const { token, prepared, keepApiKeys, now } = input
   if (prepared.kind === 'invalid') return { problem: buildLinkInvalid('unknown_used_or_expired') }
   const person = await lockProvenPerson(tx, { tokenHash: hashProofToken(token), purpose: 'reset', now })
@@ -104,5 +109,6 @@ export async function resetByLink(
   await clearLoginThrottle(tx, userId)
   await endUserAccess(tx, { userId, now })
   if (!keepApiKeys) await endUserApiKeys(tx, userId, now)
-  return { userId, ended: { sessions: person.sessions, apiKeys: keepApiKeys ? 0 : person.apiKeys } }
+  const { passwordHash } = prepared
+  return { userId, passwordHash, ended: { sessions: person.sessions, apiKeys: keepApiKeys ? 0 : person.apiKeys } }
 }

@@ -101,7 +101,7 @@ describe('a sign-in with a provider in a browser', () => {
       if (request.url().includes('/callback?')) callbacks.push(request.url())
     })
     await choose(attacker.page, 'Nora New')
-    await attacker.page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    await attacker.page.getByRole('heading', { name: 'Something went wrong' }).waitFor()
     const victim = await world.open()
     await victim.page.goto(String(callbacks[0]))
     expect(await victim.page.locator('h1').innerText()).toBe('You were not signed in')
@@ -129,7 +129,7 @@ describe('the bridge page', () => {
     const { page, close } = await world.open()
     const held = await holdBridge(page)
     await choose(page, 'Nora New')
-    await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    await page.getByRole('heading', { name: 'Something went wrong' }).waitFor()
     expect(new URL(page.url()).pathname).toBe('/api/v3/auth/login/oauth/dev/callback')
     expect([new URL(page.url()).search, new URL(page.url()).hash]).toEqual(['', ''])
     expect(new URL(held[0] ?? '').searchParams.has('code')).toBe(true)
@@ -144,7 +144,7 @@ describe('the bridge page', () => {
     const state = new URL(page.url()).searchParams.get('state') ?? ''
     const callback = `/api/v3/auth/login/oauth/dev/callback?state=${encodeURIComponent(state)}`
     await page.goto(`${callback}#access_token=at&refresh_token=rt&expires_in=3600`)
-    await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    await page.getByRole('heading', { name: 'Something went wrong' }).waitFor()
     expect([new URL(page.url()).search, new URL(page.url()).hash]).toEqual(['', ''])
     expect(Object.fromEntries(new URL(held[0] ?? '').searchParams)).toEqual({
       state,
@@ -160,6 +160,25 @@ describe('the bridge page', () => {
     await page.getByRole('heading', { name: 'Confirm your e-mail address first' }).waitFor()
     expect(await page.evaluate('document.activeElement.tagName')).toBe('H1')
     expect(await page.getByRole('link', { name: 'Go back' }).getAttribute('href')).toBe(appUrl)
+    expect(await page.title()).toBe('Confirm your e-mail address first · Signalbox')
+    expect(await page.locator('#reference code').innerText()).toMatch(/^[\w-]{8,}$/)
+    await close()
+  })
+
+  test('tells a disabled person the reason, and offers no way into a circle', async () => {
+    const { page, close } = await world.open()
+    await choose(page, 'Dora Disabled')
+    await page.getByRole('heading', { name: 'Your account is disabled' }).waitFor()
+    expect(await page.title()).toBe('Your account is disabled · Signalbox')
+    expect(await page.getByRole('link', { name: /Go back|Go to sign-in|Continue/ }).count()).toBe(0)
+    await close()
+  })
+
+  test('speaks German in a German browser, also in what its script shows', async () => {
+    const { page, close } = await world.open({ locale: 'de-DE' })
+    await page.goto(startOf())
+    await page.getByRole('link', { name: 'Weiter als Umar Unverified' }).click()
+    await page.getByRole('heading', { name: 'Bestätigen Sie zuerst Ihre E-Mail-Adresse' }).waitFor()
     await close()
   })
 })
@@ -213,7 +232,7 @@ describe('the bridge page while it waits', () => {
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     expect(await measureOverflow(page)).toBe(0)
     release.resolve()
-    await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    await page.getByRole('heading', { name: 'Something went wrong' }).waitFor()
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     await close()
   })

@@ -418,6 +418,8 @@ export interface components {
       first_party?: boolean
       /** Where sign-outs are posted to. */
       backchannel_logout_uri?: string | null
+      /** The https address of a PNG, JPEG, WebP or GIF image of at most 128 KiB. It is fetched now, and served by this service on the consent page. */
+      logo_uri?: string | null
       /** Default ES256. */
       id_token_signed_response_alg?: "ES256" | "RS256"
       /** Whether every request for a token needs DPoP. */
@@ -963,6 +965,8 @@ export interface components {
       backchannel_logout_uri: string | null
       id_token_signed_response_alg: "ES256" | "RS256"
       dpop_bound_access_tokens: boolean
+      /** Where the logo of the app was fetched from. */
+      logo_uri: string | null
       /** Who registered the client. */
       registration: "administrator" | "dynamic"
       /** ISO 8601, UTC, milliseconds. */
@@ -996,6 +1000,8 @@ export interface components {
       backchannel_logout_uri: string | null
       id_token_signed_response_alg: "ES256" | "RS256"
       dpop_bound_access_tokens: boolean
+      /** Where the logo of the app was fetched from. */
+      logo_uri: string | null
       /** Who registered the client. */
       registration: "administrator" | "dynamic"
       /** ISO 8601, UTC, milliseconds. */
@@ -1919,6 +1925,8 @@ export interface components {
       first_party?: boolean
       /** Where sign-outs are posted to. */
       backchannel_logout_uri?: string | null
+      /** The https address of a PNG, JPEG, WebP or GIF image of at most 128 KiB. It is fetched now, and served by this service on the consent page. */
+      logo_uri?: string | null
       /** Default ES256. */
       id_token_signed_response_alg?: "ES256" | "RS256"
       /** Whether every request for a token needs DPoP. */

@@ -17,6 +17,14 @@ export type SsoEvent =
  */
 export type SsoFailure = 'refused' | 'network' | 'answer' | 'token' | 'loop'
 
+/** What the app says and looks like on the page that asks whether to continue as another person. */
+export type SsoQuestion = {
+  /** What people call a user of this app, such as the e-mail address; undefined for one that it has not seen. */
+  readonly nameUser?: ((userId: string) => string | undefined | Promise<string | undefined>) | undefined
+  /** Rules of CSS behind those of the page. */
+  readonly style?: string | undefined
+}
+
 /** The settings of a target app. */
 export type SsoOptions = {
   /** The base URL of Signalbox: `https://id.example.com`. */
@@ -35,6 +43,8 @@ export type SsoOptions = {
    * the visitor and not for this app. The service must list this app in `TRUST_PROXY`.
    */
   readonly clientAddress?: ((request: Request) => string | undefined) | undefined
+  /** The page that asks a visitor with the session of another user whether to continue. */
+  readonly question?: SsoQuestion | undefined
   readonly onEvent?: ((event: SsoEvent) => unknown) | undefined
   /** Instead of the global `fetch`. */
   readonly fetch?: typeof fetch | undefined
@@ -51,6 +61,7 @@ export type Settings = {
   readonly guardName: string
   readonly timeoutMs: number
   readonly clientAddress: (request: Request) => string | undefined
+  readonly question: SsoQuestion
   readonly report: (event: SsoEvent) => void
   readonly send: typeof fetch
   readonly now: () => number
@@ -72,6 +83,7 @@ export function readSettings(options: SsoOptions): Settings {
     cookieName,
     guardName: `${prefix}signalbox_landings`,
     timeoutMs: options.timeoutMs ?? 5000,
+    question: readQuestion(options.question),
     clientAddress: options.clientAddress ?? (() => undefined),
     report: (event) => report(options, event),
     send: options.fetch ?? ((...given) => fetch(...given)),
@@ -102,4 +114,9 @@ function readOrigin(text: string): { origin: string; isSecure: boolean } {
   if (!isSecure && !LOOPBACK.test(url.hostname))
     throw new TypeError('origin must be https://; http:// is accepted on loopback only')
   return { origin: text, isSecure }
+}
+
+function readQuestion(question: SsoQuestion = {}): SsoQuestion {
+  if (/<\//.test(question.style ?? '')) throw new TypeError('question.style must be rules of CSS without "</"')
+  return question
 }

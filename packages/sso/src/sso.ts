@@ -2,11 +2,11 @@ import { readClaims, readHandshakeUser, readSessionToken } from './claims.ts'
 import { readCookie, writeCookie } from './cookie.ts'
 import { addError, findIgnored, hasError, type Landing, readLanding } from './landing.ts'
 import { readNextPath } from './next-path.ts'
-import { buildQuestion, QUESTION_HEADERS } from './question.ts'
+import { buildQuestion, buildQuestionHeaders } from './question.ts'
 import { type ExchangeResult, exchangeToken, revokeSession } from './session-exchange.ts'
 import { readSettings, type Settings, type SsoOptions } from './settings.ts'
 
-export type { SsoEvent, SsoFailure, SsoOptions } from './settings.ts'
+export type { SsoEvent, SsoFailure, SsoOptions, SsoQuestion } from './settings.ts'
 
 /** Landings within `GUARD_SECONDS` of each other after which a token is not exchanged any more. */
 const LANDINGS_LIMIT = 3
@@ -54,8 +54,10 @@ async function answerLanding(settings: Settings, request: Request, landing: Land
     return new Response(null, { status: ignored === 'prefetch' ? 503 : 403, headers: buildHeaders() })
   }
   const held = readHeld(settings, request)
-  if (held && request.method === 'GET' && landing.token && readHandshakeUser(landing.token) !== held.userId)
-    return askPerson(settings, landing)
+  if (held && request.method === 'GET' && landing.token) {
+    const arriving = readHandshakeUser(landing.token)
+    if (arriving !== held.userId) return askPerson(settings, landing, { from: held.userId, to: arriving })
+  }
   const landings = countLandings(settings, request)
   const result = await exchangeLanding(settings, request, { landing, landings })
   if (!result.ok) {
@@ -81,9 +83,25 @@ async function answerLanding(settings: Settings, request: Request, landing: Land
  * Asks a visitor with the session of another user before the token is used: a link alone must not swap the person
  * (session fixation by a link of a stranger).
  */
-function askPerson(settings: Settings, { cleanPath }: Landing): Response {
+async function askPerson(
+  settings: Settings,
+  { cleanPath }: Landing,
+  { from, to }: { from: string; to: string | undefined },
+): Promise<Response> {
   settings.report({ kind: 'asked' })
-  return new Response(buildQuestion(`${settings.origin}${cleanPath}`), { headers: buildHeaders(QUESTION_HEADERS) })
+  const { style } = settings.question
+  const view = { from: await nameUser(settings, from), to: to && (await nameUser(settings, to)), style }
+  const headers = buildHeaders(await buildQuestionHeaders(view))
+  return new Response(buildQuestion(`${settings.origin}${cleanPath}`, view), { headers })
+}
+
+/** The name of a user; undefined where the app knows none, or fails to say it. */
+async function nameUser({ question }: Settings, userId: string): Promise<string | undefined> {
+  try {
+    return (await question.nameUser?.(userId)) || undefined
+  } catch {
+    return undefined
+  }
 }
 
 async function exchangeLanding(

@@ -284,6 +284,37 @@ describe('a visitor who has a session', () => {
       }),
     )
 
+  test('names both people and takes the style of the app, where the app says how', async () => {
+    const names: Record<string, string> = { ada: 'Ada <ada@example.com>', bob: 'Bob' }
+    const style = 'h1{color:#0b7a5a}'
+    const question = { nameUser: async (userId: string) => names[userId], style }
+    const request = new Request(`${ORIGIN}/?sso_token=${TOKEN}`, { headers: sessionCookie(OTHER_SESSION) })
+    const answer = await build({ question }).handle(request)
+    const page = (await answer?.text()) ?? ''
+    expect(page).toContain('<h1>Continue as Ada &lt;ada@example.com&gt;?</h1>')
+    expect(page).toContain('You are signed in here as Bob.')
+    expect(page).toContain('>Stay Bob</a>')
+    const hash = createHash('sha256')
+      .update(/<style>(.*)<\/style>/.exec(page)?.[1] ?? '')
+      .digest('base64')
+    expect(page).toContain(`${style}</style>`)
+    expect(answer?.headers.get('content-security-policy')).toContain(`style-src 'sha256-${hash}'`)
+    expect([service.calls, events]).toEqual([[], [{ kind: 'asked' }]])
+  })
+
+  test.each([() => undefined, () => Promise.reject(new Error('no directory')), () => ''])(
+    'names nobody whom the app does not know: %#',
+    async (nameUser) => {
+      const request = new Request(`${ORIGIN}/?sso_token=${TOKEN}`, { headers: sessionCookie(OTHER_SESSION) })
+      const answer = await build({ question: { nameUser } }).handle(request)
+      expect(await answer?.text()).toContain('<h1>Continue as another person?</h1>')
+    },
+  )
+
+  test('refuses a style that would end the element of the style', () => {
+    expect(() => build({ question: { style: '</style><script>' } })).toThrow('question.style')
+  })
+
   test('of another user is asked first: the token stays unused, and the page repeats no text of the URL as HTML', async () => {
     const answer = await land(`/?q="><script>&sso_token=${TOKEN}`, sessionCookie(OTHER_SESSION))
     expect([answer?.status, answer?.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])

@@ -1,10 +1,11 @@
-/** A sample person of the development provider (docs/contract/social-login.md#development-provider). */
+/**
+ * A sample person of the development provider (docs/contract/social-login.md#development-provider). What choosing one shows
+ * is the text `sample.<id>`.
+ */
 export interface SamplePerson {
   /** In the address of the page. */
   id: 'new' | 'returning' | 'unverified' | 'missing' | 'denied' | 'disabled'
   name: string
-  /** What choosing this person shows. */
-  shows: string
   /** The part of the address before the `@`; null for a person without one. */
   mailbox: string | null
   isEmailVerified: boolean
@@ -18,42 +19,36 @@ export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
   {
     id: 'new',
     name: 'Nora New',
-    shows: 'Signs in for the first time, and gets a profile. Each time another address.',
     mailbox: 'nora',
     isEmailVerified: true,
   },
   {
     id: 'returning',
     name: 'Rita Returning',
-    shows: 'Has signed in before, and is recognized.',
     mailbox: 'rita',
     isEmailVerified: true,
   },
   {
     id: 'unverified',
     name: 'Umar Unverified',
-    shows: 'Has not confirmed the e-mail address at the provider, and is refused.',
     mailbox: 'umar',
     isEmailVerified: false,
   },
   {
     id: 'missing',
     name: 'Mia Missing',
-    shows: 'Shares no e-mail address, and is refused.',
     mailbox: null,
     isEmailVerified: false,
   },
   {
     id: 'denied',
     name: 'Dan Denied',
-    shows: 'Says no at the provider, and is led back.',
     mailbox: 'dan',
     isEmailVerified: true,
   },
   {
     id: 'disabled',
     name: 'Dora Disabled',
-    shows: 'Was disabled by an administrator, and is refused.',
     mailbox: 'dora',
     isEmailVerified: true,
   },

@@ -1,5 +1,5 @@
 import type { Account } from 'oidc-provider'
-import type { AccountFacts } from '../client.store.ts'
+import type { AccountFacts } from '../account-facts.store.ts'
 import type { TokenSubject } from '../token-hook.ts'
 
 /** The claims that each scope opens (OpenID Connect Core section 5.4). */

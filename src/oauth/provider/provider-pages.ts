@@ -1,8 +1,10 @@
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
+import { readKeptLanguage } from '../../language/request-language.ts'
+import { chooseTexts, type TextKey, type Texts } from '../../language/texts.ts'
 import type { Brand } from '../../pages/brand.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { buildPage } from '../../pages/page.ts'
-import { choosePageTexts, fillText, type PageTexts, renderText, type TextKey } from '../page-text.ts'
+import { renderText } from '../../pages/text.ts'
 import { findFormTarget } from '../redirect-uri.ts'
 import { replaceSubmitPage } from './submit-page.ts'
 
@@ -19,22 +21,26 @@ export interface ProviderPages {
 }
 
 interface Shown {
-  lang: string
+  texts: Texts
   title: string
   content: Html
   formTargets?: readonly string[]
 }
 
 /** The language of a request: of its own parameters, also of those that a pushed request or a device had. */
-function chooseTexts(ctx: KoaContextWithOIDC): PageTexts {
+function chooseOwnTexts(ctx: KoaContextWithOIDC): Texts {
   const { ui_locales: asked = ctx.query.ui_locales } = (ctx.oidc?.params ?? {}) as { ui_locales?: unknown }
-  return choosePageTexts({ uiLocales: asked, acceptLanguage: ctx.get('accept-language') })
+  return chooseTexts({
+    uiLocales: asked,
+    kept: readKeptLanguage(ctx.get('cookie')),
+    acceptLanguage: ctx.get('accept-language'),
+  })
 }
 
 /** Builds the pages in the frame of the service (docs/contract/pages.md#frame). None of them needs a script. */
 export function buildProviderPages(brand: Brand): ProviderPages {
-  const show = (ctx: KoaContextWithOIDC, build: (texts: PageTexts) => Shown) => {
-    const built = buildPage({ brand, ...build(chooseTexts(ctx)) })
+  const show = (ctx: KoaContextWithOIDC, build: (texts: Texts) => Shown) => {
+    const built = buildPage({ brand, ...build(chooseOwnTexts(ctx)) })
     ctx.type = 'html'
     for (const [name, value] of Object.entries(built.headers ?? {})) ctx.set(name, value)
     ctx.body = built.html
@@ -48,21 +54,21 @@ export function buildProviderPages(brand: Brand): ProviderPages {
       show(ctx, (texts) => buildConfirmPage(texts, ctx, code)),
     showDeviceSuccess: async (ctx) => show(ctx, (texts) => buildDevicePage(texts, ctx)),
     replaceSubmitPage: (ctx) => {
-      if (typeof ctx.body === 'string') replaceSubmitPage(ctx, { brand, texts: chooseTexts(ctx) })
+      if (typeof ctx.body === 'string') replaceSubmitPage(ctx, { brand, texts: chooseOwnTexts(ctx) })
     },
   }
 }
 
 /** The error of a request that must not go back to its client: its redirect URI is not known to be its own. */
-export function buildErrorPage(texts: PageTexts, { error, error_description: text }: ErrorOut): Shown {
-  const title = fillText(texts, 'error.title')
+function buildErrorPage(texts: Texts, { error, error_description: text }: ErrorOut): Shown {
+  const title = texts.say('refused.title')
   return {
-    lang: texts.lang,
+    texts,
     title,
     content: html`<div class="panel">
 <div class="lead">
 <h1>${title}</h1>
-<p class="quiet">${renderText(texts, 'error.what')}</p>
+<p class="quiet">${renderText(texts, 'refused.what')}</p>
 </div>
 <p lang="en"><code>${error}</code>${text !== undefined && html`: ${text}`}</p>
 </div>`,
@@ -76,18 +82,18 @@ function readFormSecret(ctx: KoaContextWithOIDC): string {
 }
 
 /** The name of the client of a request, emphasized, or the text for an unnamed one. */
-function renderClient(texts: PageTexts, ctx: KoaContextWithOIDC, unnamed: TextKey): Html {
+function renderClient(texts: Texts, ctx: KoaContextWithOIDC, unnamed: TextKey): Html {
   const name = ctx.oidc.client?.clientName
   return name === undefined ? renderText(texts, unnamed) : html`<strong>${name}</strong>`
 }
 
 /** Asks the person whether to sign out, at the request of a client. */
-export function buildSignOutPage(texts: PageTexts, ctx: KoaContextWithOIDC): Shown {
+function buildSignOutPage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
   const state = (ctx.oidc.session as unknown as { state?: { postLogoutRedirectUri?: string } }).state
   const target = state?.postLogoutRedirectUri
   return {
-    lang: texts.lang,
-    title: fillText(texts, 'sign-out.title'),
+    texts,
+    title: texts.say('sign-out.title'),
     ...(target !== undefined && { formTargets: [findFormTarget(target)] }),
     content: html`<div class="panel">
 <div class="lead">
@@ -104,10 +110,10 @@ export function buildSignOutPage(texts: PageTexts, ctx: KoaContextWithOIDC): Sho
 }
 
 /** Shown after a sign-out that returns to no client. */
-export function buildSignedOutPage(texts: PageTexts): Shown {
+function buildSignedOutPage(texts: Texts): Shown {
   return {
-    lang: texts.lang,
-    title: fillText(texts, 'sign-out.signed-out'),
+    texts,
+    title: texts.say('sign-out.signed-out'),
     content: html`<div class="panel"><div class="lead">
 <h1>${renderText(texts, 'sign-out.done')}</h1>
 <p class="quiet">${renderText(texts, 'sign-out.close')}</p>
@@ -125,12 +131,12 @@ const CODE_ERRORS: Readonly<Record<string, TextKey>> = {
 }
 
 /** Asks for the code of a device; `error` is what was wrong with the last one. */
-export function buildCodePage(texts: PageTexts, ctx: KoaContextWithOIDC, error: unknown): Shown {
+function buildCodePage(texts: Texts, ctx: KoaContextWithOIDC, error: unknown): Shown {
   const { name, userCode } = (error ?? {}) as { name?: string; userCode?: string }
   const problem = name === undefined ? undefined : renderText(texts, CODE_ERRORS[name] ?? 'code.failed')
   return {
-    lang: texts.lang,
-    title: fillText(texts, problem === undefined ? 'code.connect' : 'code.title-error'),
+    texts,
+    title: texts.say(problem === undefined ? 'code.connect' : 'code.title-error'),
     content: html`<div class="panel">
 <div class="lead">
 <h1>${renderText(texts, 'code.connect')}</h1>
@@ -148,11 +154,11 @@ ${problem !== undefined && html`<div class="notice bad" role="alert"><p>${proble
 }
 
 /** Asks whether the device of a code is the person's own (RFC 8628 section 5.4). */
-export function buildConfirmPage(texts: PageTexts, ctx: KoaContextWithOIDC, code: string): Shown {
+function buildConfirmPage(texts: Texts, ctx: KoaContextWithOIDC, code: string): Shown {
   const client = renderClient(texts, ctx, 'code.unnamed')
   return {
-    lang: texts.lang,
-    title: fillText(texts, 'code.connect'),
+    texts,
+    title: texts.say('code.connect'),
     content: html`<div class="panel">
 <div class="lead">
 <h1>${renderText(texts, 'code.confirm')}</h1>
@@ -172,11 +178,11 @@ export function buildConfirmPage(texts: PageTexts, ctx: KoaContextWithOIDC, code
 }
 
 /** Shown when a device has got its access. */
-export function buildDevicePage(texts: PageTexts, ctx: KoaContextWithOIDC): Shown {
+function buildDevicePage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
   const client = renderClient(texts, ctx, 'code.unnamed')
   return {
-    lang: texts.lang,
-    title: fillText(texts, 'code.done'),
+    texts,
+    title: texts.say('code.done'),
     content: html`<div class="panel"><div class="lead">
 <h1>${renderText(texts, 'code.done')}</h1>
 <p class="quiet">${renderText(texts, 'code.done-next', { client })}</p>

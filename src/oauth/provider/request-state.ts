@@ -1,6 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { SessionId, UserId } from '../../id.ts'
-import type { AccountFacts } from '../client.store.ts'
+import type { AccountFacts } from '../account-facts.store.ts'
 import type { GrantRecord } from '../grant.store.ts'
 import type { BrowserPerson } from './session-bridge.ts'
 import type { FoundState, StateRow } from './state.store.ts'

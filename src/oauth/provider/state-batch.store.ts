@@ -15,7 +15,8 @@ export interface StateBatch {
 /**
  * Nothing is written when the code or token was spent before. A row of a family that has ended is not written; nor is a new
  * family whose grant was revoked, nor one of a browser whose session has ended. What ends at the same time waits for this
- * statement, and then deletes what it wrote. The order of the locks is that of the ends: session, family, code or token.
+ * statement, and then deletes what it wrote. The order of the locks is that of the ends: session, family, code or token. The
+ * use of the grant is noted at most once an hour.
  */
 const writeBatch = statement<{ is_spent: boolean }>(`
   with spent as (
@@ -46,6 +47,14 @@ const writeBatch = statement<{ is_spent: boolean }>(`
     on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
       consent = excluded.consent, uid = excluded.uid,
       user_code_hash = coalesce(excluded.user_code_hash, oauth_state.user_code_hash), expires_at = excluded.expires_at
+    returning consent, model
+  ), used as (
+    insert into oauth_grant_use as u (grant_id, used_at)
+    select distinct consent, $2::timestamptz from written
+    where consent is not null and model in ('AccessToken', 'RefreshToken')
+      and exists (select from oauth_grant g where g.document_id = consent)
+    on conflict (grant_id) do update set used_at = excluded.used_at
+    where u.used_at < excluded.used_at - interval '1 hour'
   )
   select exists (select from spent) as is_spent`)
 

@@ -1,7 +1,7 @@
 import type { UserId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
 import { isAfter, statement } from '../../postgres/statement.ts'
-import { type AccountColumns, type AccountFacts, OF_ACCOUNT, toAccountFacts } from '../client.store.ts'
+import { type AccountColumns, type AccountFacts, OF_ACCOUNT, toAccountFacts } from '../account-facts.store.ts'
 import type { GrantRecord } from '../grant.store.ts'
 import { type FoundState, followsLiveBrowser } from './state.store.ts'
 

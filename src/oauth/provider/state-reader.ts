@@ -1,7 +1,7 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { Clock } from '../../clock.ts'
 import type { Database } from '../../postgres/database.ts'
-import { type AccountFacts, findActiveAccount } from '../client.store.ts'
+import { type AccountFacts, findActiveAccount } from '../account-facts.store.ts'
 import { findGrantOf, type GrantRecord } from '../grant.store.ts'
 import { findRequestState, keyOf, type RequestState } from './request-state.ts'
 import type { BrowserPerson } from './session-bridge.ts'

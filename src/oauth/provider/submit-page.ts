@@ -1,9 +1,10 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
+import type { Texts } from '../../language/texts.ts'
 import type { Brand } from '../../pages/brand.ts'
 import { html } from '../../pages/html.ts'
 import { buildPage } from '../../pages/page.ts'
 import { loadPageFile } from '../../pages/page-file.ts'
-import { fillText, type PageTexts, renderText } from '../page-text.ts'
+import { renderText } from '../../pages/text.ts'
 import { findFormTarget } from '../redirect-uri.ts'
 
 /** The script of the page that hands a form on. */
@@ -48,10 +49,10 @@ function decodeEntities(text: string): string {
 }
 
 /** Builds the page that hands a form on: a script of a file sends it, a button does where scripts are off. */
-export function buildSubmitPage(texts: PageTexts, { action, fields }: HandedForm) {
-  const title = fillText(texts, 'submit.title')
+function buildSubmitPage(texts: Texts, { action, fields }: HandedForm) {
+  const title = texts.say('submit.title')
   return {
-    lang: texts.lang,
+    texts,
     title,
     scripts: [SUBMIT_SCRIPT],
     content: html`<div class="panel">
@@ -68,7 +69,7 @@ ${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="
 }
 
 /** Puts the page of the service (docs/contract/pages.md#headers) in place of that of the library. */
-export function replaceSubmitPage(ctx: KoaContextWithOIDC, { brand, texts }: { brand: Brand; texts: PageTexts }): void {
+export function replaceSubmitPage(ctx: KoaContextWithOIDC, { brand, texts }: { brand: Brand; texts: Texts }): void {
   const form = readHandedForm(ctx.body)
   if (!form) return
   const { status } = ctx
