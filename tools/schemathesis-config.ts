@@ -60,9 +60,6 @@ const BODIES: Readonly<Record<string, keyof SeededIds>> = {
   'body.webhook': 'webhook',
 }
 
-/** A static path that another route's `/{id}` also matches: the methods of that route answer 404 there, not 405. */
-const SHADOWING = ['POST /api/v3/webhook/dispatch/replay', 'GET /api/v3/webhook/webhook/export']
-
 /**
  * The configuration of a run: generated requests name seeded rows, so that operations succeed and not only refuse.
  * Deletions name none of them: what one test case deleted, no other could read; they follow links from creations.
@@ -84,24 +81,12 @@ export function renderSchemathesisConfig(ids: SeededIds, sinkUrl: string): strin
     const pattern = `^${path.replaceAll('/', '\\/')}\\/\\{provider\\}`
     return `[[operations]]\ninclude-path-regex = ${quote(pattern)}\nparameters = { "path.provider" = ${bind('provider')} }`
   })
-  const shadowing = SHADOWING.map((name) => {
-    const checks =
-      'checks = { unsupported_method = { enabled = false }, allow_header_conformance = { enabled = false } }'
-    return `[[operations]]\ninclude-name = ${quote(name)}\n${checks}`
-  })
   // A body that fits its schema may still break a rule that no schema says: an unknown account, a name that is taken.
   const checks = '[checks]\npositive_data_acceptance = { enabled = false }'
   const phases = `[phases.stateful.generation]\nmax-examples = ${STATEFUL_EXAMPLES}`
-  return [
-    checks,
-    phases,
-    ...dictionaries,
-    `[parameters]\n${bodies.join('\n')}`,
-    ...paths,
-    ...providers,
-    ...shadowing,
-    '',
-  ].join('\n\n')
+  return [checks, phases, ...dictionaries, `[parameters]\n${bodies.join('\n')}`, ...paths, ...providers, ''].join(
+    '\n\n',
+  )
 }
 
 /** A basic string of TOML; its escapes are those of JSON. */

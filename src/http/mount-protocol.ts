@@ -4,7 +4,10 @@ import { buildPathProblem } from './known-path.ts'
 
 /** A protocol with a handler of its own: an OAuth provider, the HTTP API of a realtime server. */
 export interface ForeignProtocol {
-  /** The protocol serves every request below this path (`/api/v3/oauth`), except those of declared routes. */
+  /**
+   * The protocol serves every request below this path (`/api/v3/oauth`), except those of declared routes: a path of these is
+   * a 405 for any other method.
+   */
   prefix: string
   /** Serves the raw Node request, whose body is unread, of the client at `address`. */
   handle: (request: IncomingMessage, response: ServerResponse, from: { address: string }) => void | Promise<void>
@@ -27,6 +30,8 @@ export async function mountProtocol(server: FastifyInstance, protocol: ForeignPr
       // Read now: the socket of a client that leaves names no address.
       const address = request.ip
       await limit(request, reply)
+      const shadowed = scope.findShadowed({ method: request.method, target: request.url })
+      if (shadowed) throw shadowed
       // The router decodes a path; limit and handler read it as it was sent.
       if (!isBelow(prefix, request.url)) throw buildPathProblem()
       reply.hijack()

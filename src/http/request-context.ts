@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Caller, PermissionScope } from './caller.ts'
+import type { KnownPaths } from './known-path.ts'
 import { findOwnRequestId } from './request-id.ts'
 import { permissionOf, type RouteDeclaration, type RouteRequest } from './route.ts'
 
@@ -69,6 +70,9 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
 }
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    findShadowed: KnownPaths['findShadowed']
+  }
   interface FastifyRequest {
     caller?: Caller
     scope?: PermissionScope

@@ -105,6 +105,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   )
   server.setValidatorCompiler(compileValidator as never)
   const known = collectPaths(server)
+  server.decorate('findShadowed', known.findShadowed)
   const connections = limitConnections(server, {
     maxConnections: options.maxConnections ?? CONNECTIONS_LIMIT,
     trustProxy: options.trustProxy,
@@ -129,9 +130,10 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   })
   server.addHook('onRequest', (request, reply, done) => {
     const repeated = findRepeatedHeader(request.raw.rawHeaders)
-    if (repeated !== undefined)
-      return done(new Problem('malformed_request', `The request has the header ${repeated} twice. Send it once.`))
-    const fault = findTargetFault(request.url)
+    const fault =
+      repeated === undefined
+        ? findTargetFault(request.url)
+        : `The request has the header ${repeated} twice. Send it once.`
     if (fault === undefined && !request.is404) return done()
     // Not in the not-found handler: it runs after the body was parsed, which may fail with 400 or 415.
     try {

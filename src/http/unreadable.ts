@@ -22,7 +22,7 @@ const METHOD_CODES = ['HPE_INVALID_METHOD', 'HPE_INVALID_CONSTANT']
 const CLOSE_LIMIT_MS = 5_000
 
 /** The problem of an unreadable request. An unknown method is a 405 on a known path and a 404 on others. */
-export function classifyReadError({ code, rawPacket }: ReadError, known: KnownPaths): Problem {
+export function classifyReadError({ code, rawPacket }: ReadError, known: Pick<KnownPaths, 'buildProblem'>): Problem {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new Problem('headers_too_large', 'Send headers and an address of at most 16 KiB together.')
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')

@@ -120,8 +120,9 @@ export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'
   if (!error) return
   const isParams = error.validationContext === 'params'
   if (part === 'params') {
-    if (isParams) throw new Problem('not_found', 'The id in the path is not a UUID in lower case.')
-    return
+    if (!isParams) return
+    const shadowed = request.server.findShadowed({ method: request.method, target: request.url })
+    throw shadowed ?? new Problem('not_found', 'The id in the path is not a UUID in lower case.')
   }
   const errors = buildFieldErrors((error.validation ?? []) as ErrorObject[])
   const first = errors[0]

@@ -74,6 +74,20 @@ describe('a foreign protocol', () => {
     expect((await fetch(`${url}/api/v3/foreigner`)).status).toBe(404)
   })
 
+  test('leaves another method of a declared path to its 405, and serves its own paths beside it', async () => {
+    const url = await start({
+      before: (server) => {
+        server.post('/api/v3/foreign/ours', async () => ({ ours: true }))
+        server.get('/api/v3/foreign/ours/:id', async () => ({ ours: true }))
+      },
+    })
+    const refused = await fetch(`${url}/api/v3/foreign/ours`, { method: 'PUT', body: '{' })
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'POST'])
+    const one = await fetch(`${url}/api/v3/foreign/ours/1`, { method: 'DELETE' })
+    expect([one.status, one.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+    expect((await fetch(`${url}/api/v3/foreign/ours/1/2`, { method: 'PUT' })).status).toBe(201)
+  })
+
   test('that throws answers with a fixed text, or closes the connection of a started answer', async () => {
     const secret = new Error('password=hunter2')
     const url = await start({ handle: () => Promise.reject(secret) })
