@@ -1,4 +1,5 @@
-import { type Panel, ROWS, type Row } from './grafana-panels.ts'
+import type { Panel, Row } from './grafana-panel.ts'
+import { ROWS } from './grafana-panels.ts'
 
 /** Grafana's grid has 24 columns. */
 const COLUMNS = 24

@@ -1,64 +1,15 @@
-/** A query of a panel; `legend` names its series. */
-export interface Query {
-  expr: string
-  legend: string
-}
-
-/** A panel: what it shows, what to do with it, the unit in Grafana's names, and its queries. */
-export interface Panel {
-  title: string
-  description: string
-  unit: string
-  /** `stat`: the newest figure. `timeseries`: the course. */
-  kind: 'stat' | 'timeseries'
-  /** Of a stat: the values from which it turns orange and red. With `red` under `orange` it is red below `orange`. */
-  limits?: { orange: number; red: number }
-  queries: Query[]
-}
-
-export interface Row {
-  title: string
-  panels: Panel[]
-}
-
-/** Grafana replaces both; the interval is at least four scrapes. */
-const ONLY = '{job=~"$job"}'
-const RATE = '[$__rate_interval]'
-
-function stat(title: string, description: string, rest: Omit<Panel, 'kind' | 'title' | 'description'>): Panel {
-  return { kind: 'stat', title, description, ...rest }
-}
-
-function course(title: string, description: string, rest: { unit: string; queries: Query[] }): Panel {
-  return { kind: 'timeseries', title, description, ...rest }
-}
-
-/** The rate of a counter of the processes, summed over them by a label. */
-function rateBy(metric: string, label: string): Query {
-  return { expr: `sum by (${label}) (rate(${metric}${ONLY}${RATE}))`, legend: `{{${label}}}` }
-}
-
-/** The rate of a counter that all processes read from the database: the same figure everywhere, so the largest. */
-function sharedRateBy(metric: string, label: string): Query {
-  return { expr: `max by (${label}) (rate(${metric}${ONLY}${RATE}))`, legend: `{{${label}}}` }
-}
-
-/** A gauge that all processes read from the database. */
-function shared(metric: string, legend: string): Query {
-  return { expr: `max(${metric}${ONLY})`, legend }
-}
-
-function ofProcess(metric: string): Query {
-  return { expr: `${metric}${ONLY}`, legend: '{{instance}}' }
-}
-
-/** The median and the two upper percentiles of a histogram of the processes. */
-function percentiles(metric: string): Query[] {
-  return [0.5, 0.95, 0.99].map((part) => ({
-    expr: `histogram_quantile(${part}, sum by (le) (rate(${metric}_bucket${ONLY}${RATE})))`,
-    legend: `p${part * 100}`,
-  }))
-}
+import {
+  course,
+  ONLY,
+  ofProcess,
+  percentiles,
+  RATE,
+  type Row,
+  rateBy,
+  shared,
+  sharedRateBy,
+  stat,
+} from './grafana-panel.ts'
 
 const OVERVIEW: Row = {
   title: 'Now',
@@ -287,6 +238,25 @@ const PROCESSES: Row = {
         { expr: `sum by (pool) (database_connections_awaited${ONLY})`, legend: '{{pool}}' },
         { expr: `sum by (pool) (database_breaker_open${ONLY})`, legend: 'breaker: {{pool}}' },
       ],
+    }),
+    course(
+      'Clock',
+      'How far each machine is ahead of the database. Beyond 10 s its processes claim and delete nothing.',
+      {
+        unit: 's',
+        queries: [ofProcess('clock_skew_seconds')],
+      },
+    ),
+    course('Faults of a process itself', 'Attempts that were not made, and lines that are not in the log.', {
+      unit: 'short',
+      queries: [
+        { expr: `sum by (code) (increase(signalbox_own_faults_total${ONLY}[1m]))`, legend: '{{code}}' },
+        { expr: `sum by (reason) (increase(log_lines_lost_total${ONLY}[1m]))`, legend: 'log lines {{reason}}' },
+      ],
+    }),
+    course('Sweeps', 'Rows that were deleted or changed, by step.', {
+      unit: 'short',
+      queries: [{ expr: `sum by (step) (increase(maintenance_rows_total${ONLY}[5m]))`, legend: '{{step}}' }],
     }),
     course('Uptime', 'Since the start of each process.', {
       unit: 's',

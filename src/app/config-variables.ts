@@ -18,13 +18,13 @@ import {
   oneOf,
   origins,
   password,
-  postgresUrl,
   receiverUrl,
   secrets,
   sinkSecret,
   smtpUrl,
   text,
 } from './config-parsers.ts'
+import { DATABASE_VARIABLES } from './database-variables.ts'
 import { REALTIME_VARIABLES } from './realtime-variables.ts'
 import { secretVariable, variable } from './variable.ts'
 
@@ -55,41 +55,7 @@ export const VARIABLES = {
   HOST: variable(text, '127.0.0.1', 'The address to listen on.'),
   PORT: variable(integer(0, 65535), '3000', 'The port to listen on. 0 selects a free one.'),
   BASE_URL: variable(httpUrl, 'http://localhost:<PORT>', 'The base of its own URLs, without a trailing slash.'),
-  DATABASE_URL: secretVariable(
-    postgresUrl,
-    'an embedded PostgreSQL under SIGNALBOX_DATA_DIR',
-    'Any PostgreSQL 15 or newer.',
-  ),
-  DATABASE_LISTEN_URL: secretVariable(
-    postgresUrl,
-    'DATABASE_URL',
-    'The database for LISTEN and migrations: PostgreSQL itself, when DATABASE_URL is a pooler in transaction mode.',
-  ),
-  DATABASE_POOL_SIZE: variable(
-    integer(2, 200),
-    '10',
-    'Limit of connections of one process for requests. A connection that nothing uses is closed after ten minutes.',
-  ),
-  DATABASE_READ_POOL_SIZE: variable(
-    integer(2, 200),
-    '5',
-    'Limit of connections of one process for lists and other reads that may be long. One of them is left to plain pages.',
-  ),
-  DATABASE_WORKER_POOL_SIZE: variable(
-    integer(2, 200),
-    '5',
-    'Limit of connections of one process for background work: router, dispatcher, maintenance.',
-  ),
-  DATABASE_WAIT_SECONDS: variable(
-    integer(0, 3600),
-    '60',
-    'How long a start waits for a database that cannot be reached or takes no changes. 0: it tries once.',
-  ),
-  SHUTDOWN_DELAY_SECONDS: variable(
-    integer(0, 300),
-    '0',
-    'How long a process that was asked to stop still takes requests, while `/readyz` answers 503: as long as balancers take to learn of it.',
-  ),
+  ...DATABASE_VARIABLES,
   SIGNALBOX_DATA_DIR: variable(text, '.signalbox', 'The folder of the embedded database and generated secrets.'),
   SIGNALBOX_ROLES: variable(roles, ROLES.join(','), 'The roles of this process. Several processes share one database.'),
   SIGNALBOX_ADMIN_EMAIL: variable(email, 'admin@signalbox.localhost', 'The first administrator of development.'),

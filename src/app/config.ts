@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { AccountLimits } from '../account/account-limit.ts'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
@@ -157,56 +157,8 @@ export function takeVariable(name: string, environment: Environment = process.en
   return value
 }
 
-/** The configuration of a command that calls a running service. */
-export interface ClientConfig {
-  /** The service's base URL, without a trailing slash. */
-  url: string
-  /** The bearer token, when one was given. */
-  token: string | undefined
-  /** The secret of a webhook, for `listen` and `verify`. */
-  webhookSecret: string | undefined
-  /** Where `npm start` may have left its token in development, the likeliest first. */
-  demoTokenFiles: readonly string[]
-}
-
-/** The settings of a receiver-side command, with those that give a secret as a file. */
-const CLIENT_SETTINGS = [
-  'SIGNALBOX_URL',
-  'SIGNALBOX_TOKEN',
-  'SIGNALBOX_TOKEN_FILE',
-  'SIGNALBOX_WEBHOOK_SECRET',
-  'SIGNALBOX_WEBHOOK_SECRET_FILE',
-  'SIGNALBOX_DATA_DIR',
-]
-
-/**
- * Reads the settings of a receiver-side command: SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_WEBHOOK_SECRET,
- * SIGNALBOX_DATA_DIR. The service may run
- * elsewhere, so its settings are not required. Throws a `ConfigError`.
- */
-export function readClientConfig(environment: Environment = process.env, directory = process.cwd()): ClientConfig {
-  const env = withDotEnv(environment, directory)
-  const given = Object.fromEntries(CLIENT_SETTINGS.map((name) => [name, env[name]]))
-  const read = readSecretFiles(given, directory)
-  const { values, faults } = parseValues(read.environment)
-  faults.push(...read.faults)
-  if (faults.length > 0) throw new ConfigError(faults.join('\n'))
-  return {
-    url: values.SIGNALBOX_URL ?? 'http://localhost:3000',
-    token: values.SIGNALBOX_TOKEN,
-    webhookSecret: values.SIGNALBOX_WEBHOOK_SECRET,
-    demoTokenFiles: listDataDirs(values.SIGNALBOX_DATA_DIR, directory).map((one) => join(one, 'demo-token')),
-  }
-}
-
-/** The data directory that was given, else the default one of this folder and of each folder above it. */
-function listDataDirs(given: string | undefined, directory: string): string[] {
-  if (given !== undefined) return [resolve(directory, given)]
-  const above = dirname(directory)
-  return [resolve(directory, '.signalbox'), ...(above === directory ? [] : listDataDirs(undefined, above))]
-}
-
-function withDotEnv(environment: Environment, directory: string): Environment {
+/** `environment`, and in development the `.env` file for variables that it does not set. Throws a `ConfigError`. */
+export function withDotEnv(environment: Environment = process.env, directory = process.cwd()): Environment {
   if ((environment.APP_ENV ?? 'development') !== 'development') return environment
   let text: string
   try {
@@ -220,7 +172,8 @@ function withDotEnv(environment: Environment, directory: string): Environment {
   return { ...parseEnv(text), ...environment }
 }
 
-function parseValues(env: Environment): { values: Values; faults: string[] } {
+/** Parses every variable that is given. Returns a sentence for each that breaks its rule. */
+export function parseValues(env: Environment): { values: Values; faults: string[] } {
   const faults: string[] = []
   const values: Record<string, unknown> = {}
   for (const [name, variable] of Object.entries(VARIABLES)) {

@@ -2,10 +2,8 @@ import { flushCompileCache } from 'node:module'
 import type { Logger } from 'pino'
 import { type Clock, readMonotonicMs, systemClock } from '../clock.ts'
 import { adoptDatabaseClock, type DatabaseClock } from '../database-clock.ts'
-import { buildIdMaker } from '../id.ts'
 import { buildKeyring } from '../keyring.ts'
 import { buildSystemLookup } from '../outbound/dns.ts'
-import type { Database } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import { VERSION } from '../version.ts'
 import type { App, LogCounts } from './app.ts'
@@ -13,6 +11,7 @@ import { readPort } from './base-url.ts'
 import type { Config } from './config.ts'
 import type { Demonstration } from './demonstrate.ts'
 import { FatalError } from './fatal.ts'
+import { ensureAdministrator } from './first-administrator.ts'
 import { describeListenFailure } from './listen-failure.ts'
 import { prepareDatabase } from './prepare.ts'
 import { openResources, type Resources, type ResourcesOptions } from './resources.ts'
@@ -282,26 +281,4 @@ async function stopInOrder(parts: {
   }
   print('Stopped.')
   return request.isFailure || !isOrderly ? 1 : 0
-}
-
-async function ensureAdministrator({ database, config }: Resources): Promise<FirstAdministrator | undefined> {
-  const { createAdministrator, hasAdministrator } = await import('../user/administrator.ts')
-  if (await hasAdministrator(database.db)) return undefined
-  const { buildPasswordHashing } = await import('../sign-in/password.ts')
-  const ids = buildIdMaker(systemClock, systemRandom)
-  const password = config.adminPassword ?? systemRandom.bytes(12).toString('base64url')
-  const deps = { ids, passwords: buildPasswordHashing(config.passwordHashCost, systemRandom) }
-  const now = new Date(systemClock.now())
-  const { buildCommandRecorder, describeUserChange, findSystemUser } = await import('./command-record.ts')
-  const { adminEmail: email, enableApiEventQueue } = config
-  const record = buildCommandRecorder(
-    { ids, enableApiEventQueue },
-    { kind: 'first start', systemUser: findSystemUser() },
-  )
-  const onMade = (tx: Database, id: string) => record(tx, describeUserChange('create', id, {}), now)
-  const result = await createAdministrator(deps, database.db, { email, password, now, onMade })
-  // Another process of this database, started at the same time, may have created it.
-  if (!result.ok && !(await hasAdministrator(database.db))) throw new FatalError(result.error)
-  if (!result.ok) return undefined
-  return { email, password: config.adminPassword === undefined ? password : undefined }
 }

@@ -17,7 +17,7 @@ import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
 import { buildJobWorker } from '../provisioning/job/job-worker.ts'
-import { buildTargetGate } from '../provisioning/target-gate.ts'
+import { buildTargetGate, type TargetGate } from '../provisioning/target-gate.ts'
 import type { Random } from '../random.ts'
 import { buildSecretCache } from '../signed-post/secret-cache.ts'
 import type { Tracer } from '../tracing/tracer.ts'
@@ -97,7 +97,7 @@ export interface Workers {
 
 /** Builds the workers and lets them notify each other: recorded, routed, posted. Nothing runs before `start`. */
 export function buildWorkers(parts: WorkerParts): Workers {
-  const { config, database, clock, time, logger, workerId, keyring } = parts
+  const { config, database, clock, time, logger, workerId } = parts
   const { db } = database
   const isDispatcher = config.roles.includes('dispatcher')
   const isPublisher = config.roles.includes('realtime')
@@ -128,12 +128,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     onQueued: () => provisioner.notify(),
     gate: gate.pass,
   })
-  // A trigger notes that something was queued for a target; what else becomes due is seen by polling.
-  const onChange = (note: string) => {
-    if (note === 't' || note === '*') gate.note()
-    if (note === 'p' || note === '*') provisioner.notify()
-    parts.onChange?.(note)
-  }
+  const onChange = buildChangeListener({ gate, provisioner, onChange: parts.onChange })
   // The router sees what else is due, and notifies the dispatchers; those of a process without a router look themselves.
   const onWork = () => (isDispatcher ? router.notify() : realtimeDispatcher?.notify())
   const notifier = buildNotifier({
@@ -150,11 +145,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   })
   const notify = () => notifier.notify()
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: notify })
-  const { db: maintenanceDb } = parts.maintenanceDatabase ?? database
-  const sweeping = { isTrusted: () => mayDelete(time), onSwept: metrics.countSwept }
-  const maintenance = buildMaintenance({ db: maintenanceDb, clock, logger, config, keyring, workerId, ...sweeping })
-  const mailing = { template: loadTemplates(config), transport: buildMailTransport(config, db), isTrusted }
-  const mailWorker = buildMailWorker({ ...world, db, keyring, ...mailing })
+  const maintenance = buildAppMaintenance(parts, metrics)
+  const mailWorker = buildMailWorker({ ...world, ...buildMailing(parts), isTrusted })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []
@@ -201,6 +193,31 @@ export function buildWorkers(parts: WorkerParts): Workers {
       if (isWorker && ![...dispatchers, provisioner].some((one) => one.mayLeak()))
         await lease.end().catch((err) => logger.warn({ err }, 'lease not ended: see docs/operations.md, database'))
     },
+  }
+}
+
+/** Where mails wait, how they look, and by what they leave. */
+function buildMailing({ config, database: { db }, keyring }: WorkerParts) {
+  return { db, keyring, template: loadTemplates(config), transport: buildMailTransport(config, db) }
+}
+
+function buildAppMaintenance(parts: WorkerParts, { countSwept }: Metrics): Maintenance {
+  const { config, clock, time, logger, keyring, workerId } = parts
+  const { db } = parts.maintenanceDatabase ?? parts.database
+  const sweeping = { isTrusted: () => mayDelete(time), onSwept: countSwept }
+  return buildMaintenance({ db, clock, logger, config, keyring, workerId, ...sweeping })
+}
+
+/** A trigger notes that something was queued for a target; what else becomes due is seen by polling. */
+function buildChangeListener(to: {
+  gate: Pick<TargetGate, 'note'>
+  provisioner: Pick<Dispatcher, 'notify'>
+  onChange: WorkerParts['onChange']
+}): (note: string) => void {
+  return (note) => {
+    if (note === 't' || note === '*') to.gate.note()
+    if (note === 'p' || note === '*') to.provisioner.notify()
+    to.onChange?.(note)
   }
 }
 

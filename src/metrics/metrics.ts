@@ -64,14 +64,6 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
     help: 'Whether the database answered and took changes. While it does not, metrics from the database are left out.',
     registers,
   })
-  new Gauge({
-    name: 'webhook_out_in_flight',
-    help: 'POSTs in flight in this process.',
-    registers,
-    collect() {
-      this.set(deps.inFlight())
-    },
-  })
   const attempts = new Counter({
     name: 'webhook_out_attempts_total',
     help: 'Attempts of this process, by the class of their failure; "none" for a success.',
@@ -151,8 +143,16 @@ function buildOwnFaultCounter(registers: Registry[]): Metrics['countOwnFault'] {
   return ({ code }) => faults.inc({ code })
 }
 
-/** What this process is: its version, and for each role whether it has it. */
-function describeProcess({ roles, allRoles }: MetricsDeps, registers: Registry[]): void {
+/** What this process is and does: its version, for each role whether it has it, and its POSTs in flight. */
+function describeProcess({ roles, allRoles, inFlight }: MetricsDeps, registers: Registry[]): void {
+  new Gauge({
+    name: 'webhook_out_in_flight',
+    help: 'POSTs in flight in this process.',
+    registers,
+    collect() {
+      this.set(inFlight())
+    },
+  })
   const build = new Gauge({
     name: 'signalbox_build_info',
     help: 'Always 1; the labels have the version of Signalbox and of Node.',

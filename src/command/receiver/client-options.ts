@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import { type Command, InvalidArgumentError } from 'commander'
-import { type ClientConfig, readClientConfig } from '../../app/config.ts'
+import { type ClientConfig, readClientConfig } from '../../app/client-config.ts'
 import { VARIABLES } from '../../app/config-variables.ts'
 import { FatalError } from '../../app/fatal.ts'
 import { findUnsafeOwner } from '../../app/private-file.ts'

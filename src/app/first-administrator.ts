@@ -1,0 +1,30 @@
+import { systemClock } from '../clock.ts'
+import { buildIdMaker } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { systemRandom } from '../random.ts'
+import { FatalError } from './fatal.ts'
+import type { Resources } from './resources.ts'
+import type { FirstAdministrator } from './start-message.ts'
+
+/** Creates the first administrator of development, unless there is one. Undefined when there is nothing to show. */
+export async function ensureAdministrator({ database, config }: Resources): Promise<FirstAdministrator | undefined> {
+  const { createAdministrator, hasAdministrator } = await import('../user/administrator.ts')
+  if (await hasAdministrator(database.db)) return undefined
+  const { buildPasswordHashing } = await import('../sign-in/password.ts')
+  const ids = buildIdMaker(systemClock, systemRandom)
+  const password = config.adminPassword ?? systemRandom.bytes(12).toString('base64url')
+  const deps = { ids, passwords: buildPasswordHashing(config.passwordHashCost, systemRandom) }
+  const now = new Date(systemClock.now())
+  const { buildCommandRecorder, describeUserChange, findSystemUser } = await import('./command-record.ts')
+  const { adminEmail: email, enableApiEventQueue } = config
+  const record = buildCommandRecorder(
+    { ids, enableApiEventQueue },
+    { kind: 'first start', systemUser: findSystemUser() },
+  )
+  const onMade = (tx: Database, id: string) => record(tx, describeUserChange('create', id, {}), now)
+  const result = await createAdministrator(deps, database.db, { email, password, now, onMade })
+  // Another process of this database, started at the same time, may have created it.
+  if (!result.ok && !(await hasAdministrator(database.db))) throw new FatalError(result.error)
+  if (!result.ok) return undefined
+  return { email, password: config.adminPassword === undefined ? password : undefined }
+}
