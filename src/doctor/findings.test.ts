@@ -25,7 +25,7 @@ const GOOD_DATABASE: DatabaseFacts = {
   synchronousCommit: 'on',
   maxConnections: 100,
   reservedConnections: 3,
-  usedConnections: 74,
+  usedConnections: 71,
   now: 0,
 }
 const NEEDS = { poolSize: 10, readPoolSize: 5, workerPoolSize: 5 }
@@ -45,14 +45,14 @@ describe('the database', () => {
     ['fsync off', { fsync: false }, 'failure database_not_durable'],
     ['full_page_writes off', { fullPageWrites: false }, 'failure database_not_durable'],
     ['synchronous_commit off', { synchronousCommit: 'off' }, 'warning database_loses_commits'],
-    ['one connection more in use', { usedConnections: 75 }, 'warning database_connections_used'],
-    ['one connection too few in all', { maxConnections: 25 }, 'failure database_connections_short'],
+    ['one connection more in use', { usedConnections: 72 }, 'warning database_connections_used'],
+    ['one connection too few in all', { maxConnections: 28 }, 'failure database_connections_short'],
   ])('with %s is a finding', (_fact, facts, finding) => {
     expect(classify(facts)).toEqual([finding])
   })
 
   it('has enough connections when it has as many as a process opens and none is in use', () => {
-    expect(classify({ maxConnections: 26, usedConnections: 0 })).toEqual([])
+    expect(classify({ maxConnections: 29, usedConnections: 0 })).toEqual([])
   })
 
   it('names every durability setting that is off, and accepts weaker synchronous commits that are still durable', () => {

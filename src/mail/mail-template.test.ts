@@ -25,9 +25,11 @@ describe('a mail', () => {
       loadMailTemplate(undefined, COLORS),
       invite('<a href="https://evil.test">Rail</a>'),
     )
-    expect(text).toContain('You are invited to the account "<a href="https://evil.test">Rail</a>" at Northwind & <Co>.')
-    expect(html).not.toContain('<a href="https://evil.test">')
-    expect(html).toContain('&lt;a href=&quot;https://evil.test&quot;&gt;Rail')
+    // The name is quoted as well, so that no mail program makes a link of it.
+    const quoted = `"<a href= 'https: / / evil. test'>Rail</ a>"`
+    expect(text).toContain(`You are invited to the account ${quoted} at Northwind & <Co>.`)
+    expect(html).not.toMatch(/evil\.test/)
+    expect(html).toContain('&quot;&lt;a href= &#39;https: / / evil. test&#39;&gt;Rail&lt;/ a&gt;&quot;')
     expect(html).toContain('Northwind &amp; &lt;Co&gt;')
     expect(html.match(new RegExp(`href="${LINK.replaceAll('?', '\\?')}"`, 'g'))).toHaveLength(1)
     expect(html).toContain('background:#4f46e5;color:#ffffff')

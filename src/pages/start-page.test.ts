@@ -6,7 +6,7 @@ const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 test('a browser gets the start page at /, and any other caller the JSON 404 of before', async () => {
   await using app = await createTestApp({ env: { APP_ENV: 'production' } })
   const page = await app.anonymous('GET', '/', undefined, BROWSER)
-  expect(page).toMatchObject({ status: 200, headers: { vary: 'accept', 'cache-control': 'no-store' } })
+  expect(page).toMatchObject({ status: 200, headers: { vary: 'accept, accept-language', 'cache-control': 'no-store' } })
   expect(page.headers['content-security-policy']).toContain("default-src 'none'")
   expect(page.body).toContain('href="/auth/"')
   expect(page.body).toContain('href="/docs"')

@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely'
 import { type ClosingWrite, writeAtEnd } from './closing.ts'
-import { type Database, READ_LIMIT_MS } from './database.ts'
+import { type Database, READ_LIMIT_MS, SHORT_LIMITS } from './database.ts'
 import { markAhead } from './dialect.ts'
 
 /** The columns of an outer join: all of them null where nothing was joined. */
@@ -40,6 +40,11 @@ export function aheadStatement(text: string): (db: Database, values: readonly un
 /** Ends statements of the transaction, from here on, as those of the pool of reads that may be long. */
 export function limitReads(db: Database): Promise<void> {
   return setReadLimit(db, [`${READ_LIMIT_MS}`])
+}
+
+/** Ends the limit of `limitReads`: a change that waits for a lock is no long read. */
+export function endReadLimit(db: Database): Promise<void> {
+  return setReadLimit(db, [`${SHORT_LIMITS.statementMs}`])
 }
 
 const setReadLimit = aheadStatement(`select set_config('statement_timeout', $1, true)`)

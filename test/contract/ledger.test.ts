@@ -169,15 +169,19 @@ it('delivery#replay: an exhausted or failed row needs no confirmation', async ()
   }
 })
 
-it('delivery#replay: a replay of a retrying row is its last POST, without automatic retries', async () => {
+it('delivery#replay: a replay of a retrying row makes its next attempt now, and the rest of the schedule follows: five POSTs', async () => {
   const { webhook, id } = await deliverOne('retrying')
   world.receiver.behave({ kind: 'status', status: 500 })
   await replay(id, CONFIRMED)
   await world.app.settle()
-  expect(await world.readDispatch(id)).toMatchObject({ status: 'exhausted', attempts: 2, next_attempt_at: null })
-  world.app.clock.advance(30 * 86_400_000)
-  await world.app.settle()
+  expect(await world.readDispatch(id)).toMatchObject({ status: 'retrying', attempts: 2 })
   expect(world.received(webhook)).toHaveLength(2)
+  for (let attempt = 3; attempt <= 6; attempt += 1) {
+    world.app.clock.advance(2 * 3_600_000)
+    await world.app.settle()
+  }
+  expect(await world.readDispatch(id)).toMatchObject({ status: 'exhausted', attempts: 5, next_attempt_at: null })
+  expect(world.received(webhook)).toHaveLength(5)
 })
 
 it('delivery#replay: a replay with a 3xx answer fails', async () => {

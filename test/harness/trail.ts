@@ -27,29 +27,31 @@ export interface Trail {
   audit: TrailEntry[]
 }
 
-/** Sends a call and returns its new events and audit entries. */
+/** Sends a call and returns its new events, and its audit entries: new ones, and those that count it with its equals. */
 export async function followCall(app: TestApp, call: () => Promise<TestAnswer>): Promise<Trail> {
   const { pool } = app.database
-  const before = await listIds(pool)
+  await app.app.equalEntries.flush()
+  const before = await listColumn(pool, 'select document_id as one from event_occurrence')
+  const entries = await listColumn(pool, `select document_id::text || ' ' || count as one from audit_log`)
   const answer = await call()
+  await app.app.equalEntries.flush()
   const events = await pool.query<TrailEvent>(
     `select event, account, resource_id, url, is_purge from event_occurrence
      where not (document_id = any($1::uuid[])) order by document_id`,
     [before],
   )
+  // An entry of before stands for this call as well when its count has grown.
   const audit = await pool.query<TrailEntry>(
     `select action, outcome, "user", account, target, request_id from audit_log
-     where not (document_id = any($1::uuid[])) order by document_id`,
-    [before],
+     where not (document_id::text || ' ' || count = any($1::text[])) order by document_id`,
+    [entries],
   )
   return { answer, events: events.rows, audit: audit.rows }
 }
 
-async function listIds(pool: pg.Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ id: string }>(
-    'select document_id as id from event_occurrence union all select document_id from audit_log',
-  )
-  return rows.map((row) => row.id)
+async function listColumn(pool: pg.Pool, query: string): Promise<string[]> {
+  const { rows } = await pool.query<{ one: string }>(query)
+  return rows.map(({ one }) => one)
 }
 
 /** Every row of every table as text, like a dump of the database. */

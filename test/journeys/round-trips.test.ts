@@ -135,7 +135,11 @@ const END_OF_APP: Step = [
 ]
 
 /** A bulk replay names its rows by filters. */
-const SELECTION: Step = ['begin; limits how long a statement takes; reads the rows; closes; commit', 5, 2]
+const SELECTION: Step = [
+  'begin; limits how long a statement takes; reads the rows; ends the limit; closes; commit',
+  6,
+  2,
+]
 /** What was opened is ended by statements of their own behind the lock: families before their tokens. */
 const END_OF_ACCESS: Step = [
   'begin and one statement that locks; one that ends what was opened, with the one that writes, records and answers, and commit',

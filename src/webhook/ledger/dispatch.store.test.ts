@@ -217,7 +217,9 @@ describe('retention', () => {
     }
     await t.db.insertInto('webhook_attempt').values(attempt).execute()
     const before = t.later(-30 * DAY_MS)
-    expect([await deleteOldDispatches(t.db, before, 6), await deleteOldDispatches(t.db, before, 6)]).toEqual([6, 2])
+    const deleted = [await deleteOldDispatches(t.db, before, 6), await deleteOldDispatches(t.db, before, 6)]
+    expect(deleted.map(({ dispatches }) => dispatches)).toEqual([6, 2])
+    expect(deleted.reduce((sum, { attempts }) => sum + attempts, 0)).toBe(1)
     expect(await t.countByStatus()).toEqual({ pending: 1, retrying: 1, success: 1 })
     expect(await t.ledger.readDispatch(edge!)).toMatchObject({ status: 'success' })
     expect(await t.db.selectFrom('webhook_attempt').selectAll().execute()).toEqual([])
@@ -233,7 +235,7 @@ describe('retention', () => {
     })
     await inTransaction(t.db, async (other) => {
       await sql`select from webhook_dispatch_ended where document_id = ${held} for update`.execute(other)
-      expect(await deleteOldDispatches(t.db, t.later(-30 * DAY_MS), 100)).toBe(2)
+      expect(await deleteOldDispatches(t.db, t.later(-30 * DAY_MS), 100)).toEqual({ dispatches: 2, attempts: 0 })
     })
   })
 

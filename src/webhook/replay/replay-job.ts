@@ -4,7 +4,7 @@ import { invalidField, notFound, Problem } from '../../http/problem.ts'
 import type { AccountId, Id, IdMaker, UserId } from '../../id.ts'
 import type { ListFields, ListFilter } from '../../listing/listing.ts'
 import type { Database } from '../../postgres/database.ts'
-import { limitReads } from '../../postgres/statement.ts'
+import { endReadLimit, limitReads } from '../../postgres/statement.ts'
 import { checkQueueEnabled } from '../ledger/dispatch.ts'
 import { listReplayFacts, type ReplayFacts } from './replay.store.ts'
 import { decideReplay, type ReplayRefusal } from './replay.ts'
@@ -129,6 +129,7 @@ async function listSelected(db: Database, selection: ReplaySelection) {
   const { limit } = selection
   await limitReads(db)
   const rows = await listMatches(db, { ...selection, limit: limit ?? REPLAY_JOB_ROWS_LIMIT + 1 })
+  await endReadLimit(db)
   if (limit !== undefined || rows.length <= REPLAY_JOB_ROWS_LIMIT) return rows
   throw invalidField(
     'filters',
