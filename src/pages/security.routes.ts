@@ -8,7 +8,6 @@ import { chargeFactorAttempt, forgiveFactorAttempt } from '../sign-in/login-atte
 import { buildThrottled } from '../sign-in/login-problem.ts'
 import { listOwnPasskeys } from '../sign-in/passkey-registration.ts'
 import {
-  checkHasFactor,
   describeFactors,
   type FactorDeps,
   readPersonSession,
@@ -187,7 +186,6 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
     {
       handle: async (deps: SecurityPageDeps, { db, person, visitor, now }) => {
         const { userId } = person
-        await checkHasFactor(db, userId)
         const codes = await renewRecoveryCodes(deps, db, { userId, now })
         return {
           ...buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, browserId: visitor.browserId }) }),

@@ -14,7 +14,6 @@ import {
   toFactorsRow,
 } from './second-factor.schema.ts'
 import {
-  checkHasFactor,
   describeFactors,
   type FactorDeps,
   readPersonSession,
@@ -163,7 +162,6 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
     {
       handle: async (deps: FactorDeps, { db, caller, now }) => {
         readPersonSession(caller)
-        await checkHasFactor(db, caller.userId)
         const codes = await renewRecoveryCodes(deps, db, { userId: caller.userId, now })
         return {
           data: { recovery_codes: codes },

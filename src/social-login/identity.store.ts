@@ -1,7 +1,7 @@
 import type { ProviderIdentity } from '../engine/engine.ts'
 import type { Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { closingStatement, statement } from '../postgres/statement.ts'
+import { aheadStatement, closingStatement, statement } from '../postgres/statement.ts'
 
 export type IdentityId = Id<'identity'>
 
@@ -138,11 +138,20 @@ export async function saveIdentity(
   return saved
 }
 
-const lockWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }>(`
-  with u as (select document_id, password_hash from "user" where document_id = $1 for no key update)
+const lockOwn = aheadStatement('select from lock_identity_of($1, $2)')
+
+/**
+ * Serializes the disconnection of an identity of a user with the sign-ins by it, until the transaction ends; sent with the
+ * next statement of the transaction. Before the lock of the user, as at a sign-in.
+ */
+export function lockOwnIdentity(db: Database, id: string, userId: UserId): Promise<void> {
+  return lockOwn(db, [id, userId])
+}
+
+const selectWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }>(`
   select ${OF_IDENTITY}, u.password_hash is not null as has_password,
     (select count(*)::int from passkey p where p."user" = u.document_id) as passkeys
-  from u cross join lateral identities_of(u.document_id) i`)
+  from "user" u join identity i on i."user" = u.document_id where u.document_id = $1`)
 
 /** The ways in which a person can sign in. */
 export interface WaysIn {
@@ -152,11 +161,11 @@ export interface WaysIn {
 }
 
 /**
- * The identities of a user, whether it has a password, and how many passkeys it has. Locks the user until the transaction ends, so that two removals
- * at once do not each count on the other. Without an identity, the others are false and 0.
+ * The identities of a user, whether it has a password, and how many passkeys it has. Of a locked user: then two removals at
+ * once do not each count on the other. Without an identity, the others are false and 0.
  */
-export async function lockWaysOf(db: Database, userId: UserId): Promise<WaysIn> {
-  const rows = await lockWaysIn(db, [userId])
+export async function findWaysOf(db: Database, userId: UserId): Promise<WaysIn> {
+  const rows = await selectWaysIn(db, [userId])
   const { has_password: hasPassword = false, passkeys = 0 } = rows[0] ?? {}
   return { hasPassword, passkeys, identities: rows.map(toIdentityRecord) }
 }
