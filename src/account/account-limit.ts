@@ -117,7 +117,10 @@ function buildRoom(account: AccountId, limits: AccountLimits, use: AccountUse): 
     },
     checkOwner: (owner) => {
       if (owner === account) return
-      throw new Problem('conflict', 'The webhook moved to another account during this request. Read it again, then repeat.')
+      throw new Problem(
+        'conflict',
+        'The webhook moved to another account during this request. Read it again, then repeat.',
+      )
     },
   }
 }

@@ -18,8 +18,7 @@ afterAll(async () => {
   await one[Symbol.asyncDispose]()
 })
 
-const makeAccount = async () =>
-  (await one.admin('POST', ACCOUNTS, { name: 'Example' })).body.data.document_id as string
+const makeAccount = async () => (await one.admin('POST', ACCOUNTS, { name: 'Example' })).body.data.document_id as string
 const remove = (account: string) => one.admin('DELETE', `${ACCOUNTS}/${account}`)
 const holdAccount = (account: string) => ({
   text: 'select from account where document_id = $1 for update',
@@ -46,8 +45,7 @@ async function countOf(text: string, value: string): Promise<number> {
 }
 
 describe('an invitation that is accepted while the account is deleted', () => {
-  const accept = (call: TestCall, token: string) =>
-    call('POST', ACCEPT, { token, password: 'correct horse battery' })
+  const accept = (call: TestCall, token: string) => call('POST', ACCEPT, { token, password: 'correct horse battery' })
 
   test('makes no person and no member when the account was deleted first', async () => {
     const account = await makeAccount()

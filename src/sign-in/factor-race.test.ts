@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp, type TestCall } from '../../test/harness/app.ts'
-import { buildFactorRequests } from '../../test/harness/factor-requests.ts'
 import { codeOf } from '../../test/harness/factor-person.ts'
+import { buildFactorRequests } from '../../test/harness/factor-requests.ts'
 import { createUserWithPassword } from '../../test/harness/known-password.ts'
 import { holdUser, race } from '../../test/harness/race.ts'
 
