@@ -7,12 +7,7 @@ import { raiseSession } from '../session/session-proof.ts'
 import { chargeFactorAttempt, forgiveFactorAttempt } from '../sign-in/login-attempt.ts'
 import { buildThrottled } from '../sign-in/login-problem.ts'
 import { listOwnPasskeys } from '../sign-in/passkey-registration.ts'
-import {
-  describeFactors,
-  type FactorDeps,
-  readPersonSession,
-  renewRecoveryCodes,
-} from '../sign-in/second-factor.ts'
+import { describeFactors, type FactorDeps, readPersonSession, renewRecoveryCodes } from '../sign-in/second-factor.ts'
 import { confirmAuthenticator, enrolAuthenticator, removeAuthenticator } from '../sign-in/totp-factor.ts'
 import type { SignedInPerson } from './browser-session.ts'
 import { findNotice } from './notice.ts'

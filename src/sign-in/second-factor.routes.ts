@@ -13,12 +13,7 @@ import {
   toEnrolledTotpRow,
   toFactorsRow,
 } from './second-factor.schema.ts'
-import {
-  describeFactors,
-  type FactorDeps,
-  readPersonSession,
-  renewRecoveryCodes,
-} from './second-factor.ts'
+import { describeFactors, type FactorDeps, readPersonSession, renewRecoveryCodes } from './second-factor.ts'
 import { confirmAuthenticator, enrolAuthenticator, removeAuthenticator } from './totp-factor.ts'
 
 /** The second factors of the caller (docs/contract/second-factor.md#authenticator-app). */
