@@ -6,12 +6,26 @@ begin
     where s.client = of_client and (s.expires_at is null or s.expires_at > at));
 end $$;
 
--- Serializes the disconnection of an identity with the sign-ins by it, as `lock_identity` does: a sign-in writes the identity
--- again, and would bring back one that is disconnected meanwhile.
-create function lock_identity_of(asked uuid, holder uuid) returns void language plpgsql volatile as $$
+-- The ways in of a user besides its identities, behind the locks of a disconnection: those of the identity first, as
+-- `lock_identity` takes them at a sign-in, which writes the identity again and would bring it back; then the user, as
+-- whoever removes a way in.
+create function lock_ways_in(asked uuid, of_user uuid) returns table (holder uuid, has_password boolean, passkeys integer)
+language plpgsql volatile rows 1 as $$
 begin
   perform lock_identity(i.provider, i.subject, coalesce(i.email, ''))
-    from identity i where i.document_id = asked and i."user" = holder;
+    from identity i where i.document_id = asked and i."user" = of_user;
+  perform from "user" u where u.document_id = of_user for no key update;
+  return query select u.document_id, u.password_hash is not null,
+      (select count(*)::int from passkey p where p."user" = of_user)
+    from "user" u where u.document_id = of_user;
+end $$;
+
+-- Locks a user, and says behind the lock whether it has a second factor.
+create function lock_has_factor(holder uuid) returns boolean language plpgsql volatile as $$
+begin
+  perform from "user" u where u.document_id = holder for no key update;
+  return exists (select from passkey p where p."user" = holder)
+    or exists (select from totp_factor t where t."user" = holder and t.confirmed_at is not null);
 end $$;
 
 -- Locks an active person, then a first-party client that is not deleted, as `claim_consent` does: false when one of them is

@@ -64,7 +64,10 @@ describe('a first-party client that changes while a person signs in to it', () =
       status: (await other.admin('DELETE', `${CLIENTS}/${client.id}`)).status,
       location: '',
     })
-    const [removed, end] = await race(world.app.database, hold, [remove, authorize])
+    const [removed, end] = await race<{ status: number; location: string | undefined }>(world.app.database, hold, [
+      remove,
+      authorize,
+    ])
     expect(removed?.status).toBe(200)
     expect(end?.location).toBeUndefined()
     expect(await countOf('select count(*) from oauth_grant where client = $1 and revoked_at is null', client.id)).toBe(

@@ -6,7 +6,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import type { AuthMethod } from '../session/auth-method.ts'
 import type { SessionDeps } from '../session/session.ts'
-import { lockPerson, lowerSessions } from '../session/session-proof.ts'
+import { lowerSessions } from '../session/session-proof.ts'
 import { clearFactorThrottle } from './login-attempt.ts'
 import { createRecoveryCodes, hashRecoveryCode } from './recovery-code.ts'
 import {
@@ -14,6 +14,7 @@ import {
   deleteFactors,
   type FactorCount,
   findFactors,
+  lockHasFactor,
   replaceRecoveryCodes,
   takeRecoveryCode,
 } from './second-factor.store.ts'
@@ -123,9 +124,11 @@ export async function renewRecoveryCodes(
   tx: Database,
   person: { userId: UserId; now: Date },
 ): Promise<string[]> {
-  await lockPerson(tx, person.userId)
-  await checkHasFactor(tx, person.userId)
-  return createNewRecoveryCodes(deps, tx, person)
+  if (await lockHasFactor(tx, person.userId)) return createNewRecoveryCodes(deps, tx, person)
+  throw new Problem(
+    'conflict',
+    'Recovery codes belong to a second factor. Enrol an authenticator app or a passkey first.',
+  )
 }
 
 async function createNewRecoveryCodes(
@@ -170,12 +173,4 @@ export function describeFactors(
   userId: UserId,
 ): Promise<{ factor: TotpFactor | undefined; count: FactorCount }> {
   return findFactors(db, userId)
-}
-
-async function checkHasFactor(db: Database, userId: UserId): Promise<void> {
-  if (hasFactor(await countFactors(db, userId))) return
-  throw new Problem(
-    'conflict',
-    'Recovery codes belong to a second factor. Enrol an authenticator app or a passkey first.',
-  )
 }

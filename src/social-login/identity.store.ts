@@ -1,7 +1,7 @@
 import type { ProviderIdentity } from '../engine/engine.ts'
 import type { Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, closingStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 
 export type IdentityId = Id<'identity'>
 
@@ -138,20 +138,9 @@ export async function saveIdentity(
   return saved
 }
 
-const lockOwn = aheadStatement('select from lock_identity_of($1, $2)')
-
-/**
- * Serializes the disconnection of an identity of a user with the sign-ins by it, until the transaction ends; sent with the
- * next statement of the transaction. Before the lock of the user, as at a sign-in.
- */
-export function lockOwnIdentity(db: Database, id: string, userId: UserId): Promise<void> {
-  return lockOwn(db, [id, userId])
-}
-
-const selectWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }>(`
-  select ${OF_IDENTITY}, u.password_hash is not null as has_password,
-    (select count(*)::int from passkey p where p."user" = u.document_id) as passkeys
-  from "user" u join identity i on i."user" = u.document_id where u.document_id = $1`)
+const lockWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }>(`
+  select ${OF_IDENTITY}, w.has_password, w.passkeys
+  from lock_ways_in($2, $1) w cross join lateral identities_of(w.holder) i`)
 
 /** The ways in which a person can sign in. */
 export interface WaysIn {
@@ -161,11 +150,12 @@ export interface WaysIn {
 }
 
 /**
- * The identities of a user, whether it has a password, and how many passkeys it has. Of a locked user: then two removals at
- * once do not each count on the other. Without an identity, the others are false and 0.
+ * The identities of a user, whether it has a password, and how many passkeys it has. Locks the identity that is to go and
+ * the user until the transaction ends, and reads behind the locks: two removals at once do not each count on the other, and
+ * no sign-in under way brings the identity back. Without an identity, the others are false and 0.
  */
-export async function findWaysOf(db: Database, userId: UserId): Promise<WaysIn> {
-  const rows = await selectWaysIn(db, [userId])
+export async function lockWaysOf(db: Database, userId: UserId, without: string): Promise<WaysIn> {
+  const rows = await lockWaysIn(db, [userId, without])
   const { has_password: hasPassword = false, passkeys = 0 } = rows[0] ?? {}
   return { hasPassword, passkeys, identities: rows.map(toIdentityRecord) }
 }

@@ -3,15 +3,13 @@ import type { Caller } from '../http/caller.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import type { IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { lockPerson } from '../session/session-proof.ts'
 import { hashSecret } from './flow-state.ts'
 import {
   deleteIdentity,
   findOwnIdentity,
-  findWaysOf,
   type IdentityRecord,
   lockIdentity,
-  lockOwnIdentity,
+  lockWaysOf,
   saveIdentity,
   selectIdentities,
   toIdentityRecord,
@@ -103,9 +101,7 @@ export async function unlinkIdentity(
   tx: Database,
   { id, caller }: { id: string; caller: Caller },
 ): Promise<IdentityRecord> {
-  await lockOwnIdentity(tx, id, caller.userId)
-  await lockPerson(tx, caller.userId)
-  const ways = await findWaysOf(tx, caller.userId)
+  const ways = await lockWaysOf(tx, caller.userId, id)
   const identity = ways.identities.find((one) => one.id === id)
   if (!identity) throw notFound('identity')
   const enabled = engine.listProviders().map(({ name }) => name)
