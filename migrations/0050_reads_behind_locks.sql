@@ -39,3 +39,41 @@ begin
   perform from oauth_client c where c.document_id = of_client and c.deleted_at is null and c.first_party for share;
   return found;
 end $$;
+
+-- As before, but the grant is locked before the question, as whoever ends a grant locks it before its tokens.
+-- Takes the question for consent with this id, which asks this person, and reads what the person allowed the client before:
+-- behind the locks of the person, the client and the grant, so that of two decisions the second knows the first. Nothing is
+-- returned when the session of the decision has ended.
+create or replace function claim_consent(asked bytea, at timestamptz, person uuid, deciding uuid) returns table (
+  payload jsonb, consumed_at timestamptz, created_at timestamptz, document_id uuid, "user" uuid, client uuid,
+  scopes text[], refused_scopes text[], redirect_uris text[], updated_at timestamptz
+) language plpgsql volatile rows 1 as $$
+declare
+  of_client uuid;
+  claimed jsonb;
+begin
+  perform from "user" u where u.document_id = person and u.is_actived and u.deleted_at is null for no key update;
+  if not found or (deciding is not null and not exists (
+      select from session s where s.document_id = deciding and s.revoked_at is null and s.expires_at > at)) then
+    return;
+  end if;
+  select uuid_of(i.payload -> 'params' ->> 'client_id') into of_client
+    from oauth_state i where i.model = 'Interaction' and i.id_hash = asked;
+  perform from oauth_client c where c.document_id = of_client and c.deleted_at is null for share;
+  if not found then
+    return;
+  end if;
+  perform from oauth_grant g
+    where g."user" = person and g.client = of_client and num_nonnulls(g.revoked_at) = 0 for no key update;
+  update oauth_state i set consumed_at = at
+    where i.model = 'Interaction' and i.id_hash = asked and (i.expires_at > at) is true and i.consumed_at is null
+      and i.payload -> 'session' ->> 'accountId' = person::text and i.payload -> 'prompt' ->> 'name' = 'consent'
+    returning i.payload into claimed;
+  if claimed is null then
+    return;
+  end if;
+  return query select claimed, at, to_timestamp((claimed ->> 'iat')::double precision)::timestamptz,
+      g.document_id, g."user", g.client, g.scopes, g.refused_scopes, g.redirect_uris, g.updated_at
+    from (select 1) one
+    left join oauth_grant g on g."user" = person and g.client = of_client and g.revoked_at is null;
+end $$;

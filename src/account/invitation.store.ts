@@ -3,6 +3,7 @@ import type { Holdings } from '../access/delegation.ts'
 import type { RoleId } from '../access/role.store.ts'
 import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { ADVISORY_LOCKS } from '../postgres/locks.ts'
 import { aheadStatement, statement } from '../postgres/statement.ts'
 
 export type InvitationId = Id<'invitation'>
@@ -89,7 +90,7 @@ export function selectInvitations(db: Database, account: AccountId) {
 
 /** Of one account one invitation is made after the other: two of one address, or two at a limit, would both be made. */
 const lockInvitations = aheadStatement(`
-  select from (select pg_advisory_xact_lock(hashtextextended('signalbox invitations ' || $1::text, 0))) locked`)
+  select from (select pg_advisory_xact_lock(hashtextextended('${ADVISORY_LOCKS.invitations.key}' || $1::text, 0))) locked`)
 
 const countRecent = statement<{ open: number; recent: number }>(`
   select count(*) filter (where accepted_at is null and revoked_at is null and expires_at > $2

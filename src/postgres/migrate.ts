@@ -2,13 +2,11 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { ADVISORY_LOCKS } from './locks.ts'
 import { MigrationError, type MigrationErrorCode } from './migration-error.ts'
 
 /** The folder of the numbered SQL files. */
 const MIGRATIONS_DIRECTORY = join(import.meta.dirname, '..', '..', 'migrations')
-
-/** The key of the advisory lock under which one process migrates while the others wait. An arbitrary constant. */
-const MIGRATION_LOCK = 7_320_114
 
 /** One numbered file of `migrations/`. */
 export interface Migration {
@@ -134,7 +132,7 @@ async function withMigrationClient<Result>(
 async function takeLock(client: pg.Client, stop?: AbortSignal): Promise<boolean> {
   // A session that waits behind its ended process would be the next to get the lock. Not every system of a server can look.
   await client.query(`set client_connection_check_interval = '1s'`).catch(() => {})
-  const taken = client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]).then(() => true)
+  const taken = client.query(`select pg_advisory_lock(${ADVISORY_LOCKS.migration.key})`).then(() => true)
   if (!stop) return taken
   // The end of the connection fails the query, after nobody waits for it.
   taken.catch(() => {})
