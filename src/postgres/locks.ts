@@ -35,7 +35,7 @@ export const ADVISORY_LOCKS = {
 /**
  * The order in which a transaction takes its locks: rows of tables, and advisory locks by their names above. Whoever holds a
  * lock waits for none that comes before it, so that no two transactions wait for each other. Rows of one table are locked in
- * the order of their ids. (ARCHITECTURE.md, locks; test: `lock-order`)
+ * the order of their ids. A table that is not named comes last. (`docs/decisions/0030-locks.md`, `lock-order.test.ts`)
  */
 export const LOCK_ORDER = [
   'account',

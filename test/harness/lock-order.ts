@@ -99,7 +99,7 @@ function findTable(before: string, alias: string): string | undefined {
 
 /** A lock that was taken against the order. */
 export interface WrongOrder {
-  /** What was held and what was waited for: `session > user`; `? > table` for a table without a place. */
+  /** What was held and what was waited for: `session > user`. */
   pair: string
   statement: string
 }
@@ -109,18 +109,23 @@ type Query = (...args: unknown[]) => unknown
 const ORDER: readonly string[] = LOCK_ORDER
 const OF_PERSON: ReadonlySet<string> = new Set(ROWS_OF_A_PERSON)
 
+/** Where a lock stands in the order; a table that it does not name comes last. */
+function rankOf(name: string): number {
+  const rank = ORDER.indexOf(name)
+  return rank < 0 ? ORDER.length : rank
+}
+
 /** What a transaction holds: of each lock whether it was taken in its order, or behind the lock of the person. */
 type Held = Map<string, { isOrdered: boolean }>
 
 /** Takes a lock. Returns the pairs that break the order. */
 function take(held: Held, { name, waits }: TakenLock): string[] {
   const isOfPerson = OF_PERSON.has(name)
-  const rank = ORDER.indexOf(name)
-  if (rank < 0 && !isOfPerson) return [`? > ${name}`]
+  const rank = rankOf(name)
   if (held.has(name)) return []
   const isBehindPerson = isOfPerson && held.has('user')
   const before = [...held].filter(([other, { isOrdered }]) =>
-    OF_PERSON.has(other) ? !isOrdered : ORDER.indexOf(other) > rank,
+    OF_PERSON.has(other) ? !isOrdered : rankOf(other) > rank,
   )
   held.set(name, { isOrdered: !isOfPerson || isBehindPerson })
   return waits && !isOfPerson ? before.map(([other]) => `${other} > ${name}`) : []

@@ -68,7 +68,11 @@ describe('the watch of the order', () => {
       ],
       'oauthClient > oauth_client',
     ],
-    ['a table without a place', ['update schema_migration set name = name where false'], '? > schema_migration'],
+    [
+      'a person after a table that the order does not name',
+      ['update schema_migration set name = name where false', PERSON],
+      'schema_migration > user',
+    ],
   ])('refuses %s', async (_name, texts, pair) => {
     refused.length = 0
     await expect(run(...texts)).rejects.toThrow('wrong order')
