@@ -21,7 +21,7 @@ export async function readFunctions(pool: pg.Pool): Promise<FunctionBodies> {
 }
 
 const ADVISORY = /pg_(try_)?advisory_xact_lock(?:_shared)?\(\s*(?:hashtext(?:extended)?\(\s*'([^']*)'|(\d+))/y
-const ROW_LOCK = /for (?:no key update|update|key share|share)\b(?: of (\w+))?( skip locked| nowait)?/y
+const ROW_LOCK = /for (?:no key update|update|key share|share)\b(?: of (\w+(?:, \w+)*))?( skip locked| nowait)?/y
 const UPDATE = /(?<!for |key |do )update "?(\w+)"?(?: (?:as )?\w+)? set\b/y
 const DELETE = /delete from "?(\w+)"?/y
 const CALL = /(\w+)\(/y
@@ -50,8 +50,8 @@ function readLock(
   const [, first = '', second, third] = found
   if (pattern === ADVISORY) return [{ name: findAdvisory(second ?? Number(third)), waits: first === '' }]
   if (pattern === ROW_LOCK) {
-    const table = findTable(text.slice(0, at), first)
-    return table === undefined ? [] : [{ name: table, waits: second === undefined }]
+    const tables = first.split(', ').map((alias) => findTable(text.slice(0, at), alias))
+    return tables.flatMap((name) => (name === undefined ? [] : [{ name, waits: second === undefined }]))
   }
   // A deletion of rows that were locked without a wait waits for nobody.
   if (pattern !== CALL)

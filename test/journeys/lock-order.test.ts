@@ -86,7 +86,7 @@ describe('the watch of the order', () => {
       [PERSON, 'delete from passkey where false', 'select revoke_session(gen_random_uuid(), now())'],
     ],
     [
-      'a code that it does not wait for',
+      'a person that it does not wait for',
       ['select from session limit 0 for update', 'select from "user" limit 0 for update skip locked'],
     ],
   ])('allows %s', async (_name, texts) => {
