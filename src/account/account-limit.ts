@@ -42,6 +42,11 @@ export type RoomOwner = { account: string } | { webhook: string }
 export interface Room {
   /** Throws 409 `limit_reached` when so many more rows exceed the limit. Fewer rows always fit. */
   check(name: CountName, growth: number): void
+  /**
+   * Checks that what grows is still this account's, behind the lock of what grows: it may have moved to another account
+   * while this request waited for the lock. Throws 409 `conflict`.
+   */
+  checkOwner(owner: AccountId | null): void
 }
 
 /** Limits of accounts, for what callers do who hold their permission for some accounts only. */
@@ -109,6 +114,13 @@ function buildRoom(account: AccountId, limits: AccountLimits, use: AccountUse): 
       if (growth <= 0 || use[name] + growth <= value) return
       const text = `The limit "${name}" of this account is ${value}, and it has ${use[name]}. Delete some, or ask an operator for more.`
       throw new Problem('limit_reached', text, { limit: { name, value, account } })
+    },
+    checkOwner: (owner) => {
+      if (owner === account) return
+      throw new Problem(
+        'conflict',
+        'The webhook moved to another account during this request. Read it again, then repeat.',
+      )
     },
   }
 }

@@ -3,6 +3,7 @@ import type { Holdings } from '../access/delegation.ts'
 import type { RoleId } from '../access/role.store.ts'
 import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { ADVISORY_LOCKS } from '../postgres/locks.ts'
 import { aheadStatement, statement } from '../postgres/statement.ts'
 
 export type InvitationId = Id<'invitation'>
@@ -89,7 +90,7 @@ export function selectInvitations(db: Database, account: AccountId) {
 
 /** Of one account one invitation is made after the other: two of one address, or two at a limit, would both be made. */
 const lockInvitations = aheadStatement(`
-  select from (select pg_advisory_xact_lock(hashtextextended('signalbox invitations ' || $1::text, 0))) locked`)
+  select from (select pg_advisory_xact_lock(hashtextextended('${ADVISORY_LOCKS.invitations.key}' || $1::text, 0))) locked`)
 
 const countRecent = statement<{ open: number; recent: number }>(`
   select count(*) filter (where accepted_at is null and revoked_at is null and expires_at > $2
@@ -176,14 +177,22 @@ interface OpenColumns extends InvitationColumns {
   token_patterns: string[] | null
 }
 
-const OPEN = `
-  select ${OF_INVITATION}, i.token_patterns, a.name as account_name from account_invitation i
+const OPEN = 'i.token_hash = $1 and i.accepted_at is null and i.revoked_at is null and i.expires_at > $2'
+const COLUMNS_OF_OPEN = `${OF_INVITATION}, i.token_patterns, a.name as account_name`
+const selectOpen = statement<OpenColumns>(`
+  select ${COLUMNS_OF_OPEN} from account_invitation i
   cross join lateral (select * from account x where x.document_id = i.account offset 0) a
-  where i.token_hash = $1 and i.accepted_at is null and i.revoked_at is null and i.expires_at > $2 and a.deleted_at is null`
-const selectOpen = statement<OpenColumns>(OPEN)
-const lockOpen = statement<OpenColumns>(`${OPEN} for update of i`)
+  where ${OPEN} and a.deleted_at is null`)
 
-/** The open invitation with this token; `lock` keeps it until the transaction ends. */
+/** The account before its invitation. An invitation never moves to another account. */
+const lockOpen = statement<OpenColumns>(`
+  with a as (
+    select x.document_id, x.name from account x
+    where x.document_id = (select account from account_invitation where token_hash = $1) and x.deleted_at is null for share
+  )
+  select ${COLUMNS_OF_OPEN} from a join account_invitation i on i.account = a.document_id where ${OPEN} for update of i`)
+
+/** The open invitation with this token; `lock` keeps it and its account until the transaction ends. */
 export async function findOpenInvitation(
   db: Database,
   { tokenHash, now, lock }: { tokenHash: Buffer; now: Date; lock: boolean },

@@ -3,7 +3,7 @@ import { recordEvents } from '../event/event.ts'
 import { eventNameOf, type RouteDeclaration } from '../http/route.ts'
 import type { SessionId, UserId } from '../id.ts'
 import { endSessionsOfGrant } from '../oauth/exchange.ts'
-import { widenGrant } from '../oauth/grant.store.ts'
+import { lockSilentGrant, widenGrant } from '../oauth/grant.store.ts'
 import type { ProviderEndings } from '../oauth/provider/endings.ts'
 import type { FamilyDeps } from '../oauth/provider/family.ts'
 import { inTransaction } from '../postgres/database.ts'
@@ -33,6 +33,7 @@ export function buildSilentGrants(
   const { enableApiEventQueue } = config
   return (row, { clientId, address, requestId }) =>
     inTransaction(database.db, async (tx) => {
+      if (!(await lockSilentGrant(tx, row))) return undefined
       const grant = await widenGrant(tx, row)
       const { id: target, userId, scopes } = grant
       const changed = [{ id: target, account: null, url: null }]

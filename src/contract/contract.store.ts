@@ -80,7 +80,7 @@ export async function findContract(
   return row && toContractRecord(row)
 }
 
-/** Inserts a contract; undefined when its account does not exist. */
+/** Inserts a contract; undefined when its account does not exist. The account is not deleted before the contract is there. */
 export async function insertContract(
   db: Database,
   row: { id: ContractId; account: string; name: string; status: ContractStatus; by: UserId; now: Date },
@@ -89,7 +89,7 @@ export async function insertContract(
     insert into contract (document_id, account, name, status, created_by, updated_by, created_at, updated_at)
     select ${row.id}::uuid, a.document_id, ${row.name}::text, ${row.status}::text, ${row.by}::uuid, ${row.by}::uuid,
       ${row.now}::timestamptz, ${row.now}::timestamptz
-    from account a where a.document_id = ${row.account} and a.deleted_at is null for key share
+    from account a where a.document_id = ${row.account} and a.deleted_at is null for share
     returning ${sql.join(COLUMNS.map((column) => sql.ref(column)))}`.execute(db)
   return rows[0] && toContractRecord(rows[0])
 }

@@ -131,13 +131,10 @@ export async function findClient(db: Database, id: string): Promise<ClientRecord
 }
 
 const lockOne = statement<ClientColumns & { live_secrets: number }>(`
-  select ${OF_CLIENT}, (
-    select count(*)::int from oauth_client_secret s
-    where s.client = c.document_id and (s.expires_at is null or s.expires_at > $2)
-  ) as live_secrets
-  from oauth_client c where c.document_id = $1 and c.deleted_at is null for no key update`)
+  with c as (select * from oauth_client where document_id = $1 and deleted_at is null for no key update)
+  select ${OF_CLIENT}, live_secrets_of(c.document_id, $2) as live_secrets from c`)
 
-/** Locks the client with this id until the transaction ends. */
+/** Locks the client with this id until the transaction ends, and counts its valid secrets behind the lock. */
 export async function lockClient(
   db: Database,
   id: string,

@@ -107,7 +107,23 @@ const widen = statement<GrantColumns>(`
 
 type WrittenGrant = Pick<GrantRecord, 'id' | 'userId' | 'clientId' | 'scopes' | 'refusedScopes'> & { now: Date }
 
-/** Adds scopes to what a user allows a client, to whatever it is by then; a new row where there is none. */
+const lockSilent = statement<{ may_grant: boolean }>('select lock_silent_grant($1, $2) as may_grant')
+
+/**
+ * Locks the person and the first-party client of a grant without a question until the transaction ends. False when the
+ * person is not active, or the client is deleted or not first-party any more.
+ */
+export async function lockSilentGrant(
+  db: Database,
+  { userId, clientId }: Pick<GrantRecord, 'userId' | 'clientId'>,
+): Promise<boolean> {
+  const [row] = await lockSilent(db, [userId, clientId])
+  return row?.may_grant === true
+}
+
+/**
+ * Adds scopes to what a user allows a client, both locked, to whatever it is by then; a new row where there is none.
+ */
 export async function widenGrant(db: Database, row: WrittenGrant): Promise<GrantRecord> {
   const { id, userId, clientId, scopes, refusedScopes, now } = row
   const [kept] = await widen(db, [id, userId, clientId, scopes, refusedScopes, now])

@@ -1,4 +1,5 @@
 import type { Database } from '../postgres/database.ts'
+import { ADVISORY_LOCKS } from '../postgres/locks.ts'
 import { statement } from '../postgres/statement.ts'
 
 /** The algorithms that the provider signs with. */
@@ -41,7 +42,7 @@ export async function listSigningKeys(db: Database, now: Date): Promise<SigningK
   }))
 }
 
-const lock = statement<object>("select pg_advisory_xact_lock(hashtext('oauth_signing_key'))")
+const lock = statement<object>(`select pg_advisory_xact_lock(hashtext('${ADVISORY_LOCKS.signingKeys.key}'))`)
 
 /** Makes other transactions that create keys wait until this one ends. */
 export async function lockSigningKeys(tx: Database): Promise<void> {

@@ -10,13 +10,7 @@ import { raiseSession } from '../session/session-proof.ts'
 import { chargeFactorAttempt, forgiveFactorAttempt } from '../sign-in/login-attempt.ts'
 import { buildThrottled } from '../sign-in/login-problem.ts'
 import { hasWayBesidePasskeys, listOwnPasskeys } from '../sign-in/passkey-registration.ts'
-import {
-  checkHasFactor,
-  describeFactors,
-  type FactorDeps,
-  readPersonSession,
-  renewRecoveryCodes,
-} from '../sign-in/second-factor.ts'
+import { describeFactors, type FactorDeps, readPersonSession, renewRecoveryCodes } from '../sign-in/second-factor.ts'
 import { confirmAuthenticator, enrolAuthenticator, findEnrolled, removeAuthenticator } from '../sign-in/totp-factor.ts'
 import type { SignedInPerson, Visitor } from './browser-session.ts'
 import type { FormError } from './form.ts'
@@ -207,7 +201,6 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
     {
       handle: async (deps: SecurityPageDeps, { db, person, visitor, now }) => {
         const { userId } = person
-        await checkHasFactor(db, userId)
         const codes = await renewRecoveryCodes(deps, db, { userId, now })
         return {
           ...buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) }),

@@ -3,16 +3,14 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { isLockTimeout } from './database.ts'
+import { ADVISORY_LOCKS } from './locks.ts'
 import { openMigrationClient } from './migration-client.ts'
 import { MigrationError, type MigrationErrorCode } from './migration-error.ts'
 
 /** The folder of the numbered SQL files. */
 const MIGRATIONS_DIRECTORY = join(import.meta.dirname, '..', '..', 'migrations')
 
-/** The key of the advisory lock under which one process migrates while the others wait. An arbitrary constant. */
-const MIGRATION_LOCK = 7_320_114
-
-/** How long a process waits for that lock before it says so and waits on. */
+/** How long a process waits for the lock of migrations before it says so and waits on. */
 const LOCK_STEP_MS = 5_000
 
 /** One numbered file of `migrations/`. */
@@ -149,7 +147,7 @@ async function takeLock(client: pg.Client, { stop, onWait }: MigrateOptions): Pr
 async function takeInSteps(client: pg.Client, { stop, onWait }: MigrateOptions): Promise<boolean> {
   await client.query(`set lock_timeout = ${LOCK_STEP_MS}`)
   while (!stop?.aborted) {
-    const isTaken = await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]).then(
+    const isTaken = await client.query(`select pg_advisory_lock(${ADVISORY_LOCKS.migration.key})`).then(
       () => true,
       (error: unknown) => {
         if (!isLockTimeout(error)) throw error

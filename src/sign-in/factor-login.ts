@@ -5,6 +5,7 @@ import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import type { SessionOrigin } from '../session/session.ts'
+import { lockPerson } from '../session/session-proof.ts'
 import { loadUser } from '../user/user.ts'
 import { countAttempt, findChallenge, useChallenge } from './factor-challenge.store.ts'
 import {
@@ -98,7 +99,7 @@ export async function checkFactorLogin(db: Database, login: FactorLogin): Promis
 
 /**
  * Takes the second step of a sign-in in the caller's transaction: opens the session and uses the challenge up, or returns
- * the refusal, which the caller commits. Concurrent steps of one challenge follow each other by its lock.
+ * the refusal, which the caller commits. Concurrent steps of one person follow each other by its lock.
  */
 export async function logInWithFactor(
   deps: FactorDeps,
@@ -119,6 +120,8 @@ async function takeStep(
   const { origin, proof, now } = login
   const { address } = origin
   const hash = hashChallenge(login.challenge)
+  // The person before its factors and challenges, as whoever removes one.
+  await lockPerson(tx, userId)
   const challenge = await countAttempt(tx, hash)
   const reason = findChallengeRefusal(challenge, { purpose: 'sign-in', address, userId, now })
   if (reason) return { reason }

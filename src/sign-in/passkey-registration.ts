@@ -80,12 +80,13 @@ export async function registerPasskey(
   if (!data || data.isCrossOrigin) return { problem: buildNotRegistered('passkey_malformed') }
   const hash = hashChallenge(data.challenge)
   const expected = { purpose: 'passkey-registration', address, userId, sessionId, now } as const
+  // The person before its challenges, as whoever removes a factor.
+  await lockPerson(tx, userId)
   const refusal = findChallengeRefusal(await countAttempt(tx, hash), expected)
   if (refusal) return { problem: buildNotRegistered(refusal) }
   await useChallenge(tx, hash, now)
   const made = await verify(deps, credential, data.challenge)
   if (!made) return { problem: buildNotRegistered('passkey_not_verified') }
-  await lockPerson(tx, userId)
   checkLimit((await listPasskeys(tx, userId)).length)
   const passkey = await insertPasskey(tx, { id: deps.ids.next<'passkey'>(), userId, name, ...made, now })
   if (!passkey) return { problem: buildNotRegistered('passkey_registered_already') }

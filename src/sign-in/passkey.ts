@@ -7,6 +7,7 @@ import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { AuthMethod } from '../session/auth-method.ts'
 import type { SessionDeps } from '../session/session.ts'
+import { lockPerson } from '../session/session-proof.ts'
 import { type ChallengePurpose, countAttempt, useChallenge } from './factor-challenge.store.ts'
 import {
   CHALLENGE_LIFETIME_MS,
@@ -120,6 +121,8 @@ export async function usePasskey(
   const verified = await verify(deps, { passkey, credential, challenge: data.challenge, ask })
   if (!verified) return { ok: false, reason: explain(passkey, credential), userId }
   const { newCounter: counter, credentialBackedUp: isBackedUp, userVerified: isUserVerified } = verified
+  // The person before its passkey, as whoever removes one. A sign-in without a password learns the person only here.
+  await lockPerson(tx, userId)
   const isUsed = await recordPasskeyUse(tx, passkey.id, { counter, isBackedUp, now: ask.now })
   return isUsed ? { ok: true, passkey, isUserVerified } : { ok: false, reason: 'passkey_counter_regressed', userId }
 }

@@ -13,13 +13,7 @@ import {
   toEnrolledTotpRow,
   toFactorsRow,
 } from './second-factor.schema.ts'
-import {
-  checkHasFactor,
-  describeFactors,
-  type FactorDeps,
-  readPersonSession,
-  renewRecoveryCodes,
-} from './second-factor.ts'
+import { describeFactors, type FactorDeps, readPersonSession, renewRecoveryCodes } from './second-factor.ts'
 import { confirmAuthenticator, enrolAuthenticator, removeAuthenticator } from './totp-factor.ts'
 
 /** The second factors of the caller (docs/contract/second-factor.md#authenticator-app). */
@@ -163,7 +157,6 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
     {
       handle: async (deps: FactorDeps, { db, caller, now }) => {
         readPersonSession(caller)
-        await checkHasFactor(db, caller.userId)
         const codes = await renewRecoveryCodes(deps, db, { userId: caller.userId, now })
         return {
           data: { recovery_codes: codes },

@@ -46,6 +46,14 @@ export async function countFactors(db: Database, userId: UserId): Promise<Factor
   return (await findFactors(db, userId)).count
 }
 
+const lockFactor = statement<{ has_factor: boolean }>('select lock_has_factor($1) as has_factor')
+
+/** Locks a person until the transaction ends, and says behind the lock whether it has a second factor. */
+export async function lockHasFactor(db: Database, userId: UserId): Promise<boolean> {
+  const [row] = await lockFactor(db, [userId])
+  return row?.has_factor === true
+}
+
 const replaceCodes = closingStatement(`
   old_codes as (delete from recovery_code where "user" = $1),
   new_codes as (

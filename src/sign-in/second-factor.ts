@@ -14,6 +14,7 @@ import {
   deleteFactors,
   type FactorCount,
   findFactors,
+  lockHasFactor,
   replaceRecoveryCodes,
   takeRecoveryCode,
 } from './second-factor.store.ts'
@@ -114,8 +115,23 @@ export async function takeCodeOf(
   return (await takeTotpStep(tx, { id: factor.id, step, confirms, now })) ? undefined : 'code_used'
 }
 
-/** Replaces the recovery codes of a person. They are returned once, and stored as hashes. */
+/**
+ * Replaces the recovery codes of a person, which are returned once and stored as hashes. Locks the person: of two renewals
+ * one comes after the other, and none comes after the last factor has gone. Throws 409 for a person without a factor.
+ */
 export async function renewRecoveryCodes(
+  deps: { random: Random },
+  tx: Database,
+  person: { userId: UserId; now: Date },
+): Promise<string[]> {
+  if (await lockHasFactor(tx, person.userId)) return createNewRecoveryCodes(deps, tx, person)
+  throw new Problem(
+    'conflict',
+    'Recovery codes belong to a second factor. Enrol an authenticator app or a passkey first.',
+  )
+}
+
+async function createNewRecoveryCodes(
   { random }: { random: Random },
   tx: Database,
   { userId, now }: { userId: UserId; now: Date },
@@ -126,14 +142,14 @@ export async function renewRecoveryCodes(
   return codes
 }
 
-/** Recovery codes for the first factor of a person; null for a further one, which leaves those there are. */
+/** Recovery codes for the first factor of a locked person; null for a further one, which leaves those there are. */
 export async function createFirstRecoveryCodes(
   deps: { random: Random },
   tx: Database,
   person: { userId: UserId; now: Date },
 ): Promise<string[] | null> {
   const { recoveryCodes } = await countFactors(tx, person.userId)
-  return recoveryCodes > 0 ? null : renewRecoveryCodes(deps, tx, person)
+  return recoveryCodes > 0 ? null : createNewRecoveryCodes(deps, tx, person)
 }
 
 /**
@@ -157,13 +173,4 @@ export function describeFactors(
   userId: UserId,
 ): Promise<{ factor: TotpFactor | undefined; count: FactorCount }> {
   return findFactors(db, userId)
-}
-
-/** Throws 409 for a person without a second factor. */
-export async function checkHasFactor(db: Database, userId: UserId): Promise<void> {
-  if (hasFactor(await countFactors(db, userId))) return
-  throw new Problem(
-    'conflict',
-    'Recovery codes belong to a second factor. Enrol an authenticator app or a passkey first.',
-  )
 }

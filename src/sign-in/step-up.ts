@@ -2,7 +2,7 @@ import type { Caller } from '../http/caller.ts'
 import { Problem } from '../http/problem.ts'
 import type { Database } from '../postgres/database.ts'
 import { signFor } from '../session/session.ts'
-import { raiseSession } from '../session/session-proof.ts'
+import { lockPerson, raiseSession } from '../session/session-proof.ts'
 import { type FactorProof, useFactorProof } from './factor-proof.ts'
 import { chargeFactorAttempt, forgiveFactorAttempt } from './login-attempt.ts'
 import { buildThrottled } from './login-problem.ts'
@@ -43,6 +43,8 @@ export async function stepUp(
   if (until) return { problem: buildThrottled(until, now) }
   const { userId } = caller
   const sessionId = readPersonSession(caller)
+  // The person before its factors, challenges and sessions, as whoever removes a factor.
+  await lockPerson(tx, userId)
   const proven = await useFactorProof(deps, tx, { userId, sessionId, proof, address, now })
   if (!proven.ok) return { problem: buildNotProven(proof, proven.reason) }
   const raised = await raiseSession(tx, { sessionId, methods: proven.methods, now })

@@ -139,10 +139,8 @@ export async function saveIdentity(
 }
 
 const lockWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }>(`
-  with u as (select document_id, password_hash from "user" where document_id = $1 for no key update)
-  select ${OF_IDENTITY}, u.password_hash is not null as has_password,
-    (select count(*)::int from passkey p where p."user" = u.document_id) as passkeys
-  from u cross join lateral identities_of(u.document_id) i`)
+  select ${OF_IDENTITY}, w.has_password, w.passkeys
+  from lock_ways_in($2, $1) w cross join lateral identities_of(w.holder) i`)
 
 /** The ways in which a person can sign in. */
 export interface WaysIn {
@@ -152,11 +150,12 @@ export interface WaysIn {
 }
 
 /**
- * The identities of a user, whether it has a password, and how many passkeys it has. Locks the user until the transaction ends, so that two removals
- * at once do not each count on the other. Without an identity, the others are false and 0.
+ * The identities of a user, whether it has a password, and how many passkeys it has. Locks the identity that is to go and
+ * the user until the transaction ends, and reads behind the locks: two removals at once do not each count on the other, and
+ * no sign-in under way brings the identity back. Without an identity, the others are false and 0.
  */
-export async function lockWaysOf(db: Database, userId: UserId): Promise<WaysIn> {
-  return toWaysIn(await lockWaysIn(db, [userId]))
+export async function lockWaysOf(db: Database, userId: UserId, without: string): Promise<WaysIn> {
+  return toWaysIn(await lockWaysIn(db, [userId, without]))
 }
 
 function toWaysIn(rows: readonly (IdentityColumns & { has_password: boolean; passkeys: number })[]): WaysIn {

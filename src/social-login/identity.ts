@@ -116,7 +116,7 @@ export async function unlinkIdentity(
   tx: Database,
   { id, caller }: { id: string; caller: Caller },
 ): Promise<IdentityRecord> {
-  const ways = await lockWaysOf(tx, caller.userId)
+  const ways = await lockWaysOf(tx, caller.userId, id)
   const identity = ways.identities.find((one) => one.id === id)
   if (!identity) throw notFound('identity')
   const enabled = engine.listProviders().map(({ name }) => name)

@@ -95,6 +95,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
         const room = await lockRoom(deps, db, { scope, webhook: params.id })
         await checkMaySubscribe(db, scope, { webhook: params.id, events, pathOf: (index) => `events.${index}` })
         const set = await replaceEventSet(deps, db, params.id, { events: body.events, now })
+        room?.checkOwner(set.webhook.account)
         room?.check('subscriptions', set.growth)
         return {
           data: toEventSetRow(set),
@@ -123,6 +124,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
         await checkNewSubscription(db, scope, body)
         const room = await lockRoom(deps, db, { scope, webhook: body.webhook })
         const { subscription, webhook, warnings } = await subscribe(deps, db, { ...body, now })
+        room?.checkOwner(webhook.account)
         room?.check('subscriptions', 1)
         return {
           data: { ...toSubscriptionRow(subscription), warnings },

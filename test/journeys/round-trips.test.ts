@@ -86,8 +86,8 @@ const CODE_ATTEMPT: Step = [
 
 /** Second factors are proven seldom, and each step decides on what the one before locked. */
 const SECOND_STEP: Step = [
-  'begin; counts the attempt at the challenge; reads the hash that it is bound to; reads the app; uses the code up; reads the user; locks the user and reads its accounts, as every sign-in does; closes; commit',
-  9,
+  'begin; locks the person; counts the attempt at the challenge; reads the hash that it is bound to; reads the app; uses the code up; reads the user; locks the user and reads its accounts, as every sign-in does; closes; commit',
+  10,
   7,
 ]
 const CONFIRMATION: Step = [
@@ -95,17 +95,21 @@ const CONFIRMATION: Step = [
   8,
   5,
 ]
-const STEP_UP: Step = ['begin; reads the app; uses the code up; locks the session; closes; commit', 6, 4]
+const STEP_UP: Step = [
+  'begin; locks the person; reads the app; uses the code up; locks the session; closes; commit',
+  7,
+  4,
+]
 const FACTOR_REMOVAL: Step = ['begin; locks the person; removes the factor; closes; commit', 5, 2]
 const REGISTRATION_OPTIONS: Step = ['begin; reads the person; reads its passkeys; closes; commit', 5, 3]
 const REGISTRATION: Step = [
-  'begin; counts the attempt at the challenge; locks the person; reads its passkeys; inserts the new one; counts recovery codes; locks the session; closes; commit',
+  'begin; locks the person; counts the attempt at the challenge; reads its passkeys; inserts the new one; counts recovery codes; locks the session; closes; commit',
   9,
   6,
 ]
 const PASSKEY_LOGIN: Step = [
-  'begin; counts the attempt at the challenge; reads the passkey; raises its counter; reads the user; locks the user and reads its accounts, as every sign-in does; closes; commit',
-  8,
+  'begin; counts the attempt at the challenge; reads the passkey; locks its person; raises its counter; reads the user; locks the user and reads its accounts, as every sign-in does; closes; commit',
+  9,
   6,
 ]
 const FACTOR_OPTIONS: Step = ['begin; reads the challenge; reads the passkeys of its person; closes; commit', 5, 3]

@@ -15,8 +15,11 @@ export interface FamilyDeps extends ReadDeps {
   ids: IdMaker
   random: Random
   apiResource: string
-  /** Writes what a first-party client is allowed without a question, with its event and its audit entry. */
-  keepSilentGrant: (row: Parameters<typeof widenGrant>[1], facts: EndingFacts) => Promise<GrantRecord>
+  /**
+   * Writes what a first-party client is allowed without a question, with its event and its audit entry. Undefined when the
+   * client was deleted, or the person disabled, meanwhile.
+   */
+  keepSilentGrant: (row: Parameters<typeof widenGrant>[1], facts: EndingFacts) => Promise<GrantRecord | undefined>
 }
 
 type GrantModel = InstanceType<Provider['Grant']> & { jti: string }

@@ -1,13 +1,14 @@
 import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
 import type { UserId } from '../../id.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
+import { ADVISORY_LOCKS } from '../../postgres/locks.ts'
 import { aheadStatement, statement } from '../../postgres/statement.ts'
 import type { TargetId } from '../target.store.ts'
 import { type ClaimedDelivery, DELIVERY_JSON, type DeliveryId, readClaimedDelivery } from './claimed-delivery.ts'
 import type { DeliveryTrigger } from './outcome.ts'
 
 /** Claims of all processes follow each other, so that they count each other and no row is read before it is free. */
-const lockClaims = aheadStatement('select pg_advisory_xact_lock(7320116)')
+const lockClaims = aheadStatement(`select pg_advisory_xact_lock(${ADVISORY_LOCKS.provisioningClaims.key})`)
 
 /**
  * `live`: the active targets, each with its attempts in flight: those of this worker are parameters, those of others are

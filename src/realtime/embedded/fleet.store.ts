@@ -1,11 +1,12 @@
 import type { Database } from '../../postgres/database.ts'
+import { ADVISORY_LOCKS } from '../../postgres/locks.ts'
 import { statement } from '../../postgres/statement.ts'
 
 /** The channel of notifications between the processes. */
 export const FLEET_CHANNEL = 'signalbox_realtime'
 
 /** The lock that a process holds while its listening connection lives. */
-export const fleetLock = (process: string) => `realtime ${process}`
+export const fleetLock = (process: string) => `${ADVISORY_LOCKS.realtimeProcess.key}${process}`
 
 /** A message to the other processes. */
 export interface OutgoingMessage {
@@ -66,7 +67,7 @@ const renew = statement<{ id: string; seen_at: Date; is_listening: boolean }>(`
       select from pg_locks l
       where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
         and l.database = (select oid from pg_database where datname = current_database())
-        and (l.classid::bigint << 32) | l.objid::bigint = hashtextextended('realtime ' || p.id, 0)) as is_listening
+        and (l.classid::bigint << 32) | l.objid::bigint = hashtextextended('${ADVISORY_LOCKS.realtimeProcess.key}' || p.id, 0)) as is_listening
   from realtime_process p, paced where p.id <> $1`)
 
 /** Says that a process lives, and reads the others. */

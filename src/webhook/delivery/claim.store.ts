@@ -3,6 +3,7 @@ import type { DispatchId, WebhookId } from '../../id.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { markLast } from '../../postgres/dialect.ts'
 import { compileFragment } from '../../postgres/fragment.ts'
+import { ADVISORY_LOCKS } from '../../postgres/locks.ts'
 import { aheadStatement, statement } from '../../postgres/statement.ts'
 import {
   BUSY_WEBHOOKS,
@@ -30,8 +31,8 @@ const TESTS_AT_ONCE = 16
  * wait for each other would be a deadlock. Claims share it, for each locks the webhooks that it visits and passes over those
  * of others; so no two count the same webhook at once.
  */
-const shareClaims = aheadStatement('select pg_advisory_xact_lock_shared(7320115)')
-const lockClaims = aheadStatement('select pg_advisory_xact_lock(7320115)')
+const shareClaims = aheadStatement(`select pg_advisory_xact_lock_shared(${ADVISORY_LOCKS.webhookClaims.key})`)
+const lockClaims = aheadStatement(`select pg_advisory_xact_lock(${ADVISORY_LOCKS.webhookClaims.key})`)
 
 const lockHeads = statement<{ webhook: WebhookId; visit_at: Date }>(`
   select webhook, visit_at from webhook_queue where not is_held and visit_at <= $1 and webhook <> all($3::uuid[])
