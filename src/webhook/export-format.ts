@@ -20,9 +20,10 @@ const FORMULA_START = /^[=+\-@\t\r\n＝＋－＠]/
 
 /**
  * The same behind what separates cells or rows in some countries and programs. Quotation marks do not help there: they
- * count at the start of a cell only, and the cell of such a program starts elsewhere.
+ * count at the start of a cell only, and the cell of such a program starts elsewhere. The search looks back from each sign
+ * and not ahead from each separator, because a text of separators alone would then be read again from each of them.
  */
-const INNER_FORMULA = /([;|\t\r\n]["'\s]*)(?=[=+\-@＝＋－＠])/g
+const INNER_FORMULA = /(?<=[;|\t\r\n]["'\s]*)[=+\-@＝＋－＠]/g
 
 /**
  * One cell of RFC 4180. A text that a spreadsheet would run as a formula begins with an apostrophe, which keeps it text, and
@@ -30,7 +31,7 @@ const INNER_FORMULA = /([;|\t\r\n]["'\s]*)(?=[=+\-@＝＋－＠])/g
  */
 export function formatCell(value: ExportedRow[string] | undefined): string {
   if (value === null || value === undefined) return ''
-  const inner = typeof value === 'string' ? value.replace(INNER_FORMULA, "$1'") : String(value)
+  const inner = typeof value === 'string' ? value.replace(INNER_FORMULA, "'$&") : String(value)
   const text = typeof value === 'string' && FORMULA_START.test(value) ? `'${inner}` : inner
   return /[",;|\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -78,9 +78,9 @@ async function changeForm(
   change: (form: URLSearchParams) => URLSearchParams,
 ): Promise<IncomingMessage> {
   const body = Buffer.from(change(new URLSearchParams(Buffer.concat(await request.toArray()).toString())).toString())
-  const { method, url, socket, httpVersion } = request
+  const { method, url, socket, httpVersion, rawHeaders } = request
   const headers = { ...request.headers, 'content-length': String(body.length) }
   const { originalHeaders } = request as { originalHeaders?: unknown }
-  const raw = { method, url, socket, httpVersion, headers, originalHeaders }
+  const raw = { method, url, socket, httpVersion, headers, rawHeaders, originalHeaders }
   return Object.assign(Readable.from([body]), raw) as unknown as IncomingMessage
 }

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
+import { USERS_TOKEN } from './provisioning-ground.ts'
 import { EMBEDDED, openRealtimeService, type RealtimeService } from './realtime-world.ts'
 import { findFreePort } from './sso-example.ts'
 
@@ -61,7 +62,7 @@ export async function startNervousSystem(): Promise<NervousSystem> {
   const made = await service.call('POST', '/api/v3/provisioning/target', { url })
   const target = buildRestartable(stack, join('examples', 'provisioning-target', 'main.ts'), {
     TARGET_SECRET: made.body.data.secret,
-    ...{ PORT: String(targetPort), USERS_FILE: join(folder, 'users.json') },
+    ...{ USERS_TOKEN, PORT: String(targetPort), USERS_FILE: join(folder, 'users.json') },
   })
   const page = buildRestartable(stack, join('examples', 'realtime', 'main.ts'), {
     ...{ SIGNALBOX_URL: service.one.url, PORT: String(pagePort) },
@@ -73,7 +74,8 @@ export async function startNervousSystem(): Promise<NervousSystem> {
     ...{ service, provider, receiver, target, pageOrigin: `http://127.0.0.1:${pagePort}` },
     listDeliveries: () => readFileSync(deliveries, { encoding: 'utf8', flag: 'a+' }).split('\n').filter(Boolean),
     readTargetStatus: async (user) => {
-      const answer = await fetch(url).catch(() => undefined)
+      const headers = { authorization: `Bearer ${USERS_TOKEN}` }
+      const answer = await fetch(url, { headers }).catch(() => undefined)
       const users = answer ? ((await answer.json()) as { document_id: string; status: string }[]) : []
       return users.find((one) => one.document_id === user)?.status
     },
