@@ -76,11 +76,11 @@ export async function registerDynamicClient(
     postLogoutRedirectUris: [...(payload.post_logout_redirect_uris ?? [])],
     // The library refuses any other one.
     grantTypes: [...(payload.grant_types ?? ['authorization_code'])] as GrantType[],
-    scopes: String(payload.scope ?? 'openid').split(' '),
+    scopes: String(payload.scope).split(' '),
     publisher: null,
     isFirstParty: false,
     backchannelLogoutUri: payload.backchannel_logout_uri ?? null,
-    idTokenAlg: (payload.id_token_signed_response_alg ?? 'ES256') as SigningAlgorithm,
+    idTokenAlg: payload.id_token_signed_response_alg as SigningAlgorithm,
     isDpopBound: payload.dpop_bound_access_tokens === true,
     registration: 'dynamic',
     createdAt: now,

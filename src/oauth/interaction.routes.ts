@@ -16,6 +16,7 @@ import { answerInteraction, findInteraction, type Interaction } from './interact
 import { choosePageTexts, type PageTexts } from './page-text.ts'
 import { PROVIDER_PATH } from './provider/provider-source.ts'
 import { SCOPES } from './scope-catalogue.ts'
+import { buildLoginAnswer, isNeededPerson, isSignedInSince, mustSignInAgain } from './sign-in-demand.ts'
 
 /** Dependencies of the pages of an authorization. */
 export interface InteractionDeps extends PageDeps, ConsentDeps {}
@@ -44,10 +45,6 @@ async function loadInteraction(
 const pathOf = ({ prompt, id }: Interaction) =>
   `${ENTRY}/${prompt === 'consent' ? 'consent' : 'sign-in'}?${new URLSearchParams({ id })}`
 
-/** Whether a session was opened, or its person proved again who it is, since the question was asked. */
-const isSignedInSince = ({ createdAt }: Interaction, { authTime }: SessionRecord): boolean =>
-  Math.floor(authTime.getTime() / 1000) >= Math.floor(createdAt.getTime() / 1000)
-
 /**
  * The path of the authorization request from its beginning, with all its parameters, pushed ones too. A sign-in and a choice
  * of the account are asked for again, unless the person of `session` has just done that. A device begins with its code.
@@ -65,12 +62,6 @@ function buildRestartPath(interaction: Interaction, session: SessionRecord | und
   return `${PROVIDER_PATH}/authorize?${query}`
 }
 
-/** Whether the person has to prove again who it is: the request asks for it, and the sign-in is older than the request. */
-function mustSignInAgain(interaction: Interaction, session: SessionRecord): boolean {
-  const isAsked = interaction.reasons.some((reason) => reason === 'login_prompt' || reason === 'max_age')
-  return isAsked && !isSignedInSince(interaction, session)
-}
-
 /** Hands the sign-in of this browser to the provider, and leads on to the app. */
 async function continueAs(
   deps: InteractionDeps,
@@ -83,15 +74,7 @@ async function continueAs(
   },
 ): Promise<PageOutcome> {
   const { interaction, person, session } = input
-  const { amr, acr, authTime } = session
-  const login = {
-    accountId: person.userId,
-    ts: Math.floor(authTime.getTime() / 1000),
-    amr,
-    ...(acr !== null && { acr }),
-  }
-  const chosen = interaction.prompt === 'select_account' ? { select_account: {} } : {}
-  await answerInteraction(db, interaction.id, { ...interaction.lastAnswers, ...chosen, login })
+  await answerInteraction(db, interaction.id, buildLoginAnswer(interaction, person.userId, session))
   const texts = chooseTexts(interaction, input.acceptLanguage)
   const clientName = await findClientName(db, interaction, texts)
   const href = interaction.returnTo
@@ -168,7 +151,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
           return restart(db, interaction, visitor)
         const session = await loadSession(db, person.sessionId)
         const mustSignIn = mustSignInAgain(interaction, session)
-        if (interaction.prompt === 'login' && !mustSignIn)
+        if (interaction.prompt === 'login' && !mustSignIn && isNeededPerson(interaction, person.userId))
           return continueAs(deps, db, { interaction, person, session, acceptLanguage })
         const texts = chooseTexts(interaction, acceptLanguage)
         const email = (await findActiveAccount(db, person.userId))?.email ?? ''

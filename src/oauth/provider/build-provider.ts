@@ -1,5 +1,7 @@
 import { type Configuration, errors, interactionPolicy, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { ACR_VALUES, type AskedClaims, findNeededAcrs, limitAskedClaims } from '../asked-claims.ts'
+import { DEFAULT_SETTINGS } from '../client.ts'
 import { isOneOfSecrets } from '../client-secret.ts'
 import { SCOPES } from '../scope-catalogue.ts'
 import type { SigningJwk } from '../signing-key.ts'
@@ -106,12 +108,15 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
       Session: (_ctx, session) => (session.accountId === undefined ? STRANGER_SESSION_SECONDS : FAMILY_SECONDS),
     },
     scopes: SCOPES.map(({ name }) => name),
+    acrValues: [...ACR_VALUES],
     claims: { acr: null, auth_time: null, iss: null, sid: null, amr: null, ...CLAIMS_OF_SCOPES },
     responseTypes: ['code'],
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
     clientDefaults: {
       grant_types: ['authorization_code', 'refresh_token'],
-      id_token_signed_response_alg: 'ES256',
+      // What a client that registers itself gets when it names none (OpenID Connect Registration section 2).
+      id_token_signed_response_alg: 'RS256',
+      scope: DEFAULT_SETTINGS.scopes.join(' '),
       response_types: ['code'],
       token_endpoint_auth_method: 'client_secret_basic',
     },
@@ -163,6 +168,7 @@ function buildFeatures(deps: ProviderDeps): NonNullable<Configuration['features'
   const { apiResource, ids, pages, isRegistrationOpen } = deps
   const scope = SCOPES.map(({ name }) => name).join(' ')
   return {
+    claimsParameter: { enabled: true, assertClaimsParameter: takeClaims },
     devInteractions: { enabled: false },
     externalSigningSupport: { enabled: true, ack: 'experimental-01' },
     backchannelLogout: { enabled: true },
@@ -220,6 +226,26 @@ async function isOfActivePerson(deps: ReadDeps, ctx: KoaContextWithOIDC, token: 
 function refuseReserved(ctx: KoaContextWithOIDC | undefined, key: string, value: unknown): void {
   if (ctx?.oidc?.route === 'registration' && value !== undefined)
     throw new errors.InvalidClientMetadata(`${key} is set by an administrator`)
+}
+
+/**
+ * Keeps of the parameter `claims` what the client may ask for. A class of sign-in (`acr`) that the service does not have fails
+ * at once, since no sign-in could meet it (OpenID Connect Core section 5.5.1.1).
+ */
+async function takeClaims(
+  ctx: KoaContextWithOIDC,
+  claims: object,
+  client: { scope?: string | undefined },
+): Promise<void> {
+  const asked = claims as AskedClaims
+  const needed = findNeededAcrs(asked)
+  if (needed && !ACR_VALUES.some((one) => needed.includes(one)))
+    throw new errors.CustomOIDCProviderError(
+      'unmet_authentication_requirements',
+      `acr must be one of ${ACR_VALUES.join(', ')}`,
+    )
+  const { params } = ctx.oidc
+  if (params) params.claims = JSON.stringify(limitAskedClaims(asked, (client.scope ?? '').split(' ')))
 }
 
 /** A browser app may read its tokens and userinfo from the origin of one of its redirect URIs. */
