@@ -57,7 +57,7 @@ describe('discovery', () => {
 
 describe('an access token', () => {
   test('is refused by the API with a word on its exchange, and an API key that is wrong without', async () => {
-    const { tokens } = await flow.signIn(openBrowser(), { person })
+    const { tokens } = await flow.signIn(openBrowser(), { person: await world.person() })
     const ask = async (token: string) =>
       (
         await fetch(`${world.baseUrl}/api/v3/contract/contract`, { headers: { authorization: `Bearer ${token}` } })
