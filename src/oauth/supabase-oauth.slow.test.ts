@@ -175,7 +175,7 @@ describe('consent at a managed engine', () => {
   test('describes the app and its scopes', async () => {
     const { person } = await signUp()
     const { id } = await beginAuthorization('openid email')
-    expect(await consent.describe(app.database.db, person, id)).toEqual({
+    expect(await consent.describe(app.database.db, person, { authorizationId: id, now: now() })).toEqual({
       kind: 'pending',
       clientId: registered.client_id,
       clientName: 'Ledger Lens',
@@ -217,7 +217,9 @@ describe('consent at a managed engine', () => {
       code: 'conflict',
     })
     await expect(decide(other, id)).rejects.toMatchObject({ code: 'not_found' })
-    await expect(consent.describe(app.database.db, other.person, id)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(
+      consent.describe(app.database.db, other.person, { authorizationId: id, now: now() }),
+    ).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test('may be tried again after the engine was down', async () => {
@@ -233,7 +235,9 @@ describe('consent at a managed engine', () => {
     const signedUp = await signUp()
     await decide(signedUp, (await beginAuthorization()).id)
     const { id } = await beginAuthorization('email')
-    expect(await consent.describe(app.database.db, signedUp.person, id)).toMatchObject({ kind: 'covered' })
+    expect(await consent.describe(app.database.db, signedUp.person, { authorizationId: id, now: now() })).toMatchObject(
+      { kind: 'covered' },
+    )
   })
 
   test('sends a denial back to the app', async () => {
@@ -287,7 +291,9 @@ describe('an app at a managed engine', () => {
     await app.admin('DELETE', `/api/v3/oauth/grant/${grant.document_id}`)
     const { id } = await beginAuthorization()
     // The engine still has the earlier consent, and would approve by itself.
-    expect(await consent.describe(app.database.db, signedUp.person, id)).toMatchObject({ kind: 'pending' })
+    expect(await consent.describe(app.database.db, signedUp.person, { authorizationId: id, now: now() })).toMatchObject(
+      { kind: 'pending' },
+    )
     const { body } = await obtainToken(signedUp)
     expect((await exchange(body.access_token ?? '')).status).toBe(200)
     const [again] = (await app.admin('GET', list)).body.data
