@@ -1,6 +1,7 @@
 import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { closingStatement, isNull, statement } from '../postgres/statement.ts'
+import { type ClientProof, DEFAULT_PROOF } from './client-proof.ts'
 import type { SigningAlgorithm } from './signing-key.store.ts'
 
 export type ClientId = Id<'oauth client'>
@@ -14,7 +15,7 @@ export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT]
 export type GrantType = (typeof GRANT_TYPES)[number]
 
 /** A row of the `oauth_client` table. */
-export interface ClientRecord {
+export interface ClientRecord extends ClientProof {
   /** Also the `client_id` of the protocol. */
   id: ClientId
   name: string
@@ -55,6 +56,7 @@ interface ClientColumns {
   id_token_signed_response_alg: SigningAlgorithm
   dpop_bound_access_tokens: boolean
   registration: ClientRecord['registration']
+  proof: unknown
   created_at: Date
   updated_at: Date
 }
@@ -74,6 +76,7 @@ const COLUMNS = [
   'id_token_signed_response_alg',
   'dpop_bound_access_tokens',
   'registration',
+  'proof',
   'created_at',
   'updated_at',
 ] as const
@@ -100,6 +103,8 @@ export function toClientRecord(row: Loose<ClientColumns>): ClientRecord {
     idTokenAlg: row.id_token_signed_response_alg as SigningAlgorithm,
     isDpopBound: row.dpop_bound_access_tokens,
     registration: row.registration as ClientRecord['registration'],
+    ...DEFAULT_PROOF,
+    ...(row.proof as Partial<ClientProof> | null),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
@@ -169,18 +174,20 @@ const insert = closingStatement(`
   new_client as (
     insert into oauth_client (document_id, name, type, application_type, redirect_uris, post_logout_redirect_uris,
       grant_types, scopes, publisher, first_party, backchannel_logout_uri, id_token_signed_response_alg,
-      dpop_bound_access_tokens, registration, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) returning document_id
+      dpop_bound_access_tokens, registration, created_at, updated_at, proof)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) returning document_id
   ), new_client_secret as (
     insert into oauth_client_secret (document_id, client, secret_hash, expires_at, created_at)
-    select $17::uuid, document_id, $18::bytea, null, $15 from new_client where $17::uuid is not null)`)
+    select $18::uuid, document_id, $19::bytea, null, $15 from new_client where $18::uuid is not null)`)
 
 function toValues(row: ClientRecord): unknown[] {
   const { id, name, type, applicationType, redirectUris, postLogoutRedirectUris, grantTypes, scopes } = row
   const { publisher, isFirstParty, backchannelLogoutUri, idTokenAlg, isDpopBound, registration } = row
   const lists = [redirectUris, postLogoutRedirectUris, grantTypes, scopes]
   const rest = [publisher, isFirstParty, backchannelLogoutUri, idTokenAlg, isDpopBound, registration]
-  return [id, name, type, applicationType, ...lists, ...rest, row.createdAt, row.updatedAt]
+  const { authMethod, jwks, jwksUri, isParRequired } = row
+  const proof = JSON.stringify({ authMethod, jwks, jwksUri, isParRequired })
+  return [id, name, type, applicationType, ...lists, ...rest, row.createdAt, row.updatedAt, proof]
 }
 
 /** Inserts a client with its first secret, with the last statement of the transaction. */
@@ -200,7 +207,7 @@ const update = closingStatement(`
     update oauth_client set name = $2, type = $3, application_type = $4, redirect_uris = $5,
       post_logout_redirect_uris = $6, grant_types = $7, scopes = $8, publisher = $9, first_party = $10,
       backchannel_logout_uri = $11, id_token_signed_response_alg = $12, dpop_bound_access_tokens = $13,
-      registration = $14, created_at = $15, updated_at = $16
+      registration = $14, created_at = $15, updated_at = $16, proof = $17
     where document_id = $1)`)
 
 /** Writes a locked client again, with the last statement of the transaction. */

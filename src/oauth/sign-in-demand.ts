@@ -1,5 +1,5 @@
-import { decodeJwt } from 'jose'
 import type { UserId } from '../id.ts'
+import { decodeSegment, parseClaims, readClaim } from '../session/compact-jws.ts'
 import type { SessionRecord } from '../session/session.store.ts'
 import { isNeededAcr, readAskedClaims } from './asked-claims.ts'
 import type { Interaction } from './interaction.store.ts'
@@ -25,8 +25,15 @@ export function mustSignInAgain(interaction: Interaction, session: SessionRecord
 export function isNeededPerson({ params }: Interaction, userId: UserId): boolean {
   const hint = params.id_token_hint
   const named = readAskedClaims(params.claims).id_token?.sub?.value
-  const hinted = typeof hint === 'string' ? decodeJwt(hint).sub : undefined
+  const hinted = typeof hint === 'string' ? readSubject(hint) : undefined
   return [named, hinted].every((one) => one === undefined || one === userId)
+}
+
+/** The subject of a JWT whose signature was verified before. */
+function readSubject(token: string): unknown {
+  const segment = decodeSegment(token.split('.')[1] ?? '')
+  const claims = segment && parseClaims(segment)
+  return claims === undefined || typeof claims === 'string' ? null : readClaim(claims, 'sub')
 }
 
 /**

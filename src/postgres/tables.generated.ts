@@ -302,6 +302,7 @@ export interface OauthClient {
   id_token_signed_response_alg: string;
   name: string;
   post_logout_redirect_uris: string[];
+  proof: Json | null;
   publisher: string | null;
   redirect_uris: string[];
   registration: string;

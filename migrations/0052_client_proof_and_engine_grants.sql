@@ -52,3 +52,7 @@ begin
         select g.created_at from engine_grant g where g."user" = holder and g.client = uuid_of(of_client)), '-infinity')
     order by d.decided_at desc limit 1);
 end $$;
+
+-- How a client proves itself, beside its type: its method, its public keys or where they are, and whether its requests are
+-- pushed. Null: by its secret alone.
+alter table oauth_client add column proof json;
