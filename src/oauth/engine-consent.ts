@@ -46,8 +46,8 @@ export interface EngineConsent {
   /**
    * What an app asks of this person. What the person has taken back here since is ended there before, so that it is asked
    * for again. Where an earlier consent covers it, what the engine has granted is recorded here, so that it is listed and can
-   * be taken back: it may have been given there alone. Throws 404 for an authorization that is unknown, expired or of another person, and 503 when the engine does
-   * not answer.
+   * be taken back: it may have been given there alone. Throws 404 for an authorization that is unknown, expired or of another
+   * person, and 503 when the engine does not answer.
    */
   describe(db: Database, person: EnginePerson, asked: { authorizationId: string; now: Date }): Promise<AskedConsent>
   /**
