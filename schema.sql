@@ -382,6 +382,7 @@ create table "oauth_client" (
   deleted_at timestamp(3) with time zone,
   logo_uri text,
   logo_hash text,
+  proof json,
   constraint oauth_client_application_type_check CHECK ((application_type = ANY (ARRAY['web'::text, 'native'::text]))),
   constraint oauth_client_id_token_signed_response_alg_check CHECK ((id_token_signed_response_alg = ANY (ARRAY['ES256'::text, 'RS256'::text]))),
   constraint oauth_client_pkey PRIMARY KEY (document_id),

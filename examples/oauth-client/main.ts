@@ -13,7 +13,7 @@ const config = await openid.discovery(issuer, OAUTH_CLIENT_ID, OAUTH_CLIENT_SECR
 
 /** Sign-ins that have begun, and the people of those that are done, by the cookie of their browser. */
 const begun = new Map<string, { pkceCodeVerifier: string; expectedState: string }>()
-const people = new Map<string, string>()
+const people = new Map<string, { who: string; name: string | undefined; idToken: string }>()
 type Step = { id: string; location: string }
 
 /** Where a browser goes next, and its id from then on: what was known before a sign-in counts no more after it. */
@@ -22,7 +22,7 @@ async function begin(): Promise<Step> {
   if (begun.size >= 1_000) begun.delete(begun.keys().next().value ?? '')
   begun.set(id, { pkceCodeVerifier, expectedState: state })
   const code_challenge = await openid.calculatePKCECodeChallenge(pkceCodeVerifier)
-  const proof = { scope: 'openid email contract:read', state, code_challenge, code_challenge_method: 'S256' }
+  const proof = { scope: 'openid profile email contract:read', state, code_challenge, code_challenge_method: 'S256' }
   return { id, location: openid.buildAuthorizationUrl(config, { redirect_uri: redirectUri, ...proof }).href }
 }
 
@@ -40,23 +40,34 @@ async function finish(before: string, url: URL): Promise<Step> {
   begun.delete(before)
   if (!flow) return { id, location: '/' }
   const tokens = await openid.authorizationCodeGrant(config, url, { ...flow, idTokenExpected: true })
-  const { email } = await openid.fetchUserInfo(config, tokens.access_token, tokens.claims()?.sub ?? '')
-  people.set(id, `${email}, ${await countContracts(tokens.access_token)}`)
+  const { name, email } = await openid.fetchUserInfo(config, tokens.access_token, tokens.claims()?.sub ?? '')
+  const who = `${email}, ${await countContracts(tokens.access_token)}`
+  people.set(id, { who, name, idToken: tokens.id_token ?? '' })
   return { id, location: '/' }
 }
 
-const toHtml = (text: string) => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
+/** Signs out here, and asks the service to sign out there. */
+function leave(id: string): Step {
+  const hint = people.get(id)?.idToken ?? ''
+  people.delete(id)
+  const asked = { id_token_hint: hint, post_logout_redirect_uri: new URL('/', redirectUri).href }
+  return { id: randomUUID(), location: hint ? openid.buildEndSessionUrl(config, asked).href : '/' }
+}
 
+const toHtml = (text: string) => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
 createServer(async (request, response) => {
   const url = new URL(request.url ?? '/', redirectUri)
   const known = /(?:^|; )app=([\w-]+)/.exec(request.headers.cookie ?? '')?.[1] ?? ''
   try {
-    const next = url.pathname === '/sign-in' ? begin() : url.pathname === '/callback' ? finish(known, url) : undefined
-    const { id, location } = (await next) ?? {}
+    const step = `${request.method} ${url.pathname}`
+    const next = step === 'GET /sign-in' ? begin() : step === 'GET /callback' ? finish(known, url) : undefined
+    const { id, location } = (step === 'POST /sign-out' ? leave(known) : await next) ?? {}
     if (location) response.writeHead(303, { location, 'set-cookie': `app=${id}; HttpOnly; SameSite=Lax; Path=/` })
     else response.setHeader('content-type', 'text/html; charset=utf-8')
-    const who = people.get(known)
-    response.end(who ? `<p id="who">Signed in as ${toHtml(who)}</p>` : '<a href="/sign-in">Sign in</a>')
+    const { who, name } = people.get(known) ?? {}
+    const out = '<form method="post" action="/sign-out"><button>Sign out</button></form>'
+    const page = `<p id="who">Signed in as ${toHtml(who ?? '')}</p><p>Hello, ${toHtml(name ?? 'you')}.</p>${out}`
+    response.end(who ? page : '<a href="/sign-in">Sign in</a>')
   } catch (error) {
     const text = `Not signed in: ${(error as { error?: string }).error ?? (error as Error).name}`
     response.writeHead(502, { 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' }).end(text)

@@ -20,6 +20,7 @@ import {
   findAnswer,
   readIdempotencyKey,
 } from './idempotency.ts'
+import { describeMissingCaller } from './missing-caller.ts'
 import type { Pipeline } from './pipeline-deps.ts'
 import { Problem } from './problem.ts'
 import { RequestContext } from './request-context.ts'
@@ -70,7 +71,7 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   if (!isRead) return
   const caller = await pipeline.authenticate(request.headers.authorization)
   if (!caller) {
-    throw new Problem('unauthenticated', 'Send a valid, unexpired token: Authorization: Bearer <token>.', {
+    throw new Problem('unauthenticated', describeMissingCaller(request.headers.authorization), {
       headers: { 'www-authenticate': 'Bearer' },
     })
   }

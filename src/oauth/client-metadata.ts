@@ -10,7 +10,7 @@ import {
   type GrantType,
   insertClient,
 } from './client.store.ts'
-import { checkSettings, NAME_LENGTH_LIMIT, URI_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
+import { checkSettings, hasSecret, NAME_LENGTH_LIMIT, URI_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
 import { describeSecrets, hashClientSecret } from './client-secret.ts'
 import type { SigningAlgorithm } from './signing-key.store.ts'
 
@@ -33,10 +33,13 @@ function toMetadata(client: ClientRecord, secrets: string): AdapterPayload {
     scope: client.scopes.join(' '),
     id_token_signed_response_alg: client.idTokenAlg,
     dpop_bound_access_tokens: client.isDpopBound,
-    token_endpoint_auth_method: client.type === 'public' ? 'none' : 'client_secret_basic',
+    token_endpoint_auth_method: client.type === 'public' ? 'none' : client.authMethod,
+    require_pushed_authorization_requests: client.isParRequired,
+    ...(client.jwks && { jwks: client.jwks as never }),
+    ...(client.jwksUri !== null && { jwks_uri: client.jwksUri }),
     first_party: client.isFirstParty,
     ...(client.publisher !== null && { publisher: client.publisher }),
-    ...(client.type === 'confidential' && { client_secret: secrets }),
+    ...(hasSecret(client) && { client_secret: secrets }),
     ...(client.backchannelLogoutUri !== null && {
       backchannel_logout_uri: client.backchannelLogoutUri,
       backchannel_logout_session_required: true,
@@ -67,6 +70,8 @@ export async function registerDynamicClient(
 ): Promise<void> {
   const { id, payload, now } = input
   const secret = typeof payload.client_secret === 'string' ? payload.client_secret : undefined
+  if (payload.token_endpoint_auth_method === 'private_key_jwt' && payload.jwks_uri !== undefined)
+    throw invalidField('jwks_uri', 'registration', 'is set by an administrator; send the keys as jwks')
   const client: ClientRecord = {
     id: id as ClientId,
     name: findName(payload, id),
@@ -76,12 +81,17 @@ export async function registerDynamicClient(
     postLogoutRedirectUris: [...(payload.post_logout_redirect_uris ?? [])],
     // The library refuses any other one.
     grantTypes: [...(payload.grant_types ?? ['authorization_code'])] as GrantType[],
-    scopes: String(payload.scope ?? 'openid').split(' '),
+    scopes: String(payload.scope).split(' '),
     publisher: null,
     isFirstParty: false,
     backchannelLogoutUri: payload.backchannel_logout_uri ?? null,
-    idTokenAlg: (payload.id_token_signed_response_alg ?? 'ES256') as SigningAlgorithm,
+    idTokenAlg: payload.id_token_signed_response_alg as SigningAlgorithm,
     isDpopBound: payload.dpop_bound_access_tokens === true,
+    authMethod: payload.token_endpoint_auth_method === 'private_key_jwt' ? 'private_key_jwt' : 'client_secret_basic',
+    // Keys without a use of theirs are no fault of a client, which may name them for other providers.
+    jwks: payload.token_endpoint_auth_method === 'private_key_jwt' ? ((payload.jwks ?? null) as never) : null,
+    jwksUri: null,
+    isParRequired: payload.require_pushed_authorization_requests === true,
     registration: 'dynamic',
     // Nobody has checked who registered it: a logo would make it look like somebody else.
     logoUri: null,

@@ -2,6 +2,7 @@ import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } 
 import { type Static, Type } from '../http/schema-type.ts'
 import { type ClientRecord, GRANT_TYPES } from './client.store.ts'
 import { type ClientSettings, DEFAULT_SETTINGS, NAME_LENGTH_LIMIT, URI_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
+import { AUTH_METHODS, type ClientProof } from './client-proof.ts'
 import { SCOPES } from './scope-catalogue.ts'
 import { SIGNING_ALGORITHMS } from './signing-key.store.ts'
 
@@ -10,6 +11,15 @@ const APPLICATION_TYPES = ['web', 'native'] as const
 
 /** A scope of the catalogue. */
 export const ScopeSchema = named('OauthScope', enumSchema(SCOPES.map(({ name }) => name)))
+
+/** Public keys (RFC 7517). */
+const JwksSchema = named(
+  'OauthClientKeys',
+  Type.Object(
+    { keys: Type.Array(Type.Object({}, { additionalProperties: true }), { minItems: 1, maxItems: 10 }) },
+    { additionalProperties: false },
+  ),
+)
 
 const clientMembers = {
   document_id: UuidSchema,
@@ -27,6 +37,10 @@ const clientMembers = {
   id_token_signed_response_alg: enumSchema(SIGNING_ALGORITHMS),
   dpop_bound_access_tokens: Type.Boolean(),
   logo_uri: nullable(Type.String({ description: 'Where the logo of the app was fetched from.' })),
+  token_endpoint_auth_method: enumSchema(['none', ...AUTH_METHODS]),
+  jwks: nullable(JwksSchema),
+  jwks_uri: nullable(Type.String()),
+  require_pushed_authorization_requests: Type.Boolean(),
   registration: enumSchema(['administrator', 'dynamic'], { description: 'Who registered the client.' }),
   created_at: TimestampSchema,
   updated_at: TimestampSchema,
@@ -87,6 +101,16 @@ const changeable = {
   dpop_bound_access_tokens: Type.Optional(
     Type.Boolean({ description: 'Whether every request for a token needs DPoP.' }),
   ),
+  token_endpoint_auth_method: Type.Optional(
+    enumSchema(AUTH_METHODS, { description: 'How a confidential client proves itself. Default client_secret_basic.' }),
+  ),
+  jwks: Type.Optional(nullable(JwksSchema)),
+  jwks_uri: Type.Optional(
+    nullable(Type.String({ maxLength: URI_LENGTH_LIMIT, description: 'Where the keys of private_key_jwt are.' })),
+  ),
+  require_pushed_authorization_requests: Type.Optional(
+    Type.Boolean({ description: 'Whether each authorization request is pushed.' }),
+  ),
 }
 
 export const CreateClientBody = named(
@@ -141,6 +165,18 @@ export function readSettings(body: Static<typeof UpdateClientBody>): Partial<Cli
     ...(body.logo_uri !== undefined && { logoUri: body.logo_uri }),
     ...(body.id_token_signed_response_alg && { idTokenAlg: body.id_token_signed_response_alg }),
     ...(body.dpop_bound_access_tokens !== undefined && { isDpopBound: body.dpop_bound_access_tokens }),
+    ...readProof(body),
+  }
+}
+
+function readProof(body: Static<typeof UpdateClientBody>): Partial<ClientProof> {
+  const { token_endpoint_auth_method: authMethod, jwks, jwks_uri: jwksUri } = body
+  const { require_pushed_authorization_requests: isParRequired } = body
+  return {
+    ...(authMethod !== undefined && { authMethod }),
+    ...(jwks !== undefined && { jwks: jwks as ClientProof['jwks'] }),
+    ...(jwksUri !== undefined && { jwksUri }),
+    ...(isParRequired !== undefined && { isParRequired }),
   }
 }
 
@@ -168,6 +204,10 @@ export function toClientRow(client: ClientRecord): Static<typeof ClientRow> {
     id_token_signed_response_alg: client.idTokenAlg,
     dpop_bound_access_tokens: client.isDpopBound,
     logo_uri: client.logoUri,
+    token_endpoint_auth_method: client.type === 'public' ? 'none' : client.authMethod,
+    jwks: client.jwks,
+    jwks_uri: client.jwksUri,
+    require_pushed_authorization_requests: client.isParRequired,
     registration: client.registration,
     created_at: client.createdAt.toISOString(),
     updated_at: client.updatedAt.toISOString(),

@@ -1,6 +1,7 @@
 import type { Id } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { closingStatement, isNull, statement } from '../postgres/statement.ts'
+import { type ClientProof, DEFAULT_PROOF } from './client-proof.ts'
 import type { SigningAlgorithm } from './signing-key.store.ts'
 
 export type ClientId = Id<'oauth client'>
@@ -14,7 +15,7 @@ export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT]
 export type GrantType = (typeof GRANT_TYPES)[number]
 
 /** A row of the `oauth_client` table. */
-export interface ClientRecord {
+export interface ClientRecord extends ClientProof {
   /** Also the `client_id` of the protocol. */
   id: ClientId
   name: string
@@ -61,6 +62,7 @@ interface ClientColumns {
   registration: ClientRecord['registration']
   logo_uri: string | null
   logo_hash: string | null
+  proof: unknown
   created_at: Date
   updated_at: Date
 }
@@ -82,6 +84,7 @@ const COLUMNS = [
   'registration',
   'logo_uri',
   'logo_hash',
+  'proof',
   'created_at',
   'updated_at',
 ] as const
@@ -110,6 +113,8 @@ export function toClientRecord(row: Loose<ClientColumns>): ClientRecord {
     registration: row.registration as ClientRecord['registration'],
     logoUri: row.logo_uri,
     logoHash: row.logo_hash,
+    ...DEFAULT_PROOF,
+    ...(row.proof as Partial<ClientProof> | null),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
@@ -176,18 +181,21 @@ const insert = closingStatement(`
   new_client as (
     insert into oauth_client (document_id, name, type, application_type, redirect_uris, post_logout_redirect_uris,
       grant_types, scopes, publisher, first_party, backchannel_logout_uri, id_token_signed_response_alg,
-      dpop_bound_access_tokens, registration, created_at, updated_at, logo_uri, logo_hash)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) returning document_id
+      dpop_bound_access_tokens, registration, created_at, updated_at, logo_uri, logo_hash, proof)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) returning document_id
   ), new_client_secret as (
     insert into oauth_client_secret (document_id, client, secret_hash, expires_at, created_at)
-    select $19::uuid, document_id, $20::bytea, null, $15 from new_client where $19::uuid is not null)`)
+    select $20::uuid, document_id, $21::bytea, null, $15 from new_client where $20::uuid is not null)`)
 
 function toValues(row: ClientRecord): unknown[] {
   const { id, name, type, applicationType, redirectUris, postLogoutRedirectUris, grantTypes, scopes } = row
   const { publisher, isFirstParty, backchannelLogoutUri, idTokenAlg, isDpopBound, registration } = row
   const lists = [redirectUris, postLogoutRedirectUris, grantTypes, scopes]
   const rest = [publisher, isFirstParty, backchannelLogoutUri, idTokenAlg, isDpopBound, registration]
-  return [id, name, type, applicationType, ...lists, ...rest, row.createdAt, row.updatedAt, row.logoUri, row.logoHash]
+  const { authMethod, jwks, jwksUri, isParRequired } = row
+  const proof = JSON.stringify({ authMethod, jwks, jwksUri, isParRequired })
+  const last = [row.createdAt, row.updatedAt, row.logoUri, row.logoHash, proof]
+  return [id, name, type, applicationType, ...lists, ...rest, ...last]
 }
 
 /** Inserts a client with its first secret, with the last statement of the transaction. */
@@ -207,7 +215,7 @@ const update = closingStatement(`
     update oauth_client set name = $2, type = $3, application_type = $4, redirect_uris = $5,
       post_logout_redirect_uris = $6, grant_types = $7, scopes = $8, publisher = $9, first_party = $10,
       backchannel_logout_uri = $11, id_token_signed_response_alg = $12, dpop_bound_access_tokens = $13,
-      registration = $14, created_at = $15, updated_at = $16, logo_uri = $17, logo_hash = $18
+      registration = $14, created_at = $15, updated_at = $16, logo_uri = $17, logo_hash = $18, proof = $19
     where document_id = $1)`)
 
 /** Writes a locked client again, with the last statement of the transaction. */

@@ -137,6 +137,11 @@ describe('a client whose scopes reach the API', () => {
     const refused = { status: 403, body: { missing: { permission: 'webhook-dispatch:find-all' } } }
     expect(await narrow('PATCH', path, ELSEWHERE)).toMatchObject(refused)
     expect(await narrow('POST', `${path}/rotate-secret`, {})).toMatchObject(refused)
+    const keys = { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: 'https://elsewhere.example.com/keys' }
+    expect(await narrow('PATCH', path, keys)).toMatchObject(refused)
+    const pushing = { ...REACHING, require_pushed_authorization_requests: true }
+    const pushed = `${PATH}/${(await make(pushing)).document_id}`
+    expect(await narrow('PATCH', pushed, { require_pushed_authorization_requests: false })).toMatchObject(refused)
     // Without its scopes the rest could be changed, and the scopes be given back.
     expect(await narrow('PATCH', path, { scopes: ['openid'] })).toMatchObject(refused)
     expect(await narrow('PATCH', path, { ...ELSEWHERE, scopes: ['openid'] })).toMatchObject(refused)

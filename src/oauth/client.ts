@@ -14,6 +14,7 @@ import {
   updateClient,
 } from './client.store.ts'
 import { type ClientLogo, keepLogo, removeLogo } from './client-logo.store.ts'
+import { checkProof, DEFAULT_PROOF } from './client-proof.ts'
 import { createClientSecret } from './client-secret.ts'
 import { endClientWithNext } from './exchange.store.ts'
 import { findRedirectFault } from './redirect-uri.ts'
@@ -42,6 +43,10 @@ export interface ClientDeps {
   fetch: GuardedFetch
 }
 
+/** Whether a client proves itself by a secret. Pure. */
+export const hasSecret = ({ type, authMethod }: Pick<ClientRecord, 'type' | 'authMethod'>): boolean =>
+  type === 'confidential' && authMethod === 'client_secret_basic'
+
 /** What an administrator decides about a client. */
 export type ClientSettings = Omit<ClientRecord, 'id' | 'registration' | 'logoHash' | 'createdAt' | 'updatedAt'>
 
@@ -57,6 +62,7 @@ export const DEFAULT_SETTINGS: Omit<ClientSettings, 'name' | 'type' | 'redirectU
   idTokenAlg: 'ES256',
   isDpopBound: false,
   logoUri: null,
+  ...DEFAULT_PROOF,
 }
 
 /** Throws a 422 for settings that contradict each other or break a rule of redirect URIs. Pure. */
@@ -78,6 +84,7 @@ export function checkSettings(settings: ClientSettings): void {
     !isLoopback(backchannelLogoutUri)
   )
     throw invalidField('backchannel_logout_uri', 'https', 'must be https')
+  checkProof(settings)
 }
 
 function isLoopback(uri: string): boolean {
@@ -107,7 +114,22 @@ function givesPower(before: ClientSettings, after: ClientSettings): boolean {
   const isMoved = JSON.stringify(before.redirectUris) !== JSON.stringify(after.redirectUris)
   const isNarrowed = before.scopes.some((name) => !after.scopes.includes(name))
   const isUnbound = before.isDpopBound && !after.isDpopBound
-  return before.isFirstParty || after.isFirstParty || isMoved || isNarrowed || isUnbound
+  const isPushFree = before.isParRequired && !after.isParRequired
+  return (
+    before.isFirstParty ||
+    after.isFirstParty ||
+    isMoved ||
+    isNarrowed ||
+    isUnbound ||
+    isPushFree ||
+    isOther(before, after)
+  )
+}
+
+/** Whether a client proves itself by something else: who sets that can act as the client. Pure. */
+function isOther(before: ClientSettings, after: ClientSettings): boolean {
+  const describe = ({ authMethod, jwks, jwksUri }: ClientSettings) => JSON.stringify([authMethod, jwks, jwksUri])
+  return describe(before) !== describe(after)
 }
 
 /** The client with this id. Throws 404. */
@@ -126,7 +148,7 @@ export async function createClient(
   const { settings, logo, caller, now } = input
   checkSettings(settings)
   if (settings.isFirstParty) checkMayTrust(caller, [settings])
-  const made = settings.type === 'confidential' ? createClientSecret(deps.random) : undefined
+  const made = hasSecret(settings) ? createClientSecret(deps.random) : undefined
   const id = deps.ids.next<'oauth client'>()
   const logoHash = logo?.hash ?? null
   const client: ClientRecord = {
@@ -183,6 +205,8 @@ export async function rotateSecret(
   const { client, liveSecrets } = await lockExisting(db, id, now)
   checkMayTrust(caller, [client])
   if (client.type === 'public') throw new Problem('conflict', 'A public client has no secret.')
+  if (!hasSecret(client))
+    throw new Problem('conflict', 'A client with private_key_jwt has keys and no secret. Change its keys.')
   if (liveSecrets >= LIVE_SECRETS_LIMIT && overlapSeconds > 0)
     throw new Problem(
       'limit_reached',

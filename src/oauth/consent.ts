@@ -2,6 +2,7 @@ import { invalidField, Problem } from '../http/problem.ts'
 import type { IdMaker, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
+import { listScopesOfClaims } from './asked-claims.ts'
 import type { ClientId } from './client.store.ts'
 import { endSessionsOfGrant } from './exchange.ts'
 import { type GrantRecord, upsertGrant } from './grant.store.ts'
@@ -47,9 +48,10 @@ export interface RecordedDecision {
   authorizeUrl: string
 }
 
-/** The scopes of the catalogue that a request asks for. */
+/** The scopes of the catalogue that a request asks for, also by the parameter `claims`. */
 export function readAskedScopes({ params }: Pick<ClaimedInteraction, 'params'>): string[] {
-  return typeof params.scope === 'string' ? keepKnownScopes(listScopeNames(params.scope)) : []
+  const named = typeof params.scope === 'string' ? listScopeNames(params.scope) : []
+  return keepKnownScopes([...named, ...listScopesOfClaims(params.claims)])
 }
 
 /**

@@ -6,7 +6,13 @@ import type { Keyring } from '../keyring.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { isStorableText } from '../stored-text.ts'
 import { type ConsentDecision, claimDecision, keepDecision, releaseDecision } from './engine-decision.store.ts'
-import { listOpenRevocations, noteEndedThere, upsertEngineGrant } from './engine-grant.store.ts'
+import {
+  type ListedGrant,
+  listOpenRevocations,
+  noteEndedThere,
+  recordEngineGrants,
+  upsertEngineGrant,
+} from './engine-grant.store.ts'
 import type { GrantId } from './grant.store.ts'
 import { listScopeNames } from './scope.ts'
 import { findScope } from './scope-catalogue.ts'
@@ -39,10 +45,11 @@ export interface DecidedConsent {
 export interface EngineConsent {
   /**
    * What an app asks of this person. What the person has taken back here since is ended there before, so that it is asked
-   * for again. Throws 404 for an authorization that is unknown, expired or of another person, and 503 when the engine does
-   * not answer.
+   * for again. Where an earlier consent covers it, what the engine has granted is recorded here, so that it is listed and can
+   * be taken back: it may have been given there alone. Throws 404 for an authorization that is unknown, expired or of another
+   * person, and 503 when the engine does not answer.
    */
-  describe(db: Database, person: EnginePerson, authorizationId: string): Promise<AskedConsent>
+  describe(db: Database, person: EnginePerson, asked: { authorizationId: string; now: Date }): Promise<AskedConsent>
   /**
    * Decides an authorization, and answers where the browser continues. The engine is asked once, however often and in
    * however many processes this is called; a repeat gets the same address. Throws 404 like `describe`, 409 for another
@@ -73,22 +80,36 @@ export function buildEngineConsent(deps: {
 }): EngineConsent {
   const { client, keyring, ids } = deps
 
-  async function describe(db: Database, person: EnginePerson, authorizationId: string): Promise<AskedConsent> {
+  async function describe(
+    db: Database,
+    person: EnginePerson,
+    { authorizationId, now }: { authorizationId: string; now: Date },
+  ): Promise<AskedConsent> {
     for (const clientId of await listOpenRevocations(db, person.userId)) {
       const answer = await ask(() => client.revokeGrant(person.token, clientId))
       // What the engine does not have is ended.
       if (!answer.ok && answer.status !== 404) throw buildUnavailable(answer.code)
       await noteEndedThere(db, person.userId, clientId)
     }
-    return readAsked(checkAnswer(await ask(() => client.readAuthorization(person.token, authorizationId))))
+    const asked = readAsked(checkAnswer(await ask(() => client.readAuthorization(person.token, authorizationId))))
+    if (asked.kind === 'covered') await recordCovered(db, person, now)
+    return asked
+  }
+
+  /** The engine says what it has approved by itself in its list of grants only. */
+  async function recordCovered(db: Database, { userId, token }: EnginePerson, now: Date): Promise<void> {
+    const listed = checkAnswer(await ask(() => client.listGrants(token)))
+    const grants = readListed(listed).map((grant) => ({ ...grant, id: ids.next<'oauth grant'>() }))
+    if (grants.length > 0) await recordEngineGrants(db, { userId, grants, readAt: now })
   }
 
   /** Reading first makes the person the owner; a consent before that is a 404 there. */
   async function askOnce(
     db: Database,
-    { person, authorizationId, decision }: { person: EnginePerson; authorizationId: string; decision: ConsentDecision },
+    input: { person: EnginePerson; authorizationId: string; decision: ConsentDecision; now: Date },
   ) {
-    const asked = await describe(db, person, authorizationId)
+    const { person, authorizationId, decision } = input
+    const asked = await describe(db, person, input)
     if (asked.kind === 'covered') {
       // The engine has approved by itself. A person who denies it sends no code to the app.
       const { authorizeUrl } = asked
@@ -116,7 +137,7 @@ export function buildEngineConsent(deps: {
           grantId: null,
         }
       try {
-        const { authorizeUrl, asked } = await askOnce(db, { person, authorizationId, decision })
+        const { authorizeUrl, asked } = await askOnce(db, { person, authorizationId, decision, now })
         const sealed = keyring.seal(authorizeUrl, contextOf(authorizationId))
         const clientId = asked?.clientId ?? null
         const grantId = await inTransaction(db, async (tx) => {
@@ -187,6 +208,22 @@ function readAsked(data: Readonly<Record<string, unknown>>): AskedConsent {
     redirectUri: data.redirect_uri,
     scopes: typeof data.scope === 'string' ? listScopeNames(data.scope).filter(isStorableText) : [],
   }
+}
+
+/** Most grants of a person that are recorded at once. */
+const LISTED_LIMIT = 200
+
+/** The grants in an answer of the engine, one of each app. Pure. */
+function readListed(answer: unknown): Omit<ListedGrant, 'id'>[] {
+  const found = new Map<string, Omit<ListedGrant, 'id'>>()
+  for (const one of Array.isArray(answer) ? answer.slice(0, LISTED_LIMIT) : []) {
+    const { client, scopes } = (one ?? {}) as { client?: { id?: unknown; name?: unknown }; scopes?: unknown }
+    const clientId = client?.id
+    if (typeof clientId !== 'string' || !isUuid(clientId) || !Array.isArray(scopes)) continue
+    const names = scopes.filter((name) => typeof name === 'string' && isStorableText(name))
+    found.set(clientId.toLowerCase(), { clientId, clientName: cleanName(client?.name) ?? clientId, scopes: names })
+  }
+  return [...found.values()]
 }
 
 function readUrl(value: unknown): string {

@@ -67,6 +67,45 @@ export async function upsertEngineGrant(
   return kept.document_id
 }
 
+/** What a person allows an app, as the engine lists it. */
+export interface ListedGrant {
+  id: GrantId
+  clientId: string
+  clientName: string
+  scopes: readonly string[]
+}
+
+const record = statement(`
+  insert into engine_grant as g (document_id, "user", client, client_name, scopes, created_at, updated_at)
+  select t.id, $1, t.client, t.name, t.scopes, $3, $3
+  from jsonb_to_recordset($2::jsonb) as t (id uuid, client uuid, name text, scopes text[])
+  on conflict ("user", client) do update set client_name = excluded.client_name,
+    scopes = case when g.revoked_at is null then array(select distinct unnest(g.scopes || excluded.scopes))
+      else excluded.scopes end,
+    document_id = case when g.revoked_at is null then g.document_id else excluded.document_id end,
+    created_at = case when g.revoked_at is null then g.created_at else excluded.created_at end,
+    updated_at = excluded.updated_at, revoked_at = null, is_ended_there = false
+  where (g.revoked_at is null and not excluded.scopes <@ g.scopes)
+    or (g.revoked_at < $3 and g.is_ended_there)`)
+
+/**
+ * Records what the engine lists: a person may have allowed an app there alone. `readAt` is a time before the engine was
+ * asked: what was taken back here since stays so. A grant that was taken back before, and that the engine had ended, was given
+ * anew.
+ */
+export async function recordEngineGrants(
+  db: Database,
+  { userId, grants, readAt }: { userId: UserId; grants: readonly ListedGrant[]; readAt: Date },
+): Promise<void> {
+  const rows = grants.map(({ id, clientId, clientName, scopes }) => ({
+    id,
+    client: clientId,
+    name: clientName,
+    scopes,
+  }))
+  await record(db, [userId, JSON.stringify(rows), readAt])
+}
+
 const endAhead = aheadStatement('select from end_engine_grant($1, $2, $3)')
 
 /** Ends a grant with the sessions of its app, in the round trip of the next statement of the transaction. */

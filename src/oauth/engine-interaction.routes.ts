@@ -72,7 +72,7 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
         const asked = await engineConsent.describe(
           request.db,
           { userId: decider.person.userId, token: decider.token },
-          id,
+          { authorizationId: id, now: request.now },
         )
         if (asked.kind === 'covered') await engineConsent.leave(decider.token)
         return { id, decider, asked }

@@ -31,6 +31,8 @@ export interface ClaimedToken {
   allowedScopes: string[] | null
   /** The session of the browser that a kept token ends with; null for one that outlives it. */
   browserSession: SessionId | null
+  /** The grant here of the app at a managed engine; null when none is known, and when the database keeps the token. */
+  engineGrant: string | null
 }
 
 const claim = statement<{
@@ -40,6 +42,7 @@ const claim = statement<{
   accounts: AccountName[]
   allowed: string[] | null
   browser: SessionId | null
+  kept_grant: string | null
 }>('select * from claim_exchange($1, $2, $3, $4, $5, $6, $7, $8)')
 
 /** Locks the grant and the user of an access token until the transaction ends, and reads what decides. */
@@ -48,7 +51,8 @@ export async function claimExchange(db: Database, token: TokenClaim): Promise<Cl
   const [row] = await claim(db, [userId, subject, isKept, clientId, grantId, tokenId, now, beganAt])
   if (!row) throw new Error('claim_exchange returns one row')
   const { holder: user, is_active: isUserActive, fault, accounts, allowed: allowedScopes } = row
-  return { userId: user, isUserActive, fault, accounts, allowedScopes, browserSession: row.browser }
+  const { browser: browserSession, kept_grant: engineGrant } = row
+  return { userId: user, isUserActive, fault, accounts, allowedScopes, browserSession, engineGrant }
 }
 
 const endGrant = statement<{ document_id: SessionId }>('select end_grant($1, $2, $3) as document_id')

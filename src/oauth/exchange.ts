@@ -113,7 +113,8 @@ export async function exchangeToken(
     userId,
     accounts: found.accounts,
     origin,
-    client: { id: clientId, scope, grantId },
+    // What a managed engine calls the grant is a session there.
+    client: { id: clientId, scope, grantId: isOwn ? grantId : found.engineGrant },
     endsWith: found.browserSession,
     isRefreshable: false,
     ...(presented.token.authTime && { authTime: presented.token.authTime }),

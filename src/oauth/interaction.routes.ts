@@ -16,9 +16,10 @@ import { type ConsentDeps, decideConsent, readAskedScopes } from './consent.ts'
 import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } from './consent-page.ts'
 import { findGrantOf } from './grant.store.ts'
 import { answerInteraction, findInteraction, type Interaction } from './interaction.store.ts'
-import { findRestartPath, isSignedInSince } from './restart.ts'
+import { findRestartPath } from './restart.ts'
 import { SCOPES } from './scope-catalogue.ts'
 import { ENTRY, INTERACTION_COOKIE } from './sign-in-app.ts'
+import { buildLoginAnswer, isNeededPerson, mustSignInAgain } from './sign-in-demand.ts'
 
 export interface InteractionDeps extends PageDeps, ConsentDeps {}
 
@@ -47,12 +48,6 @@ async function loadInteraction(
 const pathOf = ({ prompt, id }: Interaction) =>
   `${ENTRY}/${prompt === 'consent' ? 'consent' : 'sign-in'}?${new URLSearchParams({ id })}`
 
-/** Whether the person has to prove again who it is: the request asks for it, and the sign-in is older than the request. */
-function mustSignInAgain(interaction: Interaction, session: SessionRecord): boolean {
-  const isAsked = interaction.reasons.some((reason) => reason === 'login_prompt' || reason === 'max_age')
-  return isAsked && !isSignedInSince(interaction, session)
-}
-
 /** Hands the sign-in of this browser to the provider, and leads on to the app. */
 async function continueAs(
   deps: InteractionDeps,
@@ -65,15 +60,7 @@ async function continueAs(
   },
 ): Promise<PageOutcome> {
   const { interaction, person, session } = input
-  const { amr, acr, authTime } = session
-  const login = {
-    accountId: person.userId,
-    ts: Math.floor(authTime.getTime() / 1000),
-    amr,
-    ...(acr !== null && { acr }),
-  }
-  const chosen = interaction.prompt === 'select_account' ? { select_account: {} } : {}
-  await answerInteraction(db, interaction.id, { ...interaction.lastAnswers, ...chosen, login })
+  await answerInteraction(db, interaction.id, buildLoginAnswer(interaction, person.userId, session))
   const texts = chooseFlowTexts(interaction, input.visitor)
   const clientName = await findClientName(db, interaction, texts)
   const href = interaction.returnTo
@@ -150,7 +137,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
           return goTo(await findRestartPath(db, interaction, person))
         const session = await loadSession(db, person.sessionId)
         const mustSignIn = mustSignInAgain(interaction, session)
-        if (interaction.prompt === 'login' && !mustSignIn)
+        if (interaction.prompt === 'login' && !mustSignIn && isNeededPerson(interaction, person.userId))
           return continueAs(deps, db, { interaction, person, session, visitor })
         const texts = chooseFlowTexts(interaction, visitor)
         const email = (await findActiveAccount(db, person.userId))?.email ?? ''

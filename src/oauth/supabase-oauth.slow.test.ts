@@ -15,7 +15,7 @@ import { buildKeyring } from '../keyring.ts'
 import { parseAllowedTargets } from '../outbound/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import { systemRandom } from '../random.ts'
-import { buildEngineConsent, type EngineConsent } from './engine-consent.ts'
+import { buildEngineConsent, type EngineConsent, type EnginePerson } from './engine-consent.ts'
 
 const SECRET = `v1,whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const REDIRECT = 'https://app.example.com/back'
@@ -68,6 +68,9 @@ beforeEach(() => {
 })
 
 const now = () => new Date(app.clock.now())
+
+const describeAsked = (person: EnginePerson, authorizationId: string) =>
+  consent.describe(app.database.db, person, { authorizationId, now: now() })
 
 /** A person who signed in here through the engine, with its own client of the engine. */
 async function signUp() {
@@ -175,7 +178,7 @@ describe('consent at a managed engine', () => {
   test('describes the app and its scopes', async () => {
     const { person } = await signUp()
     const { id } = await beginAuthorization('openid email')
-    expect(await consent.describe(app.database.db, person, id)).toEqual({
+    expect(await describeAsked(person, id)).toEqual({
       kind: 'pending',
       clientId: registered.client_id,
       clientName: 'Ledger Lens',
@@ -217,7 +220,7 @@ describe('consent at a managed engine', () => {
       code: 'conflict',
     })
     await expect(decide(other, id)).rejects.toMatchObject({ code: 'not_found' })
-    await expect(consent.describe(app.database.db, other.person, id)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(describeAsked(other.person, id)).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test('may be tried again after the engine was down', async () => {
@@ -227,13 +230,6 @@ describe('consent at a managed engine', () => {
     await expect(decide(signedUp, id)).rejects.toMatchObject({ code: 'dependency_unavailable' })
     simulator.fault = undefined
     expect((await decide(signedUp, id)).authorizeUrl).toContain('code=')
-  })
-
-  test('continues at once where an earlier consent covers the scopes', async () => {
-    const signedUp = await signUp()
-    await decide(signedUp, (await beginAuthorization()).id)
-    const { id } = await beginAuthorization('email')
-    expect(await consent.describe(app.database.db, signedUp.person, id)).toMatchObject({ kind: 'covered' })
   })
 
   test('sends a denial back to the app', async () => {
@@ -287,7 +283,7 @@ describe('an app at a managed engine', () => {
     await app.admin('DELETE', `/api/v3/oauth/grant/${grant.document_id}`)
     const { id } = await beginAuthorization()
     // The engine still has the earlier consent, and would approve by itself.
-    expect(await consent.describe(app.database.db, signedUp.person, id)).toMatchObject({ kind: 'pending' })
+    expect(await describeAsked(signedUp.person, id)).toMatchObject({ kind: 'pending' })
     const { body } = await obtainToken(signedUp)
     expect((await exchange(body.access_token ?? '')).status).toBe(200)
     const [again] = (await app.admin('GET', list)).body.data

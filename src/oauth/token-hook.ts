@@ -51,6 +51,9 @@ export function decideTokenClaims({
   const maySeeAccounts = listScopeNames(`${client.scope} ${apiScope ?? ''}`).includes('account:read')
   return {
     kind: 'issue',
-    claims: { ...(maySeeAccounts && { account: subject.accountId }), ...(apiScope && { api_scope: apiScope }) },
+    claims: {
+      ...(maySeeAccounts && subject.accountId !== null && { account: subject.accountId }),
+      ...(apiScope && { api_scope: apiScope }),
+    },
   }
 }

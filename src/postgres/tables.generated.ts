@@ -304,6 +304,7 @@ export interface OauthClient {
   logo_uri: string | null;
   name: string;
   post_logout_redirect_uris: string[];
+  proof: Json | null;
   publisher: string | null;
   redirect_uris: string[];
   registration: string;

@@ -424,6 +424,13 @@ export interface components {
       id_token_signed_response_alg?: "ES256" | "RS256"
       /** Whether every request for a token needs DPoP. */
       dpop_bound_access_tokens?: boolean
+      /** How a confidential client proves itself. Default client_secret_basic. */
+      token_endpoint_auth_method?: "client_secret_basic" | "private_key_jwt"
+      jwks?: components['schemas']['OauthClientKeys'] | null
+      /** Where the keys of private_key_jwt are. */
+      jwks_uri?: string | null
+      /** Whether each authorization request is pushed. */
+      require_pushed_authorization_requests?: boolean
     }
     CreatePasskey: {
       /** Not blank; no control characters. */
@@ -967,6 +974,10 @@ export interface components {
       dpop_bound_access_tokens: boolean
       /** Where the logo of the app was fetched from. */
       logo_uri: string | null
+      token_endpoint_auth_method: "none" | "client_secret_basic" | "private_key_jwt"
+      jwks: components['schemas']['OauthClientKeys'] | null
+      jwks_uri: string | null
+      require_pushed_authorization_requests: boolean
       /** Who registered the client. */
       registration: "administrator" | "dynamic"
       /** ISO 8601, UTC, milliseconds. */
@@ -977,6 +988,9 @@ export interface components {
     OauthClientAnswer: {
       data: components['schemas']['OauthClient']
       message: string
+    }
+    OauthClientKeys: {
+      keys: Array<Record<string, never>>
     }
     OauthClientPage: {
       data: Array<components['schemas']['OauthClient']>
@@ -1002,6 +1016,10 @@ export interface components {
       dpop_bound_access_tokens: boolean
       /** Where the logo of the app was fetched from. */
       logo_uri: string | null
+      token_endpoint_auth_method: "none" | "client_secret_basic" | "private_key_jwt"
+      jwks: components['schemas']['OauthClientKeys'] | null
+      jwks_uri: string | null
+      require_pushed_authorization_requests: boolean
       /** Who registered the client. */
       registration: "administrator" | "dynamic"
       /** ISO 8601, UTC, milliseconds. */
@@ -1931,6 +1949,13 @@ export interface components {
       id_token_signed_response_alg?: "ES256" | "RS256"
       /** Whether every request for a token needs DPoP. */
       dpop_bound_access_tokens?: boolean
+      /** How a confidential client proves itself. Default client_secret_basic. */
+      token_endpoint_auth_method?: "client_secret_basic" | "private_key_jwt"
+      jwks?: components['schemas']['OauthClientKeys'] | null
+      /** Where the keys of private_key_jwt are. */
+      jwks_uri?: string | null
+      /** Whether each authorization request is pushed. */
+      require_pushed_authorization_requests?: boolean
     }
     UpdateProvisioningTarget: {
       /** HTTPS, a public host, at most 2048 characters. http:// only in development. Of a SCIM service its base, without /Users. */

@@ -33,7 +33,10 @@ export async function startOauthExample(): Promise<OauthExample> {
   const world = await startOauthWorld()
   const port = await findFreePort()
   const origin = `http://127.0.0.1:${port}`
-  const client = await world.client({ redirect_uris: [`${origin}/callback`] })
+  const client = await world.client({
+    redirect_uris: [`${origin}/callback`],
+    post_logout_redirect_uris: [`${origin}/`],
+  })
   const env = { OAUTH_CLIENT_ID: client.id, OAUTH_CLIENT_SECRET: client.secret ?? '', PORT: String(port) }
   const app = startExample(world, 'oauth-client', env)
   await app.waitForOutput(/The app is at/)

@@ -33,6 +33,8 @@ export interface SupabaseClient {
   readAuthorization(accessToken: string, id: string): Promise<SupabaseAnswer>
   /** Decides an authorization that the person has read. Once for each. */
   decideAuthorization(accessToken: string, id: string, action: 'approve' | 'deny'): Promise<SupabaseAnswer>
+  /** What the person allows which apps, as a list. */
+  listGrants(accessToken: string): Promise<SupabaseAnswer>
   /** Removes what the person allowed an app, and ends the app's sessions there. */
   revokeGrant(accessToken: string, clientId: string): Promise<SupabaseAnswer>
   /** Ends the session of an access token, and no other. */
@@ -98,6 +100,7 @@ export function buildSupabaseClient(options: {
     readAuthorization: (token, id) => call(`/oauth/authorizations/${encodeURIComponent(id)}`, { method: 'GET', token }),
     decideAuthorization: (token, id, action) =>
       call(`/oauth/authorizations/${encodeURIComponent(id)}/consent`, { method: 'POST', token, body: { action } }),
+    listGrants: (token) => call('/user/oauth/grants', { method: 'GET', token }),
     revokeGrant: (token, clientId) =>
       call(`/user/oauth/grants?client_id=${encodeURIComponent(clientId)}`, { method: 'DELETE', token }),
     endSession: async (token) => {

@@ -26,12 +26,20 @@ export interface ProviderAccount extends Account {
   subject: TokenSubject
 }
 
-/** The account of a person for the provider. */
+/**
+ * The account of a person for the provider. An ID token says who it is and no more: e-mail and name stand in userinfo, which
+ * every access token opens, unless the client asks for them by the parameter `claims` (OpenID Connect Core section 5.4).
+ */
 export function toProviderAccount(account: AccountFacts): ProviderAccount {
   const { id: userId, firstAccount: accountId } = account
   return {
     accountId: userId,
-    claims: async () => buildClaims(account),
+    claims: async (use, _scope, asked) => {
+      const all = buildClaims(account)
+      if (use !== 'id_token') return all
+      const named = Object.entries(all).filter(([name]) => Object.hasOwn(asked, name))
+      return { ...Object.fromEntries(named), sub: all.sub }
+    },
     subject: { userId, isActive: true, accountId },
   }
 }

@@ -32,6 +32,8 @@ export function keepApiTokens(provider: Provider, apiResource: string): void {
     if (!token) return built
     const payload: Record<string, unknown> = {}
     for (const name of members) if (this[name] !== undefined) payload[name] = this[name]
+    const claims = findAskedClaims()
+    if (claims) payload.claims = claims
     const { iat, exp } = token.claims
     return { ...built, payload: Object.assign(payload, { iat, exp, format: 'opaque', tokenHash: token.tokenHash }) }
   }
@@ -42,4 +44,15 @@ export function keepApiTokens(provider: Provider, apiResource: string): void {
     if (found?.aud === apiResource && Provider.ctx?.oidc?.route === 'userinfo') delete found.aud
     return found
   }
+}
+
+/**
+ * What the request asked for in userinfo by the parameter `claims`, as the code or refresh token of this request keeps it. The
+ * library leaves it out of tokens for an API, which userinfo refuses there.
+ */
+function findAskedClaims(): { userinfo: object } | undefined {
+  const { AuthorizationCode: code, DeviceCode: device, RefreshToken: refresh } = Provider.ctx?.oidc.entities ?? {}
+  const source = (code ?? device ?? refresh) as { claims?: { userinfo?: object } } | undefined
+  const userinfo = source?.claims?.userinfo
+  return userinfo && { userinfo }
 }

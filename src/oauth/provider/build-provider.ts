@@ -1,5 +1,8 @@
 import { type Configuration, errors, interactionPolicy, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { ACR_VALUES, type AskedClaims, findNeededAcrs, limitAskedClaims } from '../asked-claims.ts'
+import { DEFAULT_SETTINGS } from '../client.ts'
+import { CLIENT_ALGORITHMS } from '../client-proof.ts'
 import { isOneOfSecrets } from '../client-secret.ts'
 import { SCOPES } from '../scope-catalogue.ts'
 import type { SigningJwk } from '../signing-key.ts'
@@ -8,6 +11,7 @@ import { CLAIMS_OF_SCOPES, type ProviderAccount, toProviderAccount } from './acc
 import { buildAdapter, type StateDeps } from './adapter.ts'
 import { keepApiTokens } from './api-token.ts'
 import { keepBuiltClients } from './built-clients.ts'
+import { keepClientKeys, refuseLongAssertion } from './client-keys.ts'
 import { finishEndings, followEndings, hasEndings, type ProviderEndings, readEndingFacts } from './endings.ts'
 import { type FamilyDeps, findFamily } from './family.ts'
 import { FAMILY_SECONDS } from './family-members.ts'
@@ -96,7 +100,8 @@ interface ClientPrototype {
 }
 
 function buildConfiguration(deps: ProviderDeps): Configuration {
-  const { cookies, pages, fetch } = deps
+  const { cookies, pages } = deps
+  const fetch = keepClientKeys(deps.fetch, () => deps.machineClock.now())
   const cookie = { httpOnly: true, sameSite: 'lax', secure: cookies.isSecure, signed: true } as const
   return {
     adapter: buildAdapter(deps),
@@ -107,16 +112,21 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
       Session: (_ctx, session) => (session.accountId === undefined ? STRANGER_SESSION_SECONDS : FAMILY_SECONDS),
     },
     scopes: SCOPES.map(({ name }) => name),
+    acrValues: [...ACR_VALUES],
     claims: { acr: null, auth_time: null, iss: null, sid: null, amr: null, ...CLAIMS_OF_SCOPES },
     responseTypes: ['code'],
-    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
+    assertJwtClientAuthClaimsAndHeader: refuseLongAssertion(() => deps.machineClock.now()),
     clientDefaults: {
       grant_types: ['authorization_code', 'refresh_token'],
-      id_token_signed_response_alg: 'ES256',
+      // What a client that registers itself gets when it names none (OpenID Connect Registration section 2).
+      id_token_signed_response_alg: 'RS256',
+      scope: DEFAULT_SETTINGS.scopes.join(' '),
       response_types: ['code'],
       token_endpoint_auth_method: 'client_secret_basic',
     },
     enabledJWA: {
+      clientAuthSigningAlgValues: [...CLIENT_ALGORITHMS],
       idTokenSigningAlgValues: ['ES256', 'RS256'],
       userinfoSigningAlgValues: ['ES256', 'RS256'],
       dPoPSigningAlgValues: ['ES256', 'EdDSA', 'Ed25519'],
@@ -134,7 +144,7 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
     },
     pkce: { required: (_ctx, client) => !deps.isPkceOptional || client.tokenEndpointAuthMethod === 'none' },
     allowOmittingSingleRegisteredRedirectUri: false,
-    rotateRefreshToken: true,
+    rotateRefreshToken: ({ oidc }) => !isBound(oidc.client),
     // A revoked access token, too, ends its family and the session of the app (RFC 7009 section 2.1).
     revokeGrantPolicy: async () => true,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
@@ -164,6 +174,7 @@ function buildFeatures(deps: ProviderDeps): NonNullable<Configuration['features'
   const { apiResource, ids, pages, isRegistrationOpen } = deps
   const scope = SCOPES.map(({ name }) => name).join(' ')
   return {
+    claimsParameter: { enabled: true, assertClaimsParameter: takeClaims },
     devInteractions: { enabled: false },
     externalSigningSupport: { enabled: true, ack: 'experimental-01' },
     backchannelLogout: { enabled: true },
@@ -222,6 +233,33 @@ function refuseReserved(ctx: KoaContextWithOIDC | undefined, key: string, value:
   if (ctx?.oidc?.route === 'registration' && value !== undefined)
     throw new errors.InvalidClientMetadata(`${key} is set by an administrator`)
 }
+
+/**
+ * Keeps of the parameter `claims` what the client may ask for. A class of sign-in (`acr`) that the service does not have fails
+ * at once, since no sign-in could meet it (OpenID Connect Core section 5.5.1.1).
+ */
+async function takeClaims(
+  ctx: KoaContextWithOIDC,
+  claims: object,
+  client: { scope?: string | undefined },
+): Promise<void> {
+  const asked = claims as AskedClaims
+  const needed = findNeededAcrs(asked)
+  if (needed && !ACR_VALUES.some((one) => needed.includes(one)))
+    throw new errors.CustomOIDCProviderError(
+      'unmet_authentication_requirements',
+      `acr must be one of ${ACR_VALUES.join(', ')}`,
+    )
+  const { params } = ctx.oidc
+  if (params) params.claims = JSON.stringify(limitAskedClaims(asked, (client.scope ?? '').split(' ')))
+}
+
+/**
+ * Whether a client proves itself by a key and has its tokens bound to one: a refresh token is then worth nothing to anybody
+ * else, and does not rotate (FAPI 2.0 Security Profile section 5.3.2.1).
+ */
+const isBound = (client: KoaContextWithOIDC['oidc']['client']): boolean =>
+  client?.tokenEndpointAuthMethod === 'private_key_jwt' && client.dpopBoundAccessTokens === true
 
 /** A browser app may read its tokens and userinfo from the origin of one of its redirect URIs. */
 function allowOwnOrigin(

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -154,6 +154,32 @@ describe('registration by the client itself', () => {
     })
     const begun = await flow.begin(openBrowser(), { person, scope: 'openid' })
     expect((await flow.redeem(begun)).access_token).toBeTypeOf('string')
+  })
+
+  test('without scope and algorithm gets the four OpenID scopes and RS256, and the answer says so', async () => {
+    const made = await (await register({})).json()
+    const scope = 'openid profile email offline_access'
+    expect(made).toMatchObject({ scope, id_token_signed_response_alg: 'RS256' })
+    const row = await world.app.admin('GET', `/api/v3/oauth/client/${made.client_id}`)
+    expect(row.body.data).toMatchObject({ scopes: scope.split(' '), id_token_signed_response_alg: 'RS256' })
+    const redirectUri = 'https://app.example.com/callback'
+    const flow = await openFlow(world, { id: made.client_id, secret: made.client_secret, redirectUri })
+    const { tokens } = await flow.signIn(openBrowser(), { person, scope, parameters: { prompt: 'consent' } })
+    expect(decodeProtectedHeader(tokens.id_token ?? '').alg).toBe('RS256')
+    expect(await (await flow.userinfo(tokens.access_token)).json()).toMatchObject({ email: person.email })
+  })
+
+  test('keeps the scope and the algorithm that it names, and no others', async () => {
+    const named = { scope: 'openid', id_token_signed_response_alg: 'ES256' }
+    const made = await (await register(named)).json()
+    expect(made).toMatchObject(named)
+    const redirectUri = 'https://app.example.com/callback'
+    const flow = await openFlow(world, { id: made.client_id, secret: made.client_secret, redirectUri })
+    const { callback } = await flow.begin(openBrowser(), { person, scope: 'openid profile' })
+    expect(new URL(callback).searchParams.get('error')).toBe('invalid_scope')
+    expect((await register({ scope: '' })).status).toBe(400)
+    expect((await register({ scope: 'openid nothing' })).status).toBe(400)
+    expect((await register({ id_token_signed_response_alg: 'none' })).status).toBe(400)
   })
 
   test('cannot name itself first-party, nor take a redirect URI that an administrator could not', async () => {

@@ -1,11 +1,12 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { IdMaker, UserId } from '../../id.ts'
 import type { Random } from '../../random.ts'
+import { listScopesOfClaims } from '../asked-claims.ts'
 import type { ClientId } from '../client.store.ts'
 import type { GrantRecord, widenGrant } from '../grant.store.ts'
 import { keepKnownScopes } from '../scope.ts'
 import { type EndingFacts, readEndingFacts } from './endings.ts'
-import { buildGrantMembers, createFamilyPart } from './family-members.ts'
+import { buildGrantMembers, createFamilyPart, type GrantMembers } from './family-members.ts'
 import { findRequestState } from './request-state.ts'
 import { buildFamilyId, findGrantIdOf } from './state-id.ts'
 import { type ReadDeps, readGrant } from './state-reader.ts'
@@ -42,12 +43,20 @@ export async function findFamily(deps: FamilyDeps, ctx: KoaContextWithOIDC): Pro
   const found = known !== undefined && findGrantIdOf(known) === grant.id && (await oidc.provider.Grant.find(known))
   const family = (found || buildFamily(deps, ctx, grant)) as GrantModel
   const members = buildGrantMembers(grant, deps.apiResource)
-  const isSame =
-    family.openid?.scope === members.openid.scope && family.rejected?.openid?.scope === members.rejected?.openid.scope
-  if (found && isSame) return family
+  if (found && isSame(family, members)) return family
   Object.assign(family, members)
   await family.save()
   return family
+}
+
+/** Whether a family has the scopes and claims of its grant. */
+function isSame({ openid, rejected }: GrantModel, members: GrantMembers): boolean {
+  const describe = (one: { scope?: string | undefined; claims?: string[] | undefined } | undefined) => [
+    one?.scope,
+    one?.claims,
+  ]
+  const known = [describe(openid), describe(rejected?.openid)]
+  return JSON.stringify(known) === JSON.stringify([describe(members.openid), describe(members.rejected?.openid)])
 }
 
 function buildFamily(deps: FamilyDeps, { oidc }: KoaContextWithOIDC, grant: GrantRecord): GrantModel {
@@ -74,13 +83,13 @@ function isForRedirect({ redirectUris }: GrantRecord, { oidc }: KoaContextWithOI
 }
 
 async function findLiveGrant(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantRecord | undefined> {
-  const { client, account, requestParamScopes } = ctx.oidc
+  const { client, account, requestParamScopes, params } = ctx.oidc
   const userId = account?.accountId as UserId
   const clientId = client?.clientId as ClientId
   const grant = await readGrant(deps, { userId, clientId }, ctx)
   const isSilent = client !== undefined && isSilentClient(client)
   if (!isSilent) return grant && isForRedirect(grant, ctx) ? grant : undefined
-  const scopes = [...new Set(keepKnownScopes(requestParamScopes))]
+  const scopes = keepKnownScopes([...requestParamScopes, ...listScopesOfClaims(params?.claims)])
   if (grant && scopes.every((name) => grant.scopes.includes(name))) return grant
   const row = { id: grant?.id ?? deps.ids.next<'oauth grant'>(), userId, clientId, scopes, refusedScopes: [] }
   return deps.keepSilentGrant({ ...row, now: new Date(deps.machineClock.now()) }, readEndingFacts(ctx))

@@ -56,6 +56,19 @@ describe('discovery', () => {
 })
 
 describe('an access token', () => {
+  test('is refused by the API with a word on its exchange, and an API key that is wrong without', async () => {
+    const { tokens } = await flow.signIn(openBrowser(), { person: await world.person() })
+    const ask = async (token: string) =>
+      (
+        await fetch(`${world.baseUrl}/api/v3/contract/contract`, { headers: { authorization: `Bearer ${token}` } })
+      ).json()
+    expect(await ask(tokens.access_token)).toMatchObject({
+      code: 'unauthenticated',
+      detail: expect.stringContaining('POST /api/v3/oauth/exchange'),
+    })
+    expect(await ask('sbx_x')).toMatchObject({ detail: expect.not.stringContaining('exchange') })
+  })
+
   test('is a JWT for the API that verifies under the published keys and names its client, scopes and grant', async () => {
     const { tokens } = await flow.signIn(openBrowser(), { person, parameters: OFFLINE })
     const keys = createRemoteJWKSet(new URL(`${world.issuer}/jwks`))

@@ -72,6 +72,7 @@ function readProfile(provider: string, person: SimulatedPerson): Profile {
     azure: { full_name: name, custom_claims: hasNoEdov ? {} : { xms_edov: isEmailVerified } },
   }
   const data = {
+    custom_claims: {},
     iss: `https://${provider.replace(':', '-')}.example.test`,
     sub,
     provider_id: sub,

@@ -24,6 +24,7 @@ interface Authorization {
   scope: string
   state: string | null
   challenge: string
+  nonce: string | null
   expiresAtMs: number
   status: 'pending' | 'approved' | 'denied'
   userId?: string
@@ -46,6 +47,8 @@ export interface OAuthServer {
   decisions: number
   /** Registers an app, as an administrator does. */
   register(redirectUri: string, name?: string): SimulatedClient
+  /** Whether a refresh token is one of an app. */
+  hasRefreshToken(token: string): boolean
   /** Serves what belongs to it; undefined for all other paths. */
   route(request: IncomingMessage, at: URL, body: string): Promise<Reply | undefined>
 }
@@ -56,6 +59,8 @@ interface OAuthServerParts {
   withUser: (token: string, answer: AnswerUser) => Reply
   findUser: (id: string) => User | undefined
   sign: (claims: object) => string
+  /** The claims about a user that every access token has. */
+  describeMetadata: (user: User) => { app_metadata: object; user_metadata: object }
   sessions: () => Set<string>
   keys: () => object
 }
@@ -89,6 +94,7 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
       clients.set(client.client_id, client)
       return client
     },
+    hasRefreshToken: (token) => refreshTokens.has(token),
     route: async (request, at, body) => {
       const bearer = request.headers.authorization?.replace(/^Bearer /, '') ?? ''
       const id = /^\/oauth\/authorizations\/([A-Za-z0-9]+)(\/consent)?$/.exec(at.pathname)
@@ -122,16 +128,23 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
   function authorize(query: URLSearchParams): Reply {
     const client = clients.get(query.get('client_id') ?? '')
     const redirectUri = query.get('redirect_uri') ?? ''
-    if (!client?.redirect_uris.includes(redirectUri)) return fail(400, 'oauth_client_not_found', 'client not found')
+    if (!client) return fail(400, 'oauth_client_not_found', 'client not found')
+    if (!client.redirect_uris.includes(redirectUri)) return fail(400, 'validation_failed', 'invalid redirect_uri')
     const scope = query.get('scope') ?? 'email'
-    if (scope.split(' ').some((one) => !SCOPES.includes(one))) return backTo(redirectUri, { error: 'invalid_scope' })
+    const state = query.get('state')
+    const refuse = (error_description: string) =>
+      backTo(redirectUri, { error: 'invalid_request', error_description, ...(state !== null && { state }) })
+    if (scope.split(' ').some((one) => !SCOPES.includes(one))) return refuse('unsupported scope')
+    const [challenge, method] = [query.get('code_challenge') ?? '', query.get('code_challenge_method') ?? '']
+    if (challenge === '' || method === '') return refuse('PKCE flow requires code_challenge_method and code_challenge')
     const authorization: Authorization = {
       id: randomBytes(16).toString('hex'),
       client,
       redirectUri,
       scope,
-      state: query.get('state'),
-      challenge: query.get('code_challenge') ?? '',
+      state,
+      challenge,
+      nonce: query.get('nonce'),
       expiresAtMs: now() + AUTHORIZATION_MS,
       status: 'pending',
     }
@@ -176,6 +189,8 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
 
   function decide(id: string, user: User, action: string): Reply {
     server.decisions += 1
+    if (action !== 'approve' && action !== 'deny')
+      return fail(400, 'validation_failed', "action must be 'approve' or 'deny'")
     const one = authorizations.get(id)
     // Consent before the details were read finds no owner.
     if (!one || one.userId !== user.id) return fail(404, 'oauth_authorization_not_found', 'authorization not found')
@@ -187,11 +202,14 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
       return { status: 200, body: { redirect_url: approve(one) } }
     }
     one.status = 'denied'
-    const query = { error: 'access_denied', error_description: 'User denied the request', state: one.state ?? '' }
+    const error = { error: 'access_denied', error_description: 'User denied the request' }
+    const query = { ...error, ...(one.state && { state: one.state }) }
     return { status: 200, body: { redirect_url: `${one.redirectUri}?${new URLSearchParams(query)}` } }
   }
 
   function revoke(user: User, clientId: string): Reply {
+    if (!grants.some((grant) => isOf(user)(grant) && grant.clientId === clientId))
+      return fail(404, 'oauth_consent_not_found', 'No active grant found for this client')
     grants = grants.filter((grant) => !(isOf(user)(grant) && grant.clientId === clientId))
     for (const [session, one] of sessions)
       if (one.userId === user.id && one.client === clientId) parts.sessions().delete(session)
@@ -207,14 +225,16 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
         .update(form.get('code_verifier') ?? '')
         .digest('base64url')
       if (!one || one.client !== client || challenge !== one.challenge) return refused('invalid_grant', 'bad code')
+      // Compared only where it is sent.
+      if ((form.get('redirect_uri') ?? one.redirectUri) !== one.redirectUri)
+        return refused('invalid_grant', 'redirect_uri mismatch')
       one.code = undefined
-      return openSession({
-        userId: one.userId ?? '',
-        client: client.client_id,
-        scope: one.scope,
-        session: randomUUID(),
-      })
+      const facts = { userId: one.userId ?? '', client: client.client_id, scope: one.scope, session: randomUUID() }
+      const answer = await openSession(facts)
+      if (answer.status !== 200 || !one.scope.split(' ').includes('openid')) return answer
+      return { status: 200, body: { ...(answer.body as object), id_token: signIdToken(facts, one.nonce) } }
     }
+    if (form.get('grant_type') !== 'refresh_token') return fail(400, 'invalid_credentials', 'unsupported grant_type')
     const known = refreshTokens.get(form.get('refresh_token') ?? '')
     if (!known || known.client !== client.client_id) return refused('invalid_client', 'bad refresh token')
     if (!parts.sessions().has(known.session)) return fail(400, 'session_not_found', 'session is gone')
@@ -222,6 +242,16 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
     // A refusal of the hook rolls back, and the refresh token stays.
     if (answer.status === 200) refreshTokens.delete(form.get('refresh_token') ?? '')
     return answer
+  }
+
+  /** The hook does not see it; its audience is the app (OpenID Connect Core section 2). */
+  function signIdToken(facts: { userId: string; client: string; scope: string }, nonce: string | null): string {
+    const user = parts.findUser(facts.userId)!
+    const issuedAt = Math.floor(now() / 1000)
+    const times = { iat: issuedAt, exp: issuedAt + 3600, auth_time: issuedAt }
+    const about = { email: user.email, email_verified: user.isConfirmed }
+    const base = { iss: url(), sub: user.id, aud: facts.client, client_id: facts.client, ...times }
+    return sign({ ...base, ...(nonce !== null && { nonce }), ...(facts.scope.split(' ').includes('email') && about) })
   }
 
   async function openSession(facts: {
@@ -242,6 +272,7 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
       exp: issuedAt + 3600,
       email: user.email,
       phone: '',
+      ...parts.describeMetadata(user),
       role: 'authenticated',
       aal: 'aal1',
       amr: [{ method: 'oauth_provider/authorization_code', timestamp: beganAt }],

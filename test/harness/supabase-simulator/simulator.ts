@@ -44,6 +44,8 @@ export interface SupabaseSimulator extends AsyncDisposable {
   gatewayKey: string | undefined
   /** Providers that are off. */
   off: Set<string>
+  /** The custom providers that an administrator has made there. */
+  custom: Set<string>
   /** The key that signs its tokens. */
   key: IssuerKey
   /** Its OAuth server. */
@@ -60,7 +62,7 @@ export interface SupabaseSimulator extends AsyncDisposable {
 export async function startSupabaseSimulator(now: () => number): Promise<SupabaseSimulator> {
   const flows = new Map<string, Flow>()
   const owners = new Map<string, string>()
-  const refreshTokens = new Map<string, { userId: string; session: string; isSpent: boolean }>()
+  const refreshTokens = new Map<string, { userId: string; session: string; next: object | undefined }>()
   const key = makeKey('simulator-key')
   const server = createServer((request, response) => void serve(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -82,9 +84,11 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
       withUser: (token, answer) => withUser(token, answer),
       findUser: (id) => directory.find(id),
       sign: (claims) => signToken(claims),
+      describeMetadata: (user) => ({ app_metadata: describe(user).app_metadata, user_metadata: user.metadata }),
       sessions: () => simulator.sessions,
       keys: () => ({ keys: [key.jwk] }),
     }),
+    custom: new Set(['custom:acme-sso']),
     sessions: new Set(),
     begun: [],
     browse: async (authorizeUrl) => {
@@ -170,12 +174,14 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
 
   function authorize(query: URLSearchParams): Reply {
     const provider = (query.get('provider') ?? '').toLowerCase()
-    const isKnown = PROVIDERS.includes(provider) || /^custom:[\w-]+$/.test(provider)
+    const isKnown = PROVIDERS.includes(provider) || simulator.custom.has(provider)
     if (!isKnown || simulator.off.has(provider))
       return fail(400, 'validation_failed', 'Unsupported provider: provider is not enabled')
     const challenge = query.get('code_challenge') ?? ''
     if ((challenge === '') !== ((query.get('code_challenge_method') ?? '') === ''))
       return fail(400, 'validation_failed', 'PKCE flow requires code_challenge_method and code_challenge')
+    if (challenge !== '' && !['s256', 'plain'].includes((query.get('code_challenge_method') ?? '').toLowerCase()))
+      return fail(400, 'validation_failed', 'Invalid code challenge method')
     if (challenge !== '' && !/^[A-Za-z0-9._~-]{43,128}$/.test(challenge))
       return fail(400, 'validation_failed', 'code challenge has to be between 43 and 128 characters')
     const state = randomUUID()
@@ -250,7 +256,7 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
     }
     if (grant === 'pkce') return redeem(given.auth_code ?? '', given.code_verifier ?? '')
     if (grant === 'refresh_token') return refresh(given.refresh_token ?? '')
-    return { status: 400, body: { error: 'unsupported_grant_type' } }
+    return fail(400, 'invalid_credentials', 'unsupported_grant_type')
   }
 
   async function redeem(code: string, verifier: string): Promise<Reply> {
@@ -272,15 +278,26 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
   }
 
   async function refresh(token: string): Promise<Reply> {
+    if (simulator.oauth.hasRefreshToken(token))
+      return { status: 400, body: { error: 'invalid_client', error_description: 'client authentication is required' } }
     const known = refreshTokens.get(token)
     if (!known) return fail(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found')
-    if (known.isSpent) return fail(400, 'refresh_token_already_used', 'Invalid Refresh Token: Already Used')
+    // The parent of the active token gets that one again.
+    const active = known.next && isActive(known.next)
+    if (known.next && !active) return fail(400, 'refresh_token_already_used', 'Invalid Refresh Token: Already Used')
     const user = directory.find(known.userId)!
     if (user.isBanned) return fail(400, 'user_banned', 'Invalid Refresh Token: User Banned')
+    if (known.next) return { status: 200, body: known.next }
     const session = await openSession(user, { id: known.session, method: 'token_refresh' })
     if ('status' in session) return session
-    known.isSpent = true
+    known.next = session
     return { status: 200, body: session }
+  }
+
+  /** Whether the refresh token of an answer was not used yet. */
+  const isActive = (answer: object) => {
+    const one = refreshTokens.get((answer as { refresh_token: string }).refresh_token)
+    return one !== undefined && one.next === undefined
   }
 
   /** The tokens of a session, or the refusal of the hook. */
@@ -308,7 +325,7 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
     simulator.sessions.add(id)
     owners.set(id, user.id)
     const refreshToken = randomBytes(6).toString('hex')
-    refreshTokens.set(refreshToken, { userId: user.id, session: id, isSpent: false })
+    refreshTokens.set(refreshToken, { userId: user.id, session: id, next: undefined })
     return {
       access_token: signToken(decided.claims),
       token_type: 'bearer',
@@ -325,6 +342,7 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
     const own = [...owners].filter(([, owner]) => owner === user.id).map(([id]) => id)
     const ended = scope === 'local' ? [session] : own.filter((id) => scope === 'global' || id !== session)
     for (const id of ended) simulator.sessions.delete(id)
+    for (const [token, one] of refreshTokens) if (ended.includes(one.session)) refreshTokens.delete(token)
     return { status: 204 }
   }
 

@@ -1,0 +1,157 @@
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Flow, openFlow } from '../harness/oauth-flow.ts'
+import { type OauthPerson, type OauthWorld, openBrowser, startOauthWorld } from '../harness/oauth-world.ts'
+import type { Visitor } from '../harness/visitor.ts'
+
+/** Where the claims about a person stand, and how `claims` and `acr` are answered (docs/contract/oauth.md#claims). */
+
+let world: OauthWorld
+let person: OauthPerson
+let flow: Flow
+let known: Visitor
+
+beforeAll(async () => {
+  world = await startOauthWorld()
+  person = await world.person()
+  flow = await openFlow(world, await world.client())
+  known = openBrowser()
+  await flow.signIn(known, { person })
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+const ask = (claims: unknown) => ({ claims: typeof claims === 'string' ? claims : JSON.stringify(claims) })
+
+const readUserinfo = async (token: string) => (await (await flow.userinfo(token)).json()) as Record<string, unknown>
+
+/** The claims of the ID token and those of userinfo. */
+async function readBoth(scope: string, parameters: Record<string, string> = {}) {
+  const { tokens } = await flow.signIn(known, { person, scope, parameters })
+  const idToken: Record<string, unknown> = decodeJwt(tokens.id_token ?? '')
+  return { idToken, userinfo: await readUserinfo(tokens.access_token), tokens }
+}
+
+/** The error that an authorization ends with. */
+async function readError(parameters: Record<string, string>, browser = known): Promise<string | null> {
+  const { callback } = await flow.begin(browser, { person, parameters })
+  return new URL(callback).searchParams.get('error')
+}
+
+const PERSONAL = ['email', 'email_verified', 'name', 'picture', 'updated_at']
+
+describe('e-mail and name', () => {
+  test('stand in userinfo and not in the ID token, neither at the sign-in nor at a refresh', async () => {
+    const { idToken, userinfo, tokens } = await readBoth('openid profile email offline_access')
+    for (const name of PERSONAL) expect(idToken).not.toHaveProperty(name)
+    expect(idToken.sub).toBe(person.userId)
+    expect(userinfo).toMatchObject({ email: person.email, name: expect.stringMatching(/^Person/) })
+    const next = decodeJwt((await flow.refresh(tokens.refresh_token)).id_token ?? '')
+    for (const name of PERSONAL) expect(next).not.toHaveProperty(name)
+  })
+
+  test('stand in the ID token when the client asks for them there, also at a refresh', async () => {
+    const { idToken, tokens } = await readBoth(
+      'openid profile email',
+      ask({ id_token: { email: null, name: { essential: true } } }),
+    )
+    expect(idToken).toMatchObject({ email: person.email, name: expect.any(String) })
+    expect(idToken).not.toHaveProperty('email_verified')
+    expect(decodeJwt((await flow.refresh(tokens.refresh_token)).id_token ?? '')).toMatchObject({ email: person.email })
+  })
+})
+
+describe('the parameter claims', () => {
+  test('opens a claim without its scope once the person has allowed the scope, and only where it was asked for', async () => {
+    const { idToken, userinfo } = await readBoth('openid', ask({ userinfo: { name: { essential: true } } }))
+    expect(Object.keys(userinfo).sort()).toEqual(['name', 'sub'])
+    expect(idToken).not.toHaveProperty('name')
+  })
+
+  test('asks the person for the scope that opens the claim, and takes a no', async () => {
+    const other = await openFlow(world, await world.client())
+    const parameters = ask({ userinfo: { email: null, name: null } })
+    const { url, ...kept } = await other.prepare({ scope: 'openid', parameters })
+    const page = await world.walk(openBrowser(), url, { person, decision: 'stop' })
+    expect(page.body).toContain('name="allow:email"')
+    const end = await world.walk(openBrowser(), url, { person, without: ['email'] })
+    const tokens = await other.redeem({ ...kept, callback: end.location ?? '' })
+    const userinfo = await readUserinfo(tokens.access_token)
+    expect(userinfo).toMatchObject({ name: expect.any(String) })
+    expect(userinfo).not.toHaveProperty('email')
+    expect(tokens.scope).toBe('openid')
+  })
+
+  test('gives a client nothing that its scopes do not open, and ignores claims that are not there', async () => {
+    const narrow = await openFlow(world, await world.client({ scopes: ['openid'] }))
+    const parameters = ask({
+      userinfo: { email: { essential: true }, phone_number: null },
+      id_token: { __proto__: null },
+    })
+    const { tokens } = await narrow.signIn(known, { person, scope: 'openid', parameters })
+    expect(Object.keys(await readUserinfo(tokens.access_token))).toEqual(['sub'])
+  })
+
+  test.each(['', '{', '[]', '"x"', '{}', '{"userinfo":1}', '{"id_token":[]}'])('%j is refused', async (claims) => {
+    if (claims === '') return expect(await readError({ claims: ' ' })).toBe('invalid_request')
+    expect(await readError({ claims })).toBe('invalid_request')
+  })
+
+  test('naming another person leads to the choice of the account, and never signs the wrong one in', async () => {
+    const stranger = await world.person()
+    const { url } = await flow.prepare({ parameters: ask({ id_token: { sub: { value: stranger.userId } } }) })
+    const page = await world.walk(known, url, { person })
+    expect(page.body).toContain('action="/auth/oauth/switch"')
+    const form = { id: /name="id" value="([^"]+)"/.exec(page.body)?.[1] ?? '' }
+    const token = /name="form_token" value="([^"]+)"/.exec(page.body)?.[1]
+    const fields = token === undefined ? form : { ...form, form_token: token }
+    const next = await known.visit(`${world.baseUrl}/auth/oauth/continue`, { method: 'POST', form: fields })
+    const end = await world.walk(known, new URL(next.headers.refresh?.toString().split('url=')[1] ?? '', page.url).href)
+    expect(new URL(end.location ?? '').searchParams.get('error')).toBe('login_required')
+    const own = ask({ id_token: { sub: { value: person.userId } } })
+    expect((await readBoth('openid', own)).idToken.sub).toBe(person.userId)
+  })
+})
+
+describe('acr', () => {
+  test('is the class of the sign-in when the client asks for it, and is left out when it does not', async () => {
+    expect((await readBoth('openid')).idToken).not.toHaveProperty('acr')
+    expect((await readBoth('openid', { acr_values: 'aal2 aal1' })).idToken.acr).toBe('aal1')
+    expect((await readBoth('openid', ask({ id_token: { acr: null } }))).idToken.acr).toBe('aal1')
+  })
+
+  test('that the client would like and the person has not is answered as it is', async () => {
+    expect((await readBoth('openid', { acr_values: 'aal2' })).idToken.acr).toBe('aal1')
+    expect((await readBoth('openid', ask({ id_token: { acr: { values: ['aal2'] } } }))).idToken.acr).toBe('aal1')
+  })
+
+  test('that the client needs is met, or fails the request once the person has signed in again', async () => {
+    const met = ask({ id_token: { acr: { essential: true, values: ['aal1', 'aal2'] } } })
+    expect((await readBoth('openid', met)).idToken.acr).toBe('aal1')
+    const unmet = ask({ id_token: { acr: { essential: true, value: 'aal2' } } })
+    // The provider reads the machine's clock, the sign-in that of the app.
+    world.app.clock.set(Math.max(world.app.clock.now(), Date.now()) + 5_000)
+    expect(await readError(unmet, openBrowser())).toBe('unmet_authentication_requirements')
+    expect(await readError({ ...unmet, prompt: 'none' })).toBe('login_required')
+  })
+
+  test('that the service does not have fails at once', async () => {
+    const claims = ask({ id_token: { acr: { essential: true, values: ['urn:example:gold'] } } })
+    expect(await readError(claims)).toBe('unmet_authentication_requirements')
+  })
+})
+
+test('the claim account is left out of the token of a person without an account, and is there for one with an account', async () => {
+  const client = await world.client({ scopes: ['openid', 'account:read'] })
+  const own = await openFlow(world, client)
+  const readAccount = async (who: OauthPerson) => {
+    const { tokens } = await own.signIn(openBrowser(), { person: who, scope: 'openid account:read' })
+    return decodeJwt(tokens.access_token)
+  }
+  const alone = await world.person()
+  expect(await readAccount(alone)).not.toHaveProperty('account')
+  const made = await world.app.admin('POST', '/api/v3/identity/account', { name: 'One' })
+  const account = made.body.data.document_id
+  const joined = await world.app.admin('POST', `/api/v3/identity/account/${account}/member`, { user: alone.userId })
+  expect(joined.status).toBe(201)
+  expect((await readAccount(alone)).account).toBe(account)
+})
