@@ -4,7 +4,10 @@ import type { AuditRecord } from './audit.store.ts'
 import { buildEqualEntries } from './equal-entries.ts'
 
 const LOG = '/api/v3/audit/log'
-const ENV = { APP_ENV: 'development', RATE_LIMIT_STRICT_PER_MINUTE: '100000', TRUST_PROXY: 'loopback' }
+const ENV = {
+  ...{ APP_ENV: 'development', RATE_LIMIT_STRICT_PER_MINUTE: '100000', TRUST_PROXY: 'loopback' },
+  ...{ SOCIAL_GITHUB_CLIENT_ID: 'client', SOCIAL_GITHUB_CLIENT_SECRET: 'secret' },
+}
 
 let app: TestApp
 /** Another process on the same database. */
@@ -103,6 +106,17 @@ describe('equal refusals', () => {
     await flush()
     const counts = (await readEntries()).map(({ count }) => count)
     expect(counts).toEqual([1, 1, 1, 1, 1, 2])
+  })
+
+  test('that differ in the provider of a sign-in are entries of their own', async () => {
+    await nextMinute()
+    const callback = (provider: string) => `/api/v3/auth/login/oauth/${provider}/callback?error=junk`
+    for (const provider of ['dev', 'github', 'dev']) await postForm(app, callback(provider), { method: 'GET' })
+    await flush()
+    expect(await readEntries()).toMatchObject([
+      { count: 2, detail: { provider: 'dev' } },
+      { count: 1, detail: { provider: 'github' } },
+    ])
   })
 
   test('from very many networks are a bounded number of entries, and none is lost', async () => {

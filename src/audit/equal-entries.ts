@@ -109,7 +109,9 @@ function toEqual(record: AuditRecord): EqualRecord {
   const { action, outcome, userId, sessionId, apiKeyId, clientId, account, target, address, detail, createdAt } = record
   const network = address === null ? null : groupAddress(address)
   const reason = detail.reason ?? detail.result ?? null
-  const facts = [action, outcome, reason, userId, sessionId, apiKeyId, clientId, account, target, network]
+  // The provider of a sign-in: an entry that names one does not count the refusals of others.
+  const provider = detail.provider ?? null
+  const facts = [action, outcome, reason, provider, userId, sessionId, apiKeyId, clientId, account, target, network]
   const text = JSON.stringify([findWindow(createdAt.getTime()), ...facts])
   return { ...record, count: 1, equalKey: createHash('sha256').update(text).digest() }
 }

@@ -147,6 +147,8 @@ describe('the hook', () => {
     ['a disabled person', disablePerson, {}, 'user_disabled'],
     ['a subject that stands for two people', makeAmbiguous, CLIENT, 'user_unknown'],
   ])('refuses %s by an error with status 200, and audits it', async (_name, find, claims, message) => {
+    // Equal refusals of one minute are one entry: each of these has a minute of its own.
+    app.clock.advance(60_000)
     const answer = await send(callFor(await find(), claims))
     expect(answer).toMatchObject({ status: 200, body: { error: { http_code: 403, message } } })
     const text = 'select action, outcome, client_id, detail from audit_log where request_id = $1'

@@ -148,12 +148,13 @@ describe('repeated failures', () => {
 
   test('are all counted when concurrent: a burst gets no more guesses than a sequence', async () => {
     const { user } = await newcomer()
+    // Strangers have 19 places at least, on a machine with one core too: nobody of this burst is refused for want of one.
     const replies = await Promise.all(
-      Array.from({ length: 20 }, (_, step) => logIn(user.email, 'wrong horse', `10.6.${step}.1`)),
+      Array.from({ length: 19 }, (_, step) => logIn(user.email, 'wrong horse', `10.6.${step}.1`)),
     )
     const statuses = replies.map(({ status }) => status)
     expect(statuses.filter((status) => status === 401)).toHaveLength(5)
-    expect(statuses.filter((status) => status === 429)).toHaveLength(15)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(14)
   })
 
   test('do not deadlock with a concurrent reset', async () => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemRandom } from '../../src/random.ts'
 import { createUserWithPassword } from '../harness/known-password.ts'
 import { readMails } from '../harness/mailbox.ts'
+import { findFreePort } from '../harness/sso-example.ts'
 import {
   bringSession,
   fillFirst,
@@ -352,7 +353,11 @@ test('a person who forgot the password sets a new one by the link of the mail, a
 })
 
 test('in production a planted cookie without the prefix of its host counts for nothing', async () => {
-  await using production = await startPageBrowser({ APP_ENV: 'production' })
+  const port = String(await findFreePort())
+  // Production needs its URL before it starts, and the browser follows its redirects there.
+  await using production = await startPageBrowser({
+    ...{ APP_ENV: 'production', PORT: port, BASE_URL: `http://127.0.0.1:${port}` },
+  })
   const { page, context, close } = await production.open()
   await signIn(page)
   await page.waitForURL('**/auth/')
