@@ -24,6 +24,9 @@ export type SeededIds = Readonly<
 /** How often a generated request names a row that exists. Else it names any id, which finds nothing. */
 const PROBABILITY = 0.8
 
+/** The statuses with which a request may be refused that breaks its schema: those of the program, and ours by size. */
+const REFUSALS = [400, 401, 403, 404, 405, 406, 409, 415, 422, 428, 429, 431]
+
 /** Sequences of linked calls: a creation, then what follows on its id. */
 const STATEFUL_EXAMPLES = 100
 
@@ -82,7 +85,8 @@ export function renderSchemathesisConfig(ids: SeededIds, sinkUrl: string): strin
     return `[[operations]]\ninclude-path-regex = ${quote(pattern)}\nparameters = { "path.provider" = ${bind('provider')} }`
   })
   // A body that fits its schema may still break a rule that no schema says: an unknown account, a name that is taken.
-  const checks = '[checks]\npositive_data_acceptance = { enabled = false }'
+  // What breaks its schema is refused by the schema, or before it: by its size, its media type or the state of its row.
+  const checks = `[checks]\npositive_data_acceptance = { enabled = false }\nnegative_data_rejection = { expected-statuses = ${JSON.stringify(REFUSALS)} }`
   const phases = `[phases.stateful.generation]\nmax-examples = ${STATEFUL_EXAMPLES}`
   return [checks, phases, ...dictionaries, `[parameters]\n${bodies.join('\n')}`, ...paths, ...providers, ''].join(
     '\n\n',

@@ -218,7 +218,8 @@ export function listProblemStatuses(route: RouteDeclaration): number[] {
   if (route.params) codes.push('not_found')
   // A route without a body still reads and refuses one.
   if (route.method !== 'GET') codes.push('body_too_large', 'unsupported_media_type', 'validation_failed')
-  if (route.list || route.query) codes.push('validation_failed')
+  // A query shares the 16 KiB of the request's headers, and percent-encoded it may outgrow them within its schema.
+  if (route.list || route.query) codes.push('validation_failed', 'headers_too_large')
   if (takesIdempotencyKey(route)) codes.push('idempotency_in_progress', 'idempotency_key_reused')
   // A repeated request whose caller no longer reaches the row of the first one.
   if (takesIdempotencyKey(route) && route.ownAccounts) codes.push('not_found')

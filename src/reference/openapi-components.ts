@@ -28,6 +28,9 @@ const ANSWER_HEADERS: Readonly<Record<string, Header>> = {
   'WWW-Authenticate': { description: 'The scheme: Bearer.', schema: { type: 'string' } },
 }
 
+/** What a route of pages answers. */
+const PAGE_TYPE = 'text/html'
+
 /** On every answer. */
 const COMMON_HEADERS = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy']
 
@@ -58,6 +61,7 @@ export function collectOperation(operation: Operation, components: CollectedComp
   const { parameters, requestBody, responses, ...rest } = liftSchemas(operation, components)
   const shared = parameters?.map((parameter) => shareParameter(parameter, components))
   const takesKey = shared?.some(({ $ref }) => $ref?.endsWith('/IdempotencyKey')) ?? false
+  const isPage = responses['200']?.content?.[PAGE_TYPE] !== undefined
   return {
     ...rest,
     ...(shared && { parameters: shared }),
@@ -66,7 +70,7 @@ export function collectOperation(operation: Operation, components: CollectedComp
       Object.entries(responses).map(([status, response]) => [
         status,
         /^[45]\d\d$/.test(status)
-          ? shareProblem(Number(status), components)
+          ? shareProblem({ status: Number(status), isPage }, components)
           : addHeaders(response, { status, takesKey }),
       ]),
     ),
@@ -104,8 +108,8 @@ function shareParameter(parameter: Parameter, { parameters }: CollectedComponent
   return isDeepStrictEqual(parameters[name], parameter) ? refer('parameters', name) : parameter
 }
 
-function shareProblem(status: number, { responses }: CollectedComponents): Response {
-  const { name, response } = buildProblemResponse(status)
+function shareProblem(problem: { status: number; isPage: boolean }, { responses }: CollectedComponents): Response {
+  const { name, response } = buildProblemResponse(problem)
   responses[name] ??= response
   return refer('responses', name)
 }
@@ -147,8 +151,14 @@ function addHeaders(response: Response, { status, takesKey }: { status: string; 
   return { ...response, headers: referHeaders(names) }
 }
 
-/** `PermissionDenied`: all problems with one status, named after the first of them in the registry. */
-function buildProblemResponse(status: number): { name: string; response: Response } {
+/**
+ * `PermissionDenied`: all problems with one status, named after the first of them in the registry. `PermissionDeniedPage`
+ * is the same for a route of pages, which shows what the route refuses as one; what never reached it stays JSON.
+ */
+function buildProblemResponse({ status, isPage }: { status: number; isPage: boolean }): {
+  name: string
+  response: Response
+} {
   const codes = Object.entries(PROBLEMS).filter(([, problem]) => problem.status === status)
   const [first, { title } = { title: 'Problem' }] = codes[0] ?? [`problem_${status}`]
   const names = [
@@ -157,11 +167,14 @@ function buildProblemResponse(status: number): { name: string; response: Respons
     ...(status === 429 || status === 503 ? ['Retry-After'] : []),
   ]
   return {
-    name: first.replace(/(?:^|_)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
+    name: first.replace(/(?:^|_)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()) + (isPage ? 'Page' : ''),
     response: {
       description: `${title}. Codes: ${codes.map(([code]) => `\`${code}\``).join(', ')}.`,
       headers: referHeaders(names),
-      content: { 'application/problem+json': { schema: refer('schemas', 'Problem') } },
+      content: {
+        'application/problem+json': { schema: refer('schemas', 'Problem') },
+        ...(isPage && { [PAGE_TYPE]: { schema: { type: 'string' } } }),
+      },
     },
   }
 }
