@@ -10,7 +10,8 @@ export interface ModelWebhook {
   account: AccountId | null
   isActive: boolean
   isDeleted: boolean
-  createdAtMs: number
+  /** Its place among all webhooks and events, as the database counted it: clocks may be set back. */
+  ordinal: number
   events: readonly string[]
   url: string
   secret: string
@@ -43,7 +44,7 @@ export interface ModelEvent {
   account: AccountId | null
   isPurge: boolean
   excluded: WebhookId | null
-  createdAtMs: number
+  ordinal: number
 }
 
 /** One POST as the receiver saw it. */
@@ -91,7 +92,7 @@ export function listRecipients(model: Model, event: ModelEvent): WebhookId[] {
     webhook.isGlobal || (!event.isPurge && event.scope === 'account' && event.account === webhook.account)
   return [...model.webhooks.values()]
     .filter((one) => one.isActive && !one.isDeleted && one.events.includes(event.type) && one.id !== event.excluded)
-    .filter((one) => one.createdAtMs <= event.createdAtMs && matches(one))
+    .filter((one) => one.ordinal <= event.ordinal && matches(one))
     .map((one) => one.id)
 }
 

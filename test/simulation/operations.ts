@@ -59,13 +59,18 @@ export async function createWebhook(world: World): Promise<void> {
   }
   await insertWebhook(db, row)
   for (const event of events) await world.ledger.subscribe(id, event)
+  const { ordinal } = await db
+    .selectFrom('webhook')
+    .select('ordinal')
+    .where('document_id', '=', id)
+    .executeTakeFirstOrThrow()
   const webhook = {
     id,
     isGlobal: account === null,
     account,
     isActive: true,
     isDeleted: false,
-    createdAtMs: clock.now(),
+    ordinal: Number(ordinal),
   }
   model.webhooks.set(id, { ...webhook, events, url, secret, failures: 0, illness: pickIllness(world) })
 }

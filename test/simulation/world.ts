@@ -160,7 +160,7 @@ export async function route(world: World): Promise<void> {
       account: event.account as AccountId | null,
       isPurge: event.is_purge,
       excluded: event.excluded_webhook as WebhookId | null,
-      createdAtMs: event.created_at.getTime(),
+      ordinal: Number(event.ordinal),
     }))
       expected.add(`${webhook} ${event.document_id}`)
   const stored = new Set<string>(events.map((event) => event.document_id))
