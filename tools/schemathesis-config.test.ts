@@ -43,9 +43,3 @@ test('every binding names a dictionary, and every dictionary holds its id', () =
       `[dictionaries.${name}]\nvalues = [${JSON.stringify(ids[name!] ?? (name === 'provider' ? 'dev' : 'http://sink.test/'))}]`,
     )
 })
-
-test('an operation that is left out of a check exists', () => {
-  const names = [...config.matchAll(/include-name = "(\w+) (.*)"/g)]
-  expect(names).toHaveLength(2)
-  for (const [, method, path] of names) expect(paths[path!]).toHaveProperty(method!.toLowerCase())
-})

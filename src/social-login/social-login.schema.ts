@@ -3,10 +3,14 @@ import { type Static, Type } from '../http/schema-type.ts'
 import { MAX_REDIRECT_URL_LENGTH } from '../sign-in/redirect-url.ts'
 import type { IdentityRecord } from './identity.store.ts'
 
-/** Longest parameter of a callback, in characters. Codes of Microsoft have more than 1,000; a session JWT some 600. */
-const PARAMETER_LIMIT = 4096
+/**
+ * Longest parameters of a callback, in characters; all of them together fit into the 16 KiB of a request. Codes of
+ * Microsoft have more than 1,000, a session JWT some 600, and an issuer is a URL.
+ */
+const LIMITS = { state: 512, iss: 2048, error: 256, description: 2048, credential: 4096, refreshToken: 1024 }
 
-const parameter = (description: string) => Type.Optional(Type.String({ maxLength: PARAMETER_LIMIT, description }))
+const parameter = (limit: keyof typeof LIMITS, description: string) =>
+  Type.Optional(Type.String({ maxLength: LIMITS[limit], description }))
 
 /** The path parameter of a provider. Any text: an unknown name is 404, whatever it looks like. */
 export const ProviderParams = Type.Object({
@@ -41,14 +45,14 @@ export const FlowStart = named(
 /** What providers and engines send to a callback; each adds parameters of its own, which are ignored. */
 export const CallbackQuery = Type.Object(
   {
-    state: parameter('As it was sent to the provider.'),
-    code: parameter('The authorization code.'),
-    iss: parameter('The issuer (RFC 9207).'),
-    error: parameter('The error of the provider (RFC 6749 section 4.1.2.1).'),
-    error_code: parameter('The more exact error of a managed engine.'),
-    error_description: parameter('The text of the error, which is not shown.'),
-    access_token: parameter('Of an engine that answers with tokens.'),
-    refresh_token: parameter('Of an engine that answers with tokens.'),
+    state: parameter('state', 'As it was sent to the provider.'),
+    code: parameter('credential', 'The authorization code.'),
+    iss: parameter('iss', 'The issuer (RFC 9207).'),
+    error: parameter('error', 'The error of the provider (RFC 6749 section 4.1.2.1).'),
+    error_code: parameter('error', 'The more exact error of a managed engine.'),
+    error_description: parameter('description', 'The text of the error, which is not shown.'),
+    access_token: parameter('credential', 'Of an engine that answers with tokens.'),
+    refresh_token: parameter('refreshToken', 'Of an engine that answers with tokens.'),
   },
   { additionalProperties: true },
 )
@@ -58,11 +62,11 @@ export const CallbackForm = named(
   'ProviderCallback',
   Type.Object(
     {
-      state: parameter('As it was sent to the provider.'),
-      code: parameter('The authorization code.'),
-      iss: parameter('The issuer (RFC 9207).'),
-      error: parameter('The error of the provider.'),
-      user: parameter('The name of the person as JSON, at the first sign-in only.'),
+      state: parameter('state', 'As it was sent to the provider.'),
+      code: parameter('credential', 'The authorization code.'),
+      iss: parameter('iss', 'The issuer (RFC 9207).'),
+      error: parameter('error', 'The error of the provider.'),
+      user: parameter('credential', 'The name of the person as JSON, at the first sign-in only.'),
     },
     { additionalProperties: true },
   ),

@@ -17,6 +17,7 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['export TOKEN', /^/],
     ['export CLIENT', /^/],
     ['/rotate-secret', /"client_secret":"/],
+    ['private_key_jwt', /"client_id":"/],
     ['openid-configuration', /"issuer":"http:/],
   ],
   'provisioning.md': [
