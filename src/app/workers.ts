@@ -59,6 +59,8 @@ export interface WorkerParts {
   onChange?: (note: string) => void
   /** The pool of requests. */
   requestDatabase: DatabasePool
+  /** The pool of long reads, which metrics name. Default: that of requests. */
+  readDatabase?: DatabasePool
   /** The connection of the lease. Default: a connection of `database`. */
   leaseDatabase?: DatabasePool
   /** The pool of maintenance. Default: `database`. */
@@ -222,12 +224,19 @@ function buildChangeListener(to: {
 }
 
 function buildAppMetrics(
-  { config, database, requestDatabase, clock, time, keyring, logCounts }: WorkerParts,
+  { config, clock, time, keyring, logCounts, ...databases }: WorkerParts,
   counts: Pick<MetricsDeps, 'inFlight' | 'countListenReconnects'>,
 ): Metrics {
+  const { database, requestDatabase, readDatabase, leaseDatabase, maintenanceDatabase } = databases
   return buildMetrics({
     ...{ db: database.db, clock, time, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds, logCounts },
-    pools: { requests: requestDatabase.state, workers: database.state },
+    pools: {
+      requests: requestDatabase.state,
+      workers: database.state,
+      ...(readDatabase && { reads: readDatabase.state }),
+      ...(leaseDatabase && { lease: leaseDatabase.state }),
+      ...(maintenanceDatabase && { maintenance: maintenanceDatabase.state }),
+    },
     ...counts,
   })
 }

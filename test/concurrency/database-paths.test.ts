@@ -116,7 +116,7 @@ test('open connections are dead for ever and new ones work: the first change is 
   expect(performance.now() - asked).toBeLessThan(25_000)
   for (const one of answers) if (one.status !== 201) expect(one).toMatchObject({ status: 503 })
   // The pool that finds the first dead connection closes those of the others.
-  const silent = ['requests', 'reads', 'delivery'].map((pool) =>
+  const silent = ['requests', 'reads', 'workers', 'lease', 'maintenance'].map((pool) =>
     readMetric(service, `database_silent_connections_total{pool="${pool}"}`),
   )
   expect((await Promise.all(silent)).reduce((sum, one) => sum + one)).toBeGreaterThan(0)

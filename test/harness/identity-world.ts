@@ -36,6 +36,7 @@ async function startProvider(engine: EngineName) {
   const now = () => systemClock.now()
   if (engine === 'supabase') {
     const simulator = await startSupabaseSimulator(now)
+    simulator.custom.add('custom:company')
     const env = { IDENTITY_ENGINE: 'supabase', SUPABASE_URL: simulator.url, SUPABASE_ANON_KEY: 'anon-key' }
     return { server: simulator, env: { ...env, SOCIAL_COMPANY_CLIENT_ID: 'on' } }
   }
