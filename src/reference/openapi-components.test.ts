@@ -104,3 +104,16 @@ describe('operations', () => {
     })
   })
 })
+
+test('a problem of a route of pages may be a page, and that of another route is none', () => {
+  const components = buildCollectedComponents()
+  const answer = (type: string) => ({ description: 'Success', content: { [type]: { schema: { type: 'string' } } } })
+  const responses = (type: string) => ({ 200: answer(type), 422: { description: 'Problem' } })
+  const page = collectOperation(buildOperation({ responses: responses('text/html') }), components)
+  const other = collectOperation(buildOperation({ responses: responses('application/json') }), components)
+  expect(page.responses['422']).toEqual({ $ref: '#/components/responses/ValidationFailedPage' })
+  expect(other.responses['422']).toEqual({ $ref: '#/components/responses/ValidationFailed' })
+  const types = (name: string) => Object.keys(components.responses[name]?.content ?? {})
+  expect(types('ValidationFailedPage')).toEqual(['application/problem+json', 'text/html'])
+  expect(types('ValidationFailed')).toEqual(['application/problem+json'])
+})

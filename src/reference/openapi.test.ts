@@ -112,7 +112,7 @@ describe('the OpenAPI document', () => {
     const problemsOf = (method: string, path: string) =>
       Object.keys(document.paths[`/api/v3/sample/${path}`]?.[method]?.responses ?? {}).filter((one) => one >= '400')
     const always = ['400', '429', '500', '503']
-    expect(problemsOf('get', 'thing')).toEqual([...always, '401', '403', '422'].sort())
+    expect(problemsOf('get', 'thing')).toEqual([...always, '401', '403', '422', '431'].sort())
     expect(problemsOf('get', 'thing/{id}')).toEqual([...always, '401', '403', '404'].sort())
     expect(problemsOf('get', 'thing/me')).toEqual([...always, '401', '403'].sort())
     const ofBodies = ['413', '415', '422']
