@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { AuthClient } from '@supabase/auth-js'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
@@ -7,6 +6,7 @@ import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import { buildTestBrowser, localOf, pathOf, WEB_APP } from '../../test/harness/social-app.ts'
 import { readPayload } from '../../test/harness/sso-app.ts'
 import type { SimulatedClient } from '../../test/harness/supabase-simulator/oauth-server.ts'
+import { signInOfficially } from '../../test/harness/supabase-simulator/official-client.ts'
 import { type SupabaseSimulator, startSupabaseSimulator } from '../../test/harness/supabase-simulator/simulator.ts'
 import { hookSecrets } from '../app/config-parsers.ts'
 
@@ -73,20 +73,7 @@ async function signUp() {
   const callback = await simulator.browse(String(started.headers.location))
   const done = await browser.get(localOf(callback).replace('/callback', '/callback-redirect'), 'application/json')
   expect(done.status).toBe(200)
-  const kept = new Map<string, string>()
-  const storage = {
-    getItem: (key: string) => kept.get(key) ?? null,
-    setItem: (key: string, value: string) => void kept.set(key, value),
-    removeItem: (key: string) => void kept.delete(key),
-  }
-  const options = { autoRefreshToken: false, detectSessionInUrl: false, flowType: 'pkce' as const }
-  const official = new AuthClient({ url: simulator.url, storage, ...options })
-  const { data } = await official.signInWithOAuth({
-    provider: 'google',
-    options: { redirectTo: REDIRECT, skipBrowserRedirect: true },
-  })
-  const back = new URL(await simulator.browse(data.url ?? ''))
-  await official.exchangeCodeForSession(back.searchParams.get('code') ?? '')
+  const { official } = await signInOfficially(simulator, REDIRECT)
   const text = 'select "user" from identity where subject = $1'
   const { rows } = await app.database.pool.query<{ user: string }>(text, [simulator.person.sub])
   return { browser, official, userId: rows[0]?.user ?? '' }

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { AuthClient } from '@supabase/auth-js'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
@@ -7,6 +6,7 @@ import { readForm } from '../../test/harness/oauth-world.ts'
 import { buildTestBrowser, localOf, pathOf, type TestBrowser, WEB_APP } from '../../test/harness/social-app.ts'
 import { readPayload } from '../../test/harness/sso-app.ts'
 import type { SimulatedClient } from '../../test/harness/supabase-simulator/oauth-server.ts'
+import { signInOfficially } from '../../test/harness/supabase-simulator/official-client.ts'
 import { type SupabaseSimulator, startSupabaseSimulator } from '../../test/harness/supabase-simulator/simulator.ts'
 import { hookSecrets } from '../app/config-parsers.ts'
 import { buildSupabaseClient } from '../engine/supabase/supabase-client.ts'
@@ -82,21 +82,8 @@ async function signUp() {
     'select "user", engine_subject from identity where subject = $1',
     [simulator.person.sub],
   )
-  const kept = new Map<string, string>()
-  const storage = {
-    getItem: (key: string) => kept.get(key) ?? null,
-    setItem: (key: string, value: string) => void kept.set(key, value),
-    removeItem: (key: string) => void kept.delete(key),
-  }
-  const options = { autoRefreshToken: false, detectSessionInUrl: false, flowType: 'pkce' as const }
-  const official = new AuthClient({ url: simulator.url, storage, ...options })
-  const { data } = await official.signInWithOAuth({
-    provider: 'google',
-    options: { redirectTo: REDIRECT, skipBrowserRedirect: true },
-  })
-  const code = new URL(await simulator.browse(data.url ?? '')).searchParams.get('code') ?? ''
-  const session = (await official.exchangeCodeForSession(code)).data.session
-  if (!session || !rows[0]) throw new Error('nobody signed in')
+  const { official, session } = await signInOfficially(simulator, REDIRECT)
+  if (!rows[0]) throw new Error('nobody signed in')
   const person = { userId: rows[0].user, token: session.access_token }
   return { person, official, subject: rows[0].engine_subject, session }
 }

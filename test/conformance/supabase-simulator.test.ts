@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { AuthClient } from '@supabase/auth-js'
+import type { AuthClient } from '@supabase/auth-js'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { SimulatedClient } from '../harness/supabase-simulator/oauth-server.ts'
+import { signInOfficially } from '../harness/supabase-simulator/official-client.ts'
 import { type SupabaseSimulator, startSupabaseSimulator } from '../harness/supabase-simulator/simulator.ts'
 
 /** What the simulator of Supabase Auth does as the server v2.196.0 does, asked by the official client where it can ask. */
@@ -24,24 +25,7 @@ beforeEach(() => {
 })
 
 /** The official client, with a person who is signed in. */
-async function signIn() {
-  const kept = new Map<string, string>()
-  const storage = {
-    getItem: (key: string) => kept.get(key) ?? null,
-    setItem: (key: string, value: string) => void kept.set(key, value),
-    removeItem: (key: string) => void kept.delete(key),
-  }
-  const options = { autoRefreshToken: false, detectSessionInUrl: false, flowType: 'pkce' as const }
-  const official = new AuthClient({ url: simulator.url, storage, ...options })
-  const { data } = await official.signInWithOAuth({
-    provider: 'google',
-    options: { redirectTo: REDIRECT, skipBrowserRedirect: true },
-  })
-  const code = new URL(await simulator.browse(data.url ?? '')).searchParams.get('code') ?? ''
-  const { session } = (await official.exchangeCodeForSession(code)).data
-  if (!session) throw new Error('nobody signed in')
-  return { official, session }
-}
+const signIn = () => signInOfficially(simulator, REDIRECT)
 
 const VERIFIER = randomBytes(32).toString('base64url')
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { AuthClient } from '@supabase/auth-js'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { describeCodeInjection, describeEngine, type EngineUnderTest } from '../../../test/conformance/engine.ts'
 import { buildManualClock, type ManualClock } from '../../../test/harness/manual-clock.ts'
+import { buildOfficialClient } from '../../../test/harness/supabase-simulator/official-client.ts'
 import { type SupabaseSimulator, startSupabaseSimulator } from '../../../test/harness/supabase-simulator/simulator.ts'
 import { signParts } from '../../../test/harness/token-issuer.ts'
 import { parseAllowedTargets } from '../../outbound/callback-url.ts'
@@ -302,18 +302,7 @@ test('of two identities of a person, both verified, the one of this sign-in coun
 })
 
 describe('the simulator serves the official client', () => {
-  function buildClient() {
-    const kept = new Map<string, string>()
-    const storage = {
-      getItem: (key: string) => kept.get(key) ?? null,
-      setItem: (key: string, value: string) => void kept.set(key, value),
-      removeItem: (key: string) => void kept.delete(key),
-    }
-    const options = { autoRefreshToken: false, detectSessionInUrl: false, flowType: 'pkce' as const }
-    return new AuthClient({ url: simulator.url, storage, ...options })
-  }
-
-  async function obtainCode(client: ReturnType<typeof buildClient>): Promise<string> {
+  async function obtainCode(client: ReturnType<typeof buildOfficialClient>): Promise<string> {
     const options = { redirectTo: 'https://app.example.com/back', skipBrowserRedirect: true }
     const { data } = await client.signInWithOAuth({ provider: 'google', options })
     const back = new URL(await simulator.browse(data.url ?? ''))
@@ -324,7 +313,7 @@ describe('the simulator serves the official client', () => {
   test('for sign-in with PKCE, the user with identities, refresh, and sign-out', async () => {
     // The client compares the expiry of tokens with the clock of the machine.
     clock.set(Date.now())
-    const client = buildClient()
+    const client = buildOfficialClient(simulator)
     const { data, error } = await client.exchangeCodeForSession(await obtainCode(client))
     expect(error).toBeNull()
     expect(data.user?.email).toBe('ada@example.com')
@@ -337,7 +326,7 @@ describe('the simulator serves the official client', () => {
   })
 
   test('for its errors: a code serves once, a token must be genuine', async () => {
-    const client = buildClient()
+    const client = buildOfficialClient(simulator)
     const code = await obtainCode(client)
     await client.exchangeCodeForSession(code)
     await obtainCode(client)
