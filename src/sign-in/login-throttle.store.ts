@@ -140,15 +140,18 @@ const write = closingStatement(`
  * The rows are looked up and locked one by one, in the order of their keys. As they exist then, each insert is an update by
  * the primary key; an update that joins them may read the whole index of it.
  */
+const UPDATE_LOCKED = `
+  insert into login_throttle as t (email_hash, address_hash, failures, last_failure_at)
+  select l.email_hash, l.address_hash, l.failures, l.last_failure_at
+  from (values ${keysOf('$1')}) k (email_hash, address_hash)
+  cross join lateral (
+    select * from login_throttle f where f.email_hash = k.email_hash and f.address_hash = k.address_hash
+    offset 0 for update) l
+  on conflict (email_hash, address_hash) do update`
+
 const takeBack = closingStatement(`
   forgiven_attempt as (
-    insert into login_throttle as t (email_hash, address_hash, failures, last_failure_at)
-    select l.email_hash, l.address_hash, l.failures, l.last_failure_at
-    from (values ${keysOf('$1')}) k (email_hash, address_hash)
-    cross join lateral (
-      select * from login_throttle f where f.email_hash = k.email_hash and f.address_hash = k.address_hash
-      offset 0 for update) l
-    on conflict (email_hash, address_hash) do update
+    ${UPDATE_LOCKED}
     set failures = case when t.email_hash = '' then greatest(0, t.failures - 1) else 0 end,
       last_failure_at = case when t.email_hash = '' then t.last_failure_at else $3 end,
       wait_until = case when t.email_hash = '' and t.last_failure_at > $3 then t.wait_until end,
@@ -164,13 +167,7 @@ export function takeBackFailure(db: Database, key: ThrottleKey, countedAt: Date)
 }
 
 const uncount = statement(`
-  insert into login_throttle as t (email_hash, address_hash, failures, last_failure_at)
-  select l.email_hash, l.address_hash, l.failures, l.last_failure_at
-  from (values ${keysOf('$1')}) k (email_hash, address_hash)
-  cross join lateral (
-    select * from login_throttle f where f.email_hash = k.email_hash and f.address_hash = k.address_hash
-    offset 0 for update) l
-  on conflict (email_hash, address_hash) do update
+  ${UPDATE_LOCKED}
   set failures = greatest(0, t.failures - 1), wait_until = case when t.last_failure_at > $3 then t.wait_until end`)
 
 /** Takes an attempt back that was counted at `countedAt` and whose password nobody looked at. Earlier failures stay. */
