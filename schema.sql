@@ -13,6 +13,9 @@ create table "account" (
   constraint account_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
 );
 CREATE INDEX account_created_idx ON public.account USING btree (created_at);
+CREATE INDEX account_name_idx ON public.account USING btree (name);
+CREATE INDEX account_name_parts_idx ON public.account USING gin (name gin_trgm_ops);
+CREATE INDEX account_updated_idx ON public.account USING btree (updated_at);
 
 create table "account_invitation" (
   document_id uuid not null,
@@ -66,6 +69,7 @@ create table "account_member" (
   constraint account_member_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
 CREATE INDEX account_member_account_idx ON public.account_member USING btree (account, created_at);
+CREATE INDEX account_member_updated_idx ON public.account_member USING btree (account, updated_at);
 CREATE INDEX account_member_user_idx ON public.account_member USING btree ("user", created_at);
 
 create table "account_member_role" (
@@ -116,6 +120,9 @@ create table "api_key" (
 );
 CREATE INDEX api_key_account_idx ON public.api_key USING btree (account) WHERE ((account IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX api_key_created_idx ON public.api_key USING btree (created_at);
+CREATE INDEX api_key_name_idx ON public.api_key USING btree (name);
+CREATE INDEX api_key_name_parts_idx ON public.api_key USING gin (name gin_trgm_ops);
+CREATE INDEX api_key_updated_idx ON public.api_key USING btree (updated_at);
 CREATE INDEX api_key_user_idx ON public.api_key USING btree ("user");
 
 create table "audit_log" (
@@ -223,10 +230,19 @@ create table "event_occurrence" (
   created_at timestamp(3) with time zone not null,
   trace_context text,
   ordinal bigint default nextval('recorded_ordinal'::regclass),
+  published_by uuid,
+  publish_session uuid,
+  publish_api_key uuid,
+  publish_request uuid,
+  publish_client text,
+  publish_address text,
+  publish_detail jsonb,
   constraint event_occurrence_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX event_occurrence_account_idx ON public.event_occurrence USING btree (account, created_at) WHERE (account IS NOT NULL);
 CREATE INDEX event_occurrence_created_idx ON public.event_occurrence USING btree (created_at);
+CREATE INDEX event_occurrence_published_idx ON public.event_occurrence USING btree (created_at) WHERE (publish_request IS NOT NULL);
+CREATE INDEX event_occurrence_publisher_idx ON public.event_occurrence USING btree (published_by, created_at) WHERE ((published_by IS NOT NULL) AND (publish_request IS NOT NULL));
 CREATE INDEX event_occurrence_resource_idx ON public.event_occurrence USING btree (resource_id, created_at) WHERE (resource_id IS NOT NULL);
 
 create table "event_queue" (
@@ -389,8 +405,15 @@ create table "oauth_client" (
   constraint oauth_client_registration_check CHECK ((registration = ANY (ARRAY['administrator'::text, 'dynamic'::text]))),
   constraint oauth_client_type_check CHECK ((type = ANY (ARRAY['confidential'::text, 'public'::text])))
 );
+CREATE INDEX oauth_client_application_type_idx ON public.oauth_client USING btree (application_type, created_at);
 CREATE INDEX oauth_client_created_idx ON public.oauth_client USING btree (created_at);
 CREATE INDEX oauth_client_dynamic_idx ON public.oauth_client USING btree (created_at) WHERE (registration = 'dynamic'::text);
+CREATE INDEX oauth_client_first_party_idx ON public.oauth_client USING btree (created_at) WHERE first_party;
+CREATE INDEX oauth_client_name_idx ON public.oauth_client USING btree (name);
+CREATE INDEX oauth_client_name_parts_idx ON public.oauth_client USING gin (name gin_trgm_ops);
+CREATE INDEX oauth_client_registration_idx ON public.oauth_client USING btree (registration, created_at);
+CREATE INDEX oauth_client_type_idx ON public.oauth_client USING btree (type, created_at);
+CREATE INDEX oauth_client_updated_idx ON public.oauth_client USING btree (updated_at);
 
 create table "oauth_client_logo" (
   client uuid not null,
@@ -453,6 +476,7 @@ create table "oauth_grant" (
 CREATE INDEX oauth_grant_client_idx ON public.oauth_grant USING btree (client);
 CREATE INDEX oauth_grant_created_idx ON public.oauth_grant USING btree (created_at, document_id);
 CREATE UNIQUE INDEX oauth_grant_live_key ON public.oauth_grant USING btree ("user", client) WHERE (revoked_at IS NULL);
+CREATE INDEX oauth_grant_updated_idx ON public.oauth_grant USING btree (updated_at);
 CREATE INDEX oauth_grant_user_idx ON public.oauth_grant USING btree ("user");
 
 create table "oauth_grant_use" (
@@ -583,6 +607,7 @@ create table "provisioning_delivery" (
   job uuid,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  keeps_schedule boolean not null default false,
   constraint provisioning_delivery_attempt_trigger_check CHECK ((attempt_trigger = ANY (ARRAY['schedule'::text, 'replay'::text]))),
   constraint provisioning_delivery_check CHECK (((ended_at IS NULL) = (status = ANY (ARRAY['pending'::text, 'retrying'::text])))),
   constraint provisioning_delivery_check1 CHECK (((attempt_trigger = 'replay'::text) OR (attempts <= 8))),
@@ -991,8 +1016,13 @@ create table "user" (
   constraint user_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX user_created_idx ON public."user" USING btree (created_at);
+CREATE INDEX user_email_idx ON public."user" USING btree (email);
 CREATE UNIQUE INDEX user_email_key ON public."user" USING btree (email_key(email)) WHERE ((deleted_at IS NULL) AND (NOT is_email_shadowed) AND (email_key(email) IS NOT NULL));
 CREATE INDEX user_email_lower_idx ON public."user" USING btree (lower(email)) WHERE ((deleted_at IS NULL) AND (lower(email) IS NOT NULL));
+CREATE INDEX user_email_parts_idx ON public."user" USING gin (email gin_trgm_ops);
+CREATE INDEX user_inactive_idx ON public."user" USING btree (created_at) WHERE (NOT is_actived);
+CREATE INDEX user_name_parts_idx ON public."user" USING gin (name gin_trgm_ops);
+CREATE INDEX user_updated_idx ON public."user" USING btree (updated_at);
 
 create table "user_role" (
   "user" uuid not null,
@@ -1032,8 +1062,16 @@ create table "webhook" (
 CREATE INDEX webhook_account_idx ON public.webhook USING btree (account, created_at) WHERE (account IS NOT NULL);
 CREATE INDEX webhook_auto_disabled_idx ON public.webhook USING btree (document_id) WHERE ((deleted_at IS NULL) AND (NOT is_actived) AND (disabled_reason = 'consecutive-failures'::text));
 CREATE INDEX webhook_created_idx ON public.webhook USING btree (created_at);
+CREATE INDEX webhook_description_parts_idx ON public.webhook USING gin (description gin_trgm_ops);
+CREATE INDEX webhook_disabled_idx ON public.webhook USING btree (disabled_at) WHERE (disabled_at IS NOT NULL);
+CREATE INDEX webhook_disabled_reason_idx ON public.webhook USING btree (disabled_reason, created_at) WHERE (disabled_reason IS NOT NULL);
+CREATE INDEX webhook_global_idx ON public.webhook USING btree (created_at) WHERE is_global;
+CREATE INDEX webhook_inactive_idx ON public.webhook USING btree (created_at) WHERE (NOT is_actived);
 CREATE INDEX webhook_key_idx ON public.webhook USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
+CREATE INDEX webhook_name_parts_idx ON public.webhook USING gin (name gin_trgm_ops);
 CREATE INDEX webhook_owner_idx ON public.webhook USING btree (account, created_at) WHERE ((NOT is_global) AND (deleted_at IS NULL) AND (account IS NOT NULL));
+CREATE INDEX webhook_url_idx ON public.webhook USING btree (url);
+CREATE INDEX webhook_url_parts_idx ON public.webhook USING gin (url gin_trgm_ops);
 
 create table "webhook_attempt" (
   dispatch uuid not null,
@@ -1084,9 +1122,17 @@ create table "webhook_dispatch_ended" (
   delivered_at timestamp(3) with time zone,
   ended_at timestamp(3) with time zone not null,
   is_test boolean not null default false,
-  attempt_trigger text not null default 'schedule'::text,
+  attempt_trigger text,
   replay_job uuid,
   fence integer not null default 0,
+  first_byte_ms real,
+  total_ms real,
+  dns_ms real,
+  connect_ms real,
+  tls_ms real,
+  worker text,
+  response_excerpt text,
+  response_headers jsonb,
   constraint webhook_dispatch_ended_pkey PRIMARY KEY (document_id),
   constraint webhook_dispatch_ended_status CHECK ((status = ANY (ARRAY['success'::text, 'exhausted'::text, 'failed'::text, 'cancelled'::text])))
 );
@@ -1151,6 +1197,7 @@ create table "webhook_event" (
 CREATE INDEX webhook_event_account_idx ON public.webhook_event USING btree (account, created_at) WHERE ((num_nonnulls(deleted_at) = 0) AND (account IS NOT NULL));
 CREATE INDEX webhook_event_created_idx ON public.webhook_event USING btree (created_at);
 CREATE INDEX webhook_event_fan_out_idx ON public.webhook_event USING btree (event, account, webhook) WHERE ((deleted_at IS NULL) AND (event IS NOT NULL));
+CREATE INDEX webhook_event_updated_idx ON public.webhook_event USING btree (updated_at);
 
 create table "webhook_fan_out" (
   event_id uuid not null,
@@ -1165,6 +1212,57 @@ create table "webhook_queue" (
   constraint webhook_queue_pkey PRIMARY KEY (webhook)
 );
 CREATE INDEX webhook_queue_visit_idx ON public.webhook_queue USING btree (visit_at) WHERE (NOT is_held);
+
+create view "audit_entry" as
+ SELECT audit_log.document_id,
+    audit_log.action,
+    audit_log.outcome,
+    audit_log."user",
+    audit_log.session,
+    audit_log.api_key,
+    audit_log.account,
+    audit_log.target,
+    audit_log.address,
+    audit_log.request_id,
+    audit_log.detail,
+    audit_log.created_at,
+    audit_log.client_id,
+    audit_log.count
+   FROM audit_log
+UNION ALL
+ SELECT audit_publication.document_id,
+    audit_publication.action,
+    audit_publication.outcome,
+    audit_publication."user",
+    audit_publication.session,
+    audit_publication.api_key,
+    audit_publication.account,
+    audit_publication.target,
+    audit_publication.address,
+    audit_publication.request_id,
+    audit_publication.detail,
+    audit_publication.created_at,
+    audit_publication.client_id,
+    audit_publication.count
+   FROM audit_publication;
+
+create view "audit_publication" as
+ SELECT document_id,
+    'event.publish'::text AS action,
+    'success'::text AS outcome,
+    published_by AS "user",
+    publish_session AS session,
+    publish_api_key AS api_key,
+    NULL::uuid AS account,
+    NULL::uuid AS target,
+    publish_address AS address,
+    (publish_request)::text AS request_id,
+    COALESCE(publish_detail, '{"events": 1}'::jsonb) AS detail,
+    created_at,
+    publish_client AS client_id,
+    1 AS count
+   FROM event_occurrence
+  WHERE (publish_request IS NOT NULL);
 
 create view "realtime_message" as
  SELECT realtime_message_ended.document_id,
@@ -1204,6 +1302,37 @@ UNION ALL
     realtime_message_open.updated_at
    FROM realtime_message_open;
 
+create view "webhook_attempt_log" as
+ SELECT webhook_attempt.dispatch,
+    webhook_attempt.attempt,
+    webhook_attempt.attempt_trigger,
+    webhook_attempt.worker,
+    webhook_attempt.started_at,
+    webhook_attempt.duration_ms,
+    webhook_attempt.status_code,
+    webhook_attempt.error_class,
+    webhook_attempt.response_excerpt,
+    webhook_attempt.response_headers,
+    webhook_attempt.timings
+   FROM webhook_attempt
+UNION ALL
+ SELECT webhook_dispatch_ended.document_id AS dispatch,
+    webhook_dispatch_ended.attempts AS attempt,
+    COALESCE(webhook_dispatch_ended.attempt_trigger, 'schedule'::text) AS attempt_trigger,
+    webhook_dispatch_ended.worker,
+    webhook_dispatch_ended.last_attempt_at AS started_at,
+    webhook_dispatch_ended.last_duration_ms AS duration_ms,
+    webhook_dispatch_ended.last_status_code AS status_code,
+    webhook_dispatch_ended.last_error AS error_class,
+    webhook_dispatch_ended.response_excerpt,
+    webhook_dispatch_ended.response_headers,
+        CASE
+            WHEN (webhook_dispatch_ended.total_ms IS NOT NULL) THEN jsonb_build_object('dnsMs', webhook_dispatch_ended.dns_ms, 'connectMs', webhook_dispatch_ended.connect_ms, 'tlsMs', webhook_dispatch_ended.tls_ms, 'firstByteMs', webhook_dispatch_ended.first_byte_ms, 'totalMs', webhook_dispatch_ended.total_ms)
+            ELSE NULL::jsonb
+        END AS timings
+   FROM webhook_dispatch_ended
+  WHERE (webhook_dispatch_ended.worker IS NOT NULL);
+
 create view "webhook_dispatch" as
  SELECT webhook_dispatch_ended.document_id,
     webhook_dispatch_ended.webhook,
@@ -1217,10 +1346,14 @@ create view "webhook_dispatch" as
     webhook_dispatch_ended.last_status_code,
     webhook_dispatch_ended.last_error,
     webhook_dispatch_ended.last_duration_ms,
-    webhook_dispatch_ended.delivered_at,
+    (COALESCE(webhook_dispatch_ended.delivered_at,
+        CASE
+            WHEN (webhook_dispatch_ended.status = 'success'::text) THEN webhook_dispatch_ended.ended_at
+            ELSE NULL::timestamp with time zone
+        END))::timestamp(3) with time zone AS delivered_at,
     webhook_dispatch_ended.ended_at,
     webhook_dispatch_ended.is_test,
-    webhook_dispatch_ended.attempt_trigger,
+    COALESCE(webhook_dispatch_ended.attempt_trigger, 'schedule'::text) AS attempt_trigger,
     webhook_dispatch_ended.replay_job,
     NULL::text AS lease_owner,
     webhook_dispatch_ended.fence,

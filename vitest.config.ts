@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { SlowFirst } from './test/harness/slow-first.ts'
+import { SlowFirst } from './test/harness/run/slow-first.ts'
 
 /** Every test: `npm test`. Those of `npm run test:fast` are in vitest.fast.config.ts. */
 export default defineConfig({
@@ -16,8 +16,9 @@ export default defineConfig({
     retry: { count: 1, condition: /^(?!Property failed)/ },
     // The loader of Node reads tests as it reads the service, and keeps what it compiled: Vite would transform each module.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    reporters: ['default', './test/harness/closing-line.ts'],
-    globalSetup: ['test/harness/global-setup.ts'],
+    reporters: ['default', './test/harness/run/closing-line.ts'],
+    globalSetup: ['test/harness/run/global-setup.ts'],
+    setupFiles: ['test/harness/plan/watch-locks.ts'],
     // Most objects of a test die young: with room for them a worker collects less, by a twelfth of its work.
     execArgv: ['--min-semi-space-size=32'],
     // Two for each processor, because the slow tests wait half of their time; at most as many as one PostgreSQL serves.

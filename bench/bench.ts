@@ -98,9 +98,19 @@ program
   .command('storage')
   .description('bytes that the database keeps of a published event with one delivery, by table and index')
   .argument('[count]', 'events', readCount, 20_000)
-  .action(async (count: number) => {
+  .option('--rate <n>', 'events a second; without it as fast as they are taken', readCount)
+  .action(async (count: number, options: { rate?: number }) => {
     const { measureStorage } = await import('./storage.ts')
-    await measureStorage(count)
+    await measureStorage(count, options.rate)
+  })
+
+program
+  .command('idle-connections')
+  .description('POSTs that meet a connection which its receiver closes, beside an undici agent, calm and loaded')
+  .argument('[seconds]', 'seconds a measurement, of four', readSeconds, 15)
+  .action(async (seconds: number) => {
+    const { measureIdleConnections } = await import('./idle-connections.ts')
+    await measureIdleConnections({ seconds })
   })
 
 program

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import pg from 'pg'
-import { startEmbeddedPostgres } from '../src/postgres/embedded.ts'
-import { systemRandom } from '../src/random.ts'
+import { systemRandom } from '../src/base/random.ts'
+import { startEmbeddedPostgres } from '../src/postgres/embedded/embedded.ts'
 
 /** The one PostgreSQL that both sides of a comparison use. */
 export interface DatabaseServer {

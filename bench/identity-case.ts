@@ -13,7 +13,7 @@ export function idOf(kind: 'user' | 'session', n: number): string {
 }
 
 /** Refresh token number `n`. The service knows it by its hash alone, so it need not be random. */
-export function refreshTokenOf(n: number): string {
+function refreshTokenOf(n: number): string {
   return `sbr_${String(n).padStart(43, '0')}`
 }
 

@@ -65,7 +65,7 @@ function startClient(stack: AsyncDisposableStack) {
  * The table of the rounds, and the ratio of their medians beside its goal: a round in which the machine itself stood still
  * decides nothing. Pure.
  */
-export function formatStorm(rounds: readonly StormRound[]): string {
+function formatStorm(rounds: readonly StormRound[]): string {
   const lines = rounds.map(({ quiet, stormy, storm }) => [
     quiet.p50Ms.toFixed(2),
     stormy.p50Ms.toFixed(2),

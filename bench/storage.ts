@@ -22,16 +22,18 @@ type Sizes = ReadonlyMap<string, { table: string; isIndex: boolean; bytes: numbe
 
 /**
  * Publishes `count` events, one a request and each delivered to one webhook, and prints what the database keeps of each:
- * bytes of tables and of their indexes.
+ * bytes of tables and of their indexes. Beyond what the service posts at once, events wait for the router, which updates their
+ * rows: at a `rate` that it keeps up with, none leaves a dead row behind.
  */
-export async function measureStorage(count: number): Promise<void> {
+export async function measureStorage(count: number, rate?: number): Promise<void> {
   await untilInterrupted(async (stack) => {
     const ground = await openGround(stack, { seconds: 0, isFull: false })
     const stage = await openStage(ground, stack, { environment: { INTEGRATION_REALTIME_EMBEDDED: 'true' } })
     const accounts = await makeAccounts(stage)
     await runLoad(stage, { accounts, pace: { batch: 1, count: WARM_UP } })
     const before = await readSizes(stage.connectionString)
-    await runLoad(stage, { accounts, pace: { batch: 1, count } })
+    const pace = rate === undefined ? { batch: 1, count } : { rate, seconds: Math.round(count / rate) }
+    await runLoad(stage, { accounts, pace })
     const after = await readSizes(stage.connectionString)
     console.log(`${ground.server.description}. Bytes for each of ${count} published events with one delivery.`)
     console.log(formatTable(['', 'rows', 'indexes', 'together'], listLines(before, after, count)))

@@ -98,7 +98,7 @@ function isSameFile(path, other) {
  * @param {string | undefined} version
  * @param {string} pinned
  */
-export function isLaterRelease(version, pinned) {
+function isLaterRelease(version, pinned) {
   if (!/^\d+\.\d+\.\d+$/.test(version ?? '')) return false
   const [own, other] = [version, pinned].map((text) => text.split('.').map(Number))
   return own[0] === other[0] && (own[1] - other[1] || own[2] - other[2]) > 0
@@ -118,7 +118,7 @@ function readPackages(path) {
  * the very end, so an installation that was cut off counts as missing. Optional packages may be absent (they belong to other platforms, or
  * a production leaves them out), but tests need the optional packages of package.json, and a Node below 24 needs the pinned one.
  */
-export function listMissing({ root, wanted, needsDev }) {
+function listMissing({ root, wanted, needsDev }) {
   const needed = new Set(needsDev ? Object.keys(wanted['']?.optionalDependencies ?? {}) : [])
   if (!isOwnNodeEnough) needed.add('node')
   const installed = readPackages(join(root, 'node_modules', '.package-lock.json')) ?? {}

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs'
 import { posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { VARIABLES } from '../src/app/config-variables.ts'
-import { listPages } from '../src/app/pages.ts'
-import { ROUTE_TREE } from '../src/app/route-tree.ts'
-import { isSecretSetting } from '../src/app/secret-files.ts'
-import { AREAS, type Area, FINDING_AREAS, type FindingCode } from '../src/doctor/finding.ts'
-import { INDEX_PLANS } from '../src/postgres/database.ts'
-import { PUBLISH_ROUTES } from '../src/realtime/embedded/publish-api.ts'
-import { runCommand } from './harness/command-line.ts'
+import { VARIABLES } from '../src/app/config/config-variables.ts'
+import { isSecretSetting } from '../src/app/config/secret-files.ts'
+import { listPages } from '../src/app/feature/pages.ts'
+import { ROUTE_TREE } from '../src/app/feature/route-tree.ts'
+import { AREAS, type Area, FINDING_AREAS, type FindingCode } from '../src/operations/doctor/finding.ts'
+import { INDEX_PLANS } from '../src/postgres/statement/database.ts'
+import { PUBLISH_ROUTES } from '../src/realtime/embedded/publish/publish-api.ts'
+import { runCommand } from './harness/process/command-line.ts'
 import { listHeadings, slugOf, splitByMark } from './tidy/markdown.ts'
 import { ROOT, readRepository, type SourceFile } from './tidy/source-file.ts'
 
@@ -90,21 +90,21 @@ describe('docs/operations.md', () => {
 
   test('has a section for each class of a failed attempt, and for nothing else', () => {
     const classes = [
-      ...listUnion('src/outbound/post-result.ts', 'PostErrorClass'),
-      ...listUnion('src/signed-post/attempt-result.ts', 'ErrorClass'),
+      ...listUnion('src/outbound/send/post-result.ts', 'PostErrorClass'),
+      ...listUnion('src/delivery/post/attempt-result.ts', 'ErrorClass'),
     ]
     expect(classes).toContain('blocked_address')
     expect(listSections(operations.text, 'Failed attempts').sort()).toEqual(classes.sort())
   })
 
   test('has a section for each way a schema can be unusable, and for nothing else', () => {
-    const codes = listUnion('src/postgres/migration-error.ts', 'MigrationErrorCode')
+    const codes = listUnion('src/postgres/migration/migration-error.ts', 'MigrationErrorCode')
     expect(codes).toContain('schema_ahead')
     expect(listSections(operations.text, 'Migrations').sort()).toEqual(codes.sort())
   })
 
   test('has a section for each way the embedded PostgreSQL can fail, and for nothing else', () => {
-    const codes = listUnion('src/postgres/embedded-error.ts', 'EmbeddedPostgresErrorCode')
+    const codes = listUnion('src/postgres/embedded/embedded-error.ts', 'EmbeddedPostgresErrorCode')
     expect(codes).toContain('disk_full')
     expect(listSections(operations.text, 'The embedded PostgreSQL').sort()).toEqual(codes.sort())
   })
@@ -236,7 +236,9 @@ describe('names in documents exist:', () => {
   })
 
   test('metrics', () => {
-    const code = service.flatMap(({ path, text }) => (path.startsWith('src/metrics/') ? [text] : [])).join('')
+    const code = service
+      .flatMap(({ path, text }) => (path.startsWith('src/operations/metrics/') ? [text] : []))
+      .join('')
     const declared = [...code.matchAll(/name: '([a-z]+_\w+)'/g)].map(([, name = '']) => name)
     const named = documents.flatMap(({ path, text }) =>
       /^docs\/(?:deployment|operations|contract\/\w+)\.md$/.test(path)
@@ -306,7 +308,7 @@ test('README.md begins with the two commands, and shows the output of the demons
   expect(commands.trim().split('\n')).toEqual(['npm start', 'npm test'])
   const [, shown = ''] = /<!-- output of npm start -->\n```\n([\s\S]*?)^```/m.exec(text) ?? []
   const labels = [...shown.matchAll(/^ {2}([a-z]+) {2,}\S/gm)].map(([, label = '']) => label)
-  const printed = [...load('src/demo/demo.ts').text.matchAll(/print\([`'] {2}([a-z]+) {2,}/g)].map(
+  const printed = [...load('src/command/demo/demo.ts').text.matchAll(/print\([`'] {2}([a-z]+) {2,}/g)].map(
     ([, label = '']) => label,
   )
   expect(labels).toEqual(printed)

@@ -2,41 +2,41 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseServiceSignature } from '../packages/webhooks/src/service-signature.ts'
 import { parseStandardSignature } from '../packages/webhooks/src/standard-signature.ts'
-import { cleanProfile } from '../src/engine/embedded/clean-profile.ts'
-import { findClientAddress } from '../src/http/client-address.ts'
-import { parseForm } from '../src/http/form-body.ts'
-import { REQUEST_FORMATS } from '../src/http/formats.ts'
-import { chooseTexts } from '../src/language/texts.ts'
-import { decodeCursor } from '../src/listing/cursor.ts'
-import { parseFilters } from '../src/listing/filter.ts'
-import { findHookFault, readHookKeys } from '../src/oauth/hook-signature.ts'
-import { findRedirectFault } from '../src/oauth/redirect-uri.ts'
-import { ACCESS_TOKEN_TYPE, readTokenExchange } from '../src/oauth/token-exchange-form.ts'
-import { parseAddress } from '../src/outbound/address.ts'
-import { checkCallbackUrl } from '../src/outbound/callback-url.ts'
-import { buildExcerpt, pickResponseHeaders } from '../src/outbound/post-result.ts'
+import { html } from '../src/base/html.ts'
+import { chooseTexts } from '../src/base/language/texts.ts'
+import { decodeCursor } from '../src/http/listing/cursor.ts'
+import { parseFilters } from '../src/http/listing/filter.ts'
+import { findClientAddress } from '../src/http/request/client-address.ts'
+import { parseForm } from '../src/http/server/form-body.ts'
+import { REQUEST_FORMATS } from '../src/http/shape/formats.ts'
+import { cleanProfile } from '../src/identity/engine/embedded/clean-profile.ts'
+import { buildBrowserCookies } from '../src/identity/pages/browser/browser-cookie.ts'
+import { nameDevice } from '../src/identity/session/device.ts'
+import { decodeSegment, parseClaims } from '../src/identity/session/token/compact-jws.ts'
+import { verifyHs256 } from '../src/identity/session/token/hs256.ts'
+import { hasAmbiguousKeys } from '../src/identity/session/token/json-keys.ts'
+import { parseRedirectAllowList } from '../src/identity/sign-in/outcome/redirect-allow-list.ts'
+import { classifyRedirectUrl } from '../src/identity/sign-in/outcome/redirect-url.ts'
+import { hashRecoveryCode } from '../src/identity/sign-in/second-factor/recovery-code.ts'
+import { readPostedName } from '../src/identity/social-login/flow/posted-name.ts'
+import { readNextPath } from '../src/identity/sso/next-path.ts'
+import { readTarget as readHandshakeTarget } from '../src/identity/sso/target.ts'
+import { findRedirectFault } from '../src/oauth/client/redirect-uri.ts'
+import { ACCESS_TOKEN_TYPE, readTokenExchange } from '../src/oauth/exchange/token-exchange-form.ts'
+import { findHookFault, readHookKeys } from '../src/oauth/hook/hook-signature.ts'
+import { parseAddress } from '../src/outbound/guard/address.ts'
+import { checkCallbackUrl } from '../src/outbound/guard/callback-url.ts'
+import { buildExcerpt, pickResponseHeaders } from '../src/outbound/send/post-result.ts'
 import { verifyTimestamped } from '../src/outbound/signature.ts'
-import { buildBrowserCookies } from '../src/pages/browser-cookie.ts'
-import { html } from '../src/pages/html.ts'
 import { buildScimService } from '../src/provisioning/scim/scim-service.ts'
 import { findMatch, readId } from '../src/provisioning/scim/scim-user.ts'
-import { decode, readTarget } from '../src/realtime/embedded/api-request.ts'
-import { parseChannelName } from '../src/realtime/embedded/channel-name.ts'
-import { parseClientFrame, readChannelData } from '../src/realtime/embedded/client-frame.ts'
-import { readBatch, readEvent } from '../src/realtime/embedded/publish-body.ts'
-import { decodeSegment, parseClaims } from '../src/session/compact-jws.ts'
-import { nameDevice } from '../src/session/device.ts'
-import { verifyHs256 } from '../src/session/hs256.ts'
-import { hasAmbiguousKeys } from '../src/session/json-keys.ts'
-import { hashRecoveryCode } from '../src/sign-in/recovery-code.ts'
-import { parseRedirectAllowList } from '../src/sign-in/redirect-allow-list.ts'
-import { classifyRedirectUrl } from '../src/sign-in/redirect-url.ts'
-import { readPostedName } from '../src/social-login/posted-name.ts'
-import { readNextPath } from '../src/sso/next-path.ts'
-import { readTarget as readHandshakeTarget } from '../src/sso/target.ts'
+import { parseChannelName } from '../src/realtime/embedded/frame/channel-name.ts'
+import { parseClientFrame, readChannelData } from '../src/realtime/embedded/frame/client-frame.ts'
+import { decode, readTarget } from '../src/realtime/embedded/publish/api-request.ts'
+import { readBatch, readEvent } from '../src/realtime/embedded/publish/publish-body.ts'
 import { parseTraceContext } from '../src/tracing/trace-context.ts'
-import { formatCell } from '../src/webhook/export-format.ts'
-import { expectLinear, pumpedText } from './harness/linear.ts'
+import { formatCell } from '../src/webhook/export/export-format.ts'
+import { expectLinear, listRepeatedTexts, pumpedText } from './harness/run/linear.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const RULES = { allowHttp: true, allowedPrivateTargets: [] }
@@ -238,17 +238,40 @@ const PARSERS: readonly [name: string, words: readonly string[], parse: Parser][
   ['a cell of an export', ['=', '"', '\n'], (text) => formatCell(text)],
 ]
 
+function findError(run: () => void): unknown {
+  try {
+    run()
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+
 describe('what strangers send is read in linear time', () => {
+  const quietly = (parse: Parser) => (text: string) => {
+    try {
+      parse(text)
+    } catch {}
+  }
+
   test.each(PARSERS)('%s', (_name, words, parse) => {
-    const run = (text: string) => {
-      try {
-        parse(text)
-      } catch {}
-    }
+    const run = quietly(parse)
     fc.assert(
       fc.property(pumpedText(words), (build) => expectLinear(build, run)),
       { numRuns: 60 },
     )
+  })
+
+  test.each(PARSERS)('%s, also two bytes again and again', (_name, words, parse) => {
+    for (const build of listRepeatedTexts(words)) expectLinear(build, quietly(parse))
+  })
+
+  test('a fixed text that finds what takes quadratic time', () => {
+    const isSlow = (parse: Parser) =>
+      listRepeatedTexts(['t=1,']).some((build) => findError(() => expectLinear((size) => build(size / 8), parse)))
+    expect(isSlow((text) => text.replace(/[ \t]+$/, ''))).toBe(true)
+    expect(isSlow((text) => /=+;$/.test(text))).toBe(true)
+    expect(isSlow((text) => text.split(','))).toBe(false)
   })
 
   test('the answer of a SCIM service', async () => {

@@ -3,8 +3,8 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'n
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase } from './harness/database.ts'
-import { nameTemplate } from './harness/database-url.ts'
+import { createTestDatabase } from './harness/database/database.ts'
+import { nameTemplate } from './harness/database/database-url.ts'
 
 /**
  * The worked example of CONTRIBUTING.md, done as written: its files and lines go into a copy of this repository, its
@@ -49,9 +49,9 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
       'src/invoice/invoice.test.ts',
     ])
     expect(example.insertions.map(({ path }) => path)).toEqual([
-      'src/app/features.ts',
-      'src/app/features.ts',
-      'src/reference/parts.ts',
+      'src/app/feature/features.ts',
+      'src/app/feature/features.ts',
+      'src/http/reference/parts.ts',
       'ARCHITECTURE.md',
       'test/journeys/platform-route-requests.ts',
       'test/concurrency/platform-cases.ts',
@@ -71,7 +71,7 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
     expect(tags).toContainEqual({ name: 'billing', description: 'Invoices of accounts.' })
     expect(webhooks).toHaveProperty(['invoice.create'])
     expect(await generated('schema.sql')).toContain('create table "invoice"')
-    expect(await generated('src/postgres/tables.generated.ts')).toContain('invoice: Invoice')
+    expect(await generated('src/postgres/statement/tables.generated.ts')).toContain('invoice: Invoice')
   })
 
   test('passes the checks of format, lint and types', async () => {
@@ -82,7 +82,7 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
   })
 
   test('passes its own tests, the rules of the repository and the tests of every route', async () => {
-    const files = ['src/invoice', 'src/reference', 'test/tidy.test.ts', 'test/docs.test.ts', ...SWEEPS]
+    const files = ['src/invoice', 'src/http/reference', 'test/tidy.test.ts', 'test/docs.test.ts', ...SWEEPS]
     const { code, output } = await runTests(...files, '-t', NAMES)
     expect(output).toMatch(/(?:invoice\.test\.ts \(3 tests)/)
     expect(code, output).toBe(0)
@@ -182,9 +182,15 @@ async function checkTypes(): Promise<{ code: number | null; output: string }> {
       const place = join(folder, path)
       await writeFile(place, `// @ts-nocheck\n${await readFile(place, 'utf8')}`)
     }
-    const include = ['src/main.ts', 'src/invoice', 'test/harness/global-setup.ts', ...own]
+    const include = ['src/main.ts', 'src/invoice', 'test/harness/run/global-setup.ts', ...own]
     await writeFile(join(folder, 'tsconfig.example.json'), JSON.stringify({ extends: './tsconfig.json', include }))
-    return await run('node_modules/typescript/bin/tsc', '-p', join(folder, 'tsconfig.example.json'), '--checkers', '1')
+    return await run(
+      'node_modules/typescript-7/bin/tsc',
+      '-p',
+      join(folder, 'tsconfig.example.json'),
+      '--checkers',
+      '1',
+    )
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

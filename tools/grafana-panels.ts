@@ -258,6 +258,17 @@ const PROCESSES: Row = {
       unit: 'short',
       queries: [{ expr: `sum by (step) (increase(maintenance_rows_total${ONLY}[5m]))`, legend: '{{step}}' }],
     }),
+    course('Size of the database', 'The database, and what is free on its disk where that is known.', {
+      unit: 'bytes',
+      queries: [
+        { expr: `max(database_size_bytes${ONLY})`, legend: 'database' },
+        { expr: `min(database_disk_free_bytes${ONLY})`, legend: 'free' },
+      ],
+    }),
+    course('Time until the disk is full', 'At the growth of the last days. Never, where retention keeps up.', {
+      unit: 's',
+      queries: [{ expr: `min(database_disk_full_seconds${ONLY})`, legend: 'full in' }],
+    }),
     course('Uptime', 'Since the start of each process.', {
       unit: 's',
       queries: [{ expr: `time() - process_start_time_seconds${ONLY}`, legend: '{{instance}}' }],

@@ -1,11 +1,11 @@
 import pino from 'pino'
 import { buildApp } from '../src/app/app.ts'
-import { readConfig } from '../src/app/config.ts'
-import { systemClock } from '../src/clock.ts'
-import { openDatabase } from '../src/postgres/database.ts'
-import { systemRandom } from '../src/random.ts'
-import { buildOpenApiDocument } from '../src/reference/openapi.ts'
-import type { OpenApiDocument } from '../src/reference/openapi-document.ts'
+import { readConfig } from '../src/app/config/config.ts'
+import { systemClock } from '../src/base/clock.ts'
+import { systemRandom } from '../src/base/random.ts'
+import { buildOpenApiDocument } from '../src/http/reference/openapi.ts'
+import type { OpenApiDocument } from '../src/http/reference/openapi-document.ts'
+import { openDatabase } from '../src/postgres/statement/database.ts'
 
 /** The OpenAPI document of the whole v3 tree, as it is committed. Without the sink, which production never has. */
 export async function readOpenApi(connectionString: string): Promise<OpenApiDocument> {

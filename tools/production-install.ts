@@ -7,8 +7,8 @@ import { copyServiceFiles } from './service-files.ts'
 
 /**
  * Installs the service for production into a temporary directory, without development packages, the pinned Node and the
- * embedded PostgreSQL; prints its size; and starts it there without a database, to see that every module loads and that
- * the error names the remedy. Exits 1 when anything of that fails or the size is over the limit.
+ * embedded PostgreSQL; prints its size; and starts it there without a database, to see that every module loads, that the
+ * error names the remedy, and that the log needs no package of development. Exits 1 when anything of that fails or the size is over the limit.
  */
 
 /** Megabytes of 1,000,000 bytes on the disk, sources included. */
@@ -26,6 +26,8 @@ try {
   if (total > LIMIT_MB * 1e6) throw new Error(`the installation is over ${LIMIT_MB} MB`)
   await startWithoutDatabase(directory)
   console.log('start     every module loads; without a database the error names DATABASE_URL')
+  logOnTerminal(directory)
+  console.log('log       JSON lines on a terminal, too')
 } finally {
   await rm(directory, { recursive: true, force: true })
 }
@@ -56,6 +58,18 @@ async function measureDisk(path: string): Promise<number> {
 
 function toMegabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(1)
+}
+
+/** Logs a line as on a terminal: the package that makes lines pretty is one of development. */
+function logOnTerminal(cwd: string): void {
+  const program = `
+    import { buildLogger } from './src/app/log/logger.ts'
+    buildLogger({ level: 'info', isTerminal: true }).info('a line')`
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+    cwd,
+    encoding: 'utf8',
+  })
+  if (status !== 0 || JSON.parse(stderr).msg !== 'a line') throw new Error(`the log ended with ${status}:\n${stderr}`)
 }
 
 /** Starts the service as a production without DATABASE_URL does; it must end with the sentence that names the remedy. */

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * The providers whose mark simple-icons holds (CC0-1.0), by their name here. A provider that left the collection, such as
- * Microsoft and LinkedIn, is shown by its first letter.
+ * The providers whose mark simple-icons holds (CC0-1.0), by their name here. LinkedIn, which left the collection, is shown by
+ * its first letter, and the squares of Microsoft are drawn in provider-button.ts.
  */
 const MARKED = ['apple', 'discord', 'facebook', 'github', 'gitlab', 'google'] as const
 

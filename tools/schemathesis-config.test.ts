@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import type { OpenApiDocument } from '../src/reference/openapi-document.ts'
+import type { OpenApiDocument } from '../src/http/reference/openapi-document.ts'
 import { renderSchemathesisConfig } from './schemathesis-config.ts'
 
 const { paths } = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')) as Pick<

@@ -26,7 +26,7 @@ const OTHERS = {
 const ACCOUNTS = 50_000
 
 /** The accounts of the callers: a person is a member of all of them, another one and a key of the first only. */
-export const OWN_ACCOUNTS = 50
+const OWN_ACCOUNTS = 50
 
 /** Rows of each kind in each of them. */
 export const OWN_ROWS = 5

@@ -99,7 +99,7 @@ function buildLoad({ isBatch, isAlone }: Part, { everyone, healthy, seconds }: L
 }
 
 async function countAttempts(stage: Stage, accounts: readonly string[]): Promise<number> {
-  const text = `select count(*)::int as attempts from webhook_attempt a join webhook_dispatch d on d.document_id = a.dispatch
+  const text = `select count(*)::int as attempts from webhook_attempt_log a join webhook_dispatch d on d.document_id = a.dispatch
     where d.account = any($1)`
   return withClient(stage.connectionString, async (client) => {
     const { rows } = await client.query<{ attempts: number }>(text, [accounts])

@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { buildKeyring } from '../../src/keyring.ts'
-import { systemRandom } from '../../src/random.ts'
+import { buildKeyring } from '../../src/base/keyring.ts'
+import { systemRandom } from '../../src/base/random.ts'
 
 /**
  * Rows that a measurement needs in numbers no API would write in time. This file alone knows the tables of webhooks and of
@@ -168,18 +168,13 @@ async function fillEnded(client: pg.Client, numbers: Numbers): Promise<void> {
   await client.query(
     `${MADE}
      insert into webhook_dispatch_ended (document_id, webhook, event, event_id, account, status, attempts, last_error,
-       last_attempt_at, last_status_code, last_duration_ms, delivered_at, ended_at, created_at, updated_at, fence)
+       last_attempt_at, last_status_code, last_duration_ms, delivered_at, ended_at, created_at, updated_at, fence, worker)
      select id, webhook, event, id, account, status, 1, case when status <> 'success' then 'HTTP 500' end,
-       at, case when status = 'success' then 200 else 500 end, 12, case when status = 'success' then at end, at, at, at, 1
+       at, case when status = 'success' then 200 else 500 end, 12, case when status = 'success' then at end, at, at, at, 1,
+       'filled'
      from made cross join lateral (
        select case when n % 100 < 95 then 'success' when n % 100 < 98 then 'exhausted' else 'failed' end as status
      ) s`,
-    valuesOf(numbers),
-  )
-  await client.query(
-    `${MADE}
-     insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms, status_code)
-     select id, 1, 'schedule', 'filled', at, 12, case when n % 100 < 95 then 200 else 500 end from made`,
     valuesOf(numbers),
   )
 }

@@ -1,86 +1,38 @@
 import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
-import type { Provider } from 'oidc-provider'
-import type { Logger } from 'pino'
-import { buildAccountLimiter } from '../account/account-limit.ts'
-import { buildEqualEntries, type EqualEntries } from '../audit/equal-entries.ts'
-import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
-import type { Clock } from '../clock.ts'
-import type { DatabaseClock } from '../database-clock.ts'
-import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
-import { buildServer, type ServerOptions } from '../http/server.ts'
-import { buildUpgradeRouter, type UpgradeRouter } from '../http/upgrade.ts'
-import { buildIdMaker, type IdMaker, type UserId } from '../id.ts'
-import { buildKeyring, type Keyring } from '../keyring.ts'
-import type { Metrics } from '../metrics/metrics.ts'
-import type { CallbackRules } from '../outbound/callback-url.ts'
-import type { Lookup } from '../outbound/dns.ts'
-import { buildGuardedFetch, type GuardedFetch } from '../outbound/guarded-fetch.ts'
-import { buildHttpSender } from '../outbound/http-sender.ts'
-import { type Brand, loadBrand } from '../pages/brand.ts'
-import { mountPageFiles } from '../pages/page-file.ts'
-import { buildProblemRenderer } from '../pages/problem-page.ts'
-import { mountStartPage } from '../pages/start-page.ts'
-import type { DatabasePool } from '../postgres/database.ts'
-import type { Random } from '../random.ts'
+import { buildIdMaker, type IdMaker, type UserId } from '../base/id.ts'
+import { buildKeyring, type Keyring } from '../base/keyring.ts'
+import { VERSION } from '../base/version.ts'
+import { buildCatalogue, type CatalogueEntry } from '../event/catalogue/catalogue.ts'
+import { buildEqualEntries, type EqualEntries } from '../event/recording/equal-entries.ts'
+import { buildRateLimiter, type RateLimiter } from '../http/rate-limit/rate-limit.ts'
+import { buildServer, type ServerOptions } from '../http/server/server.ts'
+import { buildUpgradeRouter, type UpgradeRouter } from '../http/server/upgrade.ts'
+import { buildAccountLimiter } from '../identity/account/limit/account-limit.ts'
+import { type Brand, loadBrand } from '../identity/pages/brand/brand.ts'
+import { mountPageFiles } from '../identity/pages/brand/page-file.ts'
+import { buildProblemRenderer } from '../identity/pages/frame/problem-page.ts'
+import { mountStartPage } from '../identity/pages/sign-in/start-page.ts'
+import { buildPasswordHashing } from '../identity/password/password.ts'
+import type { Metrics } from '../operations/metrics/metrics.ts'
+import type { CallbackRules } from '../outbound/guard/callback-url.ts'
+import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
+import { buildHttpSender } from '../outbound/send/http-sender.ts'
 import { openTracing } from '../tracing/tracing.ts'
-import { VERSION } from '../version.ts'
-import { buildHeld, buildPipeline, type Held } from './app-pipeline.ts'
-import { buildBaseUrl, buildSinkUrl, readPort } from './base-url.ts'
-import type { Config, ServiceSecrets } from './config.ts'
-import { describeDevelopment, mountDevelopmentRoutes } from './development-routes.ts'
-import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
-import { FEATURES, type FeatureParts } from './features.ts'
+import { buildBaseUrl, buildSinkUrl, readPort } from './config/base-url.ts'
+import type { Config } from './config/config.ts'
+import { buildHeld, buildPipeline, type Held } from './feature/app-pipeline.ts'
+import { describeDevelopment, mountDevelopmentRoutes } from './feature/development-routes.ts'
+import { type BuiltParts, buildFeatureParts } from './feature/feature-parts.ts'
+import { FEATURES, type FeatureParts } from './feature/features.ts'
+import { mountOauthProvider } from './feature/oauth.ts'
+import { listPageFiles, PAGES } from './feature/pages.ts'
+import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './feature/realtime-server.ts'
+import { ROUTE_TREE } from './feature/route-tree.ts'
+import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './feature/service-routes.ts'
 import { buildLifecycle, buildStopAnnouncement, warnOfCounts } from './lifecycle.ts'
-import { mountOauthProvider } from './oauth.ts'
-import { listPageFiles, PAGES } from './pages.ts'
-import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
-import { ROUTE_TREE } from './route-tree.ts'
-import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
-import { buildWorkers, type Workers } from './workers.ts'
-
-/** Reads how many lines are not in the log. */
-export type LogCounts = () => { dropped: number; summed: number }
-
-/** The configuration and the dependencies of the app. */
-export interface AppOptions {
-  config: Config
-  secrets: ServiceSecrets
-  /** The pool of requests. */
-  database: DatabasePool
-  /** The pool of lists and other reads that may be long. Default: that of requests. */
-  readDatabase?: DatabasePool
-  /** The pool of the workers. Default: that of requests. */
-  workerDatabase?: DatabasePool
-  /** The connection of the workers' lease, and the pool of maintenance. Default: that of the workers. */
-  leaseDatabase?: DatabasePool
-  maintenanceDatabase?: DatabasePool
-  /** A connection string to PostgreSQL itself, for LISTEN. */
-  connectionString: string
-  clock: Clock
-  /** The clock, where it follows the database's: in the service, and not in tests that set the time. */
-  time?: DatabaseClock
-  random: Random
-  lookup: Lookup
-  logger: Logger
-  /** Lines that the log lost, and lines that it summed up. Default: none. */
-  logCounts?: LogCounts
-  /** Whether the start has finished, for `/readyz`. Default: always. */
-  hasStarted?: () => boolean
-  /** Certificate authorities that deliveries trust in place of the system's; for tests. */
-  ca?: string
-  /** Answers the requests to sign-in providers in place of the network; for tests. */
-  fetchProvider?: GuardedFetch
-  /**
-   * Reads the public keys of an issuer in place of the service's own provider, as a JWK set; for tests. The database does not
-   * keep its tokens.
-   */
-  loadProviderKeys?: () => Promise<unknown>
-  /** Gets the OAuth provider when it is built; for tests that break it. */
-  onProviderBuilt?: (provider: Provider) => void
-  /** Ends the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
-  onCrashPoint?: (point: NonNullable<Config['crashPoint']>) => void
-}
+import type { AppOptions } from './part/app-options.ts'
+import { buildWorkers, type Workers } from './work/workers.ts'
 
 /** The running parts of one process. */
 export interface App extends Omit<Workers, 'start' | 'notify'> {
@@ -207,7 +159,7 @@ async function buildAppServer(
 async function mountApi(
   server: FastifyInstance,
   options: AppOptions,
-  parts: Omit<BuiltParts, 'authenticate' | 'accountLimits'> & {
+  parts: Omit<BuiltParts, 'authenticate' | 'accountLimits' | 'passwords'> & {
     held: Held
     limiter: RateLimiter
     equalEntries: EqualEntries
@@ -217,17 +169,25 @@ async function mountApi(
   const { held, limiter, equalEntries, sinkUrl, ...built } = parts
   const { ids, baseUrl, keyring, brand } = built
   const { notify, metrics, realtime } = built.workers
-  const { config, logger } = options
+  const { config, logger, random } = options
   const { db } = options.database
   const onRecorded = realtime.noteUnpublished
-  const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, equalEntries, notify, onRecorded })
+  const passwords = buildPasswordHashing(config.passwordHashCost, random, options.hashingGate)
+  const shared = { ids, baseUrl, held, limiter, equalEntries, passwords }
+  const pipeline = buildPipeline({ options, ...shared, notify, onRecorded })
   const limits = { defaults: config.accountLimits, cache: held.limits, limiter }
   const accountLimits = buildAccountLimiter(limits)
-  const features = buildFeatureParts(options, { ...built, accountLimits, authenticate: pipeline.authenticate })
+  const features = buildFeatureParts(options, {
+    ...built,
+    passwords,
+    accountLimits,
+    authenticate: pipeline.authenticate,
+  })
   countRequests(server, metrics)
   for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, features)
   mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
-  mountStartPage(server, { brand, development: describeDevelopment(config), limit: limiter.limitVisit })
+  const development = describeDevelopment(config, realtime.findApp)
+  mountStartPage(server, { brand, development, limit: limiter.limitVisit })
   await mountOauthProvider(server, options, { parts: features, limiter, clients: held.clients })
   const { webhookSinkSecret: sinkSecret } = config
   const sink = { db, logger, keyring, sinkSecret, sinkUrl }

@@ -1,21 +1,21 @@
-import { systemClock } from '../clock.ts'
-import { buildIdMaker } from '../id.ts'
-import type { Database } from '../postgres/database.ts'
-import { systemRandom } from '../random.ts'
-import { FatalError } from './fatal.ts'
-import type { Resources } from './resources.ts'
+import { systemClock } from '../base/clock.ts'
+import { buildIdMaker } from '../base/id.ts'
+import { systemRandom } from '../base/random.ts'
+import type { Database } from '../postgres/statement/database.ts'
+import { FatalError } from './log/fatal.ts'
+import type { Resources } from './prepare/resources.ts'
 import type { FirstAdministrator } from './start-message.ts'
 
 /** Creates the first administrator of development, unless there is one. Undefined when there is nothing to show. */
 export async function ensureAdministrator({ database, config }: Resources): Promise<FirstAdministrator | undefined> {
-  const { createAdministrator, hasAdministrator } = await import('../user/administrator.ts')
+  const { createAdministrator, hasAdministrator } = await import('../identity/user/password/administrator.ts')
   if (await hasAdministrator(database.db)) return undefined
-  const { buildPasswordHashing } = await import('../sign-in/password.ts')
+  const { buildPasswordHashing } = await import('../identity/password/password.ts')
   const ids = buildIdMaker(systemClock, systemRandom)
   const password = config.adminPassword ?? systemRandom.bytes(12).toString('base64url')
   const deps = { ids, passwords: buildPasswordHashing(config.passwordHashCost, systemRandom) }
   const now = new Date(systemClock.now())
-  const { buildCommandRecorder, describeUserChange, findSystemUser } = await import('./command-record.ts')
+  const { buildCommandRecorder, describeUserChange, findSystemUser } = await import('./prepare/command-record.ts')
   const { adminEmail: email, enableApiEventQueue } = config
   const record = buildCommandRecorder(
     { ids, enableApiEventQueue },

@@ -1,16 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import type { EqualEntries } from '../audit/equal-entries.ts'
-import { systemClock } from '../clock.ts'
-import { findForeignSign, readOrigin } from '../http/local-request.ts'
-import type { RateLimiter } from '../http/rate-limit.ts'
-import type { UpgradeRouter } from '../http/upgrade.ts'
-import type { Metrics } from '../metrics/metrics.ts'
-import type { MetricsListener } from '../metrics/metrics-listener.ts'
-import type { HttpSender } from '../outbound/http-sender.ts'
-import type { App, AppOptions } from './app.ts'
-import type { MountedRealtime } from './realtime-server.ts'
-import type { Workers } from './workers.ts'
+import { systemClock } from '../base/clock.ts'
+import type { EqualEntries } from '../event/recording/equal-entries.ts'
+import type { RateLimiter } from '../http/rate-limit/rate-limit.ts'
+import { findForeignSign, readOrigin } from '../http/request/local-request.ts'
+import type { UpgradeRouter } from '../http/server/upgrade.ts'
+import type { Metrics } from '../operations/metrics/metrics.ts'
+import type { MetricsListener } from '../operations/metrics/metrics-listener.ts'
+import type { HttpSender } from '../outbound/send/http-sender.ts'
+import type { App } from './app.ts'
+import type { MountedRealtime } from './feature/realtime-server.ts'
+import type { AppOptions } from './part/app-options.ts'
+import type { Workers } from './work/workers.ts'
 
 /** Logs that counts of equal refusals could not be written. */
 export const warnOfCounts =
@@ -97,7 +98,7 @@ export function buildLifecycle(
 async function openMetricsPort({ config, logger }: AppOptions, metrics: Metrics): Promise<MetricsListener | undefined> {
   const { host, metricsPort: port } = config
   if (port === undefined) return undefined
-  const { listenForScrapes } = await import('../metrics/metrics-listener.ts')
+  const { listenForScrapes } = await import('../operations/metrics/metrics-listener.ts')
   const isLocalOnly = config.appEnv === 'development'
   const isAllowed = (request: IncomingMessage) => !isLocalOnly || findForeignSign(readOrigin(request)) === undefined
   return listenForScrapes({ host, port, metrics, logger, isAllowed })

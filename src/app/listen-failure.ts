@@ -1,5 +1,5 @@
-import type { Config } from './config.ts'
-import { FatalError } from './fatal.ts'
+import type { Config } from './config/config.ts'
+import { FatalError } from './log/fatal.ts'
 
 /** The error of a failed listen, with the setting that fixes it. */
 export function describeListenFailure(error: unknown, config: Config): unknown {

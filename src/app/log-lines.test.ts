@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { expect, it } from 'vitest'
-import { createTestApp } from '../../test/harness/app.ts'
-import { buildLogOptions } from './logger.ts'
+import { createTestApp } from '../../test/harness/app/app.ts'
+import { buildLogOptions } from './log/logger.ts'
 
 it('probes and scrapes are logged at debug, other requests at info, and a failing probe at error', async () => {
   const lines: { level: string; route: string; msg: string }[] = []

@@ -1,32 +1,46 @@
 import { flushCompileCache } from 'node:module'
 import type { Logger } from 'pino'
-import { type Clock, readMonotonicMs, systemClock } from '../clock.ts'
-import { adoptDatabaseClock, type DatabaseClock } from '../database-clock.ts'
-import { buildKeyring } from '../keyring.ts'
-import { buildSystemLookup } from '../outbound/dns.ts'
-import { systemRandom } from '../random.ts'
-import { VERSION } from '../version.ts'
-import type { App, LogCounts } from './app.ts'
-import { readPort } from './base-url.ts'
-import type { Config } from './config.ts'
-import type { Demonstration } from './demonstrate.ts'
-import { FatalError } from './fatal.ts'
+import { type Clock, readMonotonicMs, systemClock } from '../base/clock.ts'
+import { adoptDatabaseClock, type DatabaseClock } from '../base/database-clock.ts'
+import { buildKeyring } from '../base/keyring.ts'
+import { systemRandom } from '../base/random.ts'
+import { VERSION } from '../base/version.ts'
+import { buildSystemLookup } from '../outbound/guard/dns.ts'
+import type { App } from './app.ts'
+import { readPort } from './config/base-url.ts'
+import type { Config } from './config/config.ts'
 import { ensureAdministrator } from './first-administrator.ts'
 import { describeListenFailure } from './listen-failure.ts'
-import { prepareDatabase } from './prepare.ts'
-import { openResources, type Resources, type ResourcesOptions } from './resources.ts'
+import { FatalError } from './log/fatal.ts'
+import type { LogCounts } from './part/app-options.ts'
+import { prepareDatabase } from './prepare/prepare.ts'
+import { openResources, type Resources, type ResourcesOptions } from './prepare/resources.ts'
 import { type FirstAdministrator, printSignIn, printStart } from './start-message.ts'
 
 /** Time limit of an orderly stop; then the process exits. */
 const STOP_LIMIT_MS = 9_500
+
+/** A demonstration that can begin: its token is in its file. */
+export interface Demonstration {
+  /** Shows a delivery, and returns the commands to go on with. Throws a `FatalError`. */
+  show(): Promise<string[]>
+}
+
+/** Prepares the demonstration (docs/contract/configuration.md#reader) of a service that listens. Throws a `FatalError`. */
+export type PrepareDemonstration = (parts: {
+  app: App
+  resources: Resources
+  config: Config
+  print: (line: string) => void
+}) => Promise<Demonstration>
 
 export interface ServeOptions {
   config: Config
   logger: Logger
   /** Lines that the log lost, and lines that it summed up. */
   logCounts?: LogCounts
-  /** Runs the demonstration after the start. Development only. */
-  demo: boolean
+  /** Prepares the demonstration, which runs after the start. Development only. */
+  prepareDemonstration?: PrepareDemonstration | undefined
   /** Starts although SECRET_KEY opens no stored secret: the key is lost, and every secret will be rotated. */
   isKeyLost?: boolean
   /** Prints a line for the person at the terminal. */
@@ -68,7 +82,7 @@ async function runUntilStop(
   limit: StopLimit,
 ): Promise<number> {
   const { config, logger, print } = options
-  if (options.demo && config.appEnv !== 'development')
+  if (options.prepareDemonstration && config.appEnv !== 'development')
     throw new FatalError(
       `--demo creates rows and prints a key, so it needs APP_ENV=development (it is ${config.appEnv}).`,
     )
@@ -149,7 +163,7 @@ async function startInSteps(start: {
   // After listening, because the password is printed once and a failed start must not lose it.
   if (config.appEnv === 'development' && !stop.aborted) parts.admin = await ensureAdministrator(resources)
   // Before readiness: who waits for it may use the token.
-  const demonstration = options.demo && !stop.aborted ? await prepareDemo(start, app) : undefined
+  const demonstration = stop.aborted ? undefined : await prepareDemo(start, app)
   // Node would keep what it compiled at an orderly exit only; a process that is killed leaves it to the next start as well.
   flushCompileCache()
   parts.isReady = !stop.aborted
@@ -166,8 +180,8 @@ async function prepareDemo(
   app: App,
 ): Promise<Demonstration | undefined> {
   const { config, print } = options
-  const { prepareDemonstration } = await import('./demonstrate.ts')
-  return untilStop(prepareDemonstration({ app, resources, config, print }), stopRequested)
+  const preparation = options.prepareDemonstration?.({ app, resources, config, print })
+  return preparation && untilStop(preparation, stopRequested)
 }
 
 /** The result of `work`; undefined when a stop is requested before, after which its failure is expected. */
@@ -203,7 +217,7 @@ function describeService(app: App, { host, roles, appEnv }: Config) {
 /** Refuses a SECRET_KEY that opens no stored secret: the service would fail at each of them, and seal new ones apart. */
 async function checkSecretKey({ isKeyLost }: ServeOptions, { database, secrets }: Resources): Promise<void> {
   if (isKeyLost) return
-  const { findLostKey } = await import('../stored-secret/secret-health.ts')
+  const { findLostKey } = await import('../operations/stored-secret/secret-health.ts')
   const { keyIds } = buildKeyring(secrets.secretKey, systemRandom)
   const sentence = await findLostKey(database.db, keyIds)
   if (sentence !== undefined) throw new FatalError(sentence)

@@ -1,7 +1,7 @@
 import type { App } from './app.ts'
-import { readPort } from './base-url.ts'
-import type { Config } from './config.ts'
-import { decideMailWay } from './mail-transport.ts'
+import { readPort } from './config/base-url.ts'
+import type { Config } from './config/config.ts'
+import { decideMailWay } from './part/mail-transport.ts'
 
 /** The administrator that the first start in development creates. */
 export interface FirstAdministrator {
@@ -33,7 +33,7 @@ export function printStart(parts: {
     print(`Sign in as ${config.adminEmail}. Lost the password? signalbox admin password --email ${config.adminEmail}`)
   print(`  In a browser: ${app.baseUrl()}/auth/`)
   if (decideMailWay(config) === 'kept') print(`  Mails, which are kept here and not sent: ${app.baseUrl()}/auth/mail`)
-  print(`  First steps: ${app.baseUrl()}/`)
+  print(`  First steps${hasOwnRealtime(config) ? ', and the keys of the realtime server' : ''}: ${app.baseUrl()}/`)
   print(`  API reference: ${app.baseUrl()}/docs`)
   print(
     `  curl -s -X POST ${app.baseUrl()}/api/v3/auth/login/local -H 'Content-Type: application/json' -d '{"email":"${config.adminEmail}","password":"..."}'`,
@@ -42,6 +42,10 @@ export function printStart(parts: {
   for (const command of commands) print(`  ${command}`)
   print('Stop with Ctrl-C.')
 }
+
+/** Whether the embedded realtime server has an application of the service's own, whose keys no setting holds. */
+const hasOwnRealtime = ({ realtime, roles }: Config) =>
+  realtime.kind === 'embedded' && realtime.keys === undefined && roles.includes('api')
 
 /** Prints the first administrator, with its password when that was generated. */
 export function printSignIn({ email, password }: FirstAdministrator, print: (line: string) => void): void {

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import type { Command } from 'commander'
-import { type Config, readConfig } from '../app/config.ts'
-import { FatalError } from '../app/fatal.ts'
-import { systemClock } from '../clock.ts'
-import { buildIdMaker } from '../id.ts'
-import type { Database } from '../postgres/database.ts'
-import { systemRandom } from '../random.ts'
-import { print } from './print.ts'
+import { type Config, readConfig } from '../app/config/config.ts'
+import { FatalError } from '../app/log/fatal.ts'
+import { systemClock } from '../base/clock.ts'
+import { buildIdMaker } from '../base/id.ts'
+import { systemRandom } from '../base/random.ts'
+import type { Database } from '../postgres/statement/database.ts'
+import { print } from './print/print.ts'
 import { buildRecorder, withGround } from './resources.ts'
 
 /** Adds `signalbox admin create` and `signalbox admin password` (docs/contract/identity.md#first-administrator). */
@@ -20,9 +20,9 @@ export function addAdminCommands(program: Command): void {
     .action(async ({ email }: { email: string }) => {
       const password = await readPassword()
       await withGround({ prepare: true }, async ({ config, database }) => {
-        const { createAdministrator } = await import('../user/administrator.ts')
+        const { createAdministrator } = await import('../identity/user/password/administrator.ts')
         const now = new Date(systemClock.now())
-        const { describeUserChange } = await import('../app/command-record.ts')
+        const { describeUserChange } = await import('../app/prepare/command-record.ts')
         const record = await buildRecorder(config)
         const onMade = (tx: Database, id: string) =>
           record(tx, describeUserChange('create', id, { command: 'admin create' }), now)
@@ -39,9 +39,9 @@ export function addAdminCommands(program: Command): void {
     .action(async ({ email, keepApiKeys }: { email: string; keepApiKeys: boolean }) => {
       const password = await readPassword()
       await withGround({ prepare: true }, async ({ config, database }) => {
-        const { resetPassword } = await import('../user/administrator.ts')
+        const { resetPassword } = await import('../identity/user/password/administrator.ts')
         const now = new Date(systemClock.now())
-        const { describeUserChange } = await import('../app/command-record.ts')
+        const { describeUserChange } = await import('../app/prepare/command-record.ts')
         const record = await buildRecorder(config)
         const detail = { command: 'admin password', members: ['password'], keep_api_keys: keepApiKeys }
         const onSet = (tx: Database, id: string) => record(tx, describeUserChange('update', id, detail), now)
@@ -55,7 +55,7 @@ export function addAdminCommands(program: Command): void {
 }
 
 async function buildDeps({ passwordHashCost }: Config) {
-  const { buildPasswordHashing } = await import('../sign-in/password.ts')
+  const { buildPasswordHashing } = await import('../identity/password/password.ts')
   const passwords = buildPasswordHashing(passwordHashCost, systemRandom)
   return { ids: buildIdMaker(systemClock, systemRandom), passwords }
 }

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander'
-import { FatalError } from '../app/fatal.ts'
-import { systemClock } from '../clock.ts'
-import { buildIdMaker } from '../id.ts'
-import { systemRandom } from '../random.ts'
-import { print, printJson } from './print.ts'
+import { FatalError } from '../app/log/fatal.ts'
+import { systemClock } from '../base/clock.ts'
+import { buildIdMaker } from '../base/id.ts'
+import { systemRandom } from '../base/random.ts'
+import { print, printJson } from './print/print.ts'
 import { withGround } from './resources.ts'
 
 /** Adds `signalbox catalogue generate | check | sync | status` (docs/contract/events.md#catalogue-sync; docs/contract/events.md#event-types). */
@@ -13,14 +13,14 @@ export function addCatalogueCommands(program: Command): void {
     .command('generate')
     .description('write the catalogue and its docs from the route tree')
     .action(async () => {
-      const { writeCatalogueFiles } = await import('../catalogue/catalogue-files.ts')
+      const { writeCatalogueFiles } = await import('../event/catalogue/catalogue-files.ts')
       for (const path of await writeCatalogueFiles(await loadCatalogue())) print(`wrote ${path}`)
     })
   catalogue
     .command('check')
     .description('exit 1 with a diff when the committed catalogue or its docs differ from the route tree')
     .action(async () => {
-      const { findCatalogueDrift } = await import('../catalogue/catalogue-files.ts')
+      const { findCatalogueDrift } = await import('../event/catalogue/catalogue-files.ts')
       const drift = await findCatalogueDrift(await loadCatalogue())
       for (const line of drift) print(line)
       if (drift.length > 0)
@@ -41,10 +41,10 @@ export function addCatalogueCommands(program: Command): void {
           throw new FatalError(
             `APP_ENV is ${config.appEnv}, not ${env}. Set APP_ENV and DATABASE_URL of ${env} and run it again.`,
           )
-        const { syncCatalogue } = await import('../catalogue/sync.ts')
+        const { syncCatalogue } = await import('../event/catalogue/sync.ts')
         const deps = { ids: buildIdMaker(systemClock, systemRandom), catalogue: await loadCatalogue() }
         const now = new Date(systemClock.now())
-        const { inTransaction } = await import('../postgres/database.ts')
+        const { inTransaction } = await import('../postgres/statement/database.ts')
         const status = await inTransaction(database.db, (tx) => syncCatalogue(deps, tx, now))
         printJson(status)
       }),
@@ -54,7 +54,7 @@ export function addCatalogueCommands(program: Command): void {
     .description('compare the event table with the code')
     .action(() =>
       withGround({ prepare: false }, async ({ database }) => {
-        const { readCatalogueStatus } = await import('../catalogue/sync.ts')
+        const { readCatalogueStatus } = await import('../event/catalogue/sync.ts')
         printJson(await readCatalogueStatus(database.db, await loadCatalogue()))
       }),
     )
@@ -62,7 +62,7 @@ export function addCatalogueCommands(program: Command): void {
 
 /** Loads the catalogue of the route tree, which imports the whole service, only for commands that need it. */
 async function loadCatalogue() {
-  const { ROUTE_TREE } = await import('../app/route-tree.ts')
-  const { buildCatalogue } = await import('../catalogue/catalogue.ts')
+  const { ROUTE_TREE } = await import('../app/feature/route-tree.ts')
+  const { buildCatalogue } = await import('../event/catalogue/catalogue.ts')
   return buildCatalogue(ROUTE_TREE)
 }

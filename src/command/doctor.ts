@@ -1,10 +1,10 @@
 import { lookup } from 'node:dns/promises'
 import type { Command } from 'commander'
-import { systemClock } from '../clock.ts'
-import { type AreaReport, FINDING_AREAS, type Finding } from '../doctor/finding.ts'
-import { systemRandom } from '../random.ts'
-import { VERSION } from '../version.ts'
-import { print, printJson } from './print.ts'
+import { systemClock } from '../base/clock.ts'
+import { systemRandom } from '../base/random.ts'
+import { VERSION } from '../base/version.ts'
+import { type AreaReport, FINDING_AREAS, type Finding } from '../operations/doctor/finding.ts'
+import { print, printJson } from './print/print.ts'
 
 /** Adds `signalbox doctor`. */
 export function addDoctorCommand(program: Command): void {
@@ -15,7 +15,7 @@ export function addDoctorCommand(program: Command): void {
     )
     .option('--json', 'print one JSON object', false)
     .action(async ({ json }: { json: boolean }) => {
-      const { examine } = await import('../app/doctor.ts')
+      const { examine } = await import('../app/work/doctor.ts')
       const areas = await examine({
         directory: process.cwd(),
         clock: systemClock,
@@ -40,8 +40,9 @@ function buildPage({ code }: Finding): string {
 const WIDTH = Math.max(...Object.values(FINDING_AREAS).map((area) => area.length)) + 2
 
 function listLines(areas: readonly AreaReport[]): string[] {
-  const lines = areas.flatMap(({ area, status, findings }) => [
+  const lines = areas.flatMap(({ area, status, findings, notes }) => [
     `${area.padEnd(WIDTH)}${status}`,
+    ...notes.map((note) => `  ${note}`),
     ...findings.flatMap((finding) => [
       `  ${finding.severity} ${finding.code}: ${finding.detail}`,
       `    ${finding.remedy} (${buildPage(finding)})`,

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { takeVariable } from '../app/config.ts'
+import { takeVariable } from '../app/config/config.ts'
 
 /** The environment variable in which the launcher names the descriptor of its pipe (bin/run-to-end.mjs). */
 const PIPE_VARIABLE = 'SIGNALBOX_LAUNCHER_PIPE'

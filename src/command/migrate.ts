@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { print } from './print.ts'
+import { print } from './print/print.ts'
 import { withGround } from './resources.ts'
 
 /** Adds `signalbox migrate`. */
@@ -21,7 +21,7 @@ async function migrate(): Promise<void> {
 
 async function printPlan(): Promise<void> {
   await withGround({ prepare: false }, async ({ connectionString }) => {
-    const { readSchemaPlan } = await import('../postgres/migrate.ts')
+    const { readSchemaPlan } = await import('../postgres/migration/migrate.ts')
     const { pending, ahead } = await readSchemaPlan(connectionString)
     for (const { name, isAdditive } of pending) print(`${isAdditive ? 'additive    ' : 'not additive'}  ${name}`)
     for (const name of ahead) print(`newer release ${name}`)

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { systemClock } from '../clock.ts'
-import { buildKeyring } from '../keyring.ts'
-import type { Database } from '../postgres/database.ts'
-import { systemRandom } from '../random.ts'
-import { print } from './print.ts'
+import { systemClock } from '../base/clock.ts'
+import { buildKeyring } from '../base/keyring.ts'
+import { systemRandom } from '../base/random.ts'
+import type { Database } from '../postgres/statement/database.ts'
+import { print } from './print/print.ts'
 import { buildRecorder, withGround } from './resources.ts'
 
 /** Adds `signalbox oauth rotate-keys` (docs/contract/oauth.md#signing-keys). */
@@ -15,7 +15,7 @@ export function addOauthCommands(program: Command): void {
     .option('--now', 'sign at once, and stop publishing the keys before: after a key was disclosed', false)
     .action(async ({ now: isUrgent }: { now: boolean }) => {
       await withGround({ prepare: true }, async ({ config, database, secrets }) => {
-        const { rotateSigningKeys } = await import('../oauth/signing-key.ts')
+        const { rotateSigningKeys } = await import('../oauth/signing-key/signing-key.ts')
         const keyring = buildKeyring(secrets.secretKey, systemRandom)
         const now = new Date(systemClock.now())
         const record = await buildRecorder(config)

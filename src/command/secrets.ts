@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import type { Resources } from '../app/resources.ts'
-import { systemClock } from '../clock.ts'
-import { buildKeyring } from '../keyring.ts'
-import { systemRandom } from '../random.ts'
-import { print } from './print.ts'
+import type { Resources } from '../app/prepare/resources.ts'
+import { systemClock } from '../base/clock.ts'
+import { buildKeyring } from '../base/keyring.ts'
+import { systemRandom } from '../base/random.ts'
+import { print } from './print/print.ts'
 import { withGround } from './resources.ts'
 
 /** Adds `signalbox secrets status | reencrypt` (docs/operations.md, rotation of SECRET_KEY). */
@@ -18,7 +18,7 @@ export function addSecretsCommands(program: Command): void {
     .description('seal every stored secret under the first key of SECRET_KEY, as maintenance does once a minute')
     .action(() =>
       withGround({ prepare: false }, async (resources) => {
-        const { buildReencryption } = await import('../app/reencrypt.ts')
+        const { buildReencryption } = await import('../app/work/reencrypt.ts')
         const keyring = buildKeyring(resources.secrets.secretKey, systemRandom)
         for (const [table, run] of Object.entries(buildReencryption(keyring, resources.database.db)))
           print(`${table}: ${await run()} sealed anew`)
@@ -28,8 +28,8 @@ export function addSecretsCommands(program: Command): void {
 }
 
 async function showStatus({ database, secrets }: Pick<Resources, 'database' | 'secrets'>): Promise<void> {
-  const { countSecrets } = await import('../stored-secret/stored-secret.store.ts')
-  const { describeRotation } = await import('../stored-secret/rotation.ts')
+  const { countSecrets } = await import('../operations/stored-secret/stored-secret.store.ts')
+  const { describeRotation } = await import('../operations/stored-secret/rotation.ts')
   const { keyIds } = buildKeyring(secrets.secretKey, systemRandom)
   const status = describeRotation(await countSecrets(database.db, new Date(systemClock.now())), keyIds)
   for (const line of status.lines) print(line)

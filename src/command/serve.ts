@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { readConfig } from '../app/config.ts'
-import type { StopRequest } from '../app/serve.ts'
-import { readMonotonicMs } from '../clock.ts'
+import { readConfig } from '../app/config/config.ts'
+import type { PrepareDemonstration, StopRequest } from '../app/serve.ts'
+import { readMonotonicMs } from '../base/clock.ts'
 import type { Launcher } from './launcher.ts'
-import { toPrintableLine } from './printable.ts'
+import { toPrintableLine } from './print/printable.ts'
 
 /** Adds `signalbox serve`. `launcher`: the process that started this one, where there is one. */
 export function addServeCommand(program: Command, launcher: Launcher | undefined): void {
@@ -15,7 +15,7 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
     .action(async ({ demo, lostSecretKey: isKeyLost }: { demo: boolean; lostSecretKey: boolean }) => {
       const config = readConfig()
       const stopRequested = waitForSignal(launcher)
-      const [{ openLog }, { serve }] = await Promise.all([import('../app/logger.ts'), import('../app/serve.ts')])
+      const [{ openLog }, { serve }] = await Promise.all([import('../app/log/logger.ts'), import('../app/serve.ts')])
       const isTerminal = process.stderr.isTTY === true
       // The demonstration prints on standard output; until it has ended the log shows warnings and errors only.
       const isQuiet = demo && !config.isLogLevelGiven
@@ -32,14 +32,19 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
         logger.fatal({ err: error }, 'unexpected error, the process ends: see docs/operations.md, unexpected errors'),
       )
       const print = (line: string) => process.stdout.write(`${toPrintableLine(line)}\n`)
+      const prepareDemonstration = demo ? loadDemonstration : undefined
       const code = await serve(
-        { config, logger, logCounts: log.counts, demo, isKeyLost, print, onShown },
+        { config, logger, logCounts: log.counts, prepareDemonstration, isKeyLost, print, onShown },
         stopRequested,
       )
       await log.drain()
       process.exit(code)
     })
 }
+
+/** Loads the demonstration when the service listens: the start does not wait for its modules. */
+const loadDemonstration: PrepareDemonstration = async (parts) =>
+  (await import('./demo/demonstrate.ts')).prepareDemonstration(parts)
 
 /** A key that is held or pressed twice within this time is one wish to stop. */
 const REPEAT_MS = 1_000

@@ -1,6 +1,6 @@
-import { defineRoute, type Routes } from '../http/route.ts'
-import { IdParams } from '../http/schema.ts'
-import { buildList, readScopedPage } from '../listing/page.ts'
+import { buildList, readScopedPage } from '../http/listing/page.ts'
+import { defineRoute, type Routes } from '../http/route/route.ts'
+import { IdParams } from '../http/route/schema.ts'
 import { ContractRow, CreateContractBody, toContractRow, UpdateContractBody } from './contract.schema.ts'
 import { type ContractRecord, selectContracts, toContractRecord } from './contract.store.ts'
 import { type ContractDeps, changeContract, createContract, deleteContract, loadContract } from './contract.ts'
@@ -8,8 +8,8 @@ import { type ContractDeps, changeContract, createContract, deleteContract, load
 const CONTRACT_FIELDS = {
   document_id: { type: 'uuid' },
   account: { type: 'uuid' },
-  name: { type: 'text', sortable: true },
-  status: { type: 'text', sortable: true },
+  name: { type: 'text', sortable: true, like: 'of-accounts' },
+  status: { type: 'text', sortable: true, like: 'of-accounts' },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
 } as const

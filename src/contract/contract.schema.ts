@@ -1,5 +1,5 @@
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
-import { type Static, Type } from '../http/schema-type.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/route/schema.ts'
+import { type Static, Type } from '../http/shape/schema-type.ts'
 import type { ContractRecord } from './contract.store.ts'
 
 /** The status of a contract. */

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import type { PermissionScope } from '../http/caller.ts'
-import type { AccountId, Id, UserId } from '../id.ts'
-import type { OwnAccount } from '../listing/page.ts'
-import type { Database } from '../postgres/database.ts'
-import { isNull, statement } from '../postgres/statement.ts'
+import type { AccountId, Id, UserId } from '../base/id.ts'
+import type { OwnAccount } from '../http/listing/page.ts'
+import type { PermissionScope } from '../http/shape/caller.ts'
+import type { Database } from '../postgres/statement/database.ts'
+import { isNull, statement } from '../postgres/statement/statement.ts'
 
 export type ContractId = Id<'contract'>
 export type ContractStatus = 'draft' | 'active' | 'ended'

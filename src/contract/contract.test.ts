@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../../test/harness/app.ts'
-import { followCall } from '../../test/harness/trail.ts'
-import type { AccountId, UserId } from '../id.ts'
+import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../../test/harness/app/app.ts'
+import { followCall } from '../../test/harness/run/trail.ts'
+import type { AccountId, UserId } from '../base/id.ts'
 
 const PATH = '/api/v3/contract/contract'
 const UNKNOWN_ID = '01990000-0000-7000-8000-000000000000'

@@ -1,8 +1,8 @@
-import { type Caller, includesAccount, type PermissionScope } from '../http/caller.ts'
-import { buildAccountMissing } from '../http/caller-refusal.ts'
-import { invalidField, notFound } from '../http/problem.ts'
-import type { AccountId, IdMaker } from '../id.ts'
-import type { Database } from '../postgres/database.ts'
+import type { AccountId, IdMaker } from '../base/id.ts'
+import { buildAccountMissing } from '../http/pipeline/caller-refusal.ts'
+import { invalidField, notFound } from '../http/problem/problem.ts'
+import { type Caller, includesAccount, type PermissionScope } from '../http/shape/caller.ts'
+import type { Database } from '../postgres/statement/database.ts'
 import {
   type ContractRecord,
   type ContractStatus,

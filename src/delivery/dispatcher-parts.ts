@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../clock.ts'
-import type { OwnFault } from '../outbound/own-fault.ts'
-import type { Mutex } from '../semaphore.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Mutex } from '../base/semaphore.ts'
+import type { OwnFault } from '../outbound/own-fault/own-fault.ts'
 import type { Claim, ClaimRequest, DeliveryPolicy, Work } from './policy.ts'
 import type { WorkerLease } from './worker-lease.ts'
 

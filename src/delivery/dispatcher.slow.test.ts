@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { openDelivery } from '../../test/harness/delivery-app.ts'
-import { startReceiver } from '../../test/harness/receiver.ts'
-import { passRetrySchedule } from '../../test/harness/retry-schedule.ts'
-import { waitFor } from '../../test/harness/wait.ts'
+import { openDelivery } from '../../test/harness/app/delivery-app.ts'
+import { passRetrySchedule } from '../../test/harness/delivery/retry-schedule.ts'
+import { startReceiver } from '../../test/harness/fakes/receiver.ts'
+import { waitFor } from '../../test/harness/run/wait.ts'
 import { verifyTimestamped } from '../outbound/signature.ts'
 
 const FAILING = { kind: 'status', status: 500 } as const

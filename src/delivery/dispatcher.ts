@@ -1,8 +1,8 @@
-import { buildMutex } from '../semaphore.ts'
+import { buildMutex } from '../base/semaphore.ts'
 import { buildAcknowledger } from './acknowledger.ts'
 import type { Dispatcher, DispatcherDeps } from './dispatcher-parts.ts'
 import { buildGivingBack } from './giving-back.ts'
-import { buildLanes } from './lanes.ts'
+import { buildLanes, LATE_AFTER_MS, LOOK_MS } from './lanes.ts'
 import { type Claim, type ClaimRequest, nameClaim, type Work } from './policy.ts'
 import { JOIN_WAIT_MS, LEASE_MS } from './worker-lease.ts'
 
@@ -21,7 +21,7 @@ const LEAK_WINDOW_MS = 4 * LEASE_MS
 /** Since when a claim that this process does not know of is made: its answer waits 5 s for a connection, 10 s for the server. */
 const LEAK_AGE_MS = 20_000
 
-export type { Dispatcher, DispatcherDeps, DispatcherPoint } from './dispatcher-parts.ts'
+export type { Dispatcher, DispatcherDeps } from './dispatcher-parts.ts'
 
 /** Builds the dispatcher of a policy. */
 export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settled>(
@@ -48,13 +48,14 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
 
   function measure(): ClaimRequest {
     const nowMs = clock.now()
-    const { fastSlots, slowSlots, slowGroups, byGroup } = lanes.measure(nowMs)
+    const { fastSlots, slowSlots, slowGroups, lateGroups, byGroup } = lanes.measure(nowMs)
     return {
       workerId: deps.workerId,
       now: new Date(nowMs),
       fastSlots: givingBack.isPaused() ? 0 : fastSlots,
       slowSlots: givingBack.isPaused() ? 0 : slowSlots,
       slowGroups,
+      lateGroups,
       inFlight: byGroup,
       perGroup: policy.perGroup,
       hasPeers: lease.hasPeers(),
@@ -172,14 +173,30 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
 
   /** Waits until a row is due, a notification, or the poll. */
   async function waitForWork(): Promise<void> {
+    const room = measure()
     // Without a free slot nothing could be claimed, whatever is due.
-    const nextDueAt = isFull && !hasSlowRoom() ? new Date(clock.now()) : await queue.nextDueAt(measure())
+    const nextDueAt = isFull && !hasSlowRoom() ? new Date(clock.now()) : await queue.nextDueAt(room)
     const untilDueMs = nextDueAt ? nextDueAt.getTime() - clock.now() : POLL_MS
     // Due, and not claimed: slots hold it back, and the end of an attempt notifies.
     mayWait = untilDueMs <= 0
-    const sleep = new AbortController()
-    await Promise.race([notified.promise, clock.sleep(mayWait ? POLL_MS : Math.min(untilDueMs, POLL_MS), sleep.signal)])
-    sleep.abort('over')
+    // What late groups have waiting is not looked at until they answer, or others leave them room.
+    const pollMs = room.lateGroups.length > 0 ? LATE_AFTER_MS : POLL_MS
+    await rest(mayWait ? pollMs : Math.min(untilDueMs, pollMs))
+  }
+
+  /** Waits for a notification or so long. While it is full, it looks whether late attempts leave room: no statement is sent. */
+  async function rest(ms: number): Promise<void> {
+    let isNotified = false
+    const notification = notified.promise.then(() => {
+      isNotified = true
+    })
+    const stepMs = isFull ? LOOK_MS : ms
+    for (let leftMs = ms; leftMs > 0 && !isNotified; leftMs -= stepMs) {
+      const sleep = new AbortController()
+      await Promise.race([notification, clock.sleep(Math.min(stepMs, leftMs), sleep.signal)])
+      sleep.abort('over')
+      if (isFull && hasRoom()) return
+    }
   }
 
   /** Registers this worker. Where there are others, they see it before it claims: all count each other's claims. */

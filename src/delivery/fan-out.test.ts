@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createTestDatabase } from '../../test/harness/database.ts'
-import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import { buildProbeDispatcher } from '../../test/harness/probe-dispatcher.ts'
+import { createTestDatabase } from '../../test/harness/database/database.ts'
+import { buildProbeDispatcher } from '../../test/harness/delivery/probe-dispatcher.ts'
+import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
 import { buildFanOut } from './fan-out.ts'
 
 /** One event was set aside while there are rows; a broken statement divides by zero. */

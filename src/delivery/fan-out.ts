@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
-import type { Database } from '../postgres/database.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Database } from '../postgres/statement/database.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { routeFanOut } from './routing.store.ts'
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../clock.ts'
-import { OwnFault } from '../outbound/own-fault.ts'
+import type { Clock } from '../base/clock.ts'
+import { OwnFault } from '../outbound/own-fault/own-fault.ts'
 import type { Claim, DeliveryPolicy, Work } from './policy.ts'
 
 /** The wait after a fault of this process, doubled with each further one. */

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../clock.ts'
-import { type Database, inTransaction, isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
+import type { Clock } from '../base/clock.ts'
+import { type Database, inTransaction, isDatabaseUnavailable, isGivenUp } from '../postgres/statement/database.ts'
 
 /** How long the runner sleeps when no job runs. */
 const IDLE_POLL_MS = 1_000

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildLanes, type LaneTicket, SLOW_AFTER_MS } from './lanes.ts'
+import { buildLanes, LATE_AFTER_MS, type LaneTicket, LOOK_MS, SLOW_AFTER_MS } from './lanes.ts'
 
 const A = 'group-a'
 const B = 'group-b'
@@ -16,6 +17,7 @@ describe('lanes', () => {
       fastSlots: 100,
       slowSlots: 25,
       slowGroups: [],
+      lateGroups: [],
       inFlight: 0,
       byGroup: new Map(),
     })
@@ -31,7 +33,7 @@ describe('lanes', () => {
     expect(SLOW_AFTER_MS).toBe(2_000)
     const lanes = buildLanes(4)
     enterMany(lanes, 1, A)
-    expect(lanes.measure(2_000)).toMatchObject({ fastSlots: 3, slowSlots: 1, slowGroups: [] })
+    expect(lanes.measure(2_000)).toMatchObject({ fastSlots: 3, slowSlots: 1, slowGroups: [], lateGroups: [] })
     expect(lanes.measure(2_001)).toMatchObject({ fastSlots: 4, slowSlots: 0, slowGroups: [A] })
   })
 
@@ -52,7 +54,7 @@ describe('lanes', () => {
     const [prompt] = enterMany(lanes, 1, A, 5_000)
     expect(lanes.measure(5_000)).toMatchObject({ fastSlots: 4, slowSlots: 0 })
     lanes.leave(prompt!, 5_100)
-    expect(lanes.measure(5_100)).toMatchObject({ fastSlots: 4, slowSlots: 1, slowGroups: [] })
+    expect(lanes.measure(5_100)).toMatchObject({ fastSlots: 4, slowSlots: 1, slowGroups: [], lateGroups: [] })
   })
 
   it('keeps a group slow while another attempt of it still hangs', () => {
@@ -92,7 +94,14 @@ describe('lanes', () => {
     const [ticket] = enterMany(lanes, 1, A, 10_000)
     expect(lanes.measure(0)).toMatchObject({ fastSlots: 3, slowSlots: 1, inFlight: 1 })
     lanes.leave(ticket!, 0)
-    expect(lanes.measure(0)).toEqual({ fastSlots: 4, slowSlots: 1, slowGroups: [], inFlight: 0, byGroup: new Map() })
+    expect(lanes.measure(0)).toEqual({
+      fastSlots: 4,
+      slowSlots: 1,
+      slowGroups: [],
+      lateGroups: [],
+      inFlight: 0,
+      byGroup: new Map(),
+    })
   })
 
   it('counts attempts in flight by group, and forgets a group without one', () => {
@@ -118,5 +127,97 @@ describe('lanes', () => {
     const [late] = enterMany(lanes, 1, B)
     lanes.leave(late!, SLOW_AFTER_MS + 1)
     expect(lanes.isScarce(B, 2)).toBe(true)
+  })
+})
+
+/** Looks as a dispatcher does that waits for room; returns what the last look saw. */
+function lookUntil(lanes: ReturnType<typeof buildLanes>, untilMs: number, fromMs = 0) {
+  for (let nowMs = fromMs; nowMs < untilMs; nowMs += LOOK_MS) lanes.measure(nowMs)
+  return lanes.measure(untilMs)
+}
+
+describe('late groups', () => {
+  it('leave all slots to the others after 250 ms without an answer, and get none themselves', () => {
+    expect(LATE_AFTER_MS).toBe(250)
+    const lanes = buildLanes(8)
+    enterMany(lanes, 4, A)
+    enterMany(lanes, 4, B)
+    expect(lookUntil(lanes, 250)).toMatchObject({ fastSlots: 0, lateGroups: [] })
+    expect(lanes.measure(251)).toMatchObject({ fastSlots: 8, slowSlots: 2, lateGroups: [A, B], slowGroups: [] })
+    expect(lookUntil(lanes, 2_001, 300)).toMatchObject({
+      fastSlots: 8,
+      slowSlots: 0,
+      lateGroups: [],
+      slowGroups: [A, B],
+    })
+  })
+
+  it('are none while a quarter of the slots is free: whoever answers slowly is served as before', () => {
+    const lanes = buildLanes(8)
+    enterMany(lanes, 6, A)
+    expect(lookUntil(lanes, 2_000)).toMatchObject({ fastSlots: 2, lateGroups: [] })
+  })
+
+  it('are judged each by its own answers', () => {
+    const lanes = buildLanes(8)
+    const [answered] = enterMany(lanes, 2, A)
+    enterMany(lanes, 6, B)
+    lookUntil(lanes, 200)
+    lanes.leave(answered!, 200)
+    expect(lookUntil(lanes, 300, 250)).toMatchObject({ fastSlots: 7, lateGroups: [B] })
+    expect(lookUntil(lanes, 500, 350)).toMatchObject({ fastSlots: 8, lateGroups: [A, B] })
+  })
+
+  it('get slots again with their next answer, which is worth a look', () => {
+    const lanes = buildLanes(8)
+    const [first] = enterMany(lanes, 8, A)
+    expect(lanes.isScarce(A, 100)).toBe(false)
+    expect(lookUntil(lanes, 300)).toMatchObject({ lateGroups: [A] })
+    expect(lanes.isScarce(A, 100)).toBe(true)
+    lanes.leave(first!, 300)
+    expect(lanes.measure(300)).toMatchObject({ fastSlots: 1, lateGroups: [], slowGroups: [] })
+    expect(lanes.isScarce(A, 100)).toBe(false)
+  })
+
+  it('are not made by a process that stood still: it has not read yet what was answered meanwhile', () => {
+    const lanes = buildLanes(8)
+    enterMany(lanes, 8, A)
+    lookUntil(lanes, 100)
+    expect(lanes.measure(1_500)).toMatchObject({ fastSlots: 0, lateGroups: [] })
+    expect(lanes.measure(1_500)).toMatchObject({ fastSlots: 0, lateGroups: [] })
+    expect(lookUntil(lanes, 1_650, 1_550)).toMatchObject({ fastSlots: 8, lateGroups: [A] })
+  })
+
+  it('are not made by a clock that was set', () => {
+    const lanes = buildLanes(8)
+    enterMany(lanes, 8, A, 10_000)
+    expect(lookUntil(lanes, 200)).toMatchObject({ fastSlots: 0, lateGroups: [] })
+    expect(lookUntil(lanes, 10_300, 10_250)).toMatchObject({ fastSlots: 8, lateGroups: [A] })
+  })
+
+  it('leave a slot within 250 ms to a group that answers, and a second wave of them within 2 s, whoever hangs', () => {
+    const step = fc.record({ group: fc.nat(5), wanted: fc.integer({ min: 1, max: 12 }), passMs: fc.nat(400) })
+    const holds = (concurrency: number, steps: { group: number; wanted: number; passMs: number }[]) => {
+      const lanes = buildLanes(concurrency)
+      let nowMs = 0
+      const pass = (ms: number) => {
+        nowMs += ms
+        return lookUntil(lanes, nowMs, nowMs - ms)
+      }
+      for (const { group, wanted, passMs } of steps) {
+        // What a claim takes of this group; none of its attempts ever ends.
+        const { fastSlots, slowSlots, slowGroups, lateGroups, inFlight: before } = lanes.measure(nowMs)
+        const isOf = (groups: string[]) => groups.includes(`${group}`)
+        const slots = isOf(slowGroups) ? slowSlots : isOf(lateGroups) ? 0 : fastSlots
+        const taken = Math.min(slots, wanted)
+        enterMany(lanes, taken, `${group}`, nowMs)
+        const inFlight = before + taken
+        expect(inFlight).toBeLessThanOrEqual(4 * concurrency)
+        if (inFlight <= concurrency) expect(pass(LATE_AFTER_MS + 1).fastSlots).toBeGreaterThan(0)
+        else if (inFlight < 4 * concurrency) expect(pass(SLOW_AFTER_MS + 1).fastSlots).toBeGreaterThan(0)
+        pass(passMs)
+      }
+    }
+    fc.assert(fc.property(fc.integer({ min: 1, max: 20 }), fc.array(step, { maxLength: 30 }), holds))
   })
 })

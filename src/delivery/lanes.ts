@@ -1,11 +1,22 @@
+import { decideRoom } from './room.ts'
+
 /** An attempt that takes longer than this leaves the fast lane, and its group with it (docs/contract/delivery.md#lanes). */
 export const SLOW_AFTER_MS = 2_000
 
-/** What part of all slots slow groups may take. */
-const SLOW_SHARE = 0.25
+/**
+ * A group with attempts in flight is late when none of them has ended for longer than this. Receivers that answer do so in
+ * tens or hundreds of milliseconds; one that does not is found out long before it is slow.
+ */
+export const LATE_AFTER_MS = 250
 
-/** POSTs in flight at most, slow ones included, as a multiple of the concurrency. A bound on sockets and memory. */
-const HARD_LIMIT_FACTOR = 4
+/** Whoever waits for room looks at the lanes this often. */
+export const LOOK_MS = 50
+
+/**
+ * What counts of the time between two looks at most. Answers that came while the process stood still are not read yet, so
+ * they must not make every group late.
+ */
+const HEARD_MS = 2 * LOOK_MS
 
 /** Where an attempt in flight stands. */
 export interface LaneTicket {
@@ -13,10 +24,22 @@ export interface LaneTicket {
   startedAtMs: number
 }
 
+/** What the lanes say of an instant. */
+export interface LaneRoom {
+  fastSlots: number
+  slowSlots: number
+  slowGroups: string[]
+  /** Late groups that get nothing for now, because they hold the slots that others want (`decideRoom`). */
+  lateGroups: string[]
+  inFlight: number
+  byGroup: ReadonlyMap<string, number>
+}
+
 /**
- * Who is in flight, and who is slow. An attempt that runs for more than 2 s stops counting against the fast slots, so a
- * group that hangs until its deadline takes nothing from those that answer; it is served from the slow slots until one of
- * its attempts ends promptly again. Decides by the times it is given.
+ * Who is in flight, who is late and who is slow. An attempt that runs for more than 2 s stops counting against the fast
+ * slots, so a group that hangs until its deadline takes nothing from those that answer; it is served from the slow slots
+ * until one of its attempts ends promptly again. Until then late groups count only while there is room for the others.
+ * Decides by the times it is given.
  */
 export interface Lanes {
   enter(ticket: LaneTicket): void
@@ -24,47 +47,69 @@ export interface Lanes {
   leave(ticket: LaneTicket, endedAtMs: number): void
   /** Whether the end of an attempt of this group makes room that rows of its group may wait for. */
   isScarce(group: string, perGroup: number): boolean
-  measure(nowMs: number): {
-    fastSlots: number
-    slowSlots: number
-    slowGroups: string[]
-    inFlight: number
-    byGroup: ReadonlyMap<string, number>
-  }
+  measure(nowMs: number): LaneRoom
 }
 
 /** Builds lanes with `concurrency` fast slots. */
 export function buildLanes(concurrency: number): Lanes {
   const tickets = new Set<LaneTicket>()
   const byGroup = new Map<string, number>()
+  /** When an attempt of each group in flight ended last, or the first one began: `heardMs` of then. */
+  const silentSinceMs = new Map<string, number>()
   const slow = new Set<string>()
-  const slowLimit = Math.max(1, Math.floor(concurrency * SLOW_SHARE))
+  /** As the last measurement said. */
+  let late = new Set<string>()
+  /** For how long this process could hear answers, and when it did last. */
+  let heardMs = 0
+  let heardAtMs = Number.NEGATIVE_INFINITY
+  const hear = (nowMs: number) => {
+    heardMs += Math.min(HEARD_MS, Math.max(0, nowMs - heardAtMs))
+    heardAtMs = nowMs
+  }
   return {
     enter: (ticket) => {
+      hear(ticket.startedAtMs)
       tickets.add(ticket)
-      byGroup.set(ticket.group, (byGroup.get(ticket.group) ?? 0) + 1)
+      const before = byGroup.get(ticket.group) ?? 0
+      byGroup.set(ticket.group, before + 1)
+      if (before === 0) silentSinceMs.set(ticket.group, heardMs)
     },
     leave: (ticket, endedAtMs) => {
+      hear(endedAtMs)
+      const { group, startedAtMs } = ticket
       tickets.delete(ticket)
-      const left = (byGroup.get(ticket.group) ?? 1) - 1
-      if (left > 0) byGroup.set(ticket.group, left)
-      else byGroup.delete(ticket.group)
-      if (endedAtMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.group)
-      else slow.delete(ticket.group)
-    },
-    isScarce: (group, perGroup) => slow.has(group) || (byGroup.get(group) ?? 0) >= perGroup,
-    measure: (nowMs) => {
-      for (const ticket of tickets) if (nowMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.group)
-      let slowInFlight = 0
-      for (const ticket of tickets) if (slow.has(ticket.group)) slowInFlight += 1
-      const room = Math.max(0, concurrency * HARD_LIMIT_FACTOR - tickets.size)
-      return {
-        fastSlots: Math.min(room, Math.max(0, concurrency - (tickets.size - slowInFlight))),
-        slowSlots: Math.min(room, Math.max(0, slowLimit - slowInFlight)),
-        slowGroups: [...slow],
-        inFlight: tickets.size,
-        byGroup,
+      const left = (byGroup.get(group) ?? 1) - 1
+      if (left > 0) {
+        byGroup.set(group, left)
+        silentSinceMs.set(group, heardMs)
+      } else {
+        byGroup.delete(group)
+        silentSinceMs.delete(group)
       }
+      if (endedAtMs - startedAtMs > SLOW_AFTER_MS) slow.add(group)
+      else slow.delete(group)
+    },
+    isScarce: (group, perGroup) => slow.has(group) || late.has(group) || (byGroup.get(group) ?? 0) >= perGroup,
+    measure: (nowMs) => {
+      hear(nowMs)
+      for (const ticket of tickets) if (nowMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.group)
+      const silent: string[] = []
+      const inFlight = { slow: 0, late: 0, answering: tickets.size }
+      const move = (group: string, to: 'slow' | 'late') => {
+        const count = byGroup.get(group) ?? 0
+        inFlight[to] += count
+        inFlight.answering -= count
+      }
+      for (const group of slow) move(group, 'slow')
+      for (const [group, sinceMs] of silentSinceMs) {
+        if (heardMs - sinceMs <= LATE_AFTER_MS || slow.has(group)) continue
+        move(group, 'late')
+        silent.push(group)
+      }
+      const { fastSlots, slowSlots, isCrowded } = decideRoom(concurrency, inFlight)
+      const lateGroups = isCrowded ? silent : []
+      late = new Set(lateGroups)
+      return { fastSlots, slowSlots, slowGroups: [...slow], lateGroups, inFlight: tickets.size, byGroup }
     },
   }
 }

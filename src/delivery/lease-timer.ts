@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { WorkerLease } from './worker-lease.ts'
 
 /** How often the lease is renewed. */

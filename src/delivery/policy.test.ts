@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { listBlocked, type Room } from './policy.ts'
+import { listBlocked, listUnready, type Room } from './policy.ts'
 
 const room = (change: Partial<Room> = {}): Room => ({
   fastSlots: 10,
   slowSlots: 1,
   slowGroups: [],
+  lateGroups: [],
   inFlight: new Map(),
   perGroup: 2,
   hasPeers: false,
@@ -28,7 +29,18 @@ describe('listBlocked', () => {
     expect(listBlocked(room({ inFlight, slowGroups, slowSlots: 0 }))).toEqual(['both', 'slow'])
   })
 
+  it('names late groups, whatever slots are free, each once', () => {
+    const inFlight = new Map([['both', 2]])
+    expect(listBlocked(room({ inFlight, lateGroups: ['both', 'late'] }))).toEqual(['both', 'late'])
+  })
+
   it('names none for want of fast slots: they are of all groups', () => {
     expect(listBlocked(room({ fastSlots: 0 }))).toEqual([])
+  })
+})
+
+describe('listUnready', () => {
+  it('names slow and late groups: their rows wait, though slow slots are free', () => {
+    expect(listUnready(room({ slowGroups: ['slow'], lateGroups: ['late'] }))).toEqual(['slow', 'late'])
   })
 })

@@ -1,4 +1,4 @@
-import type { Fragment } from '../postgres/fragment.ts'
+import type { Fragment } from '../postgres/statement/fragment.ts'
 
 /** A claim: the right and the duty to make one attempt. */
 export interface Claim {
@@ -26,6 +26,8 @@ export interface Room {
   /** Free slots for those that do not (docs/contract/delivery.md#lanes). */
   slowSlots: number
   slowGroups: readonly string[]
+  /** Groups that hold slots and do not answer: they get nothing until they do, or are slow. */
+  lateGroups: readonly string[]
   /** Attempts in flight in this process by group; those of other processes are counted by the queue. */
   inFlight: ReadonlyMap<string, number>
   /** Attempts in flight for one group at most, over all processes. */
@@ -35,9 +37,14 @@ export interface Room {
 }
 
 /** The groups for which there is no room, however many slots are free: nothing of them is claimed. Pure. */
-export function listBlocked({ slowSlots, slowGroups, inFlight, perGroup }: Room): string[] {
+export function listBlocked({ slowSlots, slowGroups, lateGroups, inFlight, perGroup }: Room): string[] {
   const capped = [...inFlight].filter(([, count]) => count >= perGroup).map(([group]) => group)
-  return slowSlots > 0 ? capped : [...new Set([...capped, ...slowGroups])]
+  return [...new Set([...capped, ...lateGroups, ...(slowSlots > 0 ? [] : slowGroups)])]
+}
+
+/** The groups whose rows are not claimed as they are routed: they wait in the queue. Pure. */
+export function listUnready({ slowGroups, lateGroups }: Room): string[] {
+  return [...slowGroups, ...lateGroups]
 }
 
 /** What claims are made with. */
@@ -56,7 +63,7 @@ export interface ReclaimRequest {
 }
 
 /**
- * The queue of one policy. Implementations pass one suite (`test/harness/queue-conformance.ts`): caps and turns of groups,
+ * The queue of one policy. Implementations pass one suite (`test/harness/delivery/queue-conformance.ts`): caps and turns of groups,
  * fences, what a crash at any point leaves.
  */
 export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settled> {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../clock.ts'
-import type { Database } from '../postgres/database.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Database } from '../postgres/statement/database.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { buildFanOut } from './fan-out.ts'
 import { type NamedPart, type RoutedBatch, type RoutedRows, routeBatch } from './routing.store.ts'

@@ -1,5 +1,5 @@
-import type { Database } from '../postgres/database.ts'
-import { type Fragment, joinFragments } from '../postgres/fragment.ts'
+import type { Database } from '../postgres/statement/database.ts'
+import { type Fragment, joinFragments } from '../postgres/statement/fragment.ts'
 import type { RoutingPart } from './policy.ts'
 
 /** What routing one batch of events did for one policy. */

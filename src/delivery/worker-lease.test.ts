@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { createTestDatabase } from '../../test/harness/database.ts'
-import { shadowDatabaseClock, stepDatabaseClock } from '../../test/harness/database-time.ts'
-import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import { waitFor } from '../../test/harness/wait.ts'
-import { systemClock } from '../clock.ts'
-import { followDatabaseClock } from '../database-clock.ts'
-import { buildListener } from '../postgres/listener.ts'
+import { createTestDatabase } from '../../test/harness/database/database.ts'
+import { shadowDatabaseClock, stepDatabaseClock } from '../../test/harness/database/database-time.ts'
+import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
+import { waitFor } from '../../test/harness/run/wait.ts'
+import { systemClock } from '../base/clock.ts'
+import { followDatabaseClock } from '../base/database-clock.ts'
+import { buildListener } from '../postgres/connection/listener.ts'
 import { buildWorkerLease, LEASE_MS, LOCK_LOST_MS } from './worker-lease.ts'
 
 async function openLeases() {

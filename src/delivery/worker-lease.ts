@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts'
-import type { DatabaseClock } from '../database-clock.ts'
-import type { Database } from '../postgres/database.ts'
+import type { Clock } from '../base/clock.ts'
+import type { DatabaseClock } from '../base/database-clock.ts'
+import type { Database } from '../postgres/statement/database.ts'
 import { type OtherWorker, removeWorker, renewLease } from './worker.store.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
+import type { Database } from '../postgres/statement/database.ts'
+import { statement } from '../postgres/statement/statement.ts'
 
 /** Another worker, as the database knows it. */
 export interface OtherWorker {

@@ -1,23 +1,23 @@
-import { type FieldError, Problem } from '../http/problem.ts'
-import { defineRoute, type Routes } from '../http/route.ts'
-import { IdParams } from '../http/schema.ts'
-import type { Static } from '../http/schema-type.ts'
-import type { EventId } from '../id.ts'
-import { buildList, readScopedPage } from '../listing/page.ts'
-import { EventRow, PublishAnswer, PublishBody, toEventRow } from './event.schema.ts'
-import { selectEvents, toStoredEvent } from './event.store.ts'
-import { checkEventInScope, loadEvent } from './event.ts'
-import type { PathOf, Publication } from './publication-rules.ts'
-import { type PublishDeps, planPublications, publishEvents } from './publish.ts'
-import { checkTenantMayPublish } from './publish-scope.ts'
+import type { EventId } from '../base/id.ts'
+import { buildList, readScopedPage } from '../http/listing/page.ts'
+import { type FieldError, Problem } from '../http/problem/problem.ts'
+import { defineRoute, type Routes } from '../http/route/route.ts'
+import { IdParams } from '../http/route/schema.ts'
+import type { Static } from '../http/shape/schema-type.ts'
+import { EventRow, PublishAnswer, PublishBody, toEventRow } from './occurrence/event.schema.ts'
+import { selectEvents, toStoredEvent } from './occurrence/event.store.ts'
+import { checkEventInScope, loadEvent } from './occurrence/event.ts'
+import type { PathOf, Publication } from './publish/publication-rules.ts'
+import { type PublishDeps, planPublications, publishEvents } from './publish/publish.ts'
+import { checkTenantMayPublish } from './publish/publish-scope.ts'
 
 /** What events can be filtered by and sorted on. */
 const EVENT_FIELDS = {
   document_id: { type: 'uuid' },
-  event: { type: 'text', isLikeInRange: true },
+  event: { type: 'text' },
   account: { type: 'uuid' },
-  resource: { type: 'text', isLikeInRange: true },
-  resource_id: { type: 'text', isLikeInRange: true },
+  resource: { type: 'text' },
+  resource_id: { type: 'text' },
   created_at: { type: 'timestamp', sortable: true },
 } as const
 

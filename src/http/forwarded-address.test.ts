@@ -1,10 +1,10 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import { buildIdMaker } from '../id.ts'
-import { systemRandom } from '../random.ts'
-import { parseTrustProxy } from './client-address.ts'
-import { buildServer } from './server.ts'
+import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
+import { buildIdMaker } from '../base/id.ts'
+import { systemRandom } from '../base/random.ts'
+import { parseTrustProxy } from './request/client-address.ts'
+import { buildServer } from './server/server.ts'
 
 /** A server that answers with the client address of a request, and the lines it logs. */
 async function build(trust: string) {

@@ -2,9 +2,9 @@ import { Readable } from 'node:stream'
 import type { InjectOptions } from 'fastify'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
-import { buildPipelineServer, type SampleDeps, sampleRoutes } from '../../test/harness/pipeline-server.ts'
-import { defineRoute } from './route.ts'
+import { buildPipelineServer, type SampleDeps, sampleRoutes } from '../../test/harness/app/pipeline-server.ts'
+import { createTestDatabase, type TestDatabase } from '../../test/harness/database/database.ts'
+import { defineRoute } from './route/route.ts'
 
 const THING = '/api/v3/sample/thing'
 const MISSING = `${THING}/01890000-0000-7000-8000-0000000000ff`

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
-import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import { buildPipelineServer, type SampleDeps } from '../../test/harness/pipeline-server.ts'
-import { waitFor } from '../../test/harness/wait.ts'
-import { Problem } from './problem.ts'
-import { buildRateLimiter } from './rate-limit.ts'
-import { defineRoute } from './route.ts'
+import { buildPipelineServer, type SampleDeps } from '../../test/harness/app/pipeline-server.ts'
+import { createTestDatabase, type TestDatabase } from '../../test/harness/database/database.ts'
+import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
+import { waitFor } from '../../test/harness/run/wait.ts'
+import { Problem } from './problem/problem.ts'
+import { buildRateLimiter } from './rate-limit/rate-limit.ts'
+import { defineRoute } from './route/route.ts'
 
 const THING = '/api/v3/sample/thing'
 
@@ -36,13 +36,7 @@ async function startPlaced(places: number, perMinute = 100) {
       action: 'hash',
       access: 'public',
       strictRateLimit: true,
-      takePlace: () => {
-        if (free === 0) throw new Problem('overloaded', 'Too much waits.')
-        free -= 1
-        return () => {
-          free += 1
-        }
-      },
+      takesPlace: true,
       summary: 'Hash a thing',
       body: Type.Object({ name: Type.String({ minLength: 2 }) }),
       data: Type.Object({}),
@@ -63,7 +57,15 @@ async function startPlaced(places: number, perMinute = 100) {
       begun += 1
     })
   }
-  const { server } = await buildPipelineServer({ db: database.db, clock, pipeline: limiter, routes: [route], before })
+  const takePlace = () => {
+    if (free === 0) throw new Problem('overloaded', 'Too much waits.')
+    free -= 1
+    return () => {
+      free += 1
+    }
+  }
+  const pipeline = { ...limiter, takePlace }
+  const { server } = await buildPipelineServer({ db: database.db, clock, pipeline, routes: [route], before })
   const origin = await server.listen({ host: '127.0.0.1', port: 0 })
   onTestFinished(() => server.close())
   const send = (body: string | ReadableStream, signal?: AbortSignal) =>

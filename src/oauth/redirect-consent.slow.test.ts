@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openFlow } from '../../test/harness/oauth-flow.ts'
-import { type OauthWorld, openBrowser, REDIRECT_URI, startOauthWorld } from '../../test/harness/oauth-world.ts'
+import { openFlow } from '../../test/harness/browser/oauth-flow.ts'
+import {
+  type OauthWorld,
+  openBrowser,
+  REDIRECT_URI,
+  startOauthWorld,
+} from '../../test/harness/browser/oauth-service.ts'
 
 const ELSEWHERE = 'http://127.0.0.1:4799/elsewhere'
 

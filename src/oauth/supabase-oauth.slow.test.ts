@@ -1,51 +1,34 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../test/harness/app.ts'
-import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import { readForm } from '../../test/harness/oauth-world.ts'
-import { buildTestBrowser, localOf, pathOf, type TestBrowser, WEB_APP } from '../../test/harness/social-app.ts'
-import { readPayload } from '../../test/harness/sso-app.ts'
-import type { SimulatedClient } from '../../test/harness/supabase-simulator/oauth-server.ts'
-import { signInOfficially } from '../../test/harness/supabase-simulator/official-client.ts'
-import { type SupabaseSimulator, startSupabaseSimulator } from '../../test/harness/supabase-simulator/simulator.ts'
-import { hookSecrets } from '../app/config-parsers.ts'
-import { buildSupabaseClient } from '../engine/supabase/supabase-client.ts'
-import type { UserId } from '../id.ts'
-import { buildKeyring } from '../keyring.ts'
-import { parseAllowedTargets } from '../outbound/callback-url.ts'
+import type { TestApp } from '../../test/harness/app/app.ts'
+import { buildTestBrowser, localOf, pathOf, type TestBrowser, WEB_APP } from '../../test/harness/app/social-app.ts'
+import { readPayload } from '../../test/harness/app/sso-app.ts'
+import { readForm } from '../../test/harness/browser/oauth-service.ts'
+import type { SimulatedClient } from '../../test/harness/fakes/supabase-simulator/oauth-server.ts'
+import type { SupabaseSimulator } from '../../test/harness/fakes/supabase-simulator/simulator.ts'
+import {
+  ENGINE_REDIRECT,
+  type SupabaseApp,
+  startSupabaseApp,
+} from '../../test/harness/fakes/supabase-simulator/supabase-app.ts'
+import type { UserId } from '../base/id.ts'
+import { buildKeyring } from '../base/keyring.ts'
+import { systemRandom } from '../base/random.ts'
+import { buildSupabaseClient } from '../identity/engine/supabase/supabase-client.ts'
+import { parseAllowedTargets } from '../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
-import { systemRandom } from '../random.ts'
-import { buildEngineConsent, type EngineConsent, type EnginePerson } from './engine-consent.ts'
+import { buildEngineConsent, type EngineConsent, type EnginePerson } from './engine-consent/engine-consent.ts'
 
-const SECRET = `v1,whsec_${Buffer.alloc(32, 7).toString('base64')}`
-const REDIRECT = 'https://app.example.com/back'
 const CONTRACT = '/api/v3/contract/contract'
 
+let ground: SupabaseApp
 let simulator: SupabaseSimulator
 let app: TestApp
 let consent: EngineConsent
 let registered: SimulatedClient
-let people = 0
 
 beforeAll(async () => {
-  const clock = buildManualClock()
-  // The official client compares the expiry of tokens with the clock of the machine.
-  clock.set(Date.now())
-  simulator = await startSupabaseSimulator(() => clock.now())
-  app = await createTestApp({
-    clock,
-    oauthHook: hookSecrets(SECRET),
-    env: {
-      AUTH_REDIRECT_ALLOW_LIST: 'https://app.example.com',
-      RATE_LIMIT_STRICT_PER_MINUTE: '100000',
-      IDENTITY_ENGINE: 'supabase',
-      SUPABASE_URL: simulator.url,
-      SOCIAL_GOOGLE_CLIENT_ID: 'on',
-    },
-  })
-  await app.app.start()
-  simulator.oauth.consentUrl = `${app.app.baseUrl()}/auth/oauth/engine`
-  simulator.oauth.hook = { url: `${app.app.baseUrl()}/api/v3/oauth/hook/access-token`, secret: SECRET }
+  ground = await startSupabaseApp()
+  ;({ app, simulator } = ground)
   const allowed = parseAllowedTargets(new URL(simulator.url).host)
   const rules = { allowHttp: true, allowedPrivateTargets: allowed }
   const guarded = buildGuardedFetch({ lookup: () => Promise.reject(new Error('no name')), rules })
@@ -54,18 +37,10 @@ beforeAll(async () => {
     keyring: buildKeyring(['the secret that seals in tests, 32 bytes'], systemRandom),
     ids: app.app.ids,
   })
-  registered = simulator.oauth.register(REDIRECT, 'Ledger Lens')
+  registered = ground.register('Ledger Lens')
 })
-afterAll(async () => {
-  await app.app.stop()
-  await app[Symbol.asyncDispose]()
-  await simulator[Symbol.asyncDispose]()
-})
-beforeEach(() => {
-  people += 1
-  simulator.fault = undefined
-  simulator.person = { sub: `p-${people}`, email: `p-${people}@example.com`, isEmailVerified: true, name: 'Ada' }
-})
+afterAll(() => ground?.[Symbol.asyncDispose]())
+beforeEach(() => ground.nextPerson())
 
 const now = () => new Date(app.clock.now())
 
@@ -74,45 +49,13 @@ const describeAsked = (person: EnginePerson, authorizationId: string) =>
 
 /** A person who signed in here through the engine, with its own client of the engine. */
 async function signUp() {
-  const browser = buildTestBrowser(app)
-  const started = await browser.get(`${pathOf('google')}?redirect_url=${encodeURIComponent(WEB_APP)}`)
-  const callback = await simulator.browse(String(started.headers.location))
-  await browser.get(localOf(callback).replace('/callback', '/callback-redirect'), 'application/json')
-  const { rows } = await app.database.pool.query<{ user: UserId; engine_subject: string }>(
-    'select "user", engine_subject from identity where subject = $1',
-    [simulator.person.sub],
-  )
-  const { official, session } = await signInOfficially(simulator, REDIRECT)
-  if (!rows[0]) throw new Error('nobody signed in')
-  const person = { userId: rows[0].user, token: session.access_token }
-  return { person, official, subject: rows[0].engine_subject, session }
+  const signedUp = await ground.signUp()
+  const { userId, session } = signedUp
+  return { ...signedUp, person: { userId: userId as UserId, token: session.access_token } }
 }
 
-/** An app begins: the browser arrives at the consent page with this authorization. */
-async function beginAuthorization(scope = 'openid email') {
-  const verifier = randomBytes(32).toString('base64url')
-  const query = new URLSearchParams({
-    client_id: registered.client_id,
-    redirect_uri: REDIRECT,
-    response_type: 'code',
-    scope,
-    state: 'kept',
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-    code_challenge_method: 'S256',
-  })
-  const answer = await fetch(`${simulator.url}/oauth/authorize?${query}`, { redirect: 'manual' })
-  const id = new URL(answer.headers.get('location') ?? '').searchParams.get('authorization_id') ?? ''
-  return { id, verifier }
-}
-
-async function askToken(fields: Record<string, string>) {
-  const { client_id, client_secret } = registered
-  const answer = await fetch(`${simulator.url}/oauth/token`, {
-    method: 'POST',
-    body: new URLSearchParams({ client_id, client_secret, ...fields }),
-  })
-  return { status: answer.status, body: (await answer.json()) as Record<string, string> }
-}
+const beginAuthorization = (scope?: string) => ground.beginAuthorization(registered, scope)
+const askToken = (fields: Record<string, string>) => ground.askToken(registered, fields)
 
 async function decide(signedUp: Awaited<ReturnType<typeof signUp>>, id: string, scopes: string[] = ['contract:read']) {
   const input = { person: signedUp.person, authorizationId: id, decision: 'approve' as const, scopes, now: now() }
@@ -169,7 +112,7 @@ describe('consent at a managed engine', () => {
       kind: 'pending',
       clientId: registered.client_id,
       clientName: 'Ledger Lens',
-      redirectUri: REDIRECT,
+      redirectUri: ENGINE_REDIRECT,
       scopes: ['openid', 'email'],
     })
   })
@@ -198,7 +141,7 @@ describe('consent at a managed engine', () => {
 
   test('refuses another decision, and another person', async () => {
     const one = await signUp()
-    simulator.person = { sub: `q-${people}`, email: `q-${people}@example.com`, isEmailVerified: true, name: 'Grace' }
+    ground.nextPerson()
     const other = await signUp()
     const { id } = await beginAuthorization()
     await decide(one, id)
@@ -282,7 +225,7 @@ describe('an app at a managed engine', () => {
     await obtainToken(signedUp)
     const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.person.userId}`
     const [grant] = (await app.admin('GET', list)).body.data
-    simulator.person = { sub: `o-${people}`, email: `o-${people}@example.com`, isEmailVerified: true, name: 'Grace' }
+    ground.nextPerson()
     const browser = buildTestBrowser(app)
     const started = await browser.get(`${pathOf('google')}?redirect_url=${encodeURIComponent(WEB_APP)}`)
     const callback = await simulator.browse(String(started.headers.location))
@@ -374,7 +317,7 @@ describe('the consent page of a managed engine', () => {
     const answer = await post(browser, shown, { decision: 'approve', 'allow:contract:read': '1' })
     expect(answer.statusCode).toBe(303)
     const back = new URL(String(answer.headers.location))
-    expect(`${back.origin}${back.pathname} ${back.searchParams.get('state')}`).toBe(`${REDIRECT} kept`)
+    expect(`${back.origin}${back.pathname} ${back.searchParams.get('state')}`).toBe(`${ENGINE_REDIRECT} kept`)
     const code = back.searchParams.get('code') ?? ''
     const { body } = await askToken({ grant_type: 'authorization_code', code, code_verifier: verifier })
     expect(readPayload(body.access_token ?? '')).toMatchObject({ scope: 'openid email', api_scope: 'contract:read' })
@@ -423,7 +366,7 @@ describe('the consent page of a managed engine', () => {
     const { id } = await beginAuthorization('email')
     const input = { person: signedUp.person, authorizationId: id, decision: 'deny' as const, scopes: [], now: now() }
     const { authorizeUrl } = await consent.decide(app.database.db, input)
-    expect(authorizeUrl).toBe(`${REDIRECT}?state=kept&error=access_denied`)
+    expect(authorizeUrl).toBe(`${ENGINE_REDIRECT}?state=kept&error=access_denied`)
   })
 
   test('leads on at once where an earlier consent covers what the app asks for', async () => {
@@ -440,7 +383,7 @@ describe('the consent page of a managed engine', () => {
     const { id } = await beginAuthorization()
     const { consent: shown } = await signInAtPage(browser, id)
     expect((await post(other, shown, { decision: 'approve' })).statusCode).toBe(403)
-    simulator.person = { sub: `r-${people}`, email: `r-${people}@example.com`, isEmailVerified: true, name: 'Grace' }
+    ground.nextPerson()
     expect((await signInAtPage(other, id)).consent.status).toBe(404)
   })
 

@@ -1,6 +1,6 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { TestAnswer } from '../../test/harness/app.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { TestAnswer } from '../../test/harness/app/app.ts'
 import {
   BASE_URL,
   createExchangeApp,
@@ -8,10 +8,10 @@ import {
   type ExchangeApp,
   GRANT_TYPE,
   TOKEN_TYPE,
-} from '../../test/harness/exchange-app.ts'
-import { countTraffic } from '../../test/harness/round-trips.ts'
-import { headOf, makeKey, signParts } from '../../test/harness/token-issuer.ts'
-import type { UserId } from '../id.ts'
+} from '../../test/harness/app/exchange-app.ts'
+import { headOf, makeKey, signParts } from '../../test/harness/app/token-issuer.ts'
+import { countTraffic } from '../../test/harness/plan/round-trips.ts'
+import type { UserId } from '../base/id.ts'
 
 let world: ExchangeApp
 let userId: UserId
@@ -21,6 +21,10 @@ const strange = makeKey('key-1')
 beforeAll(async () => {
   world = await createExchangeApp({ env: { RATE_LIMIT_PER_MINUTE: '10000000' } })
   userId = (await world.signUp()).userId
+})
+beforeEach(async () => {
+  // Equal refusals of a minute are one audit entry: each test has a minute of its own.
+  world.app.clock.advance(60_000)
   sessionJwt = (await world.app.signInMember()).token
 })
 afterAll(() => world[Symbol.asyncDispose]())

@@ -1,13 +1,14 @@
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { parseAllowedTargets } from './callback-url.ts'
+import { parseAllowedTargets } from './guard/callback-url.ts'
 import { buildGuardedFetch, GuardedFetchError } from './guarded-fetch.ts'
 
 async function serve(listener: RequestListener) {
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
+    server,
     port: (server.address() as AddressInfo).port,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections()
@@ -94,5 +95,95 @@ describe('the guarded fetch', () => {
     const error = await buildGuardedFetch({ lookup, rules: LOCAL })('http://127.0.0.1:1/', get).catch((one) => one)
     expect(error).toBeInstanceOf(GuardedFetchError)
     expect(String(error)).not.toContain('127.0.0.1')
+  })
+})
+
+describe('the connections of the guarded fetch', () => {
+  /** A server that counts its connections. */
+  async function serveCounted(listener: RequestListener) {
+    const sockets: Socket[] = []
+    const server = await serve(listener)
+    server.server.on('connection', (socket) => sockets.push(socket))
+    return { ...server, sockets }
+  }
+
+  test('are kept for the next request, whatever its method, and for that origin only', async () => {
+    await using one = await serveCounted(
+      (request, response) => void request.resume().on('end', () => response.end('ok')),
+    )
+    await using other = await serveCounted((_request, response) => response.end('ok'))
+    const fetch = buildGuardedFetch({ lookup, rules: LOCAL, now: () => 0 })
+    for (const method of ['GET', 'POST', 'PUT', 'GET'])
+      expect(
+        (await fetch(`http://127.0.0.1:${one.port}/`, { method, headers: {}, body: method === 'GET' ? null : 'a' }))
+          .status,
+      ).toBe(200)
+    await fetch(`http://127.0.0.1:${other.port}/`, get)
+    expect([one.sockets.length, other.sockets.length]).toEqual([1, 1])
+  })
+
+  test('are as many as there are requests at once, and a bounded number of them is kept', async () => {
+    const arrived: (() => void)[] = []
+    const all = Promise.withResolvers<void>()
+    await using server = await serveCounted((_request, response) => {
+      arrived.push(() => response.end('ok'))
+      if (arrived.length === 10) all.resolve()
+    })
+    const fetch = buildGuardedFetch({ lookup, rules: LOCAL, now: () => 0 })
+    const answers = Array.from({ length: 10 }, () => fetch(`http://127.0.0.1:${server.port}/`, get))
+    await all.promise
+    for (const answer of arrived) answer()
+    await Promise.all(answers)
+    await expect.poll(() => server.sockets.filter(({ destroyed }) => !destroyed).length).toBe(4)
+    expect(server.sockets).toHaveLength(10)
+  })
+
+  test('are not used again when the name has other addresses, or after they were idle for long', async () => {
+    let nowMs = 0
+    let addresses = ['127.0.0.1']
+    await using server = await serveCounted((_request, response) => response.end('ok'))
+    const rules = { ...LOCAL, allowedPrivateTargets: parseAllowedTargets('127.0.0.0/8,provider.test') }
+    const fetch = buildGuardedFetch({ lookup: async () => addresses, rules, now: () => nowMs })
+    const url = `http://provider.test:${server.port}/`
+    await fetch(url, get)
+    addresses = ['127.0.0.1', '127.0.0.2']
+    await fetch(url, get)
+    expect(server.sockets).toHaveLength(2)
+    nowMs = 2_501
+    await fetch(url, get)
+    expect(server.sockets).toHaveLength(3)
+  })
+
+  test('that the server closes while they are used again are replaced for a GET, and end a POST', async () => {
+    let isClosing = false
+    const paths: string[] = []
+    await using server = await serveCounted((request, response) => {
+      paths.push(`${request.method} ${request.url}`)
+      // The server closes what was idle, at the moment at which the next request arrives.
+      if (isClosing && request.socket === server.sockets[0]) return void request.socket.destroy()
+      response.end('ok')
+    })
+    const fetch = buildGuardedFetch({ lookup, rules: LOCAL, now: () => 0 })
+    const url = `http://127.0.0.1:${server.port}`
+    await fetch(`${url}/first`, get)
+    isClosing = true
+    expect((await fetch(`${url}/second`, get)).status).toBe(200)
+    expect(paths).toEqual(['GET /first', 'GET /second', 'GET /second'])
+    server.sockets.shift()
+    expect(await codeOf(fetch(`${url}/third`, { method: 'POST', headers: {}, body: 'a' }))).toBe('UND_ERR_SOCKET')
+    expect(paths.filter((path) => path === 'POST /third')).toHaveLength(1)
+  })
+
+  test('over which an answer broke off, or was too long, are not kept', async () => {
+    await using server = await serveCounted((request, response) => {
+      if (request.url === '/long') return response.end('x'.repeat(300_000))
+      if (request.url === '/broken')
+        return void response.writeHead(200, { 'content-length': '9' }).write('a', () => response.destroy())
+      response.end('ok')
+    })
+    const fetch = buildGuardedFetch({ lookup, rules: LOCAL, now: () => 0 })
+    const url = `http://127.0.0.1:${server.port}`
+    for (const path of ['/long', '/broken', '/', '/']) await fetch(`${url}${path}`, get).catch(() => undefined)
+    expect(server.sockets).toHaveLength(3)
   })
 })

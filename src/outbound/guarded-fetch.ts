@@ -1,12 +1,19 @@
 import type { Dispatcher } from 'undici'
-import { type CallbackRules, checkCallbackUrl, findLiteral } from './callback-url.ts'
-import { type Connection, openConnection } from './connection.ts'
-import type { Lookup } from './dns.ts'
-import { startDeadline, watchLoop } from './loop-watch.ts'
-import { OwnFault } from './own-fault.ts'
-import type { PostErrorClass } from './post-result.ts'
-import { resolveTarget } from './resolve.ts'
-import { classifyError } from './send-request.ts'
+import { readMonotonicMs } from '../base/clock.ts'
+import { type CallbackRules, checkCallbackUrl, findLiteral } from './guard/callback-url.ts'
+import type { Lookup } from './guard/dns.ts'
+import { resolveTarget } from './guard/resolve.ts'
+import { startDeadline, watchLoop } from './own-fault/loop-watch.ts'
+import { OwnFault } from './own-fault/own-fault.ts'
+import {
+  buildConnectionPool,
+  type ConnectionPool,
+  type IdleCaps,
+  type PooledConnection,
+} from './send/connection-pool.ts'
+import { readKeepAlive } from './send/idle-limit.ts'
+import type { PostErrorClass } from './send/post-result.ts'
+import { classifyError } from './send/send-request.ts'
 
 /** Limits of one request, in milliseconds: the look-up, TCP and TLS, and everything together. */
 const DNS_TIMEOUT_MS = 3_000
@@ -15,6 +22,12 @@ const TOTAL_TIMEOUT_MS = 10_000
 
 /** Limit of an answer, in bytes. Discovery documents and key sets have some 10 KiB. */
 const ANSWER_LIMIT_BYTES = 262_144
+
+/** Limits of the connections that are kept for the next request. */
+const IDLE_CAPS: IdleCaps = { perTarget: 4, total: 64 }
+
+/** Methods that may be sent twice (RFC 9110 section 9.2.2). */
+const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
 
 /** A request whose answer was refused or did not come. `code` is a constant for the log; it names no address. */
 export class GuardedFetchError extends Error {
@@ -30,6 +43,15 @@ export class GuardedFetchError extends Error {
     this.errorClass = errorClass
     this.ownFault = ownFault
   }
+}
+
+/** The fault of this process behind an error of a guarded request, also where a library has wrapped it; undefined for none. */
+export function findOwnFault(error: unknown): OwnFault | undefined {
+  for (let at = error, depth = 0; at !== undefined && at !== null && depth < 5; depth += 1) {
+    if (at instanceof GuardedFetchError) return at.ownFault
+    at = (at as { cause?: unknown }).cause
+  }
+  return undefined
 }
 
 /** The parts of the Fetch API that OAuth clients use. */
@@ -50,16 +72,21 @@ export interface GuardedFetchOptions {
   /** Certificate authorities in place of the system's, in PEM. For tests and private deployments. */
   ca?: string | undefined
   totalTimeoutMs?: number
+  /** Monotonic milliseconds, by which kept connections age. */
+  now?: () => number
 }
 
 /**
  * Builds a `fetch` for requests whose URLs come from outside, such as the endpoints of a discovery document. It applies the
  * rules of callbacks (docs/contract/webhooks.md#callback-guard): https, a public host, one look-up, only checked addresses.
- * A redirect is returned, not followed. Rejects with a `GuardedFetchError`.
+ * A redirect is returned, not followed. Connections are kept for a few seconds, and used again by requests whose own look-up
+ * returned the same addresses; none of them keeps the process alive. Rejects with a `GuardedFetchError`.
  */
 export function buildGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { lookup, rules } = options
   const watch = watchLoop()
+  const now = options.now ?? readMonotonicMs
+  const pool = buildConnectionPool({ connectTimeoutMs: CONNECT_TIMEOUT_MS, now, watch, ca: options.ca }, IDLE_CAPS)
 
   async function fetchChecked(target: URL, request: FetchOptions & { signal: AbortSignal }): Promise<Response> {
     const { signal } = request
@@ -69,15 +96,10 @@ export function buildGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     if (!resolution.ok) throw new GuardedFetchError(resolution.errorCode, resolution.errorClass)
     const { addresses } = resolution
     const hostname = findLiteral(target.hostname) ?? target.hostname
-    const connection = openConnection(
-      { origin: target.origin, hostname, addresses },
-      // The marks of the connection are not read here, so it needs no clock.
-      { connectTimeoutMs: CONNECT_TIMEOUT_MS, now: () => 0, watch, ca: options.ca },
-    )
-    try {
-      return await send(connection, target, request)
-    } finally {
-      connection.destroy()
+    for (;;) {
+      const connection = pool.take({ origin: target.origin, hostname, addresses })
+      const result = await use(pool, connection, { target, request })
+      if (result !== 'closed meanwhile') return result
     }
   }
 
@@ -103,8 +125,30 @@ function refuseOwnFault(error: unknown): never {
   throw error
 }
 
+/** Sends a request over a connection, and keeps the connection when the answer was read to its end. */
+async function use(
+  pool: ConnectionPool,
+  connection: PooledConnection,
+  { target, request }: { target: URL; request: FetchOptions & { signal: AbortSignal } },
+): Promise<Response | 'closed meanwhile'> {
+  const isReused = connection.idle.beforeMs !== null
+  try {
+    const response = await send(connection, target, request)
+    const keptMs = readKeepAlive(response.headers.get('keep-alive') ?? undefined)
+    if (keptMs !== undefined) pool.noteAnnounced(connection, keptMs)
+    pool.giveBack(connection)
+    return response
+  } catch (error) {
+    pool.drop(connection)
+    const isReset = isReused && error instanceof GuardedFetchError && error.errorClass === 'reset'
+    if (isReset) pool.noteReset(connection)
+    if (isReset && REPEATABLE.has(request.method)) return 'closed meanwhile'
+    throw error
+  }
+}
+
 async function send(
-  connection: Connection,
+  connection: PooledConnection,
   url: URL,
   request: FetchOptions & { signal: AbortSignal },
 ): Promise<Response> {

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
-import type { Random } from '../random.ts'
+import type { Random } from '../base/random.ts'
 
 /** Tolerance of a signature's time, in seconds, past and future, inclusive (docs/contract/delivery.md#fixed-constants). */
 export const SIGNATURE_TOLERANCE_SECONDS = 300

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createTestDatabase } from '../../test/harness/database.ts'
-import { readFunctions } from '../../test/harness/lock-order.ts'
-import { ADVISORY_LOCKS } from './locks.ts'
+import { createTestDatabase } from '../../test/harness/database/database.ts'
+import { readFunctions } from '../../test/harness/plan/lock-order.ts'
+import { ADVISORY_LOCKS } from './statement/locks.ts'
 
 const SOURCE = join(import.meta.dirname, '..')
 const CALL = /pg_(?:try_)?advisory_(?:xact_)?lock(?:_shared)?\((?=([^;`]{0,80}))/g

@@ -1,6 +1,6 @@
-import type { DatabaseClock } from '../database-clock.ts'
-import type { Database } from './database.ts'
-import { statement } from './statement.ts'
+import type { DatabaseClock } from '../base/database-clock.ts'
+import type { Database } from './statement/database.ts'
+import { statement } from './statement/statement.ts'
 
 /** Looks of which the quickest counts, since the first may have waited for a connection. */
 const LOOKS = 3

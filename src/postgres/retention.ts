@@ -1,5 +1,5 @@
-import type { Database } from './database.ts'
-import { statement } from './statement.ts'
+import type { Database } from './statement/database.ts'
+import { statement } from './statement/statement.ts'
 
 /**
  * A statement for retention: deletes up to `limit` rows of `table` whose column `time` is before `before`, the oldest

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openProvisioning, type ProvisioningWorld } from '../../test/harness/provisioning-world.ts'
-import { ROUTE_TREE } from '../app/route-tree.ts'
-import type { AccountId } from '../id.ts'
+import { openProvisioning, type ProvisioningWorld } from '../../test/harness/provisioning/provisioning-service.ts'
+import { ROUTE_TREE } from '../app/feature/route-tree.ts'
+import type { AccountId } from '../base/id.ts'
 
 const TARGETS = '/api/v3/provisioning/target'
 const ROUTES = ROUTE_TREE.filter(({ path }) => path.startsWith('/api/v3/provisioning/'))

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { createTestDatabase } from '../../test/harness/database.ts'
-import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import { buildProvisioningLedger } from '../../test/harness/provisioning-ledger.ts'
-import { EVENT_QUEUE_OFF, openDatabase } from '../postgres/database.ts'
+import { createTestDatabase } from '../../test/harness/database/database.ts'
+import { buildProvisioningLedger } from '../../test/harness/provisioning/provisioning-ledger.ts'
+import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
+import { EVENT_QUEUE_OFF, openDatabase } from '../postgres/statement/database.ts'
 
 it('connections of a service whose event queue is off queue nothing for targets', async () => {
   await using database = await createTestDatabase()

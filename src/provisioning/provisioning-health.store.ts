@@ -1,5 +1,5 @@
-import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
+import type { Database } from '../postgres/statement/database.ts'
+import { statement } from '../postgres/statement/statement.ts'
 import type { ProvisioningFacts } from './provisioning-health.ts'
 
 /** Each count ends at `$3` and reads an index of exactly these rows. */

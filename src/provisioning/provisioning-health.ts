@@ -1,4 +1,4 @@
-import type { Database } from '../postgres/database.ts'
+import type { Database } from '../postgres/statement/database.ts'
 import { readProvisioningTotals, selectProvisioningFacts } from './provisioning-health.store.ts'
 
 /** The window in which dead letters count, in milliseconds. */

@@ -1,5 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { openProvisioning, type ProvisioningWorld, signAgain } from '../../test/harness/provisioning-world.ts'
+import {
+  openProvisioning,
+  type ProvisioningWorld,
+  signAgain,
+} from '../../test/harness/provisioning/provisioning-service.ts'
 
 const USERS = '/api/v3/identity/user'
 const TARGETS = '/api/v3/provisioning/target'
@@ -189,6 +193,32 @@ describe('a replay', () => {
     expect(read).toMatchObject({ status: 'delivered', attempts: 10 })
     expect(read.attempts_log.at(-1).trigger).toBe('replay')
     expect(world.received(path)).toHaveLength(10)
+  })
+
+  it('of one that waits makes its next attempt now, and its schedule goes on, eight attempts in all', async () => {
+    world.receiver.behave({ kind: 'status', status: 500 })
+    const { id, path } = await world.makeTarget()
+    await world.makeUser()
+    await world.t.settle()
+    const [row] = await world.listDeliveries(id)
+    const read = () => world.call('GET', `${DELIVERIES}/${row.document_id}`)
+    const confirm = { confirm_duplicate: true }
+    expect(await read()).toMatchObject({ status: 'retrying', attempts: 1 })
+    expect((await replay(row.document_id)).body.code).toBe('duplicate_not_confirmed')
+    expect((await replay(row.document_id, confirm)).status).toBe(202)
+    // It waits for the attempt that was asked for, once.
+    expect((await replay(row.document_id, confirm)).body.code).toBe('conflict')
+    await world.t.settle()
+    expect(await read()).toMatchObject({ status: 'retrying', attempts: 2 })
+    expect((await replay(row.document_id, confirm)).status).toBe(202)
+    await world.t.settle()
+    for (let n = 0; n < 12; n += 1) await world.pass(3_600_000)
+    const ended = await read()
+    expect(ended).toMatchObject({ status: 'dead_letter', attempts: 8 })
+    expect(ended.attempts_log.map((one: { trigger: string }) => one.trigger)).toEqual([
+      ...['schedule', 'replay', 'replay', 'schedule', 'schedule', 'schedule', 'schedule', 'schedule'],
+    ])
+    expect(world.received(path)).toHaveLength(8)
   })
 
   it('of what was delivered needs a confirmation', async () => {

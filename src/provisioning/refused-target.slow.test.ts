@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openProvisioning } from '../../test/harness/provisioning-world.ts'
+import { openProvisioning } from '../../test/harness/provisioning/provisioning-service.ts'
 
 const HEALTH = '/api/v3/health/component/integration/provisioning'
 

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createTestApp } from '../../test/harness/app.ts'
-import { openRealtime, type RealtimeApp } from '../../test/harness/realtime-app.ts'
-import type { AccountId } from '../id.ts'
+import { createTestApp } from '../../test/harness/app/app.ts'
+import { openRealtime, type RealtimeApp } from '../../test/harness/app/realtime-app.ts'
+import type { AccountId } from '../base/id.ts'
 
 const MESSAGES = '/api/v3/realtime/message'
 const CHANNELS = '/api/v3/realtime/channel'

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createTestApp } from '../../test/harness/app.ts'
-import { buildListeningLogger } from '../../test/harness/listening-logger.ts'
-import { listArrivals, openRealtime, type RealtimeApp } from '../../test/harness/realtime-app.ts'
-import type { AccountId } from '../id.ts'
+import { createTestApp } from '../../test/harness/app/app.ts'
+import { buildListeningLogger } from '../../test/harness/app/listening-logger.ts'
+import { listArrivals, openRealtime, type RealtimeApp } from '../../test/harness/app/realtime-app.ts'
+import type { AccountId } from '../base/id.ts'
 
 const MINUTE_MS = 60_000
 

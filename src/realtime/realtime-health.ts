@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts'
-import { cacheFor } from '../http/cached.ts'
-import type { Database } from '../postgres/database.ts'
-import { readWatchFacts, type WatchFacts } from './watch.store.ts'
-import { PROBE_EVERY_MS } from './watch.ts'
+import { cacheFor } from '../base/cached.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Database } from '../postgres/statement/database.ts'
+import { readWatchFacts, type WatchFacts } from './watch/watch.store.ts'
+import { PROBE_EVERY_MS } from './watch/watch.ts'
 
 /** How old what a process knows may be: three probes and their limits. */
 const KNOWN_FOR_MS = 3 * PROBE_EVERY_MS + 5_000

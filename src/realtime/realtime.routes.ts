@@ -1,16 +1,21 @@
-import { defineRoute, type Routes } from '../http/route.ts'
-import type { Static } from '../http/schema-type.ts'
-import { buildList, readPage, readScopedPage } from '../listing/page.ts'
-import { NO_STORE, readHeader } from '../session/session.routes.ts'
-import { type AuthorizationDeps, authenticateConnection, authorizeSubscription, requireApp } from './authorization.ts'
-import { listChannels } from './channel.ts'
-import { AUTH_PERMISSION } from './channel-access.ts'
-import { readOccupiedSince, recordChannelEvents, selectChannelEvents } from './channel-event.store.ts'
-import type { ChannelEventName } from './channel-event.ts'
-import { type MessageRecord, selectMessages, toMessageRecord } from './message.store.ts'
-import { listOccupiedChannels } from './occupied-channels.ts'
-import type { ProviderClient } from './provider-client.ts'
-import { checkProviderTime, checkProviderWebhook, readReports } from './provider-webhook.ts'
+import { buildList, readPage, readScopedPage } from '../http/listing/page.ts'
+import { defineRoute, type Routes } from '../http/route/route.ts'
+import type { Static } from '../http/shape/schema-type.ts'
+import { NO_STORE, readHeader } from '../identity/session/session.routes.ts'
+import {
+  type AuthorizationDeps,
+  authenticateConnection,
+  authorizeSubscription,
+  requireApp,
+} from './authorization/authorization.ts'
+import { AUTH_PERMISSION } from './authorization/channel-access.ts'
+import { listChannels } from './channel/channel.ts'
+import { readOccupiedSince, recordChannelEvents, selectChannelEvents } from './channel/channel-event.store.ts'
+import type { ChannelEventName } from './channel/channel-event.ts'
+import { type MessageRecord, selectMessages, toMessageRecord } from './channel/message.store.ts'
+import { listOccupiedChannels } from './provider/occupied-channels.ts'
+import type { ProviderClient } from './provider/provider-client.ts'
+import { checkProviderTime, checkProviderWebhook, readReports } from './provider/provider-webhook.ts'
 import {
   AuthenticateBody,
   AuthorizeBody,
@@ -40,8 +45,8 @@ const WEBHOOK_LIMIT_BYTES = 1_048_576
 const MESSAGE_FIELDS = {
   document_id: { type: 'uuid' },
   account: { type: 'uuid' },
-  event: { type: 'text', isLikeInRange: true },
-  status: { type: 'text', isLikeInRange: true },
+  event: { type: 'text' },
+  status: { type: 'text' },
   created_at: { type: 'timestamp', sortable: true },
 } as const
 
@@ -64,10 +69,10 @@ const toMessageRow = (record: MessageRecord): Static<typeof MessageRow> => ({
 
 const CHANNEL_EVENT_FIELDS = {
   document_id: { type: 'uuid' },
-  name: { type: 'text', isLikeInRange: true },
-  channel: { type: 'text', isLikeInRange: true },
-  user_id: { type: 'text', isLikeInRange: true },
-  event: { type: 'text', isLikeInRange: true },
+  name: { type: 'text' },
+  channel: { type: 'text' },
+  user_id: { type: 'text' },
+  event: { type: 'text' },
   happened_at: { type: 'timestamp' },
   created_at: { type: 'timestamp', sortable: true },
 } as const

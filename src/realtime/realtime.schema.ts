@@ -1,7 +1,7 @@
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
-import { Type } from '../http/schema-type.ts'
-import { CHANNEL_EVENT_NAMES } from './channel-event.ts'
-import { MESSAGE_STATUSES } from './message.store.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/route/schema.ts'
+import { Type } from '../http/shape/schema-type.ts'
+import { CHANNEL_EVENT_NAMES } from './channel/channel-event.ts'
+import { MESSAGE_STATUSES } from './channel/message.store.ts'
 
 const SocketId = Type.String({
   pattern: '^[0-9]{1,20}[.][0-9]{1,20}$',

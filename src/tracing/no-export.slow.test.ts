@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createTestDatabase } from '../../test/harness/database.ts'
-import { startService } from '../../test/harness/service-process.ts'
+import { createTestDatabase } from '../../test/harness/database/database.ts'
+import { startService } from '../../test/harness/process/service-process.ts'
 
 /** Writes, at the end of the process, which packages of OpenTelemetry were loaded; the metrics library always loads the API. */
 const HOOK = `

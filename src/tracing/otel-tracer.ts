@@ -1,7 +1,7 @@
 import type * as Api from '@opentelemetry/api'
 import type { IdGenerator } from '@opentelemetry/sdk-trace'
-import type { Clock } from '../clock.ts'
-import type { Random } from '../random.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
 import type { TraceContext } from './trace-context.ts'
 import { makeSpanId, makeTraceId, type SpanEnd, type SpanStart, type Tracer } from './tracer.ts'
 

@@ -1,9 +1,9 @@
 import pino from 'pino'
 import { expect, test } from 'vitest'
-import { type CollectedSpan, startCollector } from '../../test/harness/collector.ts'
-import { systemClock } from '../clock.ts'
-import type { RequestTrace } from '../http/request-trace.ts'
-import { systemRandom } from '../random.ts'
+import { type CollectedSpan, startCollector } from '../../test/harness/fakes/collector.ts'
+import { systemClock } from '../base/clock.ts'
+import { systemRandom } from '../base/random.ts'
+import type { RequestTrace } from './request-span.ts'
 import { openTracing } from './tracing.ts'
 
 /** The exported span of one request with this method and end. */

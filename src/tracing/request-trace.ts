@@ -1,4 +1,4 @@
-import type { RequestTraceStart } from '../http/request-trace.ts'
+import type { RequestTraceStart } from './request-span.ts'
 import type { SpanAttributes } from './span-attributes.ts'
 import { formatTraceContext, parseTraceContext } from './trace-context.ts'
 import type { Tracer } from './tracer.ts'

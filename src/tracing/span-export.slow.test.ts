@@ -1,8 +1,8 @@
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
-import { startCollector } from '../../test/harness/collector.ts'
-import { systemClock } from '../clock.ts'
-import { systemRandom } from '../random.ts'
+import { startCollector } from '../../test/harness/fakes/collector.ts'
+import { systemClock } from '../base/clock.ts'
+import { systemRandom } from '../base/random.ts'
 import { buildTracesUrl, openSpanExport, QUEUE_SPANS, type SpanExport, STOP_LIMIT_MS } from './span-export.ts'
 
 /** Tolerance for a stop on a busy machine. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { anyCharacter } from '../../test/harness/any-text.ts'
+import { anyCharacter } from '../../test/harness/run/any-text.ts'
 import {
   buildTraceHeaders,
   formatTraceContext,
@@ -151,7 +151,12 @@ describe('for any input', () => {
       fc.property(contexts, (context) => {
         const { traceparent, tracestate } = buildTraceHeaders(context)
         expect(parse(traceparent, tracestate)).toEqual(context)
-        expect(parseStoredContext(formatTraceContext(context))).toEqual(context)
+        const stored = formatTraceContext(context)
+        expect(parseStoredContext(stored)).toEqual(context)
+        expect(stored.split(' ', 1)[0]).toHaveLength(34)
+        // As releases before stored it.
+        const before = tracestate === undefined ? traceparent : `${traceparent} ${tracestate}`
+        expect(parseStoredContext(before)).toEqual(context)
       }),
     )
   })
@@ -185,6 +190,8 @@ describe('for any input', () => {
   test('an invalid column is parsed as no context', () => {
     expect(parseStoredContext('')).toBeUndefined()
     expect(parseStoredContext(' a=1')).toBeUndefined()
+    expect(parseStoredContext('A'.repeat(34))).toBeUndefined()
+    expect(parseStoredContext('_'.repeat(33))).toBeUndefined()
     expect(parseStoredContext(`00-${TRACE}-${SPAN}-01  `)?.tracestate).toBeUndefined()
   })
 })

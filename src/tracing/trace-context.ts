@@ -108,15 +108,27 @@ export function buildTraceHeaders(context: TraceContext): { traceparent: string;
   }
 }
 
-/** A context as one text, for a column: `traceparent`, and after a space `tracestate`. */
-export function formatTraceContext(context: TraceContext): string {
-  const { traceparent, tracestate } = buildTraceHeaders(context)
-  return tracestate === undefined ? traceparent : `${traceparent} ${tracestate}`
+/** Trace id, span id and flag, 25 bytes, as base64url: every event keeps one. */
+const STORED = /^[\w-]{34}$/
+
+/**
+ * A context as one text, for a column: trace id, span id and the sampled flag in 34 characters, and after a space
+ * `tracestate`.
+ */
+export function formatTraceContext({ traceId, spanId, isSampled, tracestate }: TraceContext): string {
+  const stored = Buffer.from(`${traceId}${spanId}${isSampled ? '01' : '00'}`, 'hex').toString('base64url')
+  return tracestate === undefined ? stored : `${stored} ${tracestate}`
 }
 
-/** Parses the output of `formatTraceContext`; undefined for other text. */
+/** Parses the output of `formatTraceContext`, and a `traceparent` in its place, as it was stored before; undefined for other text. */
 export function parseStoredContext(text: string): TraceContext | undefined {
   const space = text.indexOf(' ')
-  if (space === -1) return parseTraceContext({ traceparent: text, tracestate: undefined })
-  return parseTraceContext({ traceparent: text.slice(0, space), tracestate: text.slice(space + 1) })
+  const first = space === -1 ? text : text.slice(0, space)
+  const traceparent = STORED.test(first) ? expandStored(first) : first
+  return parseTraceContext({ traceparent, tracestate: space === -1 ? undefined : text.slice(space + 1) })
+}
+
+function expandStored(stored: string): string {
+  const hex = Buffer.from(stored, 'base64url').toString('hex')
+  return `00-${hex.slice(0, 32)}-${hex.slice(32, 48)}-${hex.slice(48)}`
 }

@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts'
+import type { Random } from '../base/random.ts'
 import type { SpanAttributes } from './span-attributes.ts'
 import type { TraceContext } from './trace-context.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp, type TestCall } from '../../test/harness/app.ts'
-import { race } from '../../test/harness/race.ts'
-import type { AccountId } from '../id.ts'
+import { createTestApp, type TestApp, type TestCall } from '../../test/harness/app/app.ts'
+import { race } from '../../test/harness/plan/race.ts'
+import type { AccountId } from '../base/id.ts'
 
 const WEBHOOKS = '/api/v3/webhook/webhook'
 const LINKS = '/api/v3/webhook/webhook-event'

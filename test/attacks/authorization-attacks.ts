@@ -1,4 +1,4 @@
-import type { Visited } from '../harness/visitor.ts'
+import type { Visited } from '../harness/browser/visitor.ts'
 import { type AttackWorld, WEB } from './attack-world.ts'
 import type { AttackCase, Breakage } from './breakage.ts'
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { parseCookie } from 'cookie'
-import { buildBrowserKeys } from '../../src/pages/browser-key.ts'
-import { systemRandom } from '../../src/random.ts'
-import { TEST_SECRETS } from '../harness/test-secrets.ts'
+import { systemRandom } from '../../src/base/random.ts'
+import { buildBrowserKeys } from '../../src/identity/pages/browser/browser-key.ts'
+import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
 import type { Breakage, BreakSwitch } from './breakage.ts'
 
 /** What headers each breakage takes from every answer. */
@@ -47,7 +47,11 @@ function repeatForms(response: ServerResponse): void {
     write(status === 303 ? 307 : status, ...rest)) as typeof response.writeHead
 }
 
-const browserKeys = buildBrowserKeys({ secrets: TEST_SECRETS.sessionJwt, random: systemRandom })
+const browserKeys = buildBrowserKeys({
+  secrets: TEST_SECRETS.sessionJwt,
+  random: systemRandom,
+  issuer: () => 'http://localhost',
+})
 
 async function changeRequest(request: IncomingMessage, breakage: Breakage | undefined): Promise<IncomingMessage> {
   const url = new URL(request.url ?? '/', 'http://service.example')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Flow, openFlow } from '../harness/oauth-flow.ts'
-import { type OauthPerson, type OauthWorld, openBrowser, startOauthWorld } from '../harness/oauth-world.ts'
-import type { Visited, Visitor } from '../harness/visitor.ts'
+import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
+import { type OauthPerson, type OauthWorld, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
 /** Attacks on the authorization endpoint (RFC 9700 section 4), each on a person who is signed in and has allowed the client. */
 

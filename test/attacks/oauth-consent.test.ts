@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Flow, openFlow } from '../harness/oauth-flow.ts'
-import { type OauthPerson, type OauthWorld, openBrowser, readForm, startOauthWorld } from '../harness/oauth-world.ts'
-import type { Visited, Visitor } from '../harness/visitor.ts'
+import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
+import {
+  type OauthPerson,
+  type OauthWorld,
+  openBrowser,
+  readForm,
+  startOauthWorld,
+} from '../harness/browser/oauth-service.ts'
+import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
 /** Attacks on the person who decides (RFC 9700 sections 4.2, 4.4, 4.7, 4.16), and on a person who signs out. */
 

@@ -1,14 +1,14 @@
 import { generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Begun, type Flow, openFlow, type Tokens } from '../harness/oauth-flow.ts'
+import { type Begun, type Flow, openFlow, type Tokens } from '../harness/browser/oauth-flow.ts'
 import {
   type OauthClient,
   type OauthPerson,
   type OauthWorld,
   openBrowser,
   startOauthWorld,
-} from '../harness/oauth-world.ts'
-import type { Visitor } from '../harness/visitor.ts'
+} from '../harness/browser/oauth-service.ts'
+import type { Visitor } from '../harness/browser/visitor.ts'
 
 /** Attacks on tokens, codes and the authentication of clients (RFC 9700 sections 2 and 4). */
 

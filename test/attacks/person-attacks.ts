@@ -1,5 +1,5 @@
-import { openBrowser, readForm } from '../harness/oauth-world.ts'
-import type { Visited, Visitor } from '../harness/visitor.ts'
+import { openBrowser, readForm } from '../harness/browser/oauth-service.ts'
+import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 import type { AttackWorld } from './attack-world.ts'
 import type { AttackCase } from './breakage.ts'
 

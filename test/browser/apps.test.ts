@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openFlow } from '../harness/oauth-flow.ts'
-import { type OauthWorld, startOauthWorld } from '../harness/oauth-world.ts'
+import { openFlow } from '../harness/browser/oauth-flow.ts'
+import { type OauthWorld, startOauthWorld } from '../harness/browser/oauth-service.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { fillFirst, findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS } from './page-browser.ts'
 
@@ -112,8 +112,8 @@ test.each([true, false])(
     await signIn(page, `${world.baseUrl}/auth/security`)
     await page.getByRole('button', { name: 'Set up an app' }).click()
     const key = (await page.locator('code.key').first().textContent()) ?? ''
-    const { computeTotp, findStep } = await import('../../src/sign-in/totp.ts')
-    const { decodeBase32 } = await import('../harness/factor-person.ts')
+    const { computeTotp, findStep } = await import('../../src/identity/sign-in/second-factor/totp.ts')
+    const { decodeBase32 } = await import('../harness/browser/factor-person.ts')
     const code = computeTotp(decodeBase32(key.replaceAll(' ', '')), findStep(world.app.clock.now()))
     await page.getByLabel('Code of the app').fill(code)
     await page.getByRole('button', { name: 'Turn it on' }).click()

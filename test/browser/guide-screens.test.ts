@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildQuestion } from '../../packages/sso/src/question.ts'
-import { decodeBase32 } from '../harness/factor-person.ts'
-import { readCode } from '../harness/page-person.ts'
-import { PROJECT_ROOT } from '../harness/process.ts'
+import { decodeBase32 } from '../harness/browser/factor-person.ts'
+import { readCode } from '../harness/browser/page-person.ts'
+import { PROJECT_ROOT } from '../harness/process/process.ts'
 import {
   bringSession,
   findViolationsInBothSchemes,

@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type EngineName, type IdentityWorld, startIdentityWorld } from '../harness/identity-world.ts'
-import { waitFor } from '../harness/wait.ts'
+import { type EngineName, type IdentityWorld, startIdentityWorld } from '../harness/browser/social-people.ts'
+import { waitFor } from '../harness/run/wait.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { addAuthenticator } from './virtual-authenticator.ts'
 

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { type NervousSystem, startNervousSystem } from '../harness/nervous-system.ts'
-import { waitFor } from '../harness/wait.ts'
+import { type NervousSystem, startNervousSystem } from '../harness/process/all-roles-process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.

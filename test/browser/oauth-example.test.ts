@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { type OauthExample, startOauthExample } from '../harness/oauth-example.ts'
+import { type OauthExample, startOauthExample } from '../harness/browser/oauth-example.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 let example: OauthExample

@@ -2,10 +2,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { systemRandom } from '../../src/random.ts'
-import { createUserWithPassword } from '../harness/known-password.ts'
-import { readMails } from '../harness/mailbox.ts'
-import { findFreePort } from '../harness/sso-example.ts'
+import { systemRandom } from '../../src/base/random.ts'
+import { createUserWithPassword } from '../harness/app/known-password.ts'
+import { readMails } from '../harness/browser/mailbox.ts'
+import { findFreePort } from '../harness/browser/sso-example.ts'
 import {
   bringSession,
   fillFirst,

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
-import { openRealtimeService, type Person, type RealtimeService } from '../harness/realtime-world.ts'
-import { findFreePort } from '../harness/sso-example.ts'
+import { findFreePort } from '../harness/browser/sso-example.ts'
+import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
+import { openRealtimeService, type Person, type RealtimeService } from '../harness/realtime/realtime-service.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.

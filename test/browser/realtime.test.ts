@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { startTestRealtime, TEST_REALTIME_APP, type TestRealtime } from '../harness/realtime-server.ts'
-import { waitFor } from '../harness/wait.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { startTestRealtime, TEST_REALTIME_APP, type TestRealtime } from '../harness/realtime/realtime-server.ts'
+import { waitFor } from '../harness/run/wait.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 const CLIENT_LIBRARY = createRequire(import.meta.url).resolve('pusher-js/dist/web/pusher-with-encryption.js')

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { systemRandom } from '../../src/random.ts'
-import { decodeBase32 } from '../harness/factor-person.ts'
-import { createUserWithPassword } from '../harness/known-password.ts'
-import { readMails } from '../harness/mailbox.ts'
-import { PAGE_PASSWORD, readCode } from '../harness/page-person.ts'
+import { systemRandom } from '../../src/base/random.ts'
+import { createUserWithPassword } from '../harness/app/known-password.ts'
+import { decodeBase32 } from '../harness/browser/factor-person.ts'
+import { readMails } from '../harness/browser/mailbox.ts'
+import { PAGE_PASSWORD, readCode } from '../harness/browser/page-person.ts'
 import {
   bringSession,
   fillFirst,

@@ -20,7 +20,12 @@ beforeAll(async () => {
   })
   await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve))
   appUrl = `http://localhost:${(app.address() as AddressInfo).port}/welcome`
-  world = await startPageBrowser({ APP_ENV: 'development', AUTH_REDIRECT_ALLOW_LIST: 'com.example.app:' })
+  const credentials = ['GOOGLE', 'MICROSOFT', 'GITHUB', 'FACEBOOK', 'LINKEDIN', 'GITLAB', 'DISCORD'].flatMap((name) => [
+    [`SOCIAL_${name}_CLIENT_ID`, 'client'],
+    [`SOCIAL_${name}_CLIENT_SECRET`, 'secret'],
+  ])
+  const env = { APP_ENV: 'development', AUTH_REDIRECT_ALLOW_LIST: 'com.example.app:' }
+  world = await startPageBrowser({ ...env, ...Object.fromEntries(credentials) })
 })
 afterAll(async () => {
   app?.close()
@@ -185,6 +190,7 @@ describe('the bridge page', () => {
 
 /** Every page of this part, and how a browser gets there. */
 const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; heading: string }[] = [
+  { name: 'the sign-in page with every provider', reach: (page) => page.goto('/auth/sign-in'), heading: 'Sign in' },
   { name: 'the page of sample people', reach: (page) => page.goto(startOf()), heading: 'Choose a sample person' },
   { name: 'a denial', reach: (page) => choose(page, 'Dan Denied'), heading: 'You were not signed in' },
   {
@@ -198,6 +204,30 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     heading: 'This sign-in does not exist',
   },
 ]
+
+describe('an error page of the callback', () => {
+  const held = '#access_token=at&refresh_token=rt'
+  test.each([
+    ['a denial of the provider', (page: Page) => choose(page, 'Dan Denied')],
+    ['another browser', (page: Page) => page.goto(`/api/v3/auth/login/oauth/dev/callback?code=c&state=s${held}`)],
+    ['an unknown provider', (page: Page) => page.goto(`/api/v3/auth/login/oauth/nothing/callback?code=c${held}`)],
+    ['a damaged query', (page: Page) => page.goto(`/api/v3/auth/login/oauth/dev/callback?other=c${held}`)],
+  ])('of %s takes query and fragment out of the address bar and the history', async (_what, reach) => {
+    const { page, complaints, close } = await world.open()
+    const errors: string[] = []
+    page.on('pageerror', ({ message }) => errors.push(message))
+    await reach(page)
+    await page.waitForFunction("location.search === '' && location.hash === ''")
+    const { pathname } = new URL(page.url())
+    expect([page.url(), pathname.endsWith('/callback')]).toEqual([`${world.origin}${pathname}`, true])
+    await page.goto('/auth/sign-in')
+    await page.goBack()
+    expect(await page.evaluate('location.href')).toBe(`${world.origin}${pathname}`)
+    expect(errors).toEqual([])
+    expect(complaints.filter((one) => !one.includes('the server responded with a status'))).toEqual([])
+    await close()
+  })
+})
 
 describe.each(PAGES)('$name', ({ reach, heading }) => {
   test('has no accessibility fault that axe finds in light and dark, and fits 320 pixels', async () => {
@@ -217,6 +247,20 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
     expect(foreign).toEqual([])
     await close()
   })
+})
+
+test('the buttons of all providers are of one size, with marks of one height', async () => {
+  const { page, close } = await world.open()
+  await page.goto('/auth/sign-in')
+  const measure = `[...document.querySelectorAll('.providers .button')].map((one) => {
+    const mark = one.querySelector('svg')
+    return [one.offsetWidth, one.offsetHeight, mark === null ? 20 : mark.getBoundingClientRect().height]
+  })`
+  const sizes = (await page.evaluate(measure)) as number[][]
+  expect(sizes.length).toBe(8)
+  expect(new Set(sizes.map((one) => JSON.stringify(one))).size).toBe(1)
+  expect(sizes[0]?.slice(1)).toEqual([44, 20])
+  await close()
 })
 
 describe('the bridge page while it waits', () => {

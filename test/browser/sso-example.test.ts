@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { ADA, BOB, PASSWORD, type SsoExample, startSsoExample } from '../harness/sso-example.ts'
-import { buildVisitor } from '../harness/visitor.ts'
+import { ADA, BOB, PASSWORD, type SsoExample, startSsoExample } from '../harness/browser/sso-example.ts'
+import { buildVisitor } from '../harness/browser/visitor.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { findViolations } from './page-browser.ts'
 

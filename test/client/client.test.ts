@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import createClient, { type Client, type FetchOptions } from 'openapi-fetch'
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest'
-import type { JsonSchema } from '../../src/reference/openapi-document.ts'
-import { createTestApp, type TestApp } from '../harness/app.ts'
-import type { components } from './api.generated.ts'
-import { buildTypedClient, DOCUMENT, type RequestOf, type TypedCall } from './typed-client.ts'
+import type { JsonSchema, OpenApiDocument } from '../../src/http/reference/openapi-document.ts'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import type { components, operations, paths } from './api.generated.ts'
+
+/** The committed document: what a client of another language is generated from. */
+const DOCUMENT = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')) as OpenApiDocument
 
 type Schemas = components['schemas']
 
@@ -23,15 +27,25 @@ const NAMES = [
 ] as const satisfies readonly (keyof Schemas)[]
 
 let app: TestApp
-let call: TypedCall
+/** A client of the API, typed by nothing but `openapi.json`. */
+let client: Client<paths>
 
 beforeAll(async () => {
   app = await createTestApp()
   await app.app.server.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.app.server.server.address() as AddressInfo
-  call = buildTypedClient({ origin: `http://127.0.0.1:${port}`, token: app.adminToken })
+  client = createClient<paths>({
+    baseUrl: `http://127.0.0.1:${port}`,
+    headers: { authorization: `Bearer ${app.adminToken}` },
+  })
 })
 afterAll(() => app?.[Symbol.asyncDispose]())
+
+/** The answer. Throws the problem. */
+function unwrap<Answer>({ data, error }: { data?: Answer; error?: Schemas['Problem'] }): Answer {
+  if (data === undefined) throw new Error(JSON.stringify(error))
+  return data
+}
 
 function listNodes(node: unknown): Record<string, unknown>[] {
   if (typeof node !== 'object' || node === null) return []
@@ -42,31 +56,37 @@ const OPERATIONS = Object.values(DOCUMENT.paths).flatMap((item) => Object.values
 
 describe('types generated from openapi.json', () => {
   test('create, read and list a contract of a running service', async () => {
-    const account: Schemas['Account'] = (await call('accountCreate', { body: { name: 'Example' } })).data
+    const made = await client.POST('/api/v3/identity/account', { body: { name: 'Example' } })
+    const account: Schemas['Account'] = unwrap(made).data
     const body: Schemas['CreateContract'] = { account: account.document_id, name: 'Lease', status: 'draft' }
-    const created: Schemas['Contract'] = (await call('contractCreate', { body })).data
-    const path = { id: created.document_id }
-    const updated = await call('contractUpdate', { path, body: { status: 'active' } })
-    expectTypeOf(updated.data.status).toEqualTypeOf<'draft' | 'active' | 'ended'>()
-    const page = await call('contractFindAll', {
-      query: { filters: [`account|eq|${account.document_id}`], count: true },
-    })
+    const created: Schemas['Contract'] = unwrap(await client.POST('/api/v3/contract/contract', { body })).data
+    const params = { path: { id: created.document_id } }
+    const changed = await client.PATCH('/api/v3/contract/contract/{id}', { params, body: { status: 'active' } })
+    const updated = unwrap(changed).data
+    expectTypeOf(updated.status).toEqualTypeOf<'draft' | 'active' | 'ended'>()
+    const query = { filters: [`account|eq|${account.document_id}`], count: true }
+    const page = unwrap(await client.GET('/api/v3/contract/contract', { params: { query } }))
     expectTypeOf(page).toEqualTypeOf<Schemas['ContractPage']>()
-    expect(page.data).toEqual([updated.data])
+    expect(page.data).toEqual([updated])
     expect(page.pagination.total).toBe(1)
-    expect((await call('contractFindOne', { path })).data).toEqual({ ...created, ...updated.data })
+    const read = unwrap(await client.GET('/api/v3/contract/contract/{id}', { params }))
+    expect(read.data).toEqual({ ...created, ...updated })
   })
 
   test('show a secret in the answer to create only, and a dispatch with its attempts', async () => {
     const body: Schemas['CreateWebhook'] = { url: 'https://example.com/hook', is_global: true }
-    const created: Schemas['WebhookWithSecret'] = (await call('webhookCreate', { body })).data
+    const made = await client.POST('/api/v3/webhook/webhook', { body })
+    const created: Schemas['WebhookWithSecret'] = unwrap(made).data
     expect(created.secret).toMatch(/^whsec_/)
-    const path = { id: created.document_id }
-    const webhook: Schemas['Webhook'] = (await call('webhookFindOne', { path })).data
+    const params = { path: { id: created.document_id } }
+    const read = await client.GET('/api/v3/webhook/webhook/{id}', { params })
+    const webhook: Schemas['Webhook'] = unwrap(read).data
     expect(webhook.url).toBe(body.url)
     expect(webhook).not.toHaveProperty('secret')
-    const { dispatch_id: id } = (await call('webhookTest', { path })).data
-    const dispatch: Schemas['DispatchWithAttempts'] = (await call('webhookDispatchFindOne', { path: { id } })).data
+    const tested = await client.POST('/api/v3/webhook/webhook/{id}/test', { params })
+    const ofTest = { path: { id: unwrap(tested).data.dispatch_id } }
+    const found = await client.GET('/api/v3/webhook/dispatch/{id}', { params: ofTest })
+    const dispatch: Schemas['DispatchWithAttempts'] = unwrap(found).data
     expect(dispatch).toMatchObject({ webhook: created.document_id, is_test: true, attempts_log: [] })
     expectTypeOf<Schemas['Webhook']>().not.toHaveProperty('secret')
     expectTypeOf<Schemas['DispatchWithAttempts']['attempts_log'][number]>().toEqualTypeOf<Schemas['Attempt']>()
@@ -75,9 +95,16 @@ describe('types generated from openapi.json', () => {
   })
 
   test('refuse what the API refuses: an unknown word, an unknown member, a body that is missing', () => {
-    expectTypeOf<{ body: { name: string } }>().not.toExtend<RequestOf<'contractCreate'>>()
-    expectTypeOf<{ path: { id: string }; body: { status: 'ajar' } }>().not.toExtend<RequestOf<'contractUpdate'>>()
-    expectTypeOf<{ path: { id: string } }>().toExtend<RequestOf<'webhookDispatchReplay'>>()
+    const params = { path: { id: 'a' } }
+    expectTypeOf<{ body: { name: string } }>().not.toExtend<FetchOptions<operations['contractCreate']>>()
+    expectTypeOf<{ params: typeof params; body: { status: 'ajar' } }>().not.toExtend<
+      FetchOptions<operations['contractUpdate']>
+    >()
+    expectTypeOf<{ params: typeof params; body: { status: 'ended' } }>().toExtend<
+      FetchOptions<operations['contractUpdate']>
+    >()
+    expectTypeOf<{ params: typeof params }>().not.toExtend<FetchOptions<operations['contractUpdate']>>()
+    expectTypeOf<{ params: typeof params }>().toExtend<FetchOptions<operations['webhookDispatchReplay']>>()
     // @ts-expect-error an unknown member
     const body: Schemas['CreateAccount'] = { name: 'Example', more: true }
     expect(DOCUMENT.components.schemas?.CreateAccount).toMatchObject({ additionalProperties: false })

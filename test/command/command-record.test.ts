@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os'
 import { expect, test, vi } from 'vitest'
-import { runCommand } from '../harness/command-line.ts'
-import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { buildServiceEnvironment } from '../harness/service-process.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { runCommand } from '../harness/process/command-line.ts'
+import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 

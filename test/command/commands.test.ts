@@ -2,11 +2,11 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { runCommand } from '../harness/command-line.ts'
-import { createTestDatabase } from '../harness/database.ts'
-import { startLocalService } from '../harness/local-service.ts'
-import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
-import { buildServiceEnvironment, callService } from '../harness/service-process.ts'
+import { createTestDatabase } from '../harness/database/database.ts'
+import { runCommand } from '../harness/process/command-line.ts'
+import { startLocalService } from '../harness/process/local-service.ts'
+import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process/process.ts'
+import { buildServiceEnvironment, callService } from '../harness/process/service-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 120_000 })

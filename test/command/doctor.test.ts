@@ -3,11 +3,11 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { AreaReport, Finding } from '../../src/doctor/finding.ts'
-import { runCommand } from '../harness/command-line.ts'
-import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { openDeliveryGround } from '../harness/delivery-ground.ts'
-import { buildServiceEnvironment } from '../harness/service-process.ts'
+import type { AreaReport, Finding } from '../../src/operations/doctor/finding.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { runCommand } from '../harness/process/command-line.ts'
+import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 
 interface Answer {
   ok: boolean
@@ -55,6 +55,11 @@ test('doctor finds a prepared database in order, and exits 1 for the server of t
   await using database = await createTestDatabase({ content: 'prepared' })
   const answer = await askDoctor(buildEnvironment(database))
   expect(listOwn(answer)).toEqual([])
+  expect(answer.areas.find(({ area }) => area === 'disk')!.notes).toEqual([
+    expect.stringMatching(
+      /^the database takes \d+\.\d MB, what is left on its disk is not known \(DATABASE_DISK_BYTES\)/,
+    ),
+  ])
   const failures = answer.areas.flatMap(({ findings }) => findings).filter(({ severity }) => severity === 'failure')
   expect(failures[0]).toMatchObject({
     code: 'database_not_durable',

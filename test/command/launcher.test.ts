@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
-import { isProcessAlive } from '../../src/postgres/embedded-lock.ts'
-import { findDataRoot } from '../harness/data-root.ts'
-import { createTestDatabase } from '../harness/database.ts'
-import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
-import { seedDataDir } from '../harness/seeded-data-dir.ts'
-import { buildServiceEnvironment, callService, isReady } from '../harness/service-process.ts'
-import { waitFor } from '../harness/wait.ts'
+import { isProcessAlive } from '../../src/postgres/embedded/embedded-lock.ts'
+import { createTestDatabase } from '../harness/database/database.ts'
+import { findDataRoot } from '../harness/process/data-root.ts'
+import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
+import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
+import { buildServiceEnvironment, callService, isReady } from '../harness/process/service-process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 const LIMITS = { timeout: 240_000 }
 const LAUNCHER = join(PROJECT_ROOT, 'bin', 'signalbox.mjs')
@@ -152,6 +152,22 @@ test('a Ctrl-C that the launcher passes on over a second late is not taken for a
   expect(await launched.ended).toEqual({ code: 0, signal: null })
   expect(launched.stdout()).toContain('Stopping (SIGINT).\nStopped.\n')
 })
+
+test(
+  'npx signalbox prints its answer and no warning about engines on a Node that runs the launcher alone',
+  LIMITS,
+  async () => {
+    const manifest = JSON.parse(await readFile(join(PROJECT_ROOT, 'package.json'), 'utf8'))
+    // npm compares the Node that it runs on; the launcher brings the Node that the service needs.
+    expect(manifest.engines).toEqual({ node: `20 || 22 || ${manifest.config.runtime}` })
+    // As in a shell: npm puts the Node of this project first.
+    const path = (process.env.PATH ?? '').split(':').filter((folder) => !folder.includes('node_modules'))
+    const options = { cwd: PROJECT_ROOT, env: { ...process.env, PATH: path.join(':') } }
+    const { stdout, stderr } = await promisify(execFile)('npx', ['signalbox', '--version'], options)
+    expect(stdout).toBe(`${manifest.version}\n`)
+    expect(stderr).not.toMatch(/EBADENGINE|Unsupported engine/)
+  },
+)
 
 test(
   'the direct start of the documentation has no launcher: it serves, stops by its pid, and outlives its parent',

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { buildIdMaker } from '../../src/base/id.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { type ApiClient, buildApiClient } from '../../src/command/receiver/api-client.ts'
 import { LATE_COMMIT_MS, openEventFeed } from '../../src/command/receiver/event-feed.ts'
-import { buildIdMaker } from '../../src/id.ts'
-import { systemRandom } from '../../src/random.ts'
-import { buildManualClock } from '../harness/manual-clock.ts'
+import { buildManualClock } from '../harness/run/manual-clock.ts'
 import { type CliWorld, openCliWorld } from './receiver-cli-world.ts'
 
 let world: CliWorld

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CommandEnd } from '../harness/command-line.ts'
-import { limit, waitFor } from '../harness/wait.ts'
+import type { CommandEnd } from '../harness/process/command-line.ts'
+import { limit, waitFor } from '../harness/run/wait.ts'
 import { type CliWorld, openCliWorld } from './receiver-cli-world.ts'
 
 let world: CliWorld

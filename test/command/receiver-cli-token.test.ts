@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { runCommand } from '../harness/command-line.ts'
+import { runCommand } from '../harness/process/command-line.ts'
 import { openCliWorld } from './receiver-cli-world.ts'
 
 test('the token that npm start left is used only for a service on this machine', async () => {

@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { type AccountId, isUuid } from '../../src/id.ts'
-import { createTestApp, type TestApp } from '../harness/app.ts'
-import { type CommandEnd, runCommand } from '../harness/command-line.ts'
-import type { TestDatabase } from '../harness/database.ts'
-import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { createAuthority } from '../harness/tls.ts'
+import { type AccountId, isUuid } from '../../src/base/id.ts'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import type { TestDatabase } from '../harness/database/database.ts'
+import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
+import { createAuthority } from '../harness/fakes/tls.ts'
+import { type CommandEnd, runCommand } from '../harness/process/command-line.ts'
+import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
 
 /** The base URL of every service of these tests, so that its tokens are valid on any port. */
 const BASE_URL = 'http://signalbox.test'
@@ -34,8 +34,8 @@ export interface CliWorld extends AsyncDisposable {
 export async function openCliWorld(
   options: { env?: Record<string, string>; database?: TestDatabase } = {},
 ): Promise<CliWorld> {
-  const authority = createAuthority()
-  const receiver = await startReceiver({ tls: authority.issue(['127.0.0.1']) })
+  const authority = await createAuthority()
+  const receiver = await startReceiver({ tls: await authority.issue(['127.0.0.1']) })
   const service = await createTestApp({
     ca: authority.ca,
     ...(options.database && { database: options.database }),

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { openDatabase } from '../../src/postgres/database.ts'
-import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
-import { listPresentServers } from '../harness/servers.ts'
-import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
+import { openDatabase } from '../../src/postgres/statement/database.ts'
+import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
+import { listPresentServers } from '../harness/database/servers.ts'
+import { countSeen, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
 
 const servers = await listPresentServers()
 

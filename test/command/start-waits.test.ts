@@ -1,13 +1,13 @@
 import { Agent, request } from 'node:http'
 import { expect, test } from 'vitest'
-import { createTestDatabase } from '../harness/database.ts'
-import { openDeliveryGround } from '../harness/delivery-ground.ts'
-import { startHere } from '../harness/local-start.ts'
-import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
-import { startDatabaseProxy } from '../harness/proxy.ts'
-import { buildServiceEnvironment, isReady } from '../harness/service-process.ts'
-import { startPrimaryAndStandby } from '../harness/standby.ts'
-import { waitFor } from '../harness/wait.ts'
+import { createTestDatabase } from '../harness/database/database.ts'
+import { startPrimaryAndStandby } from '../harness/database/standby.ts'
+import { openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
+import { startHere } from '../harness/process/local-start.ts'
+import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
+import { buildServiceEnvironment, isReady } from '../harness/process/service-process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 test('a start before its database waits, says so, and starts when the database is there', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })

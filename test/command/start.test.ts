@@ -1,11 +1,11 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { isProcessAlive } from '../../src/postgres/embedded-lock.ts'
-import { findDataRoot } from '../harness/data-root.ts'
-import { runPasted } from '../harness/pasted-command.ts'
-import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
-import { waitFor } from '../harness/wait.ts'
+import { isProcessAlive } from '../../src/postgres/embedded/embedded-lock.ts'
+import { findDataRoot } from '../harness/process/data-root.ts'
+import { runPasted } from '../harness/process/pasted-command.ts'
+import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 /** The command of `npm start`, in a process group as a terminal creates one. */
 function startAsNewcomer(dataDir: string, env: Record<string, string> = {}): TestProcess {

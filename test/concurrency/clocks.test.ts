@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Clock, systemClock } from '../../src/clock.ts'
-import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
-import { PROJECT_ROOT } from '../harness/process.ts'
-import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
-import { waitFor } from '../harness/wait.ts'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
+import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
+import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { PROJECT_ROOT } from '../harness/process/process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -57,7 +57,7 @@ const readReadiness = async (url: string) => {
   return { status: response.status, body: (await response.json()) as { status: string } }
 }
 
-const SHIFTED = ['--import', join(PROJECT_ROOT, 'test', 'harness', 'shifted-clock.ts')]
+const SHIFTED = ['--import', join(PROJECT_ROOT, 'test', 'harness', 'process', 'shifted-clock.ts')]
 
 test('a process whose machine is 45 days ahead deletes nothing, claims nothing, and says so', async () => {
   await using ground = await openDeliveryGround()
@@ -191,6 +191,32 @@ test('a process becomes ready again, and works, when the clock of its machine is
   await service.waitForLog(/clock agrees with the database again/)
   expect((await readReadiness(service.url)).status).toBe(200)
   await waitForSkew(ground, 0)
+})
+
+test.each([
+  ['2.5 s', 2_500, /clock differs from the database/, 200],
+  ['11 s', 11_000, /clock not trusted/, 503],
+])('a machine that steps %s ahead is reported, and works beyond it within seconds of its repair', async (...row) => {
+  const [, aheadMs, line, readiness] = row
+  await using ground = await openDeliveryGround()
+  const receiver = await ground.receive()
+  const machine = buildMachine(0)
+  const service = await ground.startLocal({ machine })
+  await ground.subscribe(service, receiver)
+  await waitFor('readiness', async () => (await readReadiness(service.url)).status === 200)
+  machine.aheadMs = aheadMs
+  await service.waitForLog(line)
+  expect((await readReadiness(service.url)).status).toBe(readiness)
+  await ground.change(service)
+  if (readiness === 200) await receiver.waitFor(1, 60_000)
+  machine.aheadMs = 0
+  const mendedAt = performance.now()
+  await service.waitForLog(/clock agrees with the database again/)
+  await waitFor('readiness', async () => (await readReadiness(service.url)).status === 200)
+  await receiver.waitFor(1, 60_000)
+  expect(performance.now() - mendedAt).toBeLessThan(30_000)
+  const [ledgerRow] = await ground.waitForLedger(1, ['success'])
+  expect(ledgerRow).toMatchObject({ attempts: 1 })
 })
 
 test('when the clock of the database steps by 45 days, nothing is deleted or taken back, and all go on when it is mended', async () => {

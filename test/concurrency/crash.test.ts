@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
+import { countSeen, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
 
 /** The points of an attempt at which a process may die, and whether the receiver has its POST then. */
 const POINTS = [

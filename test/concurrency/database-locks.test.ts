@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { openDeliveryGround } from '../harness/delivery-ground.ts'
-import { startDatabaseProxy } from '../harness/proxy.ts'
-import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
-import { waitFor } from '../harness/wait.ts'
+import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
+import { openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 test('a locked table of webhooks: leases of living workers stay renewed, and what waited is posted once', async () => {
   await using ground = await openDeliveryGround()
@@ -93,14 +93,12 @@ test('a dispatch whose row is locked: the results of other webhooks are recorded
     await holder.query('select from webhook_dispatch_open where webhook = $1 for update', [ids[0]])
     answer.resolve()
     locked.behave({ kind: 'status', status: 200 })
-    const startedAt = performance.now()
     for (let n = 0; n < 5; n += 1) await ground.change(service)
+    // The lock is held until they are there.
     await waitFor('the results of the other', async () => {
       const rows = (await ground.readLedger()).filter((row) => row.webhook === ids[1])
       return rows.length === 6 && rows.every((row) => row.status === 'success')
     })
-    // Those that share the first statement wait for its lock timeout, 3 s at most.
-    expect(performance.now() - startedAt).toBeLessThan(6_000)
   } finally {
     await holder.query('rollback')
     holder.release()

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
-import type { LocalService } from '../harness/local-service.ts'
-import { startDatabaseProxy } from '../harness/proxy.ts'
-import { startPrimaryAndStandby } from '../harness/standby.ts'
-import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
-import { waitFor } from '../harness/wait.ts'
+import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
+import { startPrimaryAndStandby } from '../harness/database/standby.ts'
+import { type DeliveryGround, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
+import type { LocalService } from '../harness/process/local-service.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 /** Longer than the 9 s of a statement and the 10 s of silence, with what a busy machine adds. */
 const FOUND_DEAD_MS = 14_000

@@ -1,5 +1,5 @@
-import type { TestCall } from '../harness/app.ts'
-import type { FactorRequests } from '../harness/factor-requests.ts'
+import type { TestCall } from '../harness/app/app.ts'
+import type { FactorRequests } from '../harness/browser/factor-requests.ts'
 import { type Calls, EACH, onceElse, type Rule } from './parallel-case.ts'
 
 /** The cases of second factors. An answer to a challenge, a code and a signature are good once. */

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { buildKeyring } from '../../src/keyring.ts'
+import { buildKeyring } from '../../src/base/keyring.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { createSecret } from '../../src/outbound/signature.ts'
-import { systemRandom } from '../../src/random.ts'
-import { secretContextOf } from '../../src/webhook/webhook.ts'
-import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
-import type { Receiver } from '../harness/receiver.ts'
-import { TEST_SECRETS } from '../harness/test-secrets.ts'
+import { secretContextOf } from '../../src/webhook/registry/webhook.ts'
+import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
+import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import type { Receiver } from '../harness/fakes/receiver.ts'
 
 /** More than one statement routes an event to. */
 const CROWD = 1_100

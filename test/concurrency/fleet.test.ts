@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
-import type { ServiceProcess } from '../harness/service-process.ts'
+import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import type { ServiceProcess } from '../harness/process/service-process.ts'
 
 type Caller = Pick<ServiceProcess, 'call'>
 

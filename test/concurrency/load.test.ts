@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
-import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
-import type { ServiceProcess } from '../harness/service-process.ts'
-import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
-import { waitFor } from '../harness/wait.ts'
+import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
+import { countSeen, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import type { ServiceProcess } from '../harness/process/service-process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 /** Waits for metrics other than `before`: they are made once in 5 s. */
 async function readMemory(service: ServiceProcess, before?: string): Promise<{ bytes: number; metrics: string }> {

@@ -1,4 +1,4 @@
-import type { TestCall } from '../harness/app.ts'
+import type { TestCall } from '../harness/app/app.ts'
 
 /** The calls of one case: all the same. */
 export interface Calls {

@@ -1,17 +1,17 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
-import type { UserId } from '../../src/id.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
-import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app.ts'
-import { buildFactorRequests } from '../harness/factor-requests.ts'
-import { createUserWithPassword } from '../harness/known-password.ts'
-import { endRows } from '../harness/ledger-rows.ts'
-import { untilWaiting } from '../harness/lock-waits.ts'
-import { readMails } from '../harness/mailbox.ts'
-import { addGrant, addInteraction } from '../harness/oauth-rows.ts'
-import { accessClaims, headOf, makeKey, signParts } from '../harness/token-issuer.ts'
+import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import type { UserId } from '../../src/base/id.ts'
+import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
+import { inTransaction } from '../../src/postgres/statement/database.ts'
+import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app/app.ts'
+import { createUserWithPassword } from '../harness/app/known-password.ts'
+import { accessClaims, headOf, makeKey, signParts } from '../harness/app/token-issuer.ts'
+import { buildFactorRequests } from '../harness/browser/factor-requests.ts'
+import { readMails } from '../harness/browser/mailbox.ts'
+import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
+import { endRows } from '../harness/delivery/ledger-rows.ts'
+import { untilWaiting } from '../harness/plan/lock-waits.ts'
 import { buildFactorCases } from './factor-cases.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 import { buildPlatformCases } from './platform-cases.ts'
@@ -101,7 +101,7 @@ const findRole = async (name: string): Promise<string> =>
 
 /** Routes that need a provider: tests of their own send their requests at the same time. */
 /**
- * Routes that change no resource; src/oauth/token-hook.test.ts and src/realtime/inspector.test.ts call theirs many times at
+ * Routes that change no resource; src/oauth/hook/token-hook.test.ts and src/realtime/inspector.test.ts call theirs many times at
  * once.
  */
 const WRITES_NOTHING = ['oauth-hook.access-token', 'realtime.auth', 'realtime.user-auth', 'realtime.webhook']

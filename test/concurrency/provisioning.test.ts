@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { freezeWorker } from '../harness/frozen-worker.ts'
-import type { LocalService } from '../harness/local-service.ts'
-import { openProvisioningGround, type ProvisioningGround } from '../harness/provisioning-ground.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { waitFor } from '../harness/wait.ts'
+import { freezeWorker } from '../harness/delivery/frozen-worker.ts'
+import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
+import type { LocalService } from '../harness/process/local-service.ts'
+import { openProvisioningGround, type ProvisioningGround } from '../harness/provisioning/provisioning-process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 const USERS = '/api/v3/identity/user'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { openDeliveryGround } from '../harness/delivery-ground.ts'
-import { startRealtimeProvider } from '../harness/realtime-provider.ts'
-import { waitFor } from '../harness/wait.ts'
+import { openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 const ROLES = 'dispatcher,realtime'
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { nextEvent } from '../harness/realtime-server.ts'
-import { type Person, type RealtimeWorld, startRealtimeWorld } from '../harness/realtime-world.ts'
-import { callService } from '../harness/service-process.ts'
-import { limit, waitFor } from '../harness/wait.ts'
+import { callService } from '../harness/process/service-process.ts'
+import { nextEvent } from '../harness/realtime/realtime-server.ts'
+import { type Person, type RealtimeWorld, startRealtimeWorld } from '../harness/realtime/realtime-service.ts'
+import { limit, waitFor } from '../harness/run/wait.ts'
 
 /** The end of a session or key takes effect within a second (docs/contract/realtime.md#lost-access); the rest is a busy machine's. */
 const LIMIT_MS = 1_000 + 2_000

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import Pusher from 'pusher'
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { createTestDatabase } from '../harness/database.ts'
-import { startService } from '../harness/service-process.ts'
-import { waitFor } from '../harness/wait.ts'
+import { createTestDatabase } from '../harness/database/database.ts'
+import { startService } from '../harness/process/service-process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 const ENVIRONMENT = {
   INTEGRATION_REALTIME_APP_ID: 'app-1',

@@ -1,10 +1,10 @@
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
-import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
-import { buildServiceEnvironment } from '../harness/service-process.ts'
-import { waitFor } from '../harness/wait.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { countSeen, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
+import { buildServiceEnvironment } from '../harness/process/service-process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal} under a POST that hangs and a request that its client never finishes: ended in order with 0, the attempt counted as interrupted and due at once`, async () => {

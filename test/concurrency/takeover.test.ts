@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { LOCK_LOST_MS } from '../../src/delivery/worker-lease.ts'
-import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
-import { freezeWorker } from '../harness/frozen-worker.ts'
-import { waitFor } from '../harness/wait.ts'
+import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { freezeWorker } from '../harness/delivery/frozen-worker.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 /** Much longer than a lost lock keeps the work of a process. */
 const TAKEOVER_MS = LOCK_LOST_MS + 3_000

@@ -1,15 +1,15 @@
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp } from '../harness/app.ts'
-import { type Begun, type Flow, openFlow, type Tokens } from '../harness/oauth-flow.ts'
+import { createTestApp } from '../harness/app/app.ts'
+import { type Begun, type Flow, openFlow, type Tokens } from '../harness/browser/oauth-flow.ts'
 import {
   type OauthClient,
   type OauthPerson,
   type OauthWorld,
   openBrowser,
   startOauthWorld,
-} from '../harness/oauth-world.ts'
-import type { Visitor } from '../harness/visitor.ts'
+} from '../harness/browser/oauth-service.ts'
+import type { Visitor } from '../harness/browser/visitor.ts'
 
 /**
  * What the plans "basic", "config" and "form post basic" of the OpenID Foundation's suite ask of a provider, as far as no

@@ -1,8 +1,8 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Flow, openFlow } from '../harness/oauth-flow.ts'
-import { type OauthPerson, type OauthWorld, openBrowser, startOauthWorld } from '../harness/oauth-world.ts'
-import type { Visitor } from '../harness/visitor.ts'
+import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
+import { type OauthPerson, type OauthWorld, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import type { Visitor } from '../harness/browser/visitor.ts'
 
 /** Where the claims about a person stand, and how `claims` and `acr` are answered (docs/contract/oauth.md#claims). */
 

@@ -2,9 +2,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Flow, openFlow } from '../harness/oauth-flow.ts'
-import { type OauthPerson, type OauthWorld, openBrowser, startOauthWorld } from '../harness/oauth-world.ts'
-import type { Visited, Visitor } from '../harness/visitor.ts'
+import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
+import { type OauthPerson, type OauthWorld, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
 /**
  * What the plans "RP-initiated logout" and "back-channel logout" of the OpenID Foundation's suite ask of a provider. The

@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { AuthClient } from '@supabase/auth-js'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { SimulatedClient } from '../harness/supabase-simulator/oauth-server.ts'
-import { signInOfficially } from '../harness/supabase-simulator/official-client.ts'
-import { type SupabaseSimulator, startSupabaseSimulator } from '../harness/supabase-simulator/simulator.ts'
+import type { SimulatedClient } from '../harness/fakes/supabase-simulator/oauth-server.ts'
+import { signInOfficially } from '../harness/fakes/supabase-simulator/official-client.ts'
+import { type SupabaseSimulator, startSupabaseSimulator } from '../harness/fakes/supabase-simulator/simulator.ts'
 
 /** What the simulator of Supabase Auth does as the server v2.196.0 does, asked by the official client where it can ask. */
 

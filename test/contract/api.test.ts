@@ -3,16 +3,16 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { VARIABLES } from '../../src/app/config-variables.ts'
-import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { eventNameOf, isChange, operationIdOf, type RouteDeclaration } from '../../src/http/route.ts'
+import { VARIABLES } from '../../src/app/config/config-variables.ts'
+import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import { eventNameOf, isChange, operationIdOf, type RouteDeclaration } from '../../src/http/route/route.ts'
 import { SIGNATURE_TOLERANCE_SECONDS } from '../../src/outbound/signature.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
+import { openDatabase } from '../../src/postgres/statement/database.ts'
 import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/webhook/delivery/failure-count.ts'
 import { MAX_SCHEDULED_ATTEMPTS } from '../../src/webhook/delivery/outcome.ts'
-import { createTestApp, type TestApp } from '../harness/app.ts'
-import { createTestDatabase } from '../harness/database.ts'
-import { startDatabaseProxy } from '../harness/proxy.ts'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import { createTestDatabase } from '../harness/database/database.ts'
+import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
 import { expectProblem, type Json, NO_ONE } from './contract-world.ts'
 
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
@@ -56,6 +56,26 @@ it('api#errors: every refusal is application/problem+json with type, title, stat
   const page = await app.anonymous('GET', new URL(body.type).pathname)
   expect(page.status).toBe(200)
   expect(page.body).toContain('unauthenticated')
+})
+
+it('api#errors: a problem has the same words in every language, and a code by which an app chooses its own', async () => {
+  const body = { email: 'nobody@example.com', password: 'not the password' }
+  const requests = [
+    ['POST', '/api/v3/auth/login/local', body],
+    ['POST', '/api/v3/auth/login/local', { email: 1 }],
+    ['GET', '/api/v3/auth/login/oauth/nothing?redirect_url=https%3A%2F%2Fa.example%2F', undefined],
+    ['POST', '/api/v3/auth/login/code', { code: 'x', code_verifier: 'v'.repeat(43) }],
+  ] as const
+  for (const [method, path, sent] of requests) {
+    const ask = async (language: string) => {
+      const answer = await app.anonymous(method, path, sent, { 'accept-language': language })
+      const { request_id: _, ...problem } = answer.body
+      return problem
+    }
+    const english = await ask('en')
+    expect(english.code).toMatch(/^[a-z_]+$/)
+    expect(await ask('de')).toEqual(english)
+  }
 })
 
 it('api#errors: 400 malformed JSON', async () => {

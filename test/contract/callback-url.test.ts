@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createTestApp, type TestApp } from '../harness/app.ts'
-import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { startReceiver } from '../harness/fakes/receiver.ts'
 import { expectProblem } from './contract-world.ts'
 
 const PATH = '/api/v3/webhook/webhook'
@@ -53,7 +53,7 @@ it('URL rules 3, Errors 4: other schemes are refused everywhere', async () => {
     for (const by of [app, development]) await expectRefused(url, by)
 })
 
-/** One or two of each kind; src/outbound/callback-url.test.ts and address.test.ts test them all. */
+/** One or two of each kind; src/outbound/guard/callback-url.test.ts and address.test.ts test them all. */
 const FORBIDDEN = {
   loopback: ['127.0.0.1', 'localhost'],
   private: ['10.0.0.1', '[fd00::1]'],

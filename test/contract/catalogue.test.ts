@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { buildCatalogue } from '../../src/catalogue/catalogue.ts'
-import { findCatalogueDrift } from '../../src/catalogue/catalogue-files.ts'
+import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import { buildCatalogue } from '../../src/event/catalogue/catalogue.ts'
+import { findCatalogueDrift } from '../../src/event/catalogue/catalogue-files.ts'
 import { type ContractWorld, expectProblem, type Json, startContractWorld } from './contract-world.ts'
 
 const EVENTS = '/api/v3/webhook/event'

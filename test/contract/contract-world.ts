@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
-import type { AccountId } from '../../src/id.ts'
-import { createTestApp, type TestApp, type TestAppOptions } from '../harness/app.ts'
-import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/receiver.ts'
+import type { AccountId } from '../../src/base/id.ts'
+import { createTestApp, type TestApp, type TestAppOptions } from '../harness/app/app.ts'
+import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what each case asserts
 export type Json = any

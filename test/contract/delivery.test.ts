@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { VERSION } from '../../src/version.ts'
-import type { ReceivedRequest } from '../harness/receiver.ts'
-import { passRetrySchedule } from '../harness/retry-schedule.ts'
+import { VERSION } from '../../src/base/version.ts'
+import { passRetrySchedule } from '../harness/delivery/retry-schedule.ts'
+import type { ReceivedRequest } from '../harness/fakes/receiver.ts'
 import { type ContractWorld, readEnvelope, startContractWorld, TIMESTAMP, UUID_V7 } from './contract-world.ts'
 
 let world: ContractWorld

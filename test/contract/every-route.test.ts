@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
-import type { TestCall } from '../harness/app.ts'
+import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
+import type { TestCall } from '../harness/app/app.ts'
 import { type ContractWorld, type Json, readEnvelope, startContractWorld } from './contract-world.ts'
 
 /** The modules of which every route is called here; a new route of one of them needs a step below. */
@@ -266,7 +266,7 @@ it('api#identifiers: every row has created_at and updated_at', () => {
 
 it('api#route-declaration: each operation has an audit entry with the name of its event and its actor', async () => {
   const changes = routes.filter((route) => route.method !== 'GET').map(eventNameOf)
-  const { rows } = await world.app.database.pool.query('select distinct action from audit_log where outcome = $1', [
+  const { rows } = await world.app.database.pool.query('select distinct action from audit_entry where outcome = $1', [
     'success',
   ])
   const actions = rows.map((row) => row.action)

@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream'
 import pino from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { startReceiver } from '../harness/receiver.ts'
-import { passRetrySchedule } from '../harness/retry-schedule.ts'
+import { passRetrySchedule } from '../harness/delivery/retry-schedule.ts'
+import { startReceiver } from '../harness/fakes/receiver.ts'
 import {
   type ContractWebhook,
   type ContractWorld,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { passRetrySchedule } from '../harness/retry-schedule.ts'
+import { passRetrySchedule } from '../harness/delivery/retry-schedule.ts'
 import {
   type ContractWorld,
   expectProblem,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { addLedgerRow } from '../harness/ledger-rows.ts'
-import { buildManualClock } from '../harness/manual-clock.ts'
+import { addLedgerRow } from '../harness/delivery/ledger-rows.ts'
+import { buildManualClock } from '../harness/run/manual-clock.ts'
 import { type ContractWebhook, type ContractWorld, type Json, startContractWorld, TIMESTAMP } from './contract-world.ts'
 
 const HEALTH = '/api/v3/health/component/integration/webhook-out'

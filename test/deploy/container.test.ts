@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
-import { VARIABLES } from '../../src/app/config-variables.ts'
+import { VARIABLES } from '../../src/app/config/config-variables.ts'
 import { INSTALL_FILES, RUN_FILES } from '../../tools/service-files.ts'
 import { ROOT } from '../tidy/source-file.ts'
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../harness/app.ts'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { ROOT, readRepository } from '../tidy/source-file.ts'
 import { findProgram } from './program.ts'
 
@@ -60,7 +60,7 @@ function metricOf(series: string): string {
 
 /** The labels of each metric, as the code declares them. Histograms also have `le`; a scrape adds `job` and `instance`. */
 function readLabels(): Map<string, string[]> {
-  const code = readRepository().filter(({ path }) => /^src\/metrics\/.*(?<!\.test)\.ts$/.test(path))
+  const code = readRepository().filter(({ path }) => /^src\/operations\/metrics\/.*(?<!\.test)\.ts$/.test(path))
   const declared = code.flatMap(({ text }) => [
     ...text.matchAll(/name: '(\w+)',\s+help: (?:'[^']*'|"[^"]*")[^}]*?(?:labelNames: \[([^\]]*)\])?[^}]*?registers/g),
   ])

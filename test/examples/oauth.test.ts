@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { DEVICE_GRANT } from '../../src/oauth/client.store.ts'
-import { type OauthExample, startExample, startOauthExample } from '../harness/oauth-example.ts'
-import { openBrowser, readForm } from '../harness/oauth-world.ts'
+import { DEVICE_GRANT } from '../../src/oauth/client/client.store.ts'
+import { type OauthExample, startExample, startOauthExample } from '../harness/browser/oauth-example.ts'
+import { openBrowser, readForm } from '../harness/browser/oauth-service.ts'
 
 let example: OauthExample
 beforeAll(async () => {

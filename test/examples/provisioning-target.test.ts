@@ -6,8 +6,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { buildTarget } from '../../examples/provisioning-target/target.ts'
 import { openUserStore } from '../../examples/provisioning-target/user-store.ts'
-import type { LocalService } from '../harness/local-service.ts'
-import { openProvisioningGround, type ProvisioningGround, USERS_TOKEN } from '../harness/provisioning-ground.ts'
+import type { LocalService } from '../harness/process/local-service.ts'
+import {
+  openProvisioningGround,
+  type ProvisioningGround,
+  USERS_TOKEN,
+} from '../harness/provisioning/provisioning-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })

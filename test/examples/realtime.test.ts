@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
+import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
 
 /** A service that answers every request with its path. */
 async function startService() {

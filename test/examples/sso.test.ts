@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ServiceProcess } from '../harness/service-process.ts'
-import { ADA, BOB, PASSWORD, type SsoExample, startSsoExampleOnProcess } from '../harness/sso-example.ts'
-import { buildVisitor, type Visited, type Visitor } from '../harness/visitor.ts'
+import { ADA, BOB, PASSWORD, type SsoExample, startSsoExampleOnProcess } from '../harness/browser/sso-example.ts'
+import { buildVisitor, type Visited, type Visitor } from '../harness/browser/visitor.ts'
+import type { ServiceProcess } from '../harness/process/service-process.ts'
 
 let apps: SsoExample<ServiceProcess>
 

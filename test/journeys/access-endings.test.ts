@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { resetPassword } from '../../src/user/administrator.ts'
-import { createTestApp, type TestAnswer, type TestApp } from '../harness/app.ts'
-import { readMails } from '../harness/mailbox.ts'
-import type { Flow } from '../harness/oauth-flow.ts'
-import { type OauthWorld, readForm, startOauthWorld } from '../harness/oauth-world.ts'
-import { COLUMNS, type Column, type OpenedAccess, openEverything, openFlows } from '../harness/opened-access.ts'
+import { resetPassword } from '../../src/identity/user/password/administrator.ts'
+import { createTestApp, type TestAnswer, type TestApp } from '../harness/app/app.ts'
+import { readMails } from '../harness/browser/mailbox.ts'
+import type { Flow } from '../harness/browser/oauth-flow.ts'
+import { type OauthWorld, readForm, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import { COLUMNS, type Column, type OpenedAccess, openEverything, openFlows } from '../harness/browser/opened-access.ts'
 
 /** What ends what: each cell of the table in docs/contract/sessions.md#what-ends-what, in two processes. */
 

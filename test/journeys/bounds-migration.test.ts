@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { migrate } from '../../src/postgres/migrate.ts'
-import { createTestDatabase } from '../harness/database.ts'
+import { migrate } from '../../src/postgres/migration/migrate.ts'
+import { createTestDatabase } from '../harness/database/database.ts'
 
 const BEFORE = '0006_front_door'
 

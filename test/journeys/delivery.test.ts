@@ -2,13 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runCommand } from '../harness/command-line.ts'
-import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { startProcess, type TestProcess } from '../harness/process.ts'
-import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/receiver.ts'
-import { buildServiceEnvironment, type ServiceProcess, startService } from '../harness/service-process.ts'
-import { createAuthority } from '../harness/tls.ts'
-import { waitFor } from '../harness/wait.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
+import { createAuthority } from '../harness/fakes/tls.ts'
+import { runCommand } from '../harness/process/command-line.ts'
+import { startProcess, type TestProcess } from '../harness/process/process.ts'
+import { buildServiceEnvironment, type ServiceProcess, startService } from '../harness/process/service-process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 const EMAIL = 'operator@example.com'
 const PASSWORD = 'correct horse battery'
@@ -23,13 +23,13 @@ let jwt: string
 
 /** A real setup: processes, sockets, HTTPS, the system's clock. */
 beforeAll(async () => {
-  const authority = createAuthority()
+  const authority = await createAuthority()
   directory = await mkdtemp(join(tmpdir(), 'signalbox journey '))
   const caFile = join(directory, 'ca.pem')
   await writeFile(caFile, authority.ca)
   verifier = startProcess({ args: [join(import.meta.dirname, 'verify-with-libraries.ts')] })
   database = await createTestDatabase()
-  receiver = await startReceiver({ tls: authority.issue(['127.0.0.1']) })
+  receiver = await startReceiver({ tls: await authority.issue(['127.0.0.1']) })
   await createAdministrator()
   service = await startService({
     databaseUrl: database.connectionString,

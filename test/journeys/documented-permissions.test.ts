@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { permissionOf, type RouteDeclaration } from '../../src/http/route.ts'
-import { SCOPES } from '../../src/oauth/scope-catalogue.ts'
-import { createTestApp, type TestApp } from '../harness/app.ts'
+import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import { permissionOf, type RouteDeclaration } from '../../src/http/route/route.ts'
+import { SCOPES } from '../../src/oauth/scope/scope-catalogue.ts'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { readRepository } from '../tidy/source-file.ts'
 
 /** Words in the form of a permission that are not one. */

@@ -1,9 +1,9 @@
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import { Ajv } from 'ajv'
 import { expect, test } from 'vitest'
-import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { findFastifySchema } from '../../src/http/schema.ts'
-import { compileValidator } from '../../src/http/validation.ts'
+import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import { findFastifySchema } from '../../src/http/route/schema.ts'
+import { compileValidator } from '../../src/http/route/validation.ts'
 
 /**
  * The service compiles a schema when the first request needs it, without a look at the schema itself, so one that does not

@@ -1,5 +1,5 @@
-import type { TestCall } from '../harness/app.ts'
-import type { FactorRequests } from '../harness/factor-requests.ts'
+import type { TestCall } from '../harness/app/app.ts'
+import type { FactorRequests } from '../harness/browser/factor-requests.ts'
 import type { MakeRequest } from './route-requests.ts'
 
 /** What a successful request to each route of second factors needs, in the order of the routes. */

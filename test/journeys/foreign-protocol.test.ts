@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { afterEach, describe, expect, test } from 'vitest'
-import { mountProtocol } from '../../src/http/mount-protocol.ts'
-import { Problem } from '../../src/http/problem.ts'
-import { buildUpgradeRouter, type UpgradeRouter } from '../../src/http/upgrade.ts'
-import { createTestDatabase } from '../harness/database.ts'
-import { buildPipelineServer } from '../harness/pipeline-server.ts'
+import { Problem } from '../../src/http/problem/problem.ts'
+import { mountProtocol } from '../../src/http/server/mount-protocol.ts'
+import { buildUpgradeRouter, type UpgradeRouter } from '../../src/http/server/upgrade.ts'
+import { buildPipelineServer } from '../harness/app/pipeline-server.ts'
+import { createTestDatabase } from '../harness/database/database.ts'
 
 const closing: (() => PromiseLike<unknown>)[] = []
 afterEach(async () => {

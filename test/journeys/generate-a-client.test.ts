@@ -1,8 +1,8 @@
-import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { findFreePort, listBlocks, openGuideShell, startGuideService } from '../harness/guide-shell.ts'
-import { PROJECT_ROOT } from '../harness/process.ts'
+import { findFreePort, listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
+import { PROJECT_ROOT } from '../harness/process/process.ts'
 
 /**
  * The guide that generates a client from `/openapi.json`, its commands as they stand but for the port, against a service in
@@ -11,26 +11,16 @@ import { PROJECT_ROOT } from '../harness/process.ts'
 
 const MODULES = join(PROJECT_ROOT, 'node_modules')
 
-/** Where node_modules of this repository has a package that the guide installs. */
-const PLACES: Readonly<Record<string, string>> = { typescript: 'typescript-5' }
-
 /** Puts the packages of `npm install <packages>` into a project, each in the version that the command names. */
 async function lendPackages(command: string, project: string): Promise<void> {
   const named = [...command.matchAll(/ ((?:@[\w-]+\/)?[\w-]+)(?:@([\d.]+))?(?=\s)/g)].slice(1)
   expect(named.map(([, name]) => name)).toEqual(['openapi-fetch', 'openapi-typescript', 'typescript', '@types/node'])
   const modules = join(project, 'node_modules')
-  await mkdir(join(modules, '.bin'), { recursive: true })
-  await mkdir(join(modules, '@types'))
-  // The copied generator finds what it needs beside it, and this project's compiler.
-  const own = ['.bin', '@types', '@signalbox', 'openapi-fetch', 'openapi-typescript', 'typescript']
-  for (const name of await readdir(MODULES))
-    if (!own.includes(name)) await symlink(join(MODULES, name), join(modules, name))
+  for (const folder of ['.bin', '@types']) await mkdir(join(modules, folder), { recursive: true })
   for (const [, name = '', version] of named) {
-    const source = join(MODULES, PLACES[name] ?? name)
-    const manifest = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as { version: string }
+    const manifest = JSON.parse(await readFile(join(MODULES, name, 'package.json'), 'utf8')) as { version: string }
     if (version !== undefined) expect(manifest.version, name).toBe(version)
-    if (name === 'openapi-typescript') await cp(source, join(modules, name), { recursive: true })
-    else await symlink(source, join(modules, name))
+    await symlink(join(MODULES, name), join(modules, name))
   }
   await symlink('../openapi-typescript/bin/cli.js', join(modules, '.bin', 'openapi-typescript'))
   await symlink('../typescript/bin/tsc', join(modules, '.bin', 'tsc'))

@@ -1,10 +1,16 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findFreePort, type GuideShell, listBlocks, openGuideShell, startGuideService } from '../harness/guide-shell.ts'
-import { PROJECT_ROOT } from '../harness/process.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import { waitFor } from '../harness/wait.ts'
+import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
+import {
+  findFreePort,
+  type GuideShell,
+  listBlocks,
+  openGuideShell,
+  startGuideService,
+} from '../harness/process/guide-shell.ts'
+import { PROJECT_ROOT } from '../harness/process/process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 /**
  * The commands of the guides as they stand but for the ports and the hosts of receivers, pasted into a shell in the checkout
@@ -27,6 +33,11 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['/reconcile', /"data":\{"document_id"/],
     ['scim/v2', /"protocol":"scim"/],
   ],
+  'second-factors.md': [
+    ['requires_second_factor', /"requires_second_factor":true/],
+    ['/remove-factors', /"message":"/],
+  ],
+  'tenants.md': [['$OPERATOR', /"internal":"shipment\.arrive"/]],
   'doctor.md': [['npx signalbox doctor', /^settings +ok$/m]],
   'cli.md': [['signalbox trigger', /^contract +[0-9a-f-]{36}/m]],
 }
@@ -39,11 +50,37 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'signalbox verify': 'it needs a capture; test/command/receiver-cli-verify.test.ts',
     'signalbox replay': 'it needs a dispatch; pasted in webhooks.md',
   },
-  'second-factors.md': { $: 'each block stands for itself, with the variables that the text names' },
+  'second-factors.md': {
+    '/session/step-up': 'it needs a code of the moment; test/browser/second-factors.test.ts',
+    '/login/factor': 'it needs a code of the moment; test/browser/second-factors.test.ts',
+  },
   'social-login.md': { '': 'settings of providers of others' },
   'sso.md': { '': 'settings, and a person who is signed in' },
-  'tenants.md': { $OPERATOR: 'one call, with the variable that the text names' },
   'tracing.md': { OTEL_: 'a start with a collector' },
+}
+
+/** Sets the variables that the text of a guide names. */
+const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
+  'cli.md': () => shell.run(`export SIGNALBOX_URL=http://localhost:${port}`),
+  'tenants.md': () => shell.run(`export BASE=http://localhost:${port} OPERATOR="$(cat .signalbox/demo-token)"`),
+  'second-factors.md': async () => {
+    const role = await makeRow('role', { name: 'careful', permissions: ['contract:find-all'] })
+    const user = await makeRow('user', { email: 'ada@example.com' })
+    await shell.run(`export BASE=http://localhost:${port} AUTH="Authorization: Bearer $(cat .signalbox/demo-token)"`)
+    await shell.run(`export ROLE=${role} USER=${user}`)
+  },
+}
+
+const readToken = async () => (await readFile(join(shell.dataDir, 'demo-token'), 'utf8')).trim()
+
+async function makeRow(kind: string, body: object): Promise<string> {
+  const answer = await fetch(`http://localhost:${port}/api/v3/identity/${kind}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${await readToken()}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  const { data } = (await answer.json()) as { data: { document_id: string } }
+  return data.document_id
 }
 
 const OWN_TEST = ['webhooks.md', 'generate-a-client.md']
@@ -52,12 +89,15 @@ let shell: GuideShell
 let receiver: Receiver
 let service: AsyncDisposable
 let port: number
+/** Of the example that takes users. */
+let targetPort: number
 
 beforeAll(async () => {
   port = await findFreePort()
+  targetPort = await findFreePort()
   receiver = await startReceiver()
   shell = await openGuideShell()
-  const target = `127.0.0.1:${receiver.port}`
+  const target = `127.0.0.1:${receiver.port},127.0.0.1:${targetPort}`
   service = await startGuideService(shell, { PORT: String(port), WEBHOOK_ALLOWED_PRIVATE_TARGETS: target })
   // A variable that a guide forgot ends its command.
   await shell.run('set -u')
@@ -81,7 +121,7 @@ const readBlocks = async (guide: string) =>
 
 /** A target has one job at a time, which the reader of the guide waits for. */
 async function hasNoJob(): Promise<boolean> {
-  const token = (await readFile(join(shell.dataDir, 'demo-token'), 'utf8')).trim()
+  const token = await readToken()
   const jobs = await fetch(`http://localhost:${port}/api/v3/provisioning/job`, {
     headers: { authorization: `Bearer ${token}` },
   })
@@ -92,7 +132,7 @@ async function hasNoJob(): Promise<boolean> {
 describe('the commands of a guide run as they stand', () => {
   test.each(Object.entries(RUN))('%s', { timeout: 120_000 }, async (guide, blocks) => {
     const left = new Map(blocks)
-    if (guide === 'cli.md') await shell.run(`export SIGNALBOX_URL=http://localhost:${port}`)
+    await PREPARE[guide]?.()
     for (const { text } of await readBlocks(guide)) {
       const known = blocks.find(([part]) => text.includes(part))
       if (!known) continue
@@ -106,6 +146,42 @@ describe('the commands of a guide run as they stand', () => {
     expect([...left.keys()]).toEqual([])
   })
 })
+
+/** A printed demonstration without what differs from run to run. */
+const blurRun = (text: string) =>
+  text
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<id>')
+    .replaceAll(/\d+ ms/g, '<time>')
+    .trim()
+
+test('the first command of the README prints what it shows, in a checkout where nothing was set', async () => {
+  const readme = await readFile(join(PROJECT_ROOT, 'README.md'), 'utf8')
+  const [first] = listBlocks(readme).filter(({ language }) => language === 'sh')
+  // The second one runs the tests, of which this is one.
+  expect(first?.text).toBe('npm start\nnpm test\n')
+  const [, shown = ''] = /<!-- output of npm start -->\n```\n([\s\S]*?)^```/m.exec(readme) ?? []
+  await using own = await openGuideShell({ PORT: String(await findFreePort()) })
+  await own.run(`${first?.text.split('\n')[0]} &`)
+  await own.waitForOutput(/Stop with Ctrl-C\./)
+  const [printed] = await own.waitForOutput(/A change through the API[\s\S]*?realtime .*$/m)
+  expect(blurRun(printed)).toBe(blurRun(shown))
+}, 120_000)
+
+test('the commands of examples/provisioning-target run as they stand, and the target has the users', async () => {
+  const text = await readFile(join(PROJECT_ROOT, 'examples/provisioning-target/README.md'), 'utf8')
+  const [start, create, sync, look, ...more] = listBlocks(text).filter(({ language }) => language === 'sh')
+  expect([start?.text.includes('npm start'), more]).toEqual([true, []])
+  const here = (block: typeof start) =>
+    (block?.text ?? '')
+      .replaceAll('localhost:3000', `localhost:${port}`)
+      .replaceAll('127.0.0.1:4100', `127.0.0.1:${targetPort}`)
+  // The port of the program is that of its URL in the text.
+  await shell.run(`export PORT=${targetPort}`)
+  await shell.run(here(create))
+  await shell.waitForOutput(/Target platform\. Its users:/)
+  expect(await shell.run(here(sync))).toMatch(/"data":\{"document_id"/)
+  await waitFor('the users of the target', async () => (await shell.run(here(look))).includes('@'))
+}, 120_000)
 
 test('each block of each guide is run, or listed with its reason', async () => {
   const guides = (await readdir(join(PROJECT_ROOT, 'docs/guides'))).filter((name) => name.endsWith('.md'))

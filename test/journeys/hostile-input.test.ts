@@ -1,10 +1,10 @@
 import { type TSchema, Type } from 'typebox'
 import { describe, expect, test } from 'vitest'
-import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import type { RouteDeclaration } from '../../src/http/route.ts'
-import { closeObjects, findFastifySchema } from '../../src/http/schema.ts'
-import { buildFieldErrors, compileValidator } from '../../src/http/validation.ts'
-import { sinkRoutes } from '../../src/webhook/sink.routes.ts'
+import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import type { RouteDeclaration } from '../../src/http/route/route.ts'
+import { closeObjects, findFastifySchema } from '../../src/http/route/schema.ts'
+import { buildFieldErrors, compileValidator } from '../../src/http/route/validation.ts'
+import { sinkRoutes } from '../../src/webhook/sink/sink.routes.ts'
 
 /**
  * Validation takes linear time for every input. Each position of every request schema gets hostile input of growing size,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../harness/app.ts'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
 
 /**
  * A whole request, from its bytes to its answer, takes linear time: 1 MiB in the body, and in URL and headers eight times

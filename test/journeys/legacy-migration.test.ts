@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { migrate, readMigrations } from '../../src/postgres/migrate.ts'
-import { createTestApp, type TestApp } from '../harness/app.ts'
-import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { migrate, readMigrations } from '../../src/postgres/migration/migrate.ts'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 
 const BEFORE = '0001_before_the_release'
 const REASON = 'legacy-secret-rotation-required'

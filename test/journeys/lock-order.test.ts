@@ -1,23 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
-import { inTransaction } from '../../src/postgres/database.ts'
-import { statement } from '../../src/postgres/statement.ts'
-import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { readFunctions, type WrongOrder, watchLockOrder } from '../harness/lock-order.ts'
+import { inTransaction, openDatabase } from '../../src/postgres/statement/database.ts'
+import { statement } from '../../src/postgres/statement/statement.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { KNOWN_PAIRS, readFunctions, type WrongOrder, watchLockOrder } from '../harness/plan/lock-order.ts'
 import { FORMS, findRouteOf, prepareRequest, REQUESTS, startRequestWorld } from './route-requests.ts'
 
-/** Pairs against the order that cannot meet another transaction, each with the reason. */
-const KNOWN: Record<string, string> = {
-  'account_invitation > role':
-    'Roles are kept by shared locks here. Only a change of a role stands in the way, and it waits for no invitation.',
-  'oauth_state > api_key':
-    'Both are of one person, whose row is locked; the end of an account takes no tokens of apps.',
-  'login_throttle > api_key': 'The key is of a person whose row is locked; whoever else ends keys takes no throttle.',
-  'factor_challenge > user':
-    'The challenge of a sign-in with a passkey names nobody: a removal of factors, which holds the person, leaves it.',
-  'login_code > user': 'An end of access, which holds the person, passes over codes that are being redeemed.',
-  'login_code > signInIdentity': 'As above; whoever holds an identity waits for no code.',
-  'login_code > signInAddress': 'As above.',
-}
+/** Pairs that none of the requests below takes: of parallel requests, and of workers. */
+const OF_RACES = [
+  'account_invitation > user',
+  'oauth_state > session by end_grant',
+  'oauth_state > oauthGrant by end_grant',
+]
+const OF_WORKERS = ['webhook_dispatch_ended > webhook_dispatch_open', 'provisioning_job > user']
 
 it('every request of the service takes its locks in the written order', async () => {
   const { world, database } = await startRequestWorld()
@@ -30,8 +24,9 @@ it('every request of the service takes its locks in the written order', async ()
     const { send } = await prepareRequest(findRouteOf(form), form in FORMS ? FORMS[form] : REQUESTS[form])
     expect((await send()).status, form).toBeLessThan(400)
   }
-  expect(Object.fromEntries([...wrong].filter(([pair]) => !(pair in KNOWN)))).toEqual({})
-  expect(Object.keys(KNOWN).filter((pair) => !wrong.has(pair))).toEqual([])
+  expect(Object.fromEntries([...wrong].filter(([pair]) => !(pair in KNOWN_PAIRS)))).toEqual({})
+  const unused = Object.keys(KNOWN_PAIRS).filter((pair) => !wrong.has(pair))
+  expect(unused).toEqual([...OF_RACES, ...OF_WORKERS])
 }, 120_000)
 
 describe('the watch of the order', () => {
@@ -96,5 +91,45 @@ describe('the watch of the order', () => {
   test('begins anew with each transaction', async () => {
     await run('update session set revoked_at = now() where false')
     await run(PERSON)
+  })
+})
+
+describe('the watch of every pool', () => {
+  const WRONG = [
+    'update session set revoked_at = now() where false',
+    'select from "user" where false for no key update',
+  ]
+
+  test.each(['signalbox worker', 'signalbox maintenance', 'signalbox reads', 'signalbox doctor'])(
+    'refuses another order in a pool of %s, whatever becomes of the error',
+    async (applicationName) => {
+      await using database = await createTestDatabase({ content: 'prepared' })
+      const { connectionString } = database
+      const opened = openDatabase({ connectionString, size: 1, applicationName, onError: () => {} })
+      try {
+        const work = inTransaction(opened.db, async (tx) => {
+          for (const text of WRONG) await statement(text)(tx, [])
+        })
+        await expect(work).rejects.toThrow(
+          'locks in the wrong order, session > user: see src/postgres/statement/locks.ts',
+        )
+        // Else the test fails at its end, as any other would.
+        expect(globalThis.lockWatch?.refused.splice(0).map(({ pair }) => pair)).toEqual(['session > user'])
+      } finally {
+        await opened.close()
+      }
+    },
+  )
+
+  test('leaves alone what a test sends by itself', async () => {
+    await using database = await createTestDatabase({ content: 'prepared' })
+    const client = await database.pool.connect()
+    try {
+      await client.query('begin')
+      for (const text of WRONG) await client.query(text)
+      await client.query('rollback')
+    } finally {
+      client.release()
+    }
   })
 })

@@ -1,10 +1,10 @@
 import { createSecretKey, randomUUID } from 'node:crypto'
-import type { UserId } from '../../src/id.ts'
+import type { UserId } from '../../src/base/id.ts'
 import { signStandard } from '../../src/outbound/signature.ts'
 import type { ContractWorld, Json } from '../contract/contract-world.ts'
-import { addGrant, addInteraction } from '../harness/oauth-rows.ts'
-import { TEST_SECRETS } from '../harness/test-secrets.ts'
-import { accessClaims, headOf, makeKey, signParts } from '../harness/token-issuer.ts'
+import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
+import { accessClaims, headOf, makeKey, signParts } from '../harness/app/token-issuer.ts'
+import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
 import type { MakeRequest } from './route-requests.ts'
 
 /** The key that signs the access tokens of the requests. */

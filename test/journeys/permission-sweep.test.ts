@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { listPermissions, ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { matchesPattern } from '../../src/http/caller.ts'
-import { permissionOf, type RouteDeclaration } from '../../src/http/route.ts'
-import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app.ts'
+import { listPermissions, ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import { permissionOf, type RouteDeclaration } from '../../src/http/route/route.ts'
+import { matchesPattern } from '../../src/http/shape/caller.ts'
+import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app/app.ts'
 
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
 const GUARDED = ROUTES.filter((route) => (route.access ?? 'permission') === 'permission')

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { ContractWorld, Json } from '../contract/contract-world.ts'
-import type { TestCall } from '../harness/app.ts'
+import type { TestCall } from '../harness/app/app.ts'
 import type { MakeRequest, Request } from './route-requests.ts'
 
 let keys = 0

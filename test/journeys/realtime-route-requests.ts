@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ContractWorld, Json } from '../contract/contract-world.ts'
-import type { SimulatedProvider } from '../harness/realtime-provider.ts'
+import type { SimulatedProvider } from '../harness/realtime/realtime-provider.ts'
 import type { MakeRequest } from './route-requests.ts'
 
 /** What a successful request to each realtime route needs, in the order of the routes. */

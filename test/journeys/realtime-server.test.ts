@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import Pusher from 'pusher'
 import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { FEED_COLLECT_MS } from '../../src/realtime/channel-feed.ts'
-import { createTestApp, type TestApp } from '../harness/app.ts'
-import { buildManualClock } from '../harness/manual-clock.ts'
-import { waitFor } from '../harness/wait.ts'
+import { FEED_COLLECT_MS } from '../../src/realtime/channel/channel-feed.ts'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import { buildManualClock } from '../harness/run/manual-clock.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 const apps: TestApp[] = []
 afterEach(async () => {

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OauthWorld, REDIRECT_URI, startOauthWorld } from '../harness/oauth-world.ts'
-import { limit } from '../harness/wait.ts'
+import { type OauthWorld, REDIRECT_URI, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import { limit } from '../harness/run/wait.ts'
 
 /** One strict request a minute: a second registration has to be refused however its target is written. */
 let world: OauthWorld

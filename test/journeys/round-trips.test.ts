@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route.ts'
+import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route/route.ts'
 import type { ContractWorld } from '../contract/contract-world.ts'
-import { type ChangeNotes, watchChangeNotes } from '../harness/change-notes.ts'
-import { type Measured, measureHeld } from '../harness/held-caller.ts'
-import type { RequestDatabase } from '../harness/request-plans.ts'
+import { type ChangeNotes, watchChangeNotes } from '../harness/database/change-notes.ts'
+import type { RequestDatabase } from '../harness/plan/request-plans.ts'
+import { type Measured, measureHeld } from '../harness/realtime/held-caller.ts'
 import { judgeWholeReads } from './known-whole-reads.ts'
 import {
   FORMS,
@@ -103,8 +103,8 @@ const STEP_UP: Step = [
 const FACTOR_REMOVAL: Step = ['begin; locks the person; removes the factor; closes; commit', 5, 2]
 const REGISTRATION_OPTIONS: Step = ['begin; reads the person; reads its passkeys; closes; commit', 5, 3]
 const REGISTRATION: Step = [
-  'begin; locks the person; counts the attempt at the challenge; reads its passkeys; inserts the new one; counts recovery codes; locks the session; closes; commit',
-  9,
+  'begin; locks the person; counts the attempt at the challenge; locks the person and counts its passkeys; inserts the new one; counts recovery codes; locks the session; closes; commit',
+  10,
   6,
 ]
 const PASSKEY_LOGIN: Step = [

@@ -1,17 +1,10 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
-import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { FACTS_LIFETIME_MS } from '../../src/health/webhook-out.ts'
-import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route.ts'
+import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route/route.ts'
+import { FACTS_LIFETIME_MS } from '../../src/operations/health/webhook-out.ts'
 import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
-import type { TestAnswer, TestCall } from '../harness/app.ts'
-import { buildFactorRequests } from '../harness/factor-requests.ts'
-import { readMails } from '../harness/mailbox.ts'
-import { buildManualClock } from '../harness/manual-clock.ts'
-import type { PersonalityName } from '../harness/provider/personalities.ts'
-import { type ProviderGround, startProviderGround } from '../harness/provider/provider-ground.ts'
-import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime-provider.ts'
-import { openRequestDatabase, type RequestDatabase } from '../harness/request-plans.ts'
+import type { TestAnswer, TestCall } from '../harness/app/app.ts'
 import {
   buildSocialEnvironment,
   buildSocialPeople,
@@ -21,7 +14,14 @@ import {
   type SocialPeople,
   type TestBrowser,
   WEB_APP,
-} from '../harness/social-app.ts'
+} from '../harness/app/social-app.ts'
+import { buildFactorRequests } from '../harness/browser/factor-requests.ts'
+import { readMails } from '../harness/browser/mailbox.ts'
+import type { PersonalityName } from '../harness/fakes/provider/personalities.ts'
+import { type ProviderGround, startProviderGround } from '../harness/fakes/provider/provider-ground.ts'
+import { openRequestDatabase, type RequestDatabase } from '../harness/plan/request-plans.ts'
+import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
+import { buildManualClock } from '../harness/run/manual-clock.ts'
 import { buildFactorRouteRequests } from './factor-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
 import { buildPlatformRouteRequests } from './platform-route-requests.ts'

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { permissionOf, type RouteDeclaration } from '../../src/http/route.ts'
-import { SCOPES } from '../../src/oauth/scope-catalogue.ts'
-import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app.ts'
-import { openClientSession } from '../harness/client-session.ts'
+import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import { permissionOf, type RouteDeclaration } from '../../src/http/route/route.ts'
+import { SCOPES } from '../../src/oauth/scope/scope-catalogue.ts'
+import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app/app.ts'
+import { openClientSession } from '../harness/browser/client-session.ts'
 
 const READING = ROUTE_TREE.filter((route) => route.access !== 'public' || route.readsCaller)
 const NO_ONE = '01990000-0000-7000-8000-000000000000'

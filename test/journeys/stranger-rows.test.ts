@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readConfig } from '../../src/app/config.ts'
-import { listPages } from '../../src/app/pages.ts'
-import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { createUserWithPassword } from '../harness/known-password.ts'
-import { readMails } from '../harness/mailbox.ts'
-import { type OauthClient, type OauthWorld, REDIRECT_URI, startOauthWorld } from '../harness/oauth-world.ts'
+import { createUserWithPassword } from '../harness/app/known-password.ts'
+import {
+  listJunkRequests,
+  listRefusedOauthRequests,
+  listShapedRequests,
+  type StrangerRequest,
+} from '../harness/app/stranger-requests.ts'
+import { readMails } from '../harness/browser/mailbox.ts'
+import { type OauthClient, type OauthWorld, startOauthWorld } from '../harness/browser/oauth-service.ts'
 
 /**
  * The tables that somebody without a sign-in can insert into. What bounds each is in docs/contract/api.md#rows-of-strangers.
@@ -46,73 +49,33 @@ afterAll(() => world?.[Symbol.asyncDispose]())
 
 async function countAll(): Promise<Map<string, number>> {
   const { pool } = world.app.database
-  const { rows } = await pool.query<{ name: string }>(
-    `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
-  )
-  const counts = new Map<string, number>()
-  for (const { name } of rows)
-    counts.set(name, (await pool.query(`select count(*) as count from "${name}"`)).rows[0].count)
-  return counts
+  const { rows } = await pool.query<{ name: string; count: number }>(`
+    select table_name as name, (xpath('/row/count/text()', query_to_xml(
+      format('select count(*) as count from %I', table_name), false, true, '')))[1]::text::int as count
+    from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`)
+  return new Map(rows.map(({ name, count }) => [name, count]))
 }
 
-const send = (path: string, { method = 'GET', form, json }: { method?: string; form?: object; json?: object } = {}) =>
+const send = ({ method, path, form, json, headers }: StrangerRequest) =>
   fetch(`${world.baseUrl}${path}`, {
     method,
     redirect: 'manual',
-    ...(form && { body: new URLSearchParams(form as Record<string, string>) }),
+    ...(form && { body: new URLSearchParams(form), headers: headers ?? {} }),
     ...(json && { body: JSON.stringify(json), headers: { 'content-type': 'application/json' } }),
+    ...(!form && !json && headers && { headers }),
   })
 
 test('what somebody without a sign-in can make the service keep is listed, with its bound', async () => {
   const before = await countAll()
-  const config = readConfig({ APP_ENV: 'development' }, '/nowhere')
-  const routes = [...ROUTE_TREE, ...listPages(config).flatMap((feature) => feature.routes)]
-  for (const { method, path, page } of routes) {
-    const target = path.replace(/\{\w+\}/g, 'dev')
-    const isGet = method === 'GET'
-    await send(target, { method, ...(!isGet && (page ? { form: { a: 'b' } } : { json: {} })) })
-  }
-  const auth = '/api/v3/auth'
-  const oauth = '/api/v3/oauth'
-  const request = {
-    client_id: client.id,
-    response_type: 'code',
-    redirect_uri: REDIRECT_URI,
-    scope: 'openid',
-    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWWaWaWaWaWaW',
-    code_challenge_method: 'S256',
-  }
-  const posts: [string, { form?: object; json?: object }][] = [
-    [`${auth}/login/local`, { json: { email, password: 'wrong horse battery' } }],
-    [`${auth}/login/local`, { json: { email: 'nobody@example.com', password: 'wrong horse battery' } }],
-    [`${auth}/password/forgot`, { json: { email } }],
-    [`${auth}/password/forgot`, { json: { email: 'nobody@example.com' } }],
-    [`${auth}/password/reset`, { json: { token: 'x'.repeat(43), password: PASSWORD } }],
-    [`${auth}/email/verify`, { json: { token: 'x'.repeat(43) } }],
-    [`${auth}/login/passkey/options`, { json: {} }],
-    [`${auth}/session/refresh`, { json: { refresh_token: 'sbr_junk' } }],
-    [`${auth}/sso/exchange`, { json: { token: 'junk' } }],
-    [`${auth}/login/code`, { json: { code: 'junk' } }],
-    [`${auth}/invitation/accept`, { json: { token: 'x'.repeat(43) } }],
-    [`${oauth}/par`, { form: request }],
-    [`${oauth}/device-authorization`, { form: { client_id: client.id } }],
-    [`${oauth}/device`, { form: { user_code: 'BBBB-BBBB' } }],
-    [`${oauth}/register`, { json: { redirect_uris: [REDIRECT_URI] } }],
-    [`${oauth}/token`, { form: { client_id: client.id, grant_type: 'refresh_token', refresh_token: 'junk' } }],
-    [`${oauth}/introspect`, { form: { client_id: client.id, token: 'junk' } }],
-    [`${oauth}/revoke`, { form: { client_id: client.id, token: 'junk' } }],
-  ]
+  for (const request of listJunkRequests()) await send(request)
   const statuses = []
-  for (const [path, body] of posts) statuses.push([path, (await send(path, { method: 'POST', ...body })).status])
+  for (const request of listShapedRequests({ client, email })) {
+    const { status } = await send(request)
+    statuses.push([request.path, status])
+    if (request.method === 'GET')
+      expect([request.path, status]).toEqual([request.path, expect.toBeOneOf([200, 302, 303, 401])])
+  }
   expect(statuses.filter(([, status]) => Number(status) >= 500 || status === 404)).toEqual([])
-  for (const path of [
-    `${auth}/login/oauth/dev?redirect_url=${encodeURIComponent('http://localhost:4711/')}`,
-    `${auth}/login/oauth/dev/callback?state=junk&code=junk`,
-    `${oauth}/authorize?${new URLSearchParams(request)}`,
-    `${oauth}/device`,
-    `${oauth}/end-session`,
-  ])
-    expect([path, (await send(path)).status]).toEqual([path, expect.toBeOneOf([200, 302, 303, 401])])
   expect(await readMails(world.app, email)).toHaveLength(1)
   const after = await countAll()
   const grown = [...after].filter(([name, count]) => count > (before.get(name) ?? 0)).map(([name]) => name)
@@ -121,6 +84,63 @@ test('what somebody without a sign-in can make the service keep is listed, with 
     expect.arrayContaining(['audit_log', 'login_flow', 'oauth_client', 'oauth_state', 'stranger_row']),
   )
   expect(grown.filter((name) => !STRANGER_TABLES.includes(name))).toEqual([])
+})
+
+/** How often each request is sent before it is watched, so that it has met every limit and every state. */
+const SENT_BEFORE = 12
+const SENT_MORE = 20
+
+/**
+ * What somebody without a sign-in may begin. It is bounded, but each such request keeps a row of its own, because it is not
+ * refused.
+ */
+const BEGINNINGS = [
+  '/api/v3/auth/password/forgot',
+  '/api/v3/auth/login/passkey/options',
+  '/api/v3/auth/login/oauth/dev',
+  '/api/v3/oauth/par',
+  '/api/v3/oauth/device-authorization',
+  '/api/v3/oauth/register',
+  '/api/v3/oauth/authorize',
+  '/api/v3/oauth/device',
+  '/api/v3/oauth/end-session',
+]
+
+test('a refused request of a stranger keeps no more rows, however often it is sent', async () => {
+  const requests = [
+    ...listJunkRequests(),
+    ...listShapedRequests({ client, email }),
+    ...listRefusedOauthRequests({ client }),
+  ]
+  const grown: string[] = []
+  const begun = new Set<string>()
+  let refused = 0
+  for (const request of requests) {
+    const sendOften = async (times: number) => {
+      const answers = Array.from({ length: times }, () => send(request))
+      return (await Promise.all(answers)).map(({ status }) => status)
+    }
+    await sendOften(SENT_BEFORE)
+    await world.app.app.equalEntries.flush()
+    const before = await countAll()
+    const statuses = await sendOften(SENT_MORE)
+    await world.app.app.equalEntries.flush()
+    const after = await countAll()
+    const [path = ''] = request.path.split('?')
+    const tables = [...after].filter(([name, count]) => count > (before.get(name) ?? 0))
+    const isRefused = statuses.every((status) => status >= 400)
+    refused += isRefused ? 1 : 0
+    if (tables.length > 0 && !isRefused && BEGINNINGS.includes(path)) begun.add(path)
+    else
+      for (const [name, count] of tables)
+        grown.push(
+          `${request.method} ${request.path} (${statuses.at(-1)}): ${name} + ${count - (before.get(name) ?? 0)}`,
+        )
+  }
+  expect(grown).toEqual([])
+  // Enough of them, or the test shows nothing.
+  expect(refused).toBeGreaterThan(150)
+  expect([...begun].sort()).toEqual([...BEGINNINGS].sort())
 })
 
 test('the contract says what bounds each of these tables', () => {

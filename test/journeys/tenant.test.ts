@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ContractWorld, type Json, readEnvelope, startContractWorld } from '../contract/contract-world.ts'
-import type { TestAnswer, TestCall } from '../harness/app.ts'
-import { readMails } from '../harness/mailbox.ts'
+import type { TestAnswer, TestCall } from '../harness/app/app.ts'
+import { readMails } from '../harness/browser/mailbox.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
 const PASSWORD = 'a phrase that nobody guesses'

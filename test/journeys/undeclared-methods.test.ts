@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { createTestApp, type TestApp } from '../harness/app.ts'
+import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
 
 /** Every path of the API, with every method that it does not declare: 405 with the methods that it has (RFC 9110 15.5.6). */
 

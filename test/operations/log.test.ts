@@ -6,12 +6,12 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { LOG_BUFFER_BYTES } from '../../src/app/log-output.ts'
-import { createTestDatabase } from '../harness/database.ts'
-import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
-import { buildServiceEnvironment } from '../harness/service-process.ts'
-import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
-import { limit, waitFor } from '../harness/wait.ts'
+import { LOG_BUFFER_BYTES } from '../../src/app/log/log-output.ts'
+import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
+import { createTestDatabase } from '../harness/database/database.ts'
+import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
+import { buildServiceEnvironment } from '../harness/process/service-process.ts'
+import { limit, waitFor } from '../harness/run/wait.ts'
 
 const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 const LISTENS = /listens on (http:\/\/127\.0\.0\.1:\d+)/
@@ -139,7 +139,7 @@ test('a socket whose reader stalls stops nothing, and the service stops in order
 
 test('the line of a crash is written before the process ends', async () => {
   const program = `
-    import { openLog } from ${JSON.stringify(join(PROJECT_ROOT, 'src', 'app', 'logger.ts'))}
+    import { openLog } from ${JSON.stringify(join(PROJECT_ROOT, 'src', 'app', 'log', 'logger.ts'))}
     const { logger } = openLog({ level: 'info', isTerminal: false })
     process.on('uncaughtExceptionMonitor', (err) => logger.fatal({ err }, 'the process ends'))
     for (let number = 0; number < 100; number += 1) logger.info({ number }, 'before')

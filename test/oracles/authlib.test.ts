@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type OauthWorld, openBrowser, startOauthWorld } from '../harness/oauth-world.ts'
-import { startProcess } from '../harness/process.ts'
+import { type OauthWorld, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import { startProcess } from '../harness/process/process.ts'
 
 /** Authlib, a library for Python, as a client: it needs python3 with the packages `authlib` and `httpx`. */
 

@@ -3,10 +3,10 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type OauthClient, type OauthWorld, openBrowser, startOauthWorld } from '../harness/oauth-world.ts'
-import { startProcess } from '../harness/process.ts'
-import { findFreePort } from '../harness/sso-example.ts'
-import { waitFor } from '../harness/wait.ts'
+import { type OauthClient, type OauthWorld, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import { findFreePort } from '../harness/browser/sso-example.ts'
+import { startProcess } from '../harness/process/process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 /** Apache with mod_auth_openidc as a client: it needs the packages `apache2` and `libapache2-mod-auth-openidc` of Debian. */
 

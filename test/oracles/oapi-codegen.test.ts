@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { findProgram } from '../deploy/program.ts'
-import { PROJECT_ROOT } from '../harness/process.ts'
+import { PROJECT_ROOT } from '../harness/process/process.ts'
 
 /**
  * The client that oapi-codegen writes for Go compiles. Runs where Go, the generator and the runtime of its clients are on the

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { signDelivery } from '../../packages/webhooks/src/testing.ts'
 import { BODY, OTHER_SECRET, SECRET } from '../../packages/webhooks/test/delivery-fixture.ts'
-import { waitFor } from '../harness/wait.ts'
+import { waitFor } from '../harness/run/wait.ts'
 import { type InstalledPackages, lendModule } from './packed-package.ts'
 import { compileWithTypeScript5 } from './typescript-5.ts'
 

@@ -111,7 +111,7 @@ export interface ModuleSetting {
   /** `type` of the program's package.json. */
   type: 'commonjs' | 'module'
   /** The compiler and its options; undefined for a program in JavaScript. */
-  compiler?: { package: 'typescript' | 'typescript-5'; module: string; moduleResolution: string }
+  compiler?: { package: 'typescript' | 'typescript-7'; module: string; moduleResolution: string }
   /** Whether a bundler puts the program together, since Node alone would not resolve it so. */
   isBundled?: boolean
 }
@@ -123,22 +123,22 @@ export const MODULE_SETTINGS: readonly ModuleSetting[] = [
   {
     name: 'TypeScript, moduleResolution node',
     type: 'commonjs',
-    compiler: { package: 'typescript-5', module: 'commonjs', moduleResolution: 'node' },
+    compiler: { package: 'typescript', module: 'commonjs', moduleResolution: 'node' },
   },
   {
     name: 'TypeScript, node16, CommonJS',
     type: 'commonjs',
-    compiler: { package: 'typescript-5', module: 'node16', moduleResolution: 'node16' },
+    compiler: { package: 'typescript', module: 'node16', moduleResolution: 'node16' },
   },
   {
     name: 'TypeScript, node16, ES modules',
     type: 'module',
-    compiler: { package: 'typescript', module: 'node16', moduleResolution: 'node16' },
+    compiler: { package: 'typescript-7', module: 'node16', moduleResolution: 'node16' },
   },
   {
     name: 'TypeScript, bundler',
     type: 'module',
-    compiler: { package: 'typescript', module: 'esnext', moduleResolution: 'bundler' },
+    compiler: { package: 'typescript-7', module: 'esnext', moduleResolution: 'bundler' },
     isBundled: true,
   },
 ]
@@ -185,7 +185,7 @@ async function runCompiler(folder: string, compiler: NonNullable<ModuleSetting['
   const common = { target: 'es2023', lib: ['es2023', 'dom', 'dom.iterable'], strict: true, types: [] }
   const compilerOptions = { ...common, skipDefaultLibCheck: true, esModuleInterop: true, ...modules }
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
-  if (name === 'typescript-5') return compileWithTypeScript5(folder)
+  if (name === 'typescript') return compileWithTypeScript5(folder)
   const tsc = join(MODULES, name, 'bin', 'tsc')
   // The compiler is written in Go, and ends before it needs to collect.
   const env = { ...process.env, GOGC: 'off' }

@@ -1,9 +1,9 @@
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import ts from 'typescript-5'
+import ts from 'typescript'
 
 /** The folder with the declarations of the language's library. */
-const LIBRARY = `${dirname(fileURLToPath(import.meta.resolve('typescript-5')))}/`
+const LIBRARY = `${dirname(fileURLToPath(import.meta.resolve('typescript')))}/`
 
 /** Where the project has what this repository lends it: its files are those of their authors, so they are not checked. */
 const LENT = join(LIBRARY, '..', '..', '/')

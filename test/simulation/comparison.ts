@@ -1,8 +1,8 @@
-import type { DispatchId, WebhookId } from '../../src/id.ts'
-import type { ErrorClass } from '../../src/signed-post/attempt-result.ts'
+import type { DispatchId, WebhookId } from '../../src/base/id.ts'
+import type { ErrorClass } from '../../src/delivery/post/attempt-result.ts'
 import { readTotals } from '../../src/webhook/delivery/delivery-count.store.ts'
 import type { AttemptTrigger } from '../../src/webhook/delivery/outcome.ts'
-import { listMiscounts } from '../harness/delivery-counts.ts'
+import { listMiscounts } from '../harness/delivery/delivery-counts.ts'
 import { applyLog, type LogEntry } from './model.ts'
 import type { World } from './world.ts'
 
@@ -10,14 +10,14 @@ import type { World } from './world.ts'
 export async function compare(world: World): Promise<void> {
   const { model, db, clock } = world
   const log = await db
-    .selectFrom('webhook_attempt')
+    .selectFrom('webhook_attempt_log')
     .select(['dispatch', 'attempt', 'attempt_trigger', 'status_code', 'error_class'])
     .execute()
   const entries = log
     .map(
       (row): LogEntry => ({
         dispatch: row.dispatch as DispatchId,
-        attempt: row.attempt,
+        attempt: row.attempt as number,
         trigger: row.attempt_trigger as AttemptTrigger,
         statusCode: row.status_code,
         errorClass: row.error_class as ErrorClass | null,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AttemptResult } from '../../src/signed-post/attempt-result.ts'
+import type { AttemptResult } from '../../src/delivery/post/attempt-result.ts'
 import {
   type AttemptTrigger,
   type DispatchStatus,

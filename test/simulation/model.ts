@@ -1,5 +1,5 @@
-import type { AccountId, DispatchId, EventId, WebhookId } from '../../src/id.ts'
-import type { AttemptResult, ErrorClass } from '../../src/signed-post/attempt-result.ts'
+import type { AccountId, DispatchId, EventId, WebhookId } from '../../src/base/id.ts'
+import type { AttemptResult, ErrorClass } from '../../src/delivery/post/attempt-result.ts'
 import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/webhook/delivery/failure-count.ts'
 import { type AttemptTrigger, type DispatchStatus, decideOutcome } from '../../src/webhook/delivery/outcome.ts'
 

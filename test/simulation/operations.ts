@@ -1,18 +1,18 @@
-import { buildEvents, type EventDraft, recordEvents } from '../../src/event/event.ts'
-import { Problem } from '../../src/http/problem.ts'
-import type { AccountId, EventId, WebhookId } from '../../src/id.ts'
+import type { AccountId, EventId, WebhookId } from '../../src/base/id.ts'
+import { buildEvents, type EventDraft, recordEvents } from '../../src/event/occurrence/event.ts'
+import { Problem } from '../../src/http/problem/problem.ts'
 import { createSecret } from '../../src/outbound/signature.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
+import { inTransaction } from '../../src/postgres/statement/database.ts'
 import { deleteLedger, enqueueTest, replayDispatch } from '../../src/webhook/ledger/dispatch.ts'
 import { cancelWaitingDispatches } from '../../src/webhook/ledger/removal.store.ts'
-import { insertWebhook, updateWebhook } from '../../src/webhook/webhook.store.ts'
+import { insertWebhook, updateWebhook } from '../../src/webhook/registry/webhook.store.ts'
 import {
   deleteWebhook,
   loadWebhook,
   purgeWebhook,
   secretContextOf,
   setWebhookActive,
-} from '../../src/webhook/webhook.ts'
+} from '../../src/webhook/registry/webhook.ts'
 import { addRow, countStatus, type ModelWebhook } from './model.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { World } from './world.ts'

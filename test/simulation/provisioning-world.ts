@@ -1,20 +1,20 @@
 import pino from 'pino'
-import { buildIdMaker, type UserId } from '../../src/id.ts'
-import { buildKeyring } from '../../src/keyring.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
-import type { ClaimedDelivery } from '../../src/provisioning/delivery/claimed-delivery.ts'
+import { buildIdMaker, type UserId } from '../../src/base/id.ts'
+import { buildKeyring } from '../../src/base/keyring.ts'
+import { buildSecretCache } from '../../src/delivery/post/secret-cache.ts'
+import { inTransaction } from '../../src/postgres/statement/database.ts'
+import type { ClaimedDelivery } from '../../src/provisioning/claim/claimed-delivery.ts'
 import { buildProvisioningPolicy } from '../../src/provisioning/delivery/provisioning-policy.ts'
 import type { EndedDelivery } from '../../src/provisioning/delivery/settle.ts'
 import { type JobKind, startJob } from '../../src/provisioning/job/job.ts'
 import { buildJobWorker } from '../../src/provisioning/job/job-worker.ts'
 import { replayDelivery } from '../../src/provisioning/ledger/replay.ts'
-import type { TargetId } from '../../src/provisioning/target.store.ts'
-import { targetSecretContextOf } from '../../src/provisioning/target.ts'
-import { buildSecretCache } from '../../src/signed-post/secret-cache.ts'
+import type { TargetId } from '../../src/provisioning/target/target.store.ts'
+import { targetSecretContextOf } from '../../src/provisioning/target/target.ts'
 import { buildContextTracer } from '../../src/tracing/tracer.ts'
-import { createTestDatabase } from '../harness/database.ts'
-import { buildManualClock } from '../harness/manual-clock.ts'
-import { buildProvisioningLedger } from '../harness/provisioning-ledger.ts'
+import { createTestDatabase } from '../harness/database/database.ts'
+import { buildProvisioningLedger } from '../harness/provisioning/provisioning-ledger.ts'
+import { buildManualClock } from '../harness/run/manual-clock.ts'
 import { buildDice, buildSeededRandom } from './seed.ts'
 
 /** One attempt that a worker makes. */
@@ -90,7 +90,15 @@ export async function openProvisioningSimulation(seed: number) {
     const inFlight = new Map<string, number>()
     for (const one of flights.filter((flight) => flight.worker === worker))
       inFlight.set(one.claimed.group, (inFlight.get(one.claimed.group) ?? 0) + 1)
-    const room = { fastSlots: slots, slowSlots: 0, slowGroups: [], inFlight, perGroup: 10, hasPeers: true }
+    const room = {
+      fastSlots: slots,
+      slowSlots: 0,
+      slowGroups: [],
+      lateGroups: [],
+      inFlight,
+      perGroup: 10,
+      hasPeers: true,
+    }
     for (const claimed of await queue.claim({ workerId: worker, now: now(), ...room })) {
       const stream = `${claimed.target.id} ${claimed.change.user.id}`
       const other = flights.find((one) => `${one.claimed.target.id} ${one.claimed.change.user.id}` === stream)

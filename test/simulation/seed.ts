@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Random } from '../../src/random.ts'
+import type { Random } from '../../src/base/random.ts'
 
 /** The seed of a run: SIMULATION_SEED when it is set, else a new one. Printed with every failure, so that it can be run again. */
 export function chooseSeed(): number {

@@ -1,68 +1,164 @@
 import { posix } from 'node:path'
 import { type Finding, type Import, isTest, listImports, type SourceFile } from './source-file.ts'
 
-/** Files at the root of src/ that any room may use: they know no business word and import nothing but each other. */
-const GROUND = ['clock', 'database-clock', 'random', 'id', 'version', 'keyring', 'semaphore', 'stored-text'].map(
-  (name) => `src/${name}.ts`,
-)
+/**
+ * The areas of src/, from the outside in, as ARCHITECTURE.md lists them: a file imports its own area and those after it.
+ * `main.ts` stands before them all.
+ */
+const AREAS = [
+  'main.ts',
+  'command',
+  'app',
+  'contract',
+  'operations',
+  'webhook',
+  'realtime',
+  'provisioning',
+  'oauth',
+  'identity',
+  'event',
+  'delivery',
+  'outbound',
+  'http',
+  'postgres',
+  'tracing',
+  'base',
+]
 
-/** Folders that stand with main.ts on the outside: no other room imports them. */
-const WIRING_FOLDERS = ['app', 'command', 'demo']
+/** Areas that hold several features, each in a room of its own. */
+const AREAS_OF_ROOMS = ['operations', 'identity', 'event']
 
-/** Folders under the features: they import no feature. */
-const INNER_FOLDERS = ['http', 'listing', 'postgres', 'outbound'] as const
+/** Areas that stand above or below the features, and so may use a store where it is handed to them. */
+const AREAS_WITHOUT_FEATURES = ['main.ts', 'command', 'app', 'outbound', 'http', 'postgres', 'tracing', 'base']
 
-type Room = { kind: 'ground' | 'wiring' | (typeof INNER_FOLDERS)[number] | 'feature'; name: string }
+/** Source files in a folder at most, tests and generated files apart. */
+const FOLDER_LIMIT = 15
 
-/** Which room of the house a file of src/ is in. */
-export function roomOf(path: string): Room {
-  if (GROUND.includes(path)) return { kind: 'ground', name: 'ground' }
-  const folder = /^src\/([^/]+)\//.exec(path)?.[1]
-  if (folder === undefined || WIRING_FOLDERS.includes(folder)) return { kind: 'wiring', name: 'wiring' }
-  const inner = INNER_FOLDERS.find((one) => one === folder)
-  return inner ? { kind: inner, name: inner } : { kind: 'feature', name: folder }
+/** The area of a file. A folder that is none holds a resource of a platform, which stands where `contract` does. */
+function areaOf(path: string): string {
+  const folder = path.split('/')[1] ?? ''
+  return AREAS.includes(folder) ? folder : 'contract'
 }
 
-/** What each kind of room may import besides itself. */
-const MAY_IMPORT: Record<Room['kind'], readonly Room['kind'][]> = {
-  ground: ['ground'],
-  postgres: ['ground', 'postgres'],
-  // A route declares its list, and a list refuses with a problem.
-  http: ['ground', 'postgres', 'http', 'listing'],
-  listing: ['ground', 'postgres', 'http', 'listing'],
-  outbound: ['ground', 'outbound'],
-  feature: ['ground', ...INNER_FOLDERS, 'feature'],
-  wiring: ['ground', ...INNER_FOLDERS, 'feature', 'wiring'],
+/** Rooms that are one feature, though they stand apart: a row below its operations, an entry below its list. */
+const ONE_FEATURE: Readonly<Record<string, string>> = {
+  'identity/user-record': 'identity/user',
+  'identity/caller': 'identity/access',
+  'operations/alert': 'delivery',
+  'operations/audit': 'event/recording',
+  'event/occurrence': 'event',
+  'event/publish': 'event',
+  'event/event.routes.ts': 'event',
 }
+
+/** The room whose one statement writes for every feature what belongs to its change. */
+const RECORDING = 'event/recording'
+
+/** The feature of a file: its area, or its room where an area holds several. */
+function featureOf(path: string): string | undefined {
+  const [, area = '', room = ''] = path.split('/')
+  if (AREAS_WITHOUT_FEATURES.includes(area)) return undefined
+  const own = AREAS_OF_ROOMS.includes(area) ? `${area}/${room}` : area
+  return ONE_FEATURE[own] ?? own
+}
+
+const isService = (path: string) => path.startsWith('src/') && !isTest(path)
 
 function listServiceImports(files: readonly SourceFile[]): Import[] {
   return files
-    .filter(({ path }) => path.startsWith('src/') && !isTest(path))
+    .filter(({ path }) => isService(path))
     .flatMap(listImports)
     .filter(({ isRelative }) => isRelative)
 }
 
 const keyOf = ({ from, to }: Import) => `${from} -> ${to}`
 
-/** `main -> app -> features -> http | listing | postgres | outbound -> ground`; nothing imports backwards. */
+/** Imports go down the list of areas, those of types included; nothing imports backwards. */
 export function findWrongDirections(files: readonly SourceFile[]): Finding[] {
   return listServiceImports(files).flatMap((one) => {
     // The version is written once, where npm wants it.
-    if (one.from === 'src/version.ts' && one.to === 'package.json') return []
+    if (one.from === 'src/base/version.ts' && one.to === 'package.json') return []
     // The receiver's commands use what receivers use.
     if (one.from.startsWith('src/command/') && /^packages\/[^/]+\/src\//.test(one.to)) return []
     if (!one.to.startsWith('src/')) return [{ key: keyOf(one), message: 'src/ imports nothing outside src/' }]
-    const [from, to] = [roomOf(one.from), roomOf(one.to)]
-    if (MAY_IMPORT[from.kind].includes(to.kind)) return []
-    return [{ key: keyOf(one), message: `${from.name} may not import ${to.name}` }]
+    const [from, to] = [areaOf(one.from), areaOf(one.to)]
+    if (AREAS.indexOf(from) <= AREAS.indexOf(to)) return []
+    return [{ key: keyOf(one), message: `${from} may not import ${to}` }]
   })
+}
+
+/** Where a file stands among the children of a folder: the child folder it is in, or the folder's own files. */
+function childOf(folder: string, path: string): string | undefined {
+  if (!path.startsWith(`${folder}/`)) return undefined
+  const [child, ...rest] = path.slice(folder.length + 1).split('/')
+  return rest.length > 0 ? child : 'its own files'
+}
+
+/**
+ * Circles between the children of a folder, at any depth, those of types included: folders beside each other, and a folder's own
+ * files beside its folders. Each is named once by one of its imports.
+ */
+export function findFolderCircles(files: readonly SourceFile[]): Finding[] {
+  const imports = listServiceImports(files)
+  const folders = new Set(imports.flatMap(({ from, to }) => [from, to].flatMap(listParents)))
+  return [...folders].flatMap((folder) => {
+    const graph = new Map<string, Map<string, Import>>()
+    for (const one of imports) {
+      const [from, to] = [childOf(folder, one.from), childOf(folder, one.to)]
+      if (from === undefined || to === undefined || from === to) continue
+      const next = graph.get(from) ?? new Map<string, Import>()
+      graph.set(from, next.set(to, one))
+    }
+    const found: Finding[] = []
+    const named = new Set<string>()
+    for (const [from, next] of graph)
+      for (const [to, one] of next) {
+        if (named.has(from) || named.has(to) || !leadsTo(graph, to, from)) continue
+        const others = [...graph.keys()].filter((child) => leadsTo(graph, from, child) && leadsTo(graph, child, from))
+        for (const child of others) named.add(child)
+        found.push({ key: keyOf(one), message: `a circle in ${folder}: ${others.sort().join(', ')}` })
+      }
+    return found
+  })
+}
+
+function listParents(path: string): string[] {
+  const parent = posix.dirname(path)
+  return parent === '.' ? [] : [parent, ...listParents(parent)]
+}
+
+function leadsTo(graph: ReadonlyMap<string, ReadonlyMap<string, Import>>, from: string, to: string): boolean {
+  const seen = new Set<string>()
+  const ahead = [from]
+  for (let next = ahead.pop(); next !== undefined; next = ahead.pop()) {
+    if (next === to) return true
+    if (seen.has(next)) continue
+    seen.add(next)
+    ahead.push(...(graph.get(next)?.keys() ?? []))
+  }
+  return false
+}
+
+/** Folders with too many source files for one look: split along the flow, never by layer. */
+export function findCrowdedFolders(files: readonly SourceFile[]): Finding[] {
+  const counts = new Map<string, number>()
+  for (const { path } of files) {
+    const isCounted = /^(?:src|test\/harness)\//.test(path) && /\.tsx?$/.test(path)
+    if (!isCounted || isTest(path) || path.endsWith('.generated.ts')) continue
+    const folder = posix.dirname(path)
+    counts.set(folder, (counts.get(folder) ?? 0) + 1)
+  }
+  return [...counts]
+    .filter(([, count]) => count > FOLDER_LIMIT)
+    .map(([folder, count]) => ({ key: folder, message: `${count} source files, over ${FOLDER_LIMIT}: split it` }))
 }
 
 /** A feature calls another feature's operations, never its store. The shape of a record (`import type`) may be known. */
 export function findForeignStores(files: readonly SourceFile[]): Finding[] {
   return listServiceImports(files)
     .filter((one) => one.to.endsWith('.store.ts') && !one.isTypeOnly)
-    .filter((one) => roomOf(one.from).kind === 'feature' && roomOf(one.from).name !== roomOf(one.to).name)
+    .filter((one) => !one.from.startsWith(`src/${RECORDING}/`) && featureOf(one.from) !== undefined)
+    .filter((one) => featureOf(one.from) !== featureOf(one.to))
     .map((one) => ({ key: keyOf(one), message: 'the store of another feature; call one of its operations' }))
 }
 
@@ -75,88 +171,4 @@ export function findPackageEscapes(files: readonly SourceFile[]): Finding[] {
       .filter((one) => one.isRelative && !one.to.startsWith(root))
       .map((one) => ({ key: keyOf(one), message: 'a package imports nothing outside itself' }))
   })
-}
-
-/** The service loads only what a production installs; the types of other packages are gone when it runs. */
-export function findDevelopmentImports(files: readonly SourceFile[]): Finding[] {
-  const manifest = files.find(({ path }) => path === 'package.json')?.text ?? '{}'
-  const { devDependencies = {} } = JSON.parse(manifest) as { devDependencies?: Record<string, string> }
-  return files
-    .filter(({ path }) => path.startsWith('src/') && !isTest(path))
-    .flatMap(listImports)
-    .filter((one) => !one.isRelative && !one.isTypeOnly && one.to in devDependencies)
-    .map((one) => ({ key: keyOf(one), message: 'a package of development only; import its types, or depend on it' }))
-}
-
-/** Relative imports name the file they mean: Node resolves nothing else. */
-export function findVagueImports(files: readonly SourceFile[]): Finding[] {
-  return files
-    .flatMap(listImports)
-    .filter((one) => one.isRelative && !/\.(?:ts|tsx|mjs|js|json|css)$/.test(one.to))
-    .map((one) => ({ key: keyOf(one), message: 'a relative import ends in the file name extension' }))
-}
-
-/** Circles of imports, each named once, by its files in order. An import of types is gone when the program runs. */
-export function findCycles(files: readonly SourceFile[]): Finding[] {
-  const graph = new Map<string, string[]>()
-  for (const { from, to, isTypeOnly } of listServiceImports(files))
-    if (!isTypeOnly) graph.set(from, [...(graph.get(from) ?? []), to])
-  const found = new Map<string, Finding>()
-  const done = new Set<string>()
-  const visit = (path: string, trail: readonly string[]) => {
-    const start = trail.indexOf(path)
-    if (start !== -1) {
-      const circle = trail.slice(start)
-      const first = circle.indexOf([...circle].sort()[0]!)
-      const key = [...circle.slice(first), ...circle.slice(0, first)].join(' -> ')
-      found.set(key, { key, message: 'these import each other in a circle' })
-      return
-    }
-    if (done.has(path)) return
-    for (const next of graph.get(path) ?? []) visit(next, [...trail, path])
-    done.add(path)
-  }
-  for (const path of graph.keys()) visit(path, [])
-  return [...found.values()]
-}
-
-/** Where a program may be started from without being imported. */
-const STARTING_POINTS =
-  /^(?:package\.json|packages\/[^/]+\/package\.json|vitest\.config\.ts|\.ci\/.*|\.github\/.*|bin\/.*|bench\/.*|test\/.*|packages\/[^/]+\/test\/.*)$/
-
-/**
- * Files nobody uses: no import leads to them, and no script, package.json or test names them as the place to start. For a
- * file of the service an import by a test does not count.
- */
-export function findDeadFiles(files: readonly SourceFile[]): Finding[] {
-  const used = new Set<string>()
-  for (const one of files.flatMap(listImports)) {
-    if (one.isRelative && !(one.to.startsWith('src/') && isTest(one.from))) used.add(one.to)
-  }
-  for (const { path, text } of files) {
-    // The program of a thread.
-    for (const [, to = ''] of text.matchAll(/new Worker\(new URL\('([^']+)', import\.meta\.url\)/g))
-      used.add(posix.join(posix.dirname(path), to))
-  }
-  const starts = files.filter(({ path }) => STARTING_POINTS.test(path))
-  const isStarted = (path: string) =>
-    starts.some(
-      (start) =>
-        start.path !== path &&
-        (start.text.includes(path) ||
-          new RegExp(`['"/]${posix.basename(path).replaceAll('.', '\\.')}['"]`).test(start.text) ||
-          isNamedEntry(start, path)),
-    )
-  return files
-    .filter(({ path }) => /^(?:src|test|tools|bench|packages\/[^/]+\/(?:src|test))\/.*\.(?:ts|tsx|mjs)$/.test(path))
-    .filter(({ path }) => !path.endsWith('.test.ts') && !used.has(path) && !isStarted(path))
-    .map(({ path }) => ({ key: path, message: 'nobody imports or starts this file; remove it' }))
-}
-
-/** Whether the package.json of a package names the file, relative to itself, as an entry; built entries name it by `dist/`. */
-function isNamedEntry(start: SourceFile, path: string): boolean {
-  const root = posix.dirname(start.path)
-  if (root === '.' || !path.startsWith(`${root}/src/`)) return false
-  const name = path.slice(`${root}/src/`.length).replace(/\.ts$/, '')
-  return start.text.includes(`/${name}.`)
 }

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { AccountId } from '../../../src/id.ts'
-import { createTestApp, type TestApp } from '../../../test/harness/app.ts'
-import { openRealtime, type RealtimeApp } from '../../../test/harness/realtime-app.ts'
-import { waitFor } from '../../../test/harness/wait.ts'
+import type { AccountId } from '../../../src/base/id.ts'
+import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { openRealtime, type RealtimeApp } from '../../../test/harness/app/realtime-app.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
 import {
   accountChannel,
   createRealtime,

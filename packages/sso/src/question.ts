@@ -1,3 +1,5 @@
+import { say } from './texts.ts'
+
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -12,10 +14,12 @@ const STYLE =
 
 const escapeText = (text: string) => text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character)
 
-/** Who is asked, as whom to continue, and the style of the app behind that of the page. */
+/** Who is asked, as whom to continue, the language, and the style of the app behind that of the page. */
 export type QuestionView = {
   readonly from?: string | undefined
   readonly to?: string | undefined
+  /** Default `en`. */
+  readonly language?: string | undefined
   readonly style?: string | undefined
 }
 
@@ -24,13 +28,13 @@ export type QuestionView = {
  * page of this app can make the browser do.
  */
 export function buildQuestion(stayUrl: string, view: QuestionView = {}): string {
-  const { from, to, style = '' } = view
-  const title = to === undefined ? 'Continue as another person?' : `Continue as ${to}?`
-  const present = from === undefined ? 'somebody else' : from
-  const button = to === undefined ? 'Continue as the other person' : `Continue as ${to}`
-  const stay = from === undefined ? 'Stay as you are' : `Stay ${from}`
+  const { from, to, language = 'en', style = '' } = view
+  const title = to === undefined ? say(language, 'title') : say(language, 'titleNamed', { to })
+  const text = from === undefined ? say(language, 'text') : say(language, 'textNamed', { from })
+  const button = to === undefined ? say(language, 'button') : say(language, 'buttonNamed', { to })
+  const stay = from === undefined ? say(language, 'stay') : say(language, 'stayNamed', { from })
   return `<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -41,7 +45,7 @@ export function buildQuestion(stayUrl: string, view: QuestionView = {}): string 
 <body>
 <main>
 <h1>${escapeText(title)}</h1>
-<p>You are signed in here as ${escapeText(present)}. Continue only if you have just opened this app yourself.</p>
+<p>${escapeText(text)}</p>
 <form method="post"><button type="submit">${escapeText(button)}</button></form>
 <p><a href="${escapeText(stayUrl)}">${escapeText(stay)}</a></p>
 </main>

@@ -1,4 +1,5 @@
 import { parseUrl } from './next-path.ts'
+import { findLanguage, LANGUAGES } from './texts.ts'
 
 /**
  * What happened to a landing or a sign-out, for a log line or a metric. Never holds a token. `asked`: the visitor has the
@@ -23,6 +24,11 @@ export type SsoQuestion = {
   readonly nameUser?: ((userId: string) => string | undefined | Promise<string | undefined>) | undefined
   /** Rules of CSS behind those of the page. */
   readonly style?: string | undefined
+  /**
+   * The language of the page, `en` or `de`: always the same, or by the request. Default, also where the function knows none:
+   * what the browser prefers (`Accept-Language`), else English.
+   */
+  readonly language?: string | ((request: Request) => string | undefined) | undefined
 }
 
 /** The settings of a target app. */
@@ -118,5 +124,7 @@ function readOrigin(text: string): { origin: string; isSecure: boolean } {
 
 function readQuestion(question: SsoQuestion = {}): SsoQuestion {
   if (/<\//.test(question.style ?? '')) throw new TypeError('question.style must be rules of CSS without "</"')
+  if (typeof question.language === 'string' && findLanguage(question.language) === undefined)
+    throw new TypeError(`question.language must be one of ${Object.keys(LANGUAGES).join(', ')}`)
   return question
 }

@@ -5,6 +5,7 @@ import { readNextPath } from './next-path.ts'
 import { buildQuestion, buildQuestionHeaders } from './question.ts'
 import { type ExchangeResult, exchangeToken, revokeSession } from './session-exchange.ts'
 import { readSettings, type Settings, type SsoOptions } from './settings.ts'
+import { chooseLanguage, findLanguage } from './texts.ts'
 
 export type { SsoEvent, SsoFailure, SsoOptions, SsoQuestion } from './settings.ts'
 
@@ -56,7 +57,7 @@ async function answerLanding(settings: Settings, request: Request, landing: Land
   const held = readHeld(settings, request)
   if (held && request.method === 'GET' && landing.token) {
     const arriving = readHandshakeUser(landing.token)
-    if (arriving !== held.userId) return askPerson(settings, landing, { from: held.userId, to: arriving })
+    if (arriving !== held.userId) return askPerson(settings, request, { landing, from: held.userId, to: arriving })
   }
   const landings = countLandings(settings, request)
   const result = await exchangeLanding(settings, request, { landing, landings })
@@ -85,14 +86,27 @@ async function answerLanding(settings: Settings, request: Request, landing: Land
  */
 async function askPerson(
   settings: Settings,
-  { cleanPath }: Landing,
-  { from, to }: { from: string; to: string | undefined },
+  request: Request,
+  { landing, from, to }: { landing: Landing; from: string; to: string | undefined },
 ): Promise<Response> {
   settings.report({ kind: 'asked' })
   const { style } = settings.question
-  const view = { from: await nameUser(settings, from), to: to && (await nameUser(settings, to)), style }
+  const named = { from: await nameUser(settings, from), to: to && (await nameUser(settings, to)) }
+  const view = { ...named, language: findQuestionLanguage(settings, request), style }
   const headers = buildHeaders(await buildQuestionHeaders(view))
-  return new Response(buildQuestion(`${settings.origin}${cleanPath}`, view), { headers })
+  return new Response(buildQuestion(`${settings.origin}${landing.cleanPath}`, view), { headers })
+}
+
+/** The language that the app names for a request, else the one that the browser prefers. */
+function findQuestionLanguage({ question }: Settings, request: Request): string {
+  const preferred = () => chooseLanguage(request.headers.get('accept-language'))
+  try {
+    const { language } = question
+    const tag = typeof language === 'function' ? language(request) : language
+    return (tag && findLanguage(tag)) || preferred()
+  } catch {
+    return preferred()
+  }
 }
 
 /** The name of a user; undefined where the app knows none, or fails to say it. */

@@ -10,7 +10,7 @@ const run = promisify(execFile)
 const packageFolder = fileURLToPath(new URL('..', import.meta.url))
 const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url))
 const build = fileURLToPath(new URL('../../../tools/build-package.mjs', import.meta.url))
-const tsc = join(modules, 'typescript', 'bin', 'tsc')
+const tsc = join(modules, 'typescript-7', 'bin', 'tsc')
 const manifest = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8')) as {
   exports: Record<string, { import: { types: string; default: string } }>
   dependencies?: unknown

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readNextPath as readAtService } from '../../../src/sso/next-path.ts'
-import { anyCharacter } from '../../../test/harness/any-text.ts'
+import { readNextPath as readAtService } from '../../../src/identity/sso/next-path.ts'
+import { anyCharacter } from '../../../test/harness/run/any-text.ts'
 import { readNextPath } from '../src/next-path.ts'
 
 const pieces = fc.constantFrom(

@@ -25,7 +25,7 @@ export async function answerRequest<Context>(
 }
 
 /** The raw bytes of a request, up to a limit; `undefined` (refused as `body_not_raw`) when the body was already read. */
-export async function readRequestBody(
+async function readRequestBody(
   request: Request,
   maxBodyBytes: number = DEFAULT_MAX_BODY_BYTES,
 ): Promise<Uint8Array | undefined> {

@@ -15,7 +15,7 @@ import { BODY, deliveryHeaders, EVENT_ID, SECRET, SIGNED_AT } from './delivery-f
 const run = promisify(execFile)
 const packageFolder = fileURLToPath(new URL('..', import.meta.url))
 const build = fileURLToPath(new URL('../../../tools/build-package.mjs', import.meta.url))
-const tsc = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url))
+const tsc = fileURLToPath(new URL('../../../node_modules/typescript-7/bin/tsc', import.meta.url))
 const manifest = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8')) as {
   exports: Record<string, { import: { types: string; default: string } }>
   dependencies?: unknown

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { anyCharacter } from '../../../test/harness/any-text.ts'
+import { anyCharacter } from '../../../test/harness/run/any-text.ts'
 import { decodeBase64, encodeBase64 } from '../src/base64.ts'
 import { checkDelivery } from '../src/verify-delivery.ts'
 import {

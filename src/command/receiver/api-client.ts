@@ -1,5 +1,5 @@
-import { FatalError } from '../../app/fatal.ts'
-import { VERSION } from '../../version.ts'
+import { FatalError } from '../../app/log/fatal.ts'
+import { VERSION } from '../../base/version.ts'
 
 /** Timeout of one call. */
 const CALL_LIMIT_MS = 30_000

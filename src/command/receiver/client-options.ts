@@ -1,11 +1,11 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import { type Command, InvalidArgumentError } from 'commander'
-import { type ClientConfig, readClientConfig } from '../../app/client-config.ts'
-import { VARIABLES } from '../../app/config-variables.ts'
-import { FatalError } from '../../app/fatal.ts'
-import { findUnsafeOwner } from '../../app/private-file.ts'
-import { isUuid } from '../../id.ts'
+import { type ClientConfig, readClientConfig } from '../../app/config/client-config.ts'
+import { VARIABLES } from '../../app/config/config-variables.ts'
+import { FatalError } from '../../app/log/fatal.ts'
+import { findUnsafeOwner } from '../../app/secret/private-file.ts'
+import { isUuid } from '../../base/id.ts'
 import { type ApiClient, buildApiClient } from './api-client.ts'
 
 /** The options of every command that calls a service. */

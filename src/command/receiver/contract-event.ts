@@ -1,4 +1,4 @@
-import { FatalError } from '../../app/fatal.ts'
+import { FatalError } from '../../app/log/fatal.ts'
 import type { ApiClient } from './api-client.ts'
 import { EVENTS_PATH, type EventRow } from './event-feed.ts'
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { ApiClient } from './api-client.ts'
 import { EVENTS_PATH, type EventRow } from './event-feed.ts'
 

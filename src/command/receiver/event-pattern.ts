@@ -1,4 +1,4 @@
-import { joinValues } from '../../listing/value.ts'
+import { joinValues } from '../../http/listing/value.ts'
 
 /** The selected event types: names, and names with `*` for a word or more (`contract.*`, `*.delete`, `*`). */
 export interface EventPatterns {

@@ -1,10 +1,10 @@
 import { request } from 'undici'
-import type { Clock } from '../../clock.ts'
-import type { IdMaker } from '../../id.ts'
-import { TOTAL_TIMEOUT_MS } from '../../outbound/http-sender.ts'
-import { buildDeliveryHeaders } from '../../signed-post/delivery-headers.ts'
-import { VERSION } from '../../version.ts'
-import { buildEnvelope } from '../../webhook/envelope.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { IdMaker } from '../../base/id.ts'
+import { VERSION } from '../../base/version.ts'
+import { buildDeliveryHeaders } from '../../delivery/post/delivery-headers.ts'
+import { TOTAL_TIMEOUT_MS } from '../../outbound/send/http-sender.ts'
+import { buildEnvelope } from '../../webhook/envelope/envelope.ts'
 import type { EventRow } from './event-feed.ts'
 
 /** One delivery as a webhook would receive it: the exact body, and every header (docs/contract/webhooks.md#delivery-headers). */

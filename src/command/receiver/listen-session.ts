@@ -1,14 +1,14 @@
-import type { Clock } from '../../clock.ts'
-import type { IdMaker } from '../../id.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { IdMaker } from '../../base/id.ts'
 import { type ApiClient, ApiError } from './api-client.ts'
 import { type EventFeed, type EventRow, openEventFeed } from './event-feed.ts'
 import { type EventPatterns, findUnmatched } from './event-pattern.ts'
 import { buildDelivery, forwardDelivery } from './forward.ts'
 
 /** Poll interval for new events. */
-export const POLL_MS = 500
+const POLL_MS = 500
 /** Delay after a failed poll, unless the service asks for more. */
-export const RECONNECT_MS = 2_000
+const RECONNECT_MS = 2_000
 /** Limit of deliveries in flight. A hanging receiver delays others only when that many hang. */
 const CONCURRENCY = 16
 

@@ -1,5 +1,5 @@
-import { FatalError } from '../../app/fatal.ts'
-import type { Clock } from '../../clock.ts'
+import { FatalError } from '../../app/log/fatal.ts'
+import type { Clock } from '../../base/clock.ts'
 import { type ApiClient, ApiError } from './api-client.ts'
 import { DISPATCH_PATH, type DispatchRow, describeDispatch, followReplay } from './dispatch-progress.ts'
 

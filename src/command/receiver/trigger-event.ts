@@ -1,5 +1,5 @@
-import { FatalError } from '../../app/fatal.ts'
-import type { Clock } from '../../clock.ts'
+import { FatalError } from '../../app/log/fatal.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { ApiClient } from './api-client.ts'
 import { changeContract, isContractEvent } from './contract-event.ts'
 import { describeDispatch, followEvent } from './dispatch-progress.ts'

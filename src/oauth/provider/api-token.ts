@@ -1,5 +1,5 @@
 import Provider from 'oidc-provider'
-import { readJwtTokenId } from './state-id.ts'
+import { readJwtTokenId } from '../grant/state-id.ts'
 
 /** A token of the provider's model `AccessToken`, as far as this file reads it. */
 interface TokenModel {

@@ -6,8 +6,8 @@ import {
   type OauthWorld,
   openBrowser,
   startOauthWorld,
-} from '../../../test/harness/oauth-world.ts'
-import type { Visitor } from '../../../test/harness/visitor.ts'
+} from '../../../test/harness/browser/oauth-service.ts'
+import type { Visitor } from '../../../test/harness/browser/visitor.ts'
 
 let world: OauthWorld
 let person: OauthPerson

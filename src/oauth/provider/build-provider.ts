@@ -1,28 +1,34 @@
 import { type Configuration, errors, interactionPolicy, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
-import { ACR_VALUES, type AskedClaims, findNeededAcrs, limitAskedClaims } from '../asked-claims.ts'
-import { DEFAULT_SETTINGS } from '../client.ts'
-import { CLIENT_ALGORITHMS } from '../client-proof.ts'
-import { isOneOfSecrets } from '../client-secret.ts'
-import { SCOPES } from '../scope-catalogue.ts'
-import type { SigningJwk } from '../signing-key.ts'
-import { decideTokenClaims } from '../token-hook.ts'
-import { CLAIMS_OF_SCOPES, type ProviderAccount, toProviderAccount } from './account-claims.ts'
-import { buildAdapter, type StateDeps } from './adapter.ts'
+import { CLAIMS_OF_SCOPES, type ProviderAccount, toProviderAccount } from '../claims/account-claims.ts'
+import { ACR_VALUES, type AskedClaims, findNeededAcrs, limitAskedClaims } from '../claims/asked-claims.ts'
+import { DEFAULT_SETTINGS } from '../client/client.ts'
+import { CLIENT_ALGORITHMS } from '../client/client-proof.ts'
+import { isOneOfSecrets } from '../client/client-secret.ts'
+import { FAMILY_SECONDS } from '../grant/family-members.ts'
+import { findGrantIdOf } from '../grant/state-id.ts'
+import { decideTokenClaims } from '../hook/token-hook.ts'
+import { SCOPES } from '../scope/scope-catalogue.ts'
+import type { SigningJwk } from '../signing-key/signing-key.ts'
 import { keepApiTokens } from './api-token.ts'
 import { keepBuiltClients } from './built-clients.ts'
 import { keepClientKeys, refuseLongAssertion } from './client-keys.ts'
-import { finishEndings, followEndings, hasEndings, type ProviderEndings, readEndingFacts } from './endings.ts'
-import { type FamilyDeps, findFamily } from './family.ts'
-import { FAMILY_SECONDS } from './family-members.ts'
 import { LocalSigningKey } from './local-signing-key.ts'
 import type { ProviderPages } from './provider-pages.ts'
-import { answerRepeat, isMarkedRepeat } from './refresh-repeat.ts'
 import { writeAtRequestEnd } from './request-end.ts'
-import { findWrites } from './request-state.ts'
-import { type FindPerson, followBrowserSession } from './session-bridge.ts'
-import { findGrantIdOf } from './state-id.ts'
-import { type ReadDeps, readAccount } from './state-reader.ts'
+import { buildAdapter, type StateDeps } from './state/adapter.ts'
+import { answerRepeat, isMarkedRepeat } from './state/refresh-repeat.ts'
+import { findWrites } from './state/request-state.ts'
+import { type FindPerson, followBrowserSession } from './state/session-bridge.ts'
+import { type ReadDeps, readAccount } from './state/state-reader.ts'
+import {
+  finishEndings,
+  followEndings,
+  hasEndings,
+  type ProviderEndings,
+  readEndingFacts,
+} from './token-family/endings.ts'
+import { type FamilyDeps, findFamily } from './token-family/family.ts'
 
 /** Lifetimes in seconds. Access tokens are short-lived: an API that checks the signature alone sees no revocation. */
 const LIFETIMES = {

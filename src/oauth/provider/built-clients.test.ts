@@ -1,6 +1,6 @@
 import Provider, { type Adapter, type AdapterPayload } from 'oidc-provider'
 import { expect, test } from 'vitest'
-import { buildClientCache } from '../client-cache.ts'
+import { buildClientCache } from '../client/client-cache.ts'
 import { keepBuiltClients } from './built-clients.ts'
 
 const ID = 'client'

@@ -1,49 +1,44 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { buildTimedCache } from '../../base/cache.ts'
 import type { FetchOptions, GuardedFetch } from '../../outbound/guarded-fetch.ts'
 
 /** For how long the answer of a `jwks_uri` serves, in milliseconds: keys, and that there were none. */
 const KEYS_MS = 60_000
 const FAULT_MS = 10_000
 
-/** Most addresses of keys in one process; beyond it the one that was read first is dropped. */
+/** Most addresses of keys in one process. */
 const ADDRESSES_LIMIT = 1_000
 
 /** For how long the JWT of a client may be valid, in seconds: so long its id is kept, which serves once. */
 const ASSERTION_SECONDS = 600
 
-interface Kept {
-  untilMs: number
-  answer: Promise<{ status: number; text: string } | { fault: unknown }>
-}
+type KeysAnswer = Promise<{ status: number; text: string } | { fault: unknown }>
 
 /**
  * A `fetch` that reads an address of keys at most once in a while, whatever the answer says of its age: anybody may name a
  * client with a `jwks_uri`, and so cause requests. Other requests than GET pass.
  */
 export function keepClientKeys(fetch: GuardedFetch, nowMs: () => number): GuardedFetch {
-  const kept = new Map<string, Kept>()
+  const kept = buildTimedCache<string, KeysAnswer>({ limit: ADDRESSES_LIMIT, clock: { now: nowMs } })
 
-  function read(url: string, options: FetchOptions): Kept {
-    const known = kept.get(url)
-    if (known && known.untilMs > nowMs()) return known
-    kept.delete(url)
-    const oldest = kept.size >= ADDRESSES_LIMIT ? kept.keys().next().value : undefined
-    if (oldest !== undefined) kept.delete(oldest)
+  function read(url: string, options: FetchOptions): KeysAnswer {
+    const known = kept.find(url)
+    if (known) return known
     const answer = fetch(url, { method: options.method, headers: options.headers }).then(
       async (found) => ({ status: found.status, text: await found.text() }),
       (fault: unknown) => ({ fault }),
     )
-    const one: Kept = { untilMs: nowMs() + FAULT_MS, answer }
-    kept.set(url, one)
+    kept.put(url, answer, FAULT_MS)
     void answer.then((found) => {
-      if ('status' in found && found.status === 200) one.untilMs = nowMs() + KEYS_MS
+      const isReplaced = (kept.find(url) ?? answer) !== answer
+      if ('status' in found && found.status === 200 && !isReplaced) kept.put(url, answer, KEYS_MS)
     })
-    return one
+    return answer
   }
 
   return async (url, options) => {
     if (options.method !== 'GET') return fetch(url, options)
-    const found = await read(url, options).answer
+    const found = await read(url, options)
     if ('fault' in found) throw found.fault
     return new Response(found.text, { status: found.status })
   }

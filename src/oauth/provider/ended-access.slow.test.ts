@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Flow, openFlow, type Tokens } from '../../../test/harness/oauth-flow.ts'
+import { type Flow, openFlow, type Tokens } from '../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthPerson,
   type OauthWorld,
   openBrowser,
   readForm,
   startOauthWorld,
-} from '../../../test/harness/oauth-world.ts'
-import { type Barrier, race } from '../../../test/harness/race.ts'
-import type { Visitor } from '../../../test/harness/visitor.ts'
+} from '../../../test/harness/browser/oauth-service.ts'
+import type { Visitor } from '../../../test/harness/browser/visitor.ts'
+import { type Barrier, race } from '../../../test/harness/plan/race.ts'
 
 let world: OauthWorld
 let flow: Flow

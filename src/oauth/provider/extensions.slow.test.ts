@@ -4,17 +4,17 @@ import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openFlow } from '../../../test/harness/oauth-flow.ts'
+import { openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthPerson,
   type OauthWorld,
   openBrowser,
   readForm,
   startOauthWorld,
-} from '../../../test/harness/oauth-world.ts'
-import { waitFor } from '../../../test/harness/wait.ts'
-import { DEVICE_GRANT } from '../client.store.ts'
-import { rotateSigningKeys } from '../signing-key.ts'
+} from '../../../test/harness/browser/oauth-service.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
+import { DEVICE_GRANT } from '../client/client.store.ts'
+import { rotateSigningKeys } from '../signing-key/signing-key.ts'
 
 const INSECURE = { [oauth.allowInsecureRequests]: true }
 

@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { ExternalSigningKey } from 'oidc-provider'
-import type { SigningAlgorithm } from '../signing-key.store.ts'
-import type { SigningJwk } from '../signing-key.ts'
+import type { SigningAlgorithm } from '../signing-key/signing-key.store.ts'
+import type { SigningJwk } from '../signing-key/signing-key.ts'
 
 const signInThread = promisify<string, Uint8Array, KeyObject, Buffer>(sign)
 

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Begun, type Flow, openFlow } from '../../../test/harness/oauth-flow.ts'
-import { type OauthPerson, type OauthWorld, openBrowser, startOauthWorld } from '../../../test/harness/oauth-world.ts'
+import { type Begun, type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
+import {
+  type OauthPerson,
+  type OauthWorld,
+  openBrowser,
+  startOauthWorld,
+} from '../../../test/harness/browser/oauth-service.ts'
 
 const TIMES = 50
 const OFFLINE = { prompt: 'consent' }

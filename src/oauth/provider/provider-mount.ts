@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { disguiseJwt } from '../grant/state-id.ts'
 import { PROVIDER_PATH, type ProviderSource } from './provider-source.ts'
-import { disguiseJwt } from './state-id.ts'
 
 /** Largest body and longest target of a request: what a stranger sends is kept until it expires. */
 const BODY_LIMIT_BYTES = 8_192

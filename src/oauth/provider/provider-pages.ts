@@ -1,11 +1,11 @@
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
-import { readKeptLanguage } from '../../language/request-language.ts'
-import { chooseTexts, type TextKey, type Texts } from '../../language/texts.ts'
-import type { Brand } from '../../pages/brand.ts'
-import { type Html, html } from '../../pages/html.ts'
-import { buildPage } from '../../pages/page.ts'
-import { renderText } from '../../pages/text.ts'
-import { findFormTarget } from '../redirect-uri.ts'
+import { type Html, html } from '../../base/html.ts'
+import { readKeptLanguage } from '../../base/language/request-language.ts'
+import { chooseTexts, type TextKey, type Texts } from '../../base/language/texts.ts'
+import type { Brand } from '../../identity/pages/brand/brand.ts'
+import { buildPage } from '../../identity/pages/frame/page.ts'
+import { renderText } from '../../identity/pages/frame/text.ts'
+import { findFormTarget } from '../client/redirect-uri.ts'
 import { replaceSubmitPage } from './submit-page.ts'
 
 /** The pages that the provider shows itself, as its configuration takes them. */

@@ -1,5 +1,5 @@
 import type { Provider } from 'oidc-provider'
-import { keepSigningKeys, loadSigningKeys } from '../signing-key.ts'
+import { keepSigningKeys, loadSigningKeys } from '../signing-key/signing-key.ts'
 import type { ProviderDeps } from './build-provider.ts'
 
 /** How long a process signs and publishes the keys that it has read. Shorter than any key is published before its use. */

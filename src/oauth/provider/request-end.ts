@@ -1,11 +1,11 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import type { Clock } from '../../clock.ts'
-import type { Keyring } from '../../keyring.ts'
-import type { Database } from '../../postgres/database.ts'
-import { isRefreshRepeat, markRepeat, type RefreshRules, sealAnswer } from './refresh-repeat.ts'
-import { findBrowserOfRows, type RequestState, type SpentState } from './request-state.ts'
-import { deleteFamily, findState } from './state.store.ts'
-import { writeStateBatch } from './state-batch.store.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { isRefreshRepeat, markRepeat, type RefreshRules, sealAnswer } from './state/refresh-repeat.ts'
+import { findBrowserOfRows, type RequestState, type SpentState } from './state/request-state.ts'
+import { deleteFamily, findState } from './state/state.store.ts'
+import { writeStateBatch } from './state/state-batch.store.ts'
 
 /** Dependencies of `writeAtRequestEnd`. */
 export interface RequestEndDeps {

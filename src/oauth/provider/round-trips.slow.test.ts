@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Flow, openFlow, type Tokens } from '../../../test/harness/oauth-flow.ts'
-import { type OauthWorld, openBrowser, startOauthWorld } from '../../../test/harness/oauth-world.ts'
-import { countTraffic } from '../../../test/harness/round-trips.ts'
-import type { Visitor } from '../../../test/harness/visitor.ts'
+import { type Flow, openFlow, type Tokens } from '../../../test/harness/browser/oauth-flow.ts'
+import { type OauthWorld, openBrowser, startOauthWorld } from '../../../test/harness/browser/oauth-service.ts'
+import type { Visitor } from '../../../test/harness/browser/visitor.ts'
+import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
 
 let world: OauthWorld
 let flow: Flow
@@ -24,7 +24,9 @@ async function countStatements(perform: () => Promise<unknown>): Promise<{ reads
   await perform()
   counting.stop()
   const texts = counting.texts.filter((text) => !HELD.test(text))
-  const writes = texts.filter((text) => /^\s*(insert|update|delete|with spent)/.test(text)).length
+  const writes = texts.filter((text) =>
+    /^\s*(?:insert|update|delete)|\), (?:spent|written) as \(\s*(?:insert|update)/.test(text),
+  ).length
   return { reads: texts.length - writes, writes }
 }
 

@@ -1,17 +1,17 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import type { Texts } from '../../language/texts.ts'
-import type { Brand } from '../../pages/brand.ts'
-import { html } from '../../pages/html.ts'
-import { buildPage } from '../../pages/page.ts'
-import { loadPageFile } from '../../pages/page-file.ts'
-import { renderText } from '../../pages/text.ts'
-import { findFormTarget } from '../redirect-uri.ts'
+import { html } from '../../base/html.ts'
+import type { Texts } from '../../base/language/texts.ts'
+import type { Brand } from '../../identity/pages/brand/brand.ts'
+import { loadPageFile } from '../../identity/pages/brand/page-file.ts'
+import { buildPage } from '../../identity/pages/frame/page.ts'
+import { renderText } from '../../identity/pages/frame/text.ts'
+import { findFormTarget } from '../client/redirect-uri.ts'
 
 /** The script of the page that hands a form on. */
 export const SUBMIT_SCRIPT = loadPageFile(
   '/auth/submit-form.js',
   'text/javascript; charset=utf-8',
-  new URL('../../pages/submit-form.js', import.meta.url),
+  new URL('../../identity/pages/frame/submit-form.js', import.meta.url),
 )
 
 /** A form that the browser sends at once. */

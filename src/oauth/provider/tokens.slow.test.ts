@@ -1,14 +1,14 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Flow, openFlow } from '../../../test/harness/oauth-flow.ts'
+import { type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthClient,
   type OauthPerson,
   type OauthWorld,
   openBrowser,
   startOauthWorld,
-} from '../../../test/harness/oauth-world.ts'
+} from '../../../test/harness/browser/oauth-service.ts'
 
 let world: OauthWorld
 let person: OauthPerson

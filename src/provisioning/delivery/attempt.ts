@@ -1,16 +1,16 @@
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import {
   describeOutcome,
   endSpan,
   type PostOutcome,
   postSigned,
   type SignedPostDeps,
-} from '../../signed-post/signed-post.ts'
+} from '../../delivery/post/signed-post.ts'
 import { buildTraceHeaders } from '../../tracing/trace-context.ts'
 import type { Span, Tracer } from '../../tracing/tracer.ts'
+import type { ClaimedDelivery } from '../claim/claimed-delivery.ts'
+import { buildPayload } from '../claim/payload.ts'
 import { type PushDeps, pushUser } from '../scim/push-user.ts'
-import type { ClaimedDelivery } from './claimed-delivery.ts'
-import { buildPayload } from './payload.ts'
 import type { EndedDelivery } from './settle.ts'
 
 /** What one attempt uses. */

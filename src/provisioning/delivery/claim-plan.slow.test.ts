@@ -1,17 +1,20 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database.ts'
-import { openWatched, type WatchedDatabase } from '../../../test/harness/explain.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
-import { expectFewReads, keepUnanalysed } from '../../../test/harness/plan-reads.ts'
-import { expectSamePlans } from '../../../test/harness/plan-states.ts'
-import { buildProvisioningLedger, type ProvisioningLedger } from '../../../test/harness/provisioning-ledger.ts'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { openWatched, type WatchedDatabase } from '../../../test/harness/plan/explain.ts'
+import { expectFewReads, keepUnanalysed } from '../../../test/harness/plan/plan-reads.ts'
+import { expectSamePlans } from '../../../test/harness/plan/plan-states.ts'
+import {
+  buildProvisioningLedger,
+  type ProvisioningLedger,
+} from '../../../test/harness/provisioning/provisioning-ledger.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { UserId } from '../../base/id.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
-import type { UserId } from '../../id.ts'
-import { type Database, INDEX_ONLY_PLANS, inTransaction } from '../../postgres/database.ts'
-import type { TargetId } from '../target.store.ts'
+import { type Database, INDEX_ONLY_PLANS, inTransaction } from '../../postgres/statement/database.ts'
+import type { ClaimedDelivery } from '../claim/claimed-delivery.ts'
+import type { TargetId } from '../target/target.store.ts'
 import { claimDeliveries, findLostDeliveries, findNextDeliveryAt, releaseDeliveries } from './claim.store.ts'
-import type { ClaimedDelivery } from './claimed-delivery.ts'
 import { type DeliveryChange, lockHeldClaims, settleDeliveries } from './settle.store.ts'
 
 /** Users with an open delivery at each target, and deliveries of each that ended. */
@@ -54,6 +57,7 @@ describe(`plans of provisioning made on small tables, on ${USERS} users at each 
     fastSlots: 100,
     slowSlots: 25,
     slowGroups: [],
+    lateGroups: [],
     inFlight: new Map(),
     perGroup: 500,
     hasPeers: true,

@@ -1,11 +1,11 @@
+import type { UserId } from '../../base/id.ts'
 import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
-import type { UserId } from '../../id.ts'
-import { type Database, inTransaction } from '../../postgres/database.ts'
-import { ADVISORY_LOCKS } from '../../postgres/locks.ts'
-import { aheadStatement, statement } from '../../postgres/statement.ts'
-import type { TargetId } from '../target.store.ts'
-import { type ClaimedDelivery, DELIVERY_JSON, type DeliveryId, readClaimedDelivery } from './claimed-delivery.ts'
-import type { DeliveryTrigger } from './outcome.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
+import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
+import { type ClaimedDelivery, DELIVERY_JSON, type DeliveryId, readClaimedDelivery } from '../claim/claimed-delivery.ts'
+import type { DeliveryTrigger } from '../claim/outcome.ts'
+import type { TargetId } from '../target/target.store.ts'
 
 /** Claims of all processes follow each other, so that they count each other and no row is read before it is free. */
 const lockClaims = aheadStatement(`select pg_advisory_xact_lock(${ADVISORY_LOCKS.provisioningClaims.key})`)

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 import type { DeliveryPolicy, RoutingPart } from '../../delivery/policy.ts'
-import type { Database } from '../../postgres/database.ts'
-import { describeAttempt } from '../../signed-post/attempt-line.ts'
-import { endLost } from '../../signed-post/lost-attempt.ts'
+import { describeAttempt } from '../../delivery/post/attempt-line.ts'
+import { endLost } from '../../delivery/post/lost-attempt.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { type ClaimedDelivery, readClaimedDelivery } from '../claim/claimed-delivery.ts'
 import { attemptDelivery, type DeliveryAttemptDeps } from './attempt.ts'
 import { claimDeliveries, findLostDeliveries, findNextDeliveryAt, releaseDeliveries } from './claim.store.ts'
-import { type ClaimedDelivery, readClaimedDelivery } from './claimed-delivery.ts'
 import {
   type EndedDelivery,
   type RecordedDelivery,

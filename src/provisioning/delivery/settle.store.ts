@@ -1,21 +1,25 @@
+import type { UserId } from '../../base/id.ts'
 import type { Claim } from '../../delivery/policy.ts'
-import type { UserId } from '../../id.ts'
-import type { PostTimings } from '../../outbound/post-result.ts'
-import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
-import type { ErrorClass } from '../../signed-post/attempt-result.ts'
-import type { TargetId } from '../target.store.ts'
-import type { DeliveryId } from './claimed-delivery.ts'
-import type { DeliveryStatus, DeliveryTrigger } from './outcome.ts'
+import type { ErrorClass } from '../../delivery/post/attempt-result.ts'
+import type { PostTimings } from '../../outbound/send/post-result.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { DeliveryId } from '../claim/claimed-delivery.ts'
+import type { DeliveryStatus, DeliveryTrigger } from '../claim/outcome.ts'
+import type { TargetId } from '../target/target.store.ts'
 
 /** A claim that still holds, locked. */
 export interface HeldClaim extends Claim {
+  /** A replay of a delivery that waited on its schedule, which goes on after it. */
+  keepsSchedule: boolean
   isTargetDeleted: boolean
 }
 
 /** In the order of targets and users, as all who lock several streams do. */
-const lock = statement<{ claimed: string; fence: number; is_deleted: boolean }>(`
-  select s.claimed, s.fence, (select t.deleted_at is not null from provisioning_target t where t.document_id = s.target) as is_deleted
+const lock = statement<{ claimed: string; fence: number; is_deleted: boolean; keeps_schedule: boolean }>(`
+  select s.claimed, s.fence,
+    (select d.keeps_schedule from provisioning_delivery d where d.document_id = s.claimed) as keeps_schedule,
+    (select t.deleted_at is not null from provisioning_target t where t.document_id = s.target) as is_deleted
   from (
     select * from unnest($1::uuid[], $2::int[], $3::uuid[], $4::uuid[]) as x (claimed, fence, target, user_id)
     order by target, user_id
@@ -37,7 +41,12 @@ export async function lockHeldClaims(
     column((one) => one.target),
     column((one) => one.user),
   ])
-  return rows.map((row) => ({ id: row.claimed, fence: row.fence, isTargetDeleted: row.is_deleted }))
+  return rows.map((row) => ({
+    id: row.claimed,
+    fence: row.fence,
+    isTargetDeleted: row.is_deleted,
+    keepsSchedule: row.keeps_schedule,
+  }))
 }
 
 /** What an attempt changes, and its entry of the attempt log. */
@@ -66,7 +75,8 @@ export interface DeliveryChange {
 
 /**
  * The streams are locked. An attempt without a success leaves it unknown what the target has. What ends makes room for the
- * next delivery of its user, due at once; of a deleted target all that waits is cancelled. What an attempt learned counts for
+ * next delivery of its user, due at once; of a deleted target all that waits is cancelled. A replay that only hurried its
+ * delivery is over with its attempt: the delivery is one of the schedule again. What an attempt learned counts for
  * the generation of the target that it was made for.
  */
 const SETTLE = `
@@ -82,7 +92,9 @@ const SETTLE = `
     set status = c.status, last_status_code = c.status_code, last_error = c.error_class,
       last_duration_ms = c.duration_ms, updated_at = c.ended_at,
       ended_at = case when c.status <> 'retrying' then c.ended_at end,
-      delivered_at = coalesce(d.delivered_at, case when c.status = 'delivered' then c.ended_at end)
+      delivered_at = coalesce(d.delivered_at, case when c.status = 'delivered' then c.ended_at end),
+      attempt_trigger = case when d.keeps_schedule and c.status = 'retrying' then 'schedule' else d.attempt_trigger end,
+      keeps_schedule = false
     from change c where d.document_id = any(array(select id from change)) and d.document_id = c.id
     returning d.target, d.user_id, d.status, d.email, d.name, d.user_status
   ),

@@ -1,13 +1,13 @@
-import { beginIncidents, endIncidents } from '../../alert/alert.ts'
+import type { IdMaker, UserId } from '../../base/id.ts'
+import type { Random } from '../../base/random.ts'
+import { beginIncidents, endIncidents } from '../../delivery/incident/alert.ts'
 import { type Claim, nameClaim } from '../../delivery/policy.ts'
-import { type EventDraft, recordEvents } from '../../event/event.ts'
-import type { IdMaker, UserId } from '../../id.ts'
-import { type Database, inTransaction } from '../../postgres/database.ts'
-import type { Random } from '../../random.ts'
-import type { PostOutcome } from '../../signed-post/signed-post.ts'
-import type { TargetId } from '../target.store.ts'
-import type { DeliveryId } from './claimed-delivery.ts'
-import { chooseWait, type DeliveryDecision, type DeliveryTrigger, decideDelivery } from './outcome.ts'
+import type { PostOutcome } from '../../delivery/post/signed-post.ts'
+import { type EventDraft, recordEvents } from '../../event/occurrence/event.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import type { DeliveryId } from '../claim/claimed-delivery.ts'
+import { chooseWait, type DeliveryDecision, type DeliveryTrigger, decideDelivery } from '../claim/outcome.ts'
+import type { TargetId } from '../target/target.store.ts'
 import { type DeliveryChange, lockHeldClaims, settleDeliveries } from './settle.store.ts'
 
 /** An attempt that came to an end. */
@@ -74,6 +74,7 @@ export async function settleEndedDeliveries(
         attempts: attempt.attempt,
         waitMs: waits.get(nameClaim(attempt)) ?? 0,
         isTargetDeleted: claim?.isTargetDeleted ?? false,
+        keepsSchedule: claim?.keepsSchedule ?? false,
       })
       return { attempt, decision, isRecorded: claim !== undefined }
     })

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { buildJobRunner, countJobFailure, type JobRunner, type MovedJob } from '../../delivery/job-runner.ts'
-import type { Database } from '../../postgres/database.ts'
+import type { Database } from '../../postgres/statement/database.ts'
 import { type ClaimedJob, claimJob, listRunningJobs, lockNextUsers, queueUsers, updateJob } from './job.store.ts'
 import { decideSync, type JobId, type JobRecord } from './job.ts'
 

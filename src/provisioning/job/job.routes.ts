@@ -1,7 +1,7 @@
-import { defineRoute, type Routes } from '../../http/route.ts'
-import { IdParams } from '../../http/schema.ts'
-import { readPage } from '../../listing/page.ts'
-import { loadTarget } from '../target.ts'
+import { readPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { IdParams } from '../../http/route/schema.ts'
+import { loadTarget } from '../target/target.ts'
 import { JobRow, JobWithOutcomes, toJobRow, toOutcomesRow } from './job.schema.ts'
 import { selectJobs, toJobRecord } from './job.store.ts'
 import { changeJob, type JobDeps, type JobKind, type JobMove, loadJob, loadJobWithOutcomes, startJob } from './job.ts'
@@ -9,8 +9,8 @@ import { changeJob, type JobDeps, type JobKind, type JobMove, loadJob, loadJobWi
 const JOB_FIELDS = {
   document_id: { type: 'uuid' },
   target: { type: 'uuid' },
-  kind: { type: 'text' },
-  status: { type: 'text' },
+  kind: { type: 'text', like: 'few-rows' },
+  status: { type: 'text', like: 'few-rows' },
   created_by: { type: 'uuid' },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },

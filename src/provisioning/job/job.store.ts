@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import type { UserId } from '../../id.ts'
-import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
-import type { TargetId } from '../target.store.ts'
+import type { UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { TargetId } from '../target/target.store.ts'
 import type { JobId, JobKind, JobRecord, JobStatus, UserAtTarget } from './job.ts'
 
 const COLUMNS = [

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { openProvisioning, type ProvisioningWorld } from '../../../test/harness/provisioning-world.ts'
+import { openProvisioning, type ProvisioningWorld } from '../../../test/harness/provisioning/provisioning-service.ts'
 import { decideSync, type UserAtTarget } from './job.ts'
 import { findBatchSize, JOB_BATCH_SIZE, JOB_OPEN_LIMIT } from './job-worker.ts'
 

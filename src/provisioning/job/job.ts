@@ -1,10 +1,10 @@
-import { notFound, Problem } from '../../http/problem.ts'
-import type { Id, IdMaker, UserId } from '../../id.ts'
-import type { Database } from '../../postgres/database.ts'
-import type { ProvisioningEvent } from '../delivery/payload.ts'
+import type { Id, IdMaker, UserId } from '../../base/id.ts'
+import { notFound, Problem } from '../../http/problem/problem.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { ProvisioningEvent } from '../claim/payload.ts'
 import { checkQueueOn, type DeliveryDeps } from '../ledger/replay.ts'
-import type { TargetId } from '../target.store.ts'
-import { loadTarget } from '../target.ts'
+import type { TargetId } from '../target/target.store.ts'
+import { loadTarget } from '../target/target.ts'
 import { findJob, findJobWithOutcomes, insertJob, moveJob } from './job.store.ts'
 
 export type JobId = Id<'provisioning job'>

@@ -1,7 +1,7 @@
-import { defineRoute, type Routes } from '../../http/route.ts'
-import { IdParams } from '../../http/schema.ts'
-import { readPage } from '../../listing/page.ts'
-import { toAttemptRow } from '../../signed-post/attempt.schema.ts'
+import { toAttemptRow } from '../../delivery/post/attempt.schema.ts'
+import { readPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { IdParams } from '../../http/route/schema.ts'
 import {
   DeliveryRow,
   DeliveryWithAttempts,
@@ -18,11 +18,11 @@ const DELIVERY_FIELDS = {
   target: { type: 'uuid' },
   user: { type: 'uuid', column: 'user_id' },
   event_id: { type: 'uuid' },
-  type: { type: 'text', isLikeInRange: true },
-  status: { type: 'text', isLikeInRange: true },
+  type: { type: 'text' },
+  status: { type: 'text' },
   attempts: { type: 'integer' },
   last_status_code: { type: 'integer' },
-  last_error: { type: 'text', isLikeInRange: true },
+  last_error: { type: 'text' },
   job: { type: 'uuid' },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },

@@ -1,7 +1,7 @@
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
-import { type Static, Type } from '../../http/schema-type.ts'
-import { AttemptRow } from '../../signed-post/attempt.schema.ts'
-import { PROVISIONING_EVENTS } from '../delivery/payload.ts'
+import { AttemptRow } from '../../delivery/post/attempt.schema.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { PROVISIONING_EVENTS } from '../claim/payload.ts'
 import type { DeliveryRecord, ToldUser } from './delivery.store.ts'
 
 /** The states of a delivery (docs/contract/provisioning.md#provisioning-delivery). */

@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
-import type { EventId, UserId } from '../../id.ts'
-import type { Database } from '../../postgres/database.ts'
-import { closingStatement, statement } from '../../postgres/statement.ts'
-import type { LoggedAttempt } from '../../signed-post/attempt.schema.ts'
-import type { DeliveryId } from '../delivery/claimed-delivery.ts'
-import type { DeliveryStatus } from '../delivery/outcome.ts'
-import type { ProvisionedStatus, ProvisioningEvent } from '../delivery/payload.ts'
-import type { TargetId } from '../target.store.ts'
+import type { EventId, UserId } from '../../base/id.ts'
+import type { LoggedAttempt } from '../../delivery/post/attempt.schema.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import type { DeliveryId } from '../claim/claimed-delivery.ts'
+import type { DeliveryStatus } from '../claim/outcome.ts'
+import type { ProvisionedStatus, ProvisioningEvent } from '../claim/payload.ts'
+import type { TargetId } from '../target/target.store.ts'
 
 /** A row of the ledger of provisioning. */
 export interface DeliveryRecord {
@@ -199,12 +199,16 @@ export async function lockForReplay(
 const schedule = closingStatement(`
   replayed as (
     update provisioning_delivery
-    set status = 'retrying', attempt_trigger = 'replay', ended_at = null, updated_at = $5 where document_id = $1
+    set status = 'retrying', attempt_trigger = 'replay', keeps_schedule = $4 = 0, ended_at = null, updated_at = $5
+    where document_id = $1
   ), due_stream as (
     update provisioning_stream set waiting = waiting + $4, due_at = $5 where target = $2 and user_id = $3
   )`)
 
-/** Makes a locked delivery due now for one attempt, with the last statement of the transaction. */
+/**
+ * Makes a locked delivery due now for one attempt, with the last statement of the transaction. One that is open keeps its
+ * schedule.
+ */
 export async function scheduleDeliveryReplay(db: Database, delivery: DeliveryRecord, now: Date): Promise<void> {
   const isOpen = delivery.status === 'pending' || delivery.status === 'retrying'
   await schedule(db, [delivery.id, delivery.target, delivery.user, isOpen ? 0 : 1, now])

@@ -1,6 +1,6 @@
-import { notFound, Problem } from '../../http/problem.ts'
-import type { Database } from '../../postgres/database.ts'
-import type { DeliveryStatus } from '../delivery/outcome.ts'
+import { notFound, Problem } from '../../http/problem/problem.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { DeliveryStatus } from '../claim/outcome.ts'
 import {
   type DeliveryDetail,
   type DeliveryRecord,
@@ -61,7 +61,8 @@ function buildReplayProblem(refusal: ReplayRefusal, status: DeliveryStatus): Pro
 }
 
 /**
- * Makes one extra attempt of a delivery due. `attempts` goes on counting; no automatic retry follows. Throws 404, 409
+ * Makes an attempt of a delivery due now: of one that has ended an extra one, which no automatic retry follows; of one that
+ * waits its next one, after which its schedule goes on. `attempts` goes on counting. Throws 404, 409
  * `target_inactive`, `delivery_superseded`, `duplicate_not_confirmed`, or `conflict` when it waits, an attempt is in flight
  * or the event queue is off.
  */

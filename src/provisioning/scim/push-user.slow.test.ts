@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { openProvisioning, type ProvisioningWorld } from '../../../test/harness/provisioning-world.ts'
-import { type ScimServer, startScimServer } from '../../../test/harness/scim-server.ts'
-import type { UserId } from '../../id.ts'
+import { openProvisioning, type ProvisioningWorld } from '../../../test/harness/provisioning/provisioning-service.ts'
+import { type ScimServer, startScimServer } from '../../../test/harness/provisioning/scim-server.ts'
+import type { UserId } from '../../base/id.ts'
 import { buildScimPatch, buildScimUser, buildUserQuery, findMatch, readId } from './scim-user.ts'
 
 /** The longest wait of a delivery. */
@@ -102,6 +102,7 @@ describe('a SCIM service', () => {
   })
   beforeEach(() => {
     scim.requests.length = 0
+    scim.connections.clear()
     scim.bodies.length = 0
     scim.refusals.clear()
   })
@@ -129,6 +130,19 @@ describe('a SCIM service', () => {
     )
     return world.call('GET', `/api/v3/provisioning/delivery/${rows[0]?.document_id}`)
   }
+
+  it('gets the requests of many changes over the connections of those that were made at once', async () => {
+    const { id } = await world.makeUser({ name: 'Ada' })
+    await world.t.settle()
+    for (const name of ['One', 'Two', 'Three']) {
+      await world.call('PATCH', `${USERS}/${id}`, { name })
+      await world.t.settle()
+    }
+    expect(find(id)).toMatchObject({ displayName: 'Three' })
+    expect(scim.requests.length).toBeGreaterThanOrEqual(4)
+    // One, but for a machine that is so slow that a connection was idle for too long.
+    expect(scim.connections.size).toBeLessThanOrEqual(2)
+  })
 
   it('gets a user created, replaced, disabled, enabled and deleted', async () => {
     const { id, email } = await world.makeUser({ name: 'Ada' })

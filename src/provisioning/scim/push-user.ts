@@ -1,10 +1,10 @@
-import type { UserId } from '../../id.ts'
+import type { UserId } from '../../base/id.ts'
+import type { AttemptResult, ErrorClass } from '../../delivery/post/attempt-result.ts'
+import type { PostOutcome } from '../../delivery/post/signed-post.ts'
 import { type GuardedFetch, GuardedFetchError } from '../../outbound/guarded-fetch.ts'
-import type { AttemptResult, ErrorClass } from '../../signed-post/attempt-result.ts'
-import type { PostOutcome } from '../../signed-post/signed-post.ts'
-import type { ClaimedDelivery } from '../delivery/claimed-delivery.ts'
-import type { ProvisionedUser } from '../delivery/payload.ts'
-import type { TargetId } from '../target.store.ts'
+import type { ClaimedDelivery } from '../claim/claimed-delivery.ts'
+import type { ProvisionedUser } from '../claim/payload.ts'
+import type { TargetId } from '../target/target.store.ts'
 import {
   buildScimService,
   isSuccess,

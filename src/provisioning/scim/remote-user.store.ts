@@ -1,7 +1,7 @@
-import type { UserId } from '../../id.ts'
-import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
-import type { TargetId } from '../target.store.ts'
+import type { UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { TargetId } from '../target/target.store.ts'
 import type { FoundUser } from './scim-user.ts'
 
 /**

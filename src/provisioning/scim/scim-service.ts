@@ -1,5 +1,5 @@
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
-import { buildExcerpt, pickResponseHeaders } from '../../outbound/post-result.ts'
+import { buildExcerpt, pickResponseHeaders } from '../../outbound/send/post-result.ts'
 
 /** An answer of a SCIM service. */
 export interface ScimAnswer {

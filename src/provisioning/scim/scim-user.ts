@@ -1,6 +1,6 @@
-import { isStorableText } from '../../stored-text.ts'
-import { foldEmail } from '../../user/email-key.ts'
-import type { ProvisionedUser } from '../delivery/payload.ts'
+import { isStorableText } from '../../base/stored-text.ts'
+import { foldEmail } from '../../identity/user-record/email-key.ts'
+import type { ProvisionedUser } from '../claim/payload.ts'
 
 /** RFC 7643, 4.1. */
 const USER_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:User'

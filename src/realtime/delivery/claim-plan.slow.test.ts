@@ -1,15 +1,15 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database.ts'
-import { openWatched, type WatchedDatabase } from '../../../test/harness/explain.ts'
-import { buildLedger, type Ledger } from '../../../test/harness/ledger.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
-import { expectFewReads, keepUnanalysed } from '../../../test/harness/plan-reads.ts'
-import { expectSamePlans } from '../../../test/harness/plan-states.ts'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
+import { openWatched, type WatchedDatabase } from '../../../test/harness/plan/explain.ts'
+import { expectFewReads, keepUnanalysed } from '../../../test/harness/plan/plan-reads.ts'
+import { expectSamePlans } from '../../../test/harness/plan/plan-states.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { AccountId, EventId } from '../../base/id.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
 import { routeBatch } from '../../delivery/routing.store.ts'
-import type { AccountId, EventId } from '../../id.ts'
-import { type Database, INDEX_ONLY_PLANS } from '../../postgres/database.ts'
+import { type Database, INDEX_ONLY_PLANS } from '../../postgres/statement/database.ts'
 import { claimMessages, findLostMessages, findNextDueAt, releaseMessages } from './claim.store.ts'
 import type { ClaimedMessage } from './claimed-message.ts'
 import { buildRealtimeRouting } from './routing.store.ts'
@@ -54,6 +54,7 @@ describe(`plans of realtime messages made on small tables, on ${ROWS} open and $
     fastSlots: 100,
     slowSlots: 25,
     slowGroups: [],
+    lateGroups: [],
     inFlight: new Map(),
     perGroup: 100,
     hasPeers: true,

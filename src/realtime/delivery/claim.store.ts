@@ -1,9 +1,9 @@
+import type { AccountId, EventId } from '../../base/id.ts'
 import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
-import type { AccountId, EventId } from '../../id.ts'
-import { type Database, inTransaction } from '../../postgres/database.ts'
-import { markLast } from '../../postgres/dialect.ts'
-import { compileFragment } from '../../postgres/fragment.ts'
-import { statement } from '../../postgres/statement.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { markLast } from '../../postgres/statement/dialect.ts'
+import { compileFragment } from '../../postgres/statement/fragment.ts'
+import { statement } from '../../postgres/statement/statement.ts'
 import {
   type ClaimedMessage,
   countInFlight,

@@ -1,5 +1,5 @@
+import type { AccountId, EventId } from '../../base/id.ts'
 import type { ClaimRequest, Work } from '../../delivery/policy.ts'
-import type { AccountId, EventId } from '../../id.ts'
 
 /** A message that this process has claimed: everything one attempt needs. Its group is its account. */
 export interface ClaimedMessage extends Work {

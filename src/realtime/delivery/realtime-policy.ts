@@ -1,15 +1,16 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { AccountId, EventId } from '../../base/id.ts'
 import type { Claim, DeliveryPolicy } from '../../delivery/policy.ts'
 import { measureLost } from '../../delivery/worker-lease.ts'
-import type { AccountId, EventId } from '../../id.ts'
-import type { Database } from '../../postgres/database.ts'
-import { listChannels } from '../channel.ts'
-import { buildMessage } from '../message.ts'
-import type { Publisher } from '../publisher.ts'
+import { OwnFault } from '../../outbound/own-fault/own-fault.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { listChannels } from '../channel/channel.ts'
+import { buildMessage } from '../channel/message.ts'
+import { decideMessage, type MessageDecision, type MessageResult } from '../provider/outcome.ts'
+import type { Publisher } from '../provider/publisher.ts'
 import { claimMessages, findLostMessages, findNextDueAt, type LostMessage, releaseMessages } from './claim.store.ts'
 import { type ClaimedMessage, readClaimedMessage } from './claimed-message.ts'
-import { decideMessage, type MessageDecision, type MessageResult } from './outcome.ts'
 import { buildRealtimeRouting } from './routing.store.ts'
 import { settleMessages } from './settle.store.ts'
 
@@ -53,6 +54,8 @@ export function buildRealtimePolicy(
   deps: RealtimePolicyDeps,
 ): DeliveryPolicy<ClaimedMessage, EndedMessage, RecordedMessage[]> {
   const { db } = deps
+  /** The accounts of messages that this process could not send, until they are given back. */
+  const unsent = new Map<EventId, AccountId>()
   return {
     name: 'realtime',
     concurrency: CONCURRENCY,
@@ -60,7 +63,12 @@ export function buildRealtimePolicy(
     queue: {
       claim: (request) => claimMessages(db, request),
       settle: (ended) => settle(db, ended),
-      release: (claims, now, dueAt) => releaseMessages(db, claims, now, dueAt),
+      release: async (claims, now, dueAt) => {
+        await releaseMessages(db, claims, now, dueAt)
+        // From now on the queue hands them over in order again.
+        deps.publisher.letGo(claims.flatMap(({ id }) => unsent.get(id as EventId) ?? []))
+        for (const { id } of claims) unsent.delete(id as EventId)
+      },
       reclaim: async (request) => {
         const lost = await findLostMessages(db, request)
         return lost.map((one) => toInterrupted(one, request.now))
@@ -69,16 +77,27 @@ export function buildRealtimePolicy(
     },
     buildRouting: buildRealtimeRouting,
     readWork: readClaimedMessage,
-    attempt: (work, signal) => attempt(deps, work, signal),
+    attempt: async (work, signal) => {
+      const ended = await attempt(deps, work, signal)
+      if (!(ended instanceof OwnFault)) return ended
+      unsent.set(work.id, work.account)
+      throw ended
+    },
     onSettled: (recorded) => {
-      deps.publisher.letGo(recorded.map((one) => one.ended.account))
+      const waiting = new Set(unsent.values())
+      deps.publisher.letGo(recorded.map((one) => one.ended.account).filter((account) => !waiting.has(account)))
       for (const one of recorded) logMessage(deps.logger, one)
       deps.onRecorded?.(recorded)
     },
   }
 }
 
-async function attempt(deps: RealtimePolicyDeps, work: ClaimedMessage, signal: AbortSignal): Promise<EndedMessage> {
+/** Makes one attempt; the fault where this process could not. */
+async function attempt(
+  deps: RealtimePolicyDeps,
+  work: ClaimedMessage,
+  signal: AbortSignal,
+): Promise<EndedMessage | OwnFault> {
   const interrupt = () => deps.publisher.interrupt()
   if (signal.aborted) interrupt()
   else signal.addEventListener('abort', interrupt, { once: true })
@@ -89,6 +108,7 @@ async function attempt(deps: RealtimePolicyDeps, work: ClaimedMessage, signal: A
     items: channels.map((channel) => ({ channel, name: work.event.type, data })),
   })
   signal.removeEventListener('abort', interrupt)
+  if (result.kind === 'own_fault') return result.fault
   deps.onPoint?.('after-publish')
   return {
     ...{ id: work.id, fence: work.fence, attempt: work.attempt, account: work.account, event: work.event.type },

@@ -1,4 +1,4 @@
-import { type ClaimRequest, listBlocked, type RoutingPart } from '../../delivery/policy.ts'
+import { type ClaimRequest, listBlocked, listUnready, type RoutingPart } from '../../delivery/policy.ts'
 import { countInFlight, inFlightOf, isTaken } from './claimed-message.ts'
 
 /** A `resource_id` that is the id of a row; others are those of outside services. */
@@ -66,9 +66,9 @@ const WRITTEN = `
 
 /** The part of the routing statement that writes realtime messages. */
 export function buildRealtimeRouting(request: ClaimRequest): RoutingPart {
-  const { workerId, now, fastSlots, perGroup, slowGroups, hasPeers } = request
+  const { workerId, now, fastSlots, perGroup, hasPeers } = request
   const values = [
-    ...[workerId, now, fastSlots, perGroup, slowGroups],
+    ...[workerId, now, fastSlots, perGroup, listUnready(request)],
     ...[countInFlight(request), hasPeers, listBlocked(request)],
   ]
   return { matched: MATCHED, written: { name: 'realtime', text: [PLACED, WRITTEN].join(', '), values } }

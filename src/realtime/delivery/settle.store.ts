@@ -1,9 +1,9 @@
+import type { AccountId, EventId } from '../../base/id.ts'
 import type { Claim } from '../../delivery/policy.ts'
-import type { AccountId, EventId } from '../../id.ts'
-import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { MessageErrorClass, MessageStatus } from '../provider/outcome.ts'
 import { queueAccounts } from './claim.store.ts'
-import type { MessageErrorClass, MessageStatus } from './outcome.ts'
 
 /** What a result changes in its message. */
 export interface MessageChange {

@@ -1,10 +1,14 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database.ts'
-import { type RawConnection, startTestRealtime, type TestRealtime } from '../../../test/harness/realtime-server.ts'
-import { waitFor } from '../../../test/harness/wait.ts'
-import type { RealtimeLimits } from './limits.ts'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import {
+  type RawConnection,
+  startTestRealtime,
+  type TestRealtime,
+} from '../../../test/harness/realtime/realtime-server.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
+import type { RealtimeLimits } from './frame/limits.ts'
 
 let database: TestDatabase
 const started: TestRealtime[] = []

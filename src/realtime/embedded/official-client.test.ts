@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database.ts'
-import { nextEvent, startTestRealtime, type TestRealtime } from '../../../test/harness/realtime-server.ts'
-import { waitFor } from '../../../test/harness/wait.ts'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { nextEvent, startTestRealtime, type TestRealtime } from '../../../test/harness/realtime/realtime-server.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
 
 let database: TestDatabase
 let realtime: TestRealtime

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import Pusher from 'pusher'
 import { describe, expect, test } from 'vitest'
-import { anyCharacter } from '../../../test/harness/any-text.ts'
-import { systemRandom } from '../../random.ts'
-import { CHANNEL_NAME_LIMIT, nameUserChannel, parseChannelName } from './channel-name.ts'
-import { parseClientFrame, readChannelData, readUserData } from './client-frame.ts'
-import { CLOSE_REASONS, classifyVersion } from './close-reason.ts'
-import { encodeTextFrame, writeEvent, writeHello, writeSubscribed } from './server-frame.ts'
+import { anyCharacter } from '../../../test/harness/run/any-text.ts'
+import { systemRandom } from '../../base/random.ts'
+import { CHANNEL_NAME_LIMIT, nameUserChannel, parseChannelName } from './frame/channel-name.ts'
+import { parseClientFrame, readChannelData, readUserData } from './frame/client-frame.ts'
+import { CLOSE_REASONS, classifyVersion } from './frame/close-reason.ts'
+import { encodeTextFrame, writeEvent, writeHello, writeSubscribed } from './frame/server-frame.ts'
 import {
   buildRequestText,
   buildSigninText,
@@ -15,8 +15,8 @@ import {
   signText,
   verifyBodyDigest,
   verifySignature,
-} from './signature.ts'
-import { isSocketId, makeSocketId } from './socket-id.ts'
+} from './frame/signature.ts'
+import { isSocketId, makeSocketId } from './frame/socket-id.ts'
 
 const app = { id: '3', key: '278d425bdf160c739803', secret: '7ad3773142a6692b25b8' }
 const official = new Pusher({ appId: app.id, key: app.key, secret: app.secret, host: '127.0.0.1', useTLS: false })

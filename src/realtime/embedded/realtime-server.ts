@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
-import type { Clock } from '../../clock.ts'
-import type { IdMaker } from '../../id.ts'
-import type { Database } from '../../postgres/database.ts'
-import type { Random } from '../../random.ts'
-import { buildAddressBook } from './address-book.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { IdMaker } from '../../base/id.ts'
+import type { Random } from '../../base/random.ts'
+import type { Database } from '../../postgres/statement/database.ts'
 import {
   type Application,
   buildApplication,
@@ -13,18 +12,9 @@ import {
   type RealtimeCounts,
   type RealtimeWorld,
   type RecentPublish,
-} from './application.ts'
-
-import { closeConnection, type PermittedToken, sendText } from './connection.ts'
-import { buildDoor } from './door.ts'
-import { buildFleet, type Fleet } from './fleet.ts'
-import { buildFleetSync, type FleetSync } from './fleet-sync.ts'
-import { buildLimits, type RealtimeLimits } from './limits.ts'
-import { decideLiveness } from './liveness.ts'
-import { buildPublishApi } from './publish-api.ts'
-import { forgetEndings } from './recent-endings.ts'
-import { PING_TEXT } from './server-frame.ts'
-import type { RealtimeApp } from './signature.ts'
+} from './application/application.ts'
+import { closeConnection, type PermittedToken, sendText } from './application/connection.ts'
+import { forgetEndings } from './application/recent-endings.ts'
 import {
   type ChannelAccess,
   endTokenHere,
@@ -34,7 +24,16 @@ import {
   permitHere,
   terminateHere,
   withdrawHere,
-} from './user-access.ts'
+} from './application/user-access.ts'
+import { buildDoor } from './connection/door.ts'
+import { decideLiveness } from './connection/liveness.ts'
+import { buildFleet, type Fleet } from './fleet/fleet.ts'
+import { buildFleetSync, type FleetSync } from './fleet/fleet-sync.ts'
+import { buildAddressBook } from './frame/address-book.ts'
+import { buildLimits, type RealtimeLimits } from './frame/limits.ts'
+import { PING_TEXT } from './frame/server-frame.ts'
+import type { RealtimeApp } from './frame/signature.ts'
+import { buildPublishApi } from './publish/publish-api.ts'
 
 /** How often connections are checked for signs of life. */
 const CHECK_MS = 1_000

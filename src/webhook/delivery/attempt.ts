@@ -1,8 +1,8 @@
-import type { Clock } from '../../clock.ts'
-import { describeOutcome, endSpan, postSigned, type SignedPostDeps } from '../../signed-post/signed-post.ts'
+import type { Clock } from '../../base/clock.ts'
+import { describeOutcome, endSpan, postSigned, type SignedPostDeps } from '../../delivery/post/signed-post.ts'
 import { buildTraceHeaders, parseStoredContext } from '../../tracing/trace-context.ts'
 import type { Span, Tracer } from '../../tracing/tracer.ts'
-import { buildEnvelope } from '../envelope.ts'
+import { buildEnvelope } from '../envelope/envelope.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import type { EndedAttempt } from './settle.ts'
 

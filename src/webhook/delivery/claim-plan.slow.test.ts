@@ -1,19 +1,20 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database.ts'
-import { openWatched, type WatchedDatabase } from '../../../test/harness/explain.ts'
-import { buildLedger, type Ledger } from '../../../test/harness/ledger.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
-import { expectFewReads, keepUnanalysed } from '../../../test/harness/plan-reads.ts'
-import { expectSamePlans } from '../../../test/harness/plan-states.ts'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
+import { openWatched, type WatchedDatabase } from '../../../test/harness/plan/explain.ts'
+import { expectFewReads, keepUnanalysed } from '../../../test/harness/plan/plan-reads.ts'
+import { expectSamePlans } from '../../../test/harness/plan/plan-states.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { AccountId, DispatchId, WebhookId } from '../../base/id.ts'
 import type { Claim, ClaimRequest } from '../../delivery/policy.ts'
 import { routeBatch, routeFanOut, routeInline } from '../../delivery/routing.store.ts'
 import { renewLease } from '../../delivery/worker.store.ts'
-import type { AccountId, DispatchId, WebhookId } from '../../id.ts'
-import { type Database, INDEX_ONLY_PLANS } from '../../postgres/database.ts'
+import { type Database, INDEX_ONLY_PLANS } from '../../postgres/statement/database.ts'
 import { cancelOrphanedDispatches } from '../ledger/removal.store.ts'
 import { claimDispatches, findLostClaims, findNextDueAt, releaseClaims } from './claim.store.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
+import { LAST_DELIVERIES } from './recorded-end.store.ts'
 import { buildWebhookFanOut, buildWebhookRouting } from './routing.store.ts'
 import { type EndedAttempt, settleAttempts } from './settle.ts'
 
@@ -74,6 +75,7 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
     fastSlots: 100,
     slowSlots: 25,
     slowGroups: [],
+    lateGroups: [],
     inFlight: new Map(),
     perGroup: 20,
     hasPeers: true,
@@ -198,9 +200,12 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
     expect(recorded.filter((one) => one.isRecorded)).toHaveLength(100)
   })
 
-  it('settles what ends failed, with the failure counts, with reads of their own rows', async () => {
+  it('settles what ends failed, with the failure counts, with reads of their own rows and the last deliveries', async () => {
     const claimed = await claim(database.db)
-    const { recorded } = await expectReads(100 * 5, (db) =>
+    const webhooks = new Set(claimed.map((one) => one.webhook.id)).size
+    // The last deliveries of each webhook, besides those that are recorded now.
+    const lastReads = webhooks * LAST_DELIVERIES + claimed.length
+    const { recorded } = await expectReads(100 * 5 + lastReads, (db) =>
       settle(
         db,
         claimed.map((one) => end(one, 301)),

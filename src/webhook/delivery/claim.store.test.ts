@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
-import { createTestDatabase } from '../../../test/harness/database.ts'
-import { buildLedger } from '../../../test/harness/ledger.ts'
-import { untilWaiting } from '../../../test/harness/lock-waits.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { WebhookId } from '../../base/id.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
-import type { WebhookId } from '../../id.ts'
-import { inTransaction } from '../../postgres/database.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
 import { claimDispatches, findLostClaims, findNextDueAt, releaseClaims } from './claim.store.ts'
 
 const MINUTE_MS = 60_000
@@ -28,6 +28,7 @@ async function openLedger() {
       fastSlots: 100,
       slowSlots: 25,
       slowGroups: [],
+      lateGroups: [],
       inFlight: own,
       perGroup: 100,
       hasPeers: true,
@@ -350,6 +351,26 @@ describe('the heads of the queue', () => {
     )
   })
 
+  it('keep their place while no slot is left for them, and go behind the others when they are served', async () => {
+    await using t = await openLedger()
+    const [served, passed] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    await t.ledger.addDispatches(served, { count: 2, dueAt: t.later(-2 * MINUTE_MS) })
+    await t.ledger.addDispatches(passed, { dueAt: t.later(-MINUTE_MS) })
+    expect((await t.claim({ fastSlots: 1 })).map((one) => one.webhook.id)).toEqual([served])
+    expect(await t.ledger.readHeads()).toEqual(
+      new Map([
+        [served, { visitAt: t.later(0), isHeld: false }],
+        [passed, { visitAt: t.later(-MINUTE_MS), isHeld: false }],
+      ]),
+    )
+  })
+
+  it('are visited in one claim as far as slots are free, however many webhooks they are of', async () => {
+    await using t = await openLedger()
+    for (let count = 0; count < 20; count += 1) await t.ledger.addDispatches(await t.ledger.addWebhook())
+    expect(await t.claim()).toHaveLength(20)
+  })
+
   it('rest with their webhook from the first visit on, and are due again when it is active', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
@@ -411,6 +432,20 @@ describe('claims of several workers at once', () => {
 })
 
 describe('findNextDueAt', () => {
+  it('is the earlier one of what waits in the queue and of the tests of inactive webhooks', async () => {
+    await using t = await openLedger()
+    const [active, inactive] = [await t.ledger.addWebhook(), await t.ledger.addWebhook({ isActived: false })]
+    await t.ledger.addDispatches(active, { dueAt: t.later(5) })
+    const [test] = await t.ledger.addDispatches(inactive, { isTest: true, trigger: 'test', dueAt: t.later(3) })
+    expect(await findNextDueAt(t.db)).toEqual(t.later(3))
+    await t.db
+      .updateTable('webhook_dispatch_open')
+      .set({ next_attempt_at: t.later(9) })
+      .where('document_id', '=', test!)
+      .execute()
+    expect(await findNextDueAt(t.db)).toEqual(t.later(5))
+  })
+
   it('tells when the next row is due that a claim would take', async () => {
     await using t = await openLedger()
     expect(await findNextDueAt(t.db)).toBeNull()

@@ -1,10 +1,10 @@
+import type { DispatchId, WebhookId } from '../../base/id.ts'
 import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
-import type { DispatchId, WebhookId } from '../../id.ts'
-import { type Database, inTransaction } from '../../postgres/database.ts'
-import { markLast } from '../../postgres/dialect.ts'
-import { compileFragment } from '../../postgres/fragment.ts'
-import { ADVISORY_LOCKS } from '../../postgres/locks.ts'
-import { aheadStatement, statement } from '../../postgres/statement.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { markLast } from '../../postgres/statement/dialect.ts'
+import { compileFragment } from '../../postgres/statement/fragment.ts'
+import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
+import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
 import {
   BUSY_WEBHOOKS,
   type ClaimedDispatch,

@@ -1,5 +1,5 @@
+import type { AccountId, DispatchId, EventId, WebhookId } from '../../base/id.ts'
 import type { ClaimRequest, Work } from '../../delivery/policy.ts'
-import type { AccountId, DispatchId, EventId, WebhookId } from '../../id.ts'
 import type { AttemptTrigger } from './outcome.ts'
 
 /** A dispatch that this process has claimed: everything one attempt needs. */

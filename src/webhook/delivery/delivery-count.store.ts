@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
 
 /** On how many shards workers count: processes that hash apart never wait for each other. */
 const SHARDS = 64

@@ -24,19 +24,52 @@ export interface FailureDecision {
   notices: FailureNotice[]
 }
 
+/** What an ended delivery does to the count. A success leaves the failures that ended after it: `left`, 0 unless given. */
+export type CountStep = 'reset' | 'add' | 'keep' | { left: number }
+
+/** A recorded delivery, as the count sees it. */
+export interface CountedEnd {
+  endedAt: Date
+  failureCount: 'reset' | 'add' | 'keep'
+}
+
+/** What was recorded earlier of a webhook, of deliveries that ended after those that are recorded now. */
+export interface EarlierEnds {
+  /** When the last success ended. */
+  lastSuccessAt: Date | null
+  /** When failures that counted ended. */
+  failuresAt: readonly Date[]
+}
+
+/**
+ * The steps of deliveries that are recorded now, in the order in which they ended, whatever was recorded before them: a failure
+ * adds nothing when a success ended after it, and a success leaves the failures that ended after it. Pure.
+ */
+export function orderSteps(recorded: readonly CountedEnd[], earlier: EarlierEnds): CountStep[] {
+  const inOrder = [...recorded].sort((a, b) => a.endedAt.getTime() - b.endedAt.getTime())
+  return inOrder.map(({ endedAt, failureCount }) => {
+    const isBehindSuccess = earlier.lastSuccessAt !== null && earlier.lastSuccessAt > endedAt
+    if (failureCount === 'add') return isBehindSuccess ? 'keep' : 'add'
+    if (failureCount === 'keep') return 'keep'
+    return { left: earlier.failuresAt.filter((at) => at > endedAt).length }
+  })
+}
+
 /**
  * Counts ended deliveries in the order in which they ended (docs/contract/delivery.md#failure-count): any success sets the count to 0, each failed one adds
  * one, the 20th in a row disables. A webhook that is inactive already is not disabled a second time. Pure.
  */
-export function countFailures(state: FailureState, ended: readonly ('reset' | 'add' | 'keep')[]): FailureDecision {
+export function countFailures(state: FailureState, ended: readonly CountStep[]): FailureDecision {
   let { consecutiveFailures } = state
   let disable = false
   const notices: FailureNotice[] = []
   for (const one of ended) {
-    if (one === 'reset') {
+    if (one === 'reset' || typeof one === 'object') {
+      const left = one === 'reset' ? 0 : Math.min(one.left, consecutiveFailures)
+      const isRecovered = consecutiveFailures >= WARN_AT_FAILURES[0]! && left < WARN_AT_FAILURES[0]!
       // One that stays disabled has not recovered, though a test of it got through.
-      if (consecutiveFailures >= WARN_AT_FAILURES[0]! && state.isActived) notices.push('webhook.recovered')
-      consecutiveFailures = 0
+      if (isRecovered && state.isActived) notices.push('webhook.recovered')
+      consecutiveFailures = left
     } else if (one === 'add') {
       consecutiveFailures += 1
       if (WARN_AT_FAILURES.includes(consecutiveFailures)) notices.push('webhook.failing')

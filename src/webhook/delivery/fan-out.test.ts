@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
-import { openBreakingDatabase, WORKER_POOL } from '../../../test/harness/breaking-database.ts'
-import { createTestDatabase } from '../../../test/harness/database.ts'
-import { buildLedger } from '../../../test/harness/ledger.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import { openBreakingDatabase, WORKER_POOL } from '../../../test/harness/database/breaking-database.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { AccountId, WebhookId } from '../../base/id.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
 import { type RoutedRows, routeBatch, routeFanOut } from '../../delivery/routing.store.ts'
-import type { AccountId, WebhookId } from '../../id.ts'
-import { type Database, openDatabase } from '../../postgres/database.ts'
+import { type Database, openDatabase } from '../../postgres/statement/database.ts'
 import { readClaimedDispatch } from './claimed-work.ts'
 import { readTotals } from './delivery-count.store.ts'
 import { buildWebhookFanOut, buildWebhookRouting } from './routing.store.ts'
@@ -28,6 +28,7 @@ async function openFanOut() {
     fastSlots: 0,
     slowSlots: 0,
     slowGroups: [],
+    lateGroups: [],
     inFlight: new Map(),
     perGroup: 100,
     hasPeers: true,

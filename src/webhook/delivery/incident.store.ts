@@ -1,5 +1,5 @@
-import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
 import { AUTO_DISABLE_REASON } from './failure-count.ts'
 
 const LIVING = 'select document_id as id from webhook where document_id = any($1::uuid[]) and deleted_at is null'

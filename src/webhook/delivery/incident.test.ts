@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app.ts'
-import { addLedgerRow, addWebhook, clearLedger } from '../../../test/harness/ledger-rows.ts'
-import { type Receiver, startReceiver } from '../../../test/harness/receiver.ts'
+import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { addLedgerRow, addWebhook, clearLedger } from '../../../test/harness/delivery/ledger-rows.ts'
+import { type Receiver, startReceiver } from '../../../test/harness/fakes/receiver.ts'
 
 let receiver: Receiver
 let alerts: Receiver

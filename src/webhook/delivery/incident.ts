@@ -1,5 +1,5 @@
-import type { IncidentCheck, NewIncident } from '../../alert/alert.ts'
-import type { WebhookId } from '../../id.ts'
+import type { WebhookId } from '../../base/id.ts'
+import type { IncidentCheck, NewIncident } from '../../delivery/incident/alert.ts'
 import { listDisabled, listFailing } from './incident.store.ts'
 import type { RecordedAttempt, WebhookNotice } from './settle.ts'
 

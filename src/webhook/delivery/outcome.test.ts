@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type AttemptResult, classifyResult, type ErrorClass } from '../../signed-post/attempt-result.ts'
+import { type AttemptResult, classifyResult, type ErrorClass } from '../../delivery/post/attempt-result.ts'
 import { type AttemptTrigger, decideOutcome, MAX_SCHEDULED_ATTEMPTS, RETRY_DELAYS_MS } from './outcome.ts'
 
 const ENDED_AT = new Date(Date.UTC(2026, 8, 11, 12, 0, 0, 123))

@@ -1,4 +1,4 @@
-import { type AttemptResult, classifyResult, type ErrorClass } from '../../signed-post/attempt-result.ts'
+import { type AttemptResult, classifyResult, type ErrorClass } from '../../delivery/post/attempt-result.ts'
 
 /**
  * The states of a dispatch (docs/contract/delivery.md#statuses) and their moves:

@@ -1,17 +1,17 @@
 import pino from 'pino'
-import { openBreakingDatabase, WORKER_POOL } from '../../../test/harness/breaking-database.ts'
-import { createTestDatabase } from '../../../test/harness/database.ts'
-import { buildLedger } from '../../../test/harness/ledger.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
-import { describeQueue } from '../../../test/harness/queue-conformance.ts'
-import type { AttemptEnd, QueueUnderTest } from '../../../test/harness/queue-under-test.ts'
-import type { WebhookId } from '../../id.ts'
-import { buildKeyring } from '../../keyring.ts'
-import { type Database, openDatabase } from '../../postgres/database.ts'
-import { systemRandom } from '../../random.ts'
-import { buildSecretCache } from '../../signed-post/secret-cache.ts'
+import { openBreakingDatabase, WORKER_POOL } from '../../../test/harness/database/breaking-database.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { describeQueue } from '../../../test/harness/delivery/queue-conformance.ts'
+import type { AttemptEnd, QueueUnderTest } from '../../../test/harness/delivery/queue-under-test.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { WebhookId } from '../../base/id.ts'
+import { buildKeyring } from '../../base/keyring.ts'
+import { systemRandom } from '../../base/random.ts'
+import { buildSecretCache } from '../../delivery/post/secret-cache.ts'
+import { type Database, openDatabase } from '../../postgres/statement/database.ts'
 import { buildContextTracer } from '../../tracing/tracer.ts'
-import { secretContextOf } from '../webhook.ts'
+import { secretContextOf } from '../registry/webhook.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import type { EndedAttempt, SettledAttempts } from './settle.ts'
 import { buildWebhookPolicy } from './webhook-policy.ts'
@@ -66,7 +66,8 @@ async function openWebhookQueue(): Promise<QueueUnderTest<ClaimedDispatch, Ended
       return { state, attempts: row.attempts, dueAt: row.next_attempt_at }
     },
     countLogged: async (id) =>
-      (await database.db.selectFrom('webhook_attempt').select('attempt').where('dispatch', '=', id).execute()).length,
+      (await database.db.selectFrom('webhook_attempt_log').select('attempt').where('dispatch', '=', id).execute())
+        .length,
     openBreaking: (point) => {
       const breaking = openBreakingDatabase(database, point)
       return { ...breaking, queue: queueOver(breaking.db) }

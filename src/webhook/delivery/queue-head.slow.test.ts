@@ -1,15 +1,15 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
-import { buildCommitGate } from '../../../test/harness/commit-gate.ts'
-import { createTestDatabase } from '../../../test/harness/database.ts'
-import { buildLedger } from '../../../test/harness/ledger.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import { buildCommitGate } from '../../../test/harness/database/commit-gate.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
 import { routeBatch } from '../../delivery/routing.store.ts'
-import type { DispatchId, WebhookId } from '../../id.ts'
-import { type Database, inTransaction } from '../../postgres/database.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { insertDispatch } from '../ledger/dispatch.store.ts'
-import { scheduleReplays } from '../replay/replay.store.ts'
+import { scheduleReplays } from '../ledger/replay.store.ts'
 import { claimDispatches, findNextDueAt, releaseClaims } from './claim.store.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import { buildWebhookRouting } from './routing.store.ts'
@@ -28,6 +28,7 @@ async function openQueue() {
     fastSlots: 100,
     slowSlots: 0,
     slowGroups: [],
+    lateGroups: [],
     inFlight: new Map(),
     perGroup: 100,
     hasPeers: true,

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
-import { openRouting } from '../../../test/harness/routing-ground.ts'
-import type { AccountId } from '../../id.ts'
+import { openRouting } from '../../../test/harness/delivery/routing-database.ts'
+import type { AccountId } from '../../base/id.ts'
 import { decideRouting, type RoutedEvent, type RoutedWebhook } from './routing.ts'
 
 /** What a run of the property writes: by these fields each event and webhook is made. */

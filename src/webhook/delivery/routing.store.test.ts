@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
-import { openRouting } from '../../../test/harness/routing-ground.ts'
-import { recordEvents } from '../../event/event.ts'
-import type { WebhookId } from '../../id.ts'
+import { openRouting } from '../../../test/harness/delivery/routing-database.ts'
+import type { WebhookId } from '../../base/id.ts'
+import { recordEvents } from '../../event/occurrence/event.ts'
 import { deleteOrphanedDispatches } from '../ledger/removal.store.ts'
 import { readTotals } from './delivery-count.store.ts'
 
@@ -215,6 +215,17 @@ describe('rows that are claimed as they are written', () => {
     const claimed = await t.route({ fastSlots: 10, slowSlots: 5, slowGroups: [slow] })
     expect(claimed.map((one) => one.group)).toEqual([prompt, prompt])
     expect([...(await t.ledger.readHeads()).keys()]).toEqual([slow])
+  })
+
+  it('are none of a late webhook, though slots are free, and all of the others', async () => {
+    await using t = await openRouting()
+    await t.ledger.addEventType('contract.create')
+    const late = await t.ledger.addWebhook({ events: ['contract.create'] })
+    const prompt = await t.ledger.addWebhook({ events: ['contract.create'] })
+    await t.ledger.recordMany('contract.create', { count: 2 })
+    const claimed = await t.route({ fastSlots: 10, lateGroups: [late] })
+    expect(claimed.map((one) => one.group)).toEqual([prompt, prompt])
+    expect([...(await t.ledger.readHeads()).keys()]).toEqual([late])
   })
 
   it('need no head in the queue; the webhooks of rows that wait have one', async () => {

@@ -1,5 +1,5 @@
-import { type ClaimRequest, listBlocked, type RoutingPart } from '../../delivery/policy.ts'
-import type { Fragment } from '../../postgres/fragment.ts'
+import { type ClaimRequest, listBlocked, listUnready, type RoutingPart } from '../../delivery/policy.ts'
+import type { Fragment } from '../../postgres/statement/fragment.ts'
 import { BUSY_WEBHOOKS, inFlightOf, LOCKING_CLAIMS, listBusy } from './claimed-work.ts'
 import { cameInto, countChanges, findShard } from './delivery-count.store.ts'
 import { queueWebhooks } from './queue-head.ts'
@@ -195,8 +195,19 @@ export function buildWebhookFanOut(request: ClaimRequest, limit: number): Fragme
 }
 
 function listRoutingValues(request: ClaimRequest): unknown[] {
-  const { workerId, now, fastSlots, perGroup, slowGroups, hasPeers } = request
+  const { workerId, now, fastSlots, perGroup, hasPeers } = request
   const [webhooks, counts] = listBusy(request)
   const shard = findShard(workerId)
-  return [workerId, now, fastSlots, perGroup, webhooks, counts, slowGroups, shard, hasPeers, listBlocked(request)]
+  return [
+    workerId,
+    now,
+    fastSlots,
+    perGroup,
+    webhooks,
+    counts,
+    listUnready(request),
+    shard,
+    hasPeers,
+    listBlocked(request),
+  ]
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AccountId, WebhookId } from '../../id.ts'
+import type { AccountId, WebhookId } from '../../base/id.ts'
 import { decideRouting, type RoutedEvent, type RoutedWebhook, type RoutingVerdict } from './routing.ts'
 
 const ACCOUNT = 'account-a' as AccountId

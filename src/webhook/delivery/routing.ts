@@ -1,4 +1,4 @@
-import type { AccountId, WebhookId } from '../../id.ts'
+import type { AccountId, WebhookId } from '../../base/id.ts'
 
 /** What the routing rules look at in an event. */
 export interface RoutedEvent {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { createTestDatabase } from '../../../test/harness/database.ts'
-import { buildLedger } from '../../../test/harness/ledger.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
-import type { DispatchId, WebhookId } from '../../id.ts'
-import type { Database } from '../../postgres/database.ts'
-import type { AttemptResult } from '../../signed-post/attempt-result.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { DispatchId, WebhookId } from '../../base/id.ts'
+import type { AttemptResult } from '../../delivery/post/attempt-result.ts'
+import type { Database } from '../../postgres/statement/database.ts'
 import { findDispatchWithAttempts } from '../ledger/dispatch.store.ts'
-import { scheduleReplays } from '../replay/replay.store.ts'
+import { scheduleReplays } from '../ledger/replay.store.ts'
 import { claimDispatches } from './claim.store.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import { readTotals } from './delivery-count.store.ts'
@@ -28,6 +28,7 @@ async function openLedger() {
       fastSlots: 1_000,
       slowSlots: 0,
       slowGroups: [],
+      lateGroups: [],
       inFlight: new Map(),
       perGroup: 1_000,
       hasPeers: true,

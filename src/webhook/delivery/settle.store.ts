@@ -1,9 +1,9 @@
+import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Claim } from '../../delivery/policy.ts'
-import type { DispatchId, WebhookId } from '../../id.ts'
-import type { PostTimings } from '../../outbound/post-result.ts'
-import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
-import type { ErrorClass } from '../../signed-post/attempt-result.ts'
+import type { ErrorClass } from '../../delivery/post/attempt-result.ts'
+import type { PostTimings } from '../../outbound/send/post-result.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findSettlingShard, leftFrom, REMOVAL_SHARD } from './delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
@@ -34,7 +34,8 @@ export interface DispatchChange {
  * transaction that locks their webhooks.
  * `claim`: the open rows whose claims hold, locked. The fence alone says so: a row that waits again gets another one.
  * A replay that only hurried its row is over with its attempt: the row is one of the schedule again.
- * A row that ends leaves the open rows for the ended ones. As in `claimDispatches`, no join reaches the open rows.
+ * A row that ends leaves the open rows for the ended ones, and takes the entry of its last attempt with it, unless the two
+ * have different triggers. As in `claimDispatches`, no join reaches the open rows.
  */
 const SETTLE = `
   with change as materialized (
@@ -50,7 +51,9 @@ const SETTLE = `
     select x.*, d.status as was, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test,
       d.created_at, case when d.attempt_trigger = 'test' or (d.keeps_schedule and x.status = 'retrying') then 'schedule'
         else d.attempt_trigger end as attempt_trigger,
-      case when not d.keeps_schedule or x.status <> 'retrying' then d.replay_job end as replay_job
+      case when not d.keeps_schedule or x.status <> 'retrying' then d.replay_job end as replay_job,
+      x.status <> 'retrying' and x.attempt = d.attempts and x.trigger = d.attempt_trigger and x.trigger <> 'test'
+        as is_in_row
     from change x
     cross join lateral (
       select * from webhook_dispatch_open d where d.document_id = x.id and d.fence = x.fence for update
@@ -64,11 +67,18 @@ const SETTLE = `
   ended as (
     insert into webhook_dispatch_ended (document_id, webhook, event_id, event, account, status, attempts, last_error,
       last_attempt_at, last_status_code, last_duration_ms, delivered_at, ended_at, is_test, attempt_trigger, replay_job,
-      fence, created_at, updated_at)
-    select id, webhook, event_id, event, account, status, attempts, error_class, last_attempt_at, status_code,
-      duration_ms, coalesce(delivered_at, case when status = 'success' then ended_at end), ended_at, is_test,
-      attempt_trigger, replay_job, fence, created_at, ended_at
-    from claim where status <> 'retrying'
+      fence, created_at, updated_at, worker, response_excerpt, response_headers, dns_ms, connect_ms, tls_ms,
+      first_byte_ms, total_ms)
+    select id, webhook, event_id, event, account, status, attempts, error_class,
+      case when is_in_row then started_at else last_attempt_at end, status_code, duration_ms,
+      nullif(delivered_at, case when status = 'success' then ended_at end), ended_at, is_test,
+      nullif(attempt_trigger, 'schedule'), replay_job, fence, created_at, ended_at, case when is_in_row then worker end,
+      case when is_in_row then response_excerpt end, case when is_in_row then response_headers end,
+      t."dnsMs", t."connectMs", t."tlsMs", t."firstByteMs", t."totalMs"
+    from claim
+    left join lateral jsonb_to_record(timings)
+      as t ("dnsMs" real, "connectMs" real, "tlsMs" real, "firstByteMs" real, "totalMs" real) on is_in_row
+    where status <> 'retrying'
   ),
   waiting as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts,
@@ -92,7 +102,7 @@ const SETTLE = `
     insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms, status_code,
       error_class, response_excerpt, response_headers, timings)
     select id, attempt, trigger, worker, started_at, duration_ms, status_code, error_class, response_excerpt,
-      response_headers, timings from claim
+      response_headers, timings from claim where not is_in_row
   ),
   counted as (${countChanges([cameInto('claim', 'status'), leftFrom('claim', 'was')], '$18')})
   select id, fence, true as is_settled from claim

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { createTestDatabase } from '../../../test/harness/database.ts'
-import { buildLedger } from '../../../test/harness/ledger.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { type EndedAttempt, settleAttempts } from './settle.ts'
 
 it('a success that ends after a failure resets the count of failures, also when both are recorded at once', async () => {

@@ -1,13 +1,14 @@
-import { beginIncidents } from '../../alert/alert.ts'
+import type { DispatchId, IdMaker, WebhookId } from '../../base/id.ts'
+import { beginIncidents } from '../../delivery/incident/alert.ts'
 import { type Claim, nameClaim } from '../../delivery/policy.ts'
-import { type EventDraft, recordEvents } from '../../event/event.ts'
-import type { DispatchId, IdMaker, WebhookId } from '../../id.ts'
-import { type Database, inTransaction } from '../../postgres/database.ts'
-import type { PostOutcome } from '../../signed-post/signed-post.ts'
-import { listExisting, lockFreeWebhooks, updateWebhook, type WebhookRecord } from '../webhook.store.ts'
-import { AUTO_DISABLE_REASON, countFailures } from './failure-count.ts'
+import type { PostOutcome } from '../../delivery/post/signed-post.ts'
+import { type EventDraft, recordEvents } from '../../event/occurrence/event.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { listExisting, lockFreeWebhooks, updateWebhook, type WebhookRecord } from '../registry/webhook.store.ts'
+import { AUTO_DISABLE_REASON, countFailures, type EarlierEnds, orderSteps } from './failure-count.ts'
 import { listWebhookIncidents } from './incident.ts'
 import { type AttemptTrigger, decideOutcome, type OutcomeDecision } from './outcome.ts'
+import { findEarlierEnds } from './recorded-end.store.ts'
 import { type DispatchChange, deleteOrphans, settleChanges } from './settle.store.ts'
 
 /** An attempt that came to an end. */
@@ -144,6 +145,13 @@ async function settleWithFailures(
 
 type Decided = Omit<RecordedAttempt, 'isRecorded'>
 
+const NOTHING_EARLIER: EarlierEnds = { lastSuccessAt: null, failuresAt: [] }
+
+function toRecordedEnd({ attempt, decision }: Decided) {
+  const { id, webhook, endedAt } = attempt
+  return { id, webhook, endedAt, failureCount: decision.failureCount }
+}
+
 function toDispatchChange({ attempt, decision }: Decided): DispatchChange {
   return {
     id: attempt.id,
@@ -171,18 +179,15 @@ async function updateFailureCounts(
   valid: readonly Decided[],
 ): Promise<WebhookNotice[]> {
   const notices: WebhookNotice[] = []
-  const inOrder = [...valid].sort((a, b) => a.attempt.endedAt.getTime() - b.attempt.endedAt.getTime())
+  const earlier = await findEarlierEnds(tx, valid.map(toRecordedEnd))
   for (const webhook of webhooks.values()) {
-    const own = inOrder.filter((one) => one.attempt.webhook === webhook.id)
-    const last = own.at(-1)
-    if (!last) continue
-    const decision = countFailures(
-      webhook,
-      own.map((one) => one.decision.failureCount),
-    )
+    const own = valid.filter((one) => one.attempt.webhook === webhook.id)
+    if (own.length === 0) continue
+    const steps = orderSteps(own.map(toRecordedEnd), earlier.get(webhook.id) ?? NOTHING_EARLIER)
+    const decision = countFailures(webhook, steps)
     const { consecutiveFailures, disable } = decision
     if (consecutiveFailures === webhook.consecutiveFailures && !disable) continue
-    const now = last.attempt.endedAt
+    const now = latestEnd(own.map(({ attempt }) => attempt))
     const disabled = disable ? { isActived: false, disabledAt: now, disabledReason: AUTO_DISABLE_REASON } : {}
     await updateWebhook(tx, webhook.id, { consecutiveFailures, ...disabled }, now)
     if (own.some((one) => NOTICE_EVENTS.includes(one.attempt.event)) && !disable) continue

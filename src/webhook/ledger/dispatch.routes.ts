@@ -1,10 +1,10 @@
-import type { AccountLimiter } from '../../account/account-limit.ts'
-import { defineRoute, type Routes } from '../../http/route.ts'
-import { IdParams } from '../../http/schema.ts'
-import { readScopedPage } from '../../listing/page.ts'
-import { toAttemptRow } from '../../signed-post/attempt.schema.ts'
-import { buildReach } from '../account-reach.ts'
-import { loadWebhook } from '../webhook.ts'
+import { toAttemptRow } from '../../delivery/post/attempt.schema.ts'
+import { readScopedPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { IdParams } from '../../http/route/schema.ts'
+import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
+import { buildReach } from '../reach/account-reach.ts'
+import { loadWebhook } from '../registry/webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer, toDispatchRow } from './dispatch.schema.ts'
 import { listDispatches, toDispatchRecord } from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
@@ -18,13 +18,13 @@ export interface DispatchRouteDeps extends DispatchDeps {
 export const DISPATCH_FIELDS = {
   document_id: { type: 'uuid' },
   webhook: { type: 'uuid' },
-  event: { type: 'text', isLikeInRange: true },
+  event: { type: 'text' },
   event_id: { type: 'uuid' },
   account: { type: 'uuid' },
-  status: { type: 'text', isLikeInRange: true },
+  status: { type: 'text' },
   attempts: { type: 'integer' },
   last_status_code: { type: 'integer' },
-  last_error: { type: 'text', isLikeInRange: true },
+  last_error: { type: 'text' },
   is_test: { type: 'boolean' },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },

@@ -1,6 +1,6 @@
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
-import { type Static, Type } from '../../http/schema-type.ts'
-import { AttemptRow } from '../../signed-post/attempt.schema.ts'
+import { AttemptRow } from '../../delivery/post/attempt.schema.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
 import type { DispatchRecord } from './dispatch.store.ts'
 
 /** The states of a ledger row (docs/contract/delivery.md#statuses). */

@@ -1,18 +1,19 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
-import { buildCommitGate } from '../../../test/harness/commit-gate.ts'
-import { createTestDatabase } from '../../../test/harness/database.ts'
-import { listMiscounts } from '../../../test/harness/delivery-counts.ts'
-import { buildLedger } from '../../../test/harness/ledger.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
-import { deleteOldEvents, findEvent } from '../../event/event.store.ts'
-import { type Database, inTransaction } from '../../postgres/database.ts'
+import { buildCommitGate } from '../../../test/harness/database/commit-gate.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { listMiscounts } from '../../../test/harness/delivery/delivery-counts.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { deleteOldEvents } from '../../app/work/maintenance.store.ts'
+import { findEvent } from '../../event/occurrence/event.store.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { cameInto, countChanges, findShard, readTotals } from '../delivery/delivery-count.store.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
-import { scheduleReplays } from '../replay/replay.store.ts'
 import { insertDispatch } from './dispatch.store.ts'
 import { deleteLedger } from './dispatch.ts'
 import { cancelOrphanedDispatches, cancelWaitingDispatches, deleteOldDispatches } from './removal.store.ts'
+import { scheduleReplays } from './replay.store.ts'
 
 const DAY_MS = 86_400_000
 
@@ -249,9 +250,10 @@ describe('retention', () => {
     const { event_id: endedEvent } = await t.ledger.readDispatch(ended!)
     const [unrouted] = await t.ledger.recordMany('contract.create')
     await t.db.updateTable('event_occurrence').set({ created_at: old }).execute()
-    expect(await deleteOldEvents(t.db, t.later(-30 * DAY_MS), 100)).toBe(0)
+    const end = { before: t.later(-30 * DAY_MS), auditBefore: t.later(-365 * DAY_MS), limit: 100 }
+    expect(await deleteOldEvents(t.db, end)).toBe(0)
     await deleteOldDispatches(t.db, t.later(-30 * DAY_MS), 100)
-    expect(await deleteOldEvents(t.db, t.later(-30 * DAY_MS), 100)).toBe(1)
+    expect(await deleteOldEvents(t.db, end)).toBe(1)
     expect(await findEvent(t.db, endedEvent)).toBeUndefined()
     expect(await findEvent(t.db, keptEvent)).toBeDefined()
     expect(await findEvent(t.db, unrouted!.id)).toMatchObject({ routedAt: null })

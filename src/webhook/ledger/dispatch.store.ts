@@ -1,15 +1,15 @@
 import { sql } from 'kysely'
-import type { PermissionScope } from '../../http/caller.ts'
-import type { AccountId, DispatchId, EventId, WebhookId } from '../../id.ts'
-import type { ListFilter } from '../../listing/filter.ts'
-import { type BuildParts, buildPart } from '../../listing/page.ts'
-import type { Database } from '../../postgres/database.ts'
-import { closingStatement, statement } from '../../postgres/statement.ts'
-import type { LoggedAttempt } from '../../signed-post/attempt.schema.ts'
-import { isOfOwnWebhook } from '../account-reach.store.ts'
+import type { AccountId, DispatchId, EventId, WebhookId } from '../../base/id.ts'
+import type { LoggedAttempt } from '../../delivery/post/attempt.schema.ts'
+import type { ListFilter } from '../../http/listing/filter.ts'
+import { type BuildParts, buildPart } from '../../http/listing/page.ts'
+import type { PermissionScope } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard } from '../delivery/delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
+import { isOfOwnWebhook } from '../reach/account-reach.store.ts'
 
 /** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export interface DispatchRecord {
@@ -51,7 +51,7 @@ export interface DispatchColumns {
   last_duration_ms: number | null
   delivered_at: Date | null
   is_test: boolean
-  attempt_trigger: string
+  attempt_trigger: string | null
   lease_owner: string | null
   created_at: Date
   updated_at: Date
@@ -101,9 +101,10 @@ export function toDispatchRecord(row: DispatchColumns): DispatchRecord {
     lastStatusCode: row.last_status_code,
     lastError: row.last_error,
     lastDurationMs: row.last_duration_ms,
-    deliveredAt: row.delivered_at,
+    // Of an ended row: no time of delivery is that of its end, and no trigger the schedule.
+    deliveredAt: row.delivered_at ?? (row.status === 'success' ? row.updated_at : null),
     isTest: row.is_test,
-    trigger: row.attempt_trigger as AttemptTrigger,
+    trigger: (row.attempt_trigger ?? 'schedule') as AttemptTrigger,
     leaseOwner: row.lease_owner,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -195,7 +196,7 @@ const selectWithAttempts = statement<DispatchColumns & { attempts_log: AttemptJs
     array(select json_build_object('attempt', a.attempt, 'trigger', a.attempt_trigger, 'worker', a.worker,
         'startedAt', a.started_at, 'durationMs', a.duration_ms, 'statusCode', a.status_code, 'errorClass', a.error_class,
         'responseExcerpt', a.response_excerpt, 'responseHeaders', a.response_headers, 'timings', a.timings)
-      from webhook_attempt a where a.dispatch = d.document_id order by a.attempt) as attempts_log
+      from webhook_attempt_log a where a.dispatch = d.document_id order by a.attempt) as attempts_log
   from webhook_dispatch d where d.document_id = $1`)
 
 /** The ledger row with this id and its attempts, first attempt first, both of one instant. */

@@ -1,13 +1,13 @@
-import { type EventDeps, recordRoutedEvent } from '../../event/event.ts'
-import { notFound, Problem } from '../../http/problem.ts'
-import type { DispatchId, EventId, IdMaker } from '../../id.ts'
-import type { Database } from '../../postgres/database.ts'
-import type { LoggedAttempt } from '../../signed-post/attempt.schema.ts'
-import { lockReplayable, scheduleReplays } from '../replay/replay.store.ts'
-import { buildReplayProblem, decideReplay } from '../replay/replay.ts'
-import type { WebhookRecord } from '../webhook.store.ts'
+import type { DispatchId, EventId, IdMaker } from '../../base/id.ts'
+import type { LoggedAttempt } from '../../delivery/post/attempt.schema.ts'
+import { type EventDeps, recordRoutedEvent } from '../../event/occurrence/event.ts'
+import { notFound, Problem } from '../../http/problem/problem.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { WebhookRecord } from '../registry/webhook.store.ts'
 import { type DispatchRecord, findDispatchWithAttempts, insertDispatch } from './dispatch.store.ts'
 import { deleteDispatchesOf, deleteLedgerRows, lockWebhookWithLedger } from './removal.store.ts'
+import { lockReplayable, scheduleReplays } from './replay.store.ts'
+import { buildReplayProblem, decideReplay } from './replay.ts'
 
 /** What the operations on the ledger use. */
 export interface DispatchDeps extends EventDeps {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database.ts'
-import { explainStatements, type PlanNode } from '../../../test/harness/explain.ts'
-import { buildLedger } from '../../../test/harness/ledger.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
-import type { ListFilter } from '../../listing/filter.ts'
-import { type ListFields, parseListing } from '../../listing/listing.ts'
-import { findListed } from '../../listing/page.ts'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { explainStatements, type PlanNode } from '../../../test/harness/plan/explain.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { ListFilter } from '../../http/listing/filter.ts'
+import { type ListFields, parseListing } from '../../http/listing/listing.ts'
+import { findListed } from '../../http/listing/page.ts'
 import { listDispatches } from './dispatch.store.ts'
 
 const SUCCESSES = 20_000

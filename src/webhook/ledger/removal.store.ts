@@ -1,8 +1,8 @@
-import type { WebhookId } from '../../id.ts'
-import type { Database } from '../../postgres/database.ts'
-import { closingStatement, statement } from '../../postgres/statement.ts'
+import type { WebhookId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../delivery/delivery-count.store.ts'
-import { OF_WEBHOOK, toWebhookRecord, type WebhookColumns, type WebhookRecord } from '../webhook.store.ts'
+import { OF_WEBHOOK, toWebhookRecord, type WebhookColumns, type WebhookRecord } from '../registry/webhook.store.ts'
 
 /**
  * How many waiting rows the deletion of a webhook cancels itself. No row of a deleted webhook is ever claimed, so the rest
@@ -95,12 +95,20 @@ export async function deleteOrphanedDispatches(db: Database, before: Date, limit
   return row?.deleted ?? 0
 }
 
-/** The parts that delete the rows which `ids` selects from a table of the ledger, with their attempts. */
-const deleteFrom = (table: string, ids: string) => `
-  with gone as (delete from ${table} where document_id = any(array(${ids})) returning document_id, created_at, status),
+/** Whether a row of the table has the entry of its last attempt in itself. */
+const HOLDS_ATTEMPT = { webhook_dispatch_open: 'false', webhook_dispatch_ended: 'worker is not null' }
+
+/** The statement that deletes the rows which `ids` selects from a table of the ledger, with their attempts. */
+const deleteFrom = (table: keyof typeof HOLDS_ATTEMPT, ids: string) => `
+  with gone as (
+    delete from ${table} where document_id = any(array(${ids}))
+    returning document_id, created_at, status, ${HOLDS_ATTEMPT[table]} as holds_attempt
+  ),
   counted as (${countChanges([leftFrom('gone')], String(REMOVAL_SHARD))}),
   attempts as (delete from webhook_attempt where dispatch = any(array(select document_id from gone)) returning 1)
-  select count(*)::int as deleted, (select count(*)::int from attempts) as attempts from gone`
+  select count(*)::int as deleted,
+    (count(*) filter (where holds_attempt) + (select count(*) from attempts))::int as attempts
+  from gone`
 
 const ofWebhook = (table: string) => `select document_id from ${table} where webhook = $1 limit $2`
 

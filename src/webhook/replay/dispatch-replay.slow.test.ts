@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { type DeliveryApp, openDelivery } from '../../../test/harness/delivery-app.ts'
-import { endRows } from '../../../test/harness/ledger-rows.ts'
-import type { Behaviour } from '../../../test/harness/receiver.ts'
-import { passRetrySchedule } from '../../../test/harness/retry-schedule.ts'
+import { type DeliveryApp, openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { endRows } from '../../../test/harness/delivery/ledger-rows.ts'
+import { passRetrySchedule } from '../../../test/harness/delivery/retry-schedule.ts'
+import type { Behaviour } from '../../../test/harness/fakes/receiver.ts'
 import { RETRY_DELAYS_MS } from '../delivery/outcome.ts'
 
 const FAILING: Behaviour = { kind: 'status', status: 500 }
@@ -75,7 +75,7 @@ describe('replay', () => {
     expect(d.receiver.requests).toHaveLength(7)
     expect((await d.readWebhook(webhook)).consecutive_failures).toBe(before.consecutive_failures)
     const log = await d.t.database.db
-      .selectFrom('webhook_attempt')
+      .selectFrom('webhook_attempt_log')
       .select('attempt_trigger')
       .orderBy('attempt')
       .execute()
@@ -105,7 +105,7 @@ describe('replay', () => {
       // The last POST was one of the schedule, so the delivery counts.
       expect((await d.readWebhook(webhook)).consecutive_failures).toBe(1)
       const log = await d.t.database.db
-        .selectFrom('webhook_attempt')
+        .selectFrom('webhook_attempt_log')
         .select('attempt_trigger')
         .orderBy('attempt')
         .execute()

@@ -1,8 +1,8 @@
 import pino from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type ContractWebhook, type ContractWorld, startContractWorld } from '../../../test/contract/contract-world.ts'
-import { waitFor } from '../../../test/harness/wait.ts'
-import { type Database, openDatabase } from '../../postgres/database.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
+import { type Database, openDatabase } from '../../postgres/statement/database.ts'
 import {
   buildReplayWorker,
   REPLAY_BATCH_SIZE,

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { buildJobRunner, countJobFailure, type JobRunner, type MovedJob } from '../../delivery/job-runner.ts'
-import type { Database } from '../../postgres/database.ts'
-import { listReplayFacts, scheduleReplays } from './replay.store.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { listReplayFacts, scheduleReplays } from '../ledger/replay.store.ts'
 import {
   changeReplayJob,
   claimRunningJob,

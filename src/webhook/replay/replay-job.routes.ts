@@ -1,10 +1,10 @@
-import { defineRoute, type Routes } from '../../http/route.ts'
-import { IdParams } from '../../http/schema.ts'
-import { parseFilters } from '../../listing/listing.ts'
-import { buildList, readScopedPage } from '../../listing/page.ts'
-import { keepOwnJobs } from '../account-reach.store.ts'
-import { buildReach } from '../account-reach.ts'
+import { parseFilters } from '../../http/listing/listing.ts'
+import { buildList, readScopedPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { IdParams } from '../../http/route/schema.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
+import { keepOwnJobs } from '../reach/account-reach.store.ts'
+import { buildReach } from '../reach/account-reach.ts'
 import {
   BulkReplayBody,
   ReplayJobRow,
@@ -24,7 +24,7 @@ import {
 
 const REPLAY_JOB_FIELDS = {
   document_id: { type: 'uuid' },
-  status: { type: 'text' },
+  status: { type: 'text', like: 'few-rows' },
   created_by: { type: 'uuid' },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
@@ -86,7 +86,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       handle: async (deps: ReplayJobDeps, { db, scope, body, caller, now }) => {
         const { filters, confirm_duplicate: confirmDuplicate = false, limit } = body
         const selection = {
-          filters: parseFilters(filters, DISPATCH_FIELDS),
+          filters: parseFilters(filters, DISPATCH_FIELDS, scope),
           fields: DISPATCH_FIELDS,
           scope,
           confirmDuplicate,

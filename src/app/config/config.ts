@@ -1,0 +1,296 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { TrustProxy } from '../../http/request/client-address.ts'
+import type { AccountLimits } from '../../identity/account/limit/account-limit.ts'
+import type { EnabledProvider } from '../../identity/engine/embedded/provider/provider-declaration.ts'
+import type { HashCost } from '../../identity/password/hash-cost.ts'
+import type { AllowedRedirect } from '../../identity/sign-in/outcome/redirect-allow-list.ts'
+import type { AllowedTarget } from '../../outbound/guard/callback-url.ts'
+import type { RealtimeSettings } from '../../realtime/provider/provider-settings.ts'
+import { findContradictions, findUnknownSettings } from './config-rules.ts'
+import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
+import { type IdleSetting, listIdleSettings } from './idle-settings.ts'
+import { readHashCost } from './password-settings.ts'
+import { type RealtimeServerLimits, readRealtimeLimits, readRealtimeSettings } from './realtime-settings.ts'
+import { readSecretFiles } from './secret-files.ts'
+import { readSocialSettings } from './social-settings.ts'
+
+/** An invalid configuration. The message names the variable, the rule and the remedy, never a value. */
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ConfigError'
+  }
+}
+
+/**
+ * The four secrets that development makes for itself (docs/contract/configuration.md#service-secrets). Each holds its
+ * secrets, the newest first; none where nothing that is on uses it.
+ */
+export interface ServiceSecrets {
+  secretKey: string[]
+  sessionJwt: string[]
+  ssoHandshake: string[]
+  oauthHook: string[]
+}
+
+/** The configuration. Only this file reads the environment, once. */
+export interface Config {
+  appEnv: AppEnv
+  host: string
+  port: number
+  /** Set only when BASE_URL is; else derived from the actual port. */
+  baseUrl: string | undefined
+  databaseUrl: string | undefined
+  /** A connection string to PostgreSQL itself. Default: `databaseUrl`. */
+  databaseListenUrl: string | undefined
+  databasePoolSize: number
+  databaseReadPoolSize: number
+  databaseWorkerPoolSize: number
+  databaseWaitSeconds: number
+  /** What the database may take on its disk. */
+  databaseDiskBytes: number | undefined
+  shutdownDelaySeconds: number
+  dataDir: string
+  roles: readonly Role[]
+  adminEmail: string
+  adminPassword: string | undefined
+  crashPoint: Values['SIGNALBOX_CRASH_POINT']
+  /** Secrets given by the environment; those missing are generated in development by `loadServiceSecrets`. */
+  givenSecrets: Partial<ServiceSecrets>
+  /** What a password hash costs. */
+  passwordHashCost: HashCost
+  /** The OIDC engine; with `supabase` its server and its public key. */
+  identityEngine: NonNullable<Values['IDENTITY_ENGINE']>
+  supabaseUrl: string | undefined
+  supabaseAnonKey: string | undefined
+  /** The `iss` of its tokens. */
+  supabaseIssuer: string | undefined
+  /** The mail server and the sender of mails. */
+  smtp: { url: string; from: string } | undefined
+  /** The social providers that `SOCIAL_*` enables. */
+  socialProviders: readonly EnabledProvider[]
+  /** Origins; development adds every loopback origin. */
+  ssoTargets: readonly string[]
+  /** Default: the base URL. */
+  ssoHandshakeIssuer: string | undefined
+  ssoAcceptSessionJwt: boolean
+  enableApiEventQueue: boolean
+  webhookSinkSecret: string | undefined
+  webhookAllowedPrivateTargets: AllowedTarget[]
+  webhookLedgerRetentionDays: number
+  /** 0: entries are never deleted. */
+  auditRetentionDays: number
+  webhookConcurrency: number
+  webhookConcurrencyPerWebhook: number
+  /** The realtime provider, or what is missing of its settings. */
+  realtime: RealtimeSettings
+  /** The limits of the embedded realtime server. */
+  realtimeLimits: RealtimeServerLimits
+  /** Origins whose pages may connect to it; undefined: all. */
+  realtimeOrigins: readonly string[] | undefined
+  corsAllowedOrigins: readonly string[]
+  provisioningConcurrency: number
+  alertWebhookUrl: string | undefined
+  alertWebhookSecret: string | undefined
+  provisioningConcurrencyPerTarget: number
+  rateLimitPerMinute: number
+  /** The limits of an account without its own. */
+  accountLimits: AccountLimits
+  rateLimitStrictPerMinute: number
+  trustProxy: TrustProxy
+  httpMaxConnections: number
+  metricsPort: number | undefined
+  metricsToken: string | undefined
+  otlpEndpoint: string | undefined
+  oauthRegistration: boolean
+  oauthRefreshRepeatSeconds: number
+  redirectAllowList: AllowedRedirect[]
+  sessionCookieDomain: string | undefined
+  brandName: string
+  /** The file of the logo. */
+  brandLogoPath: string | undefined
+  /** `#rrggbb`; undefined for the built-in colour. */
+  brandColor: string | undefined
+  /** The folder of the templates of mails. */
+  mailTemplateDir: string | undefined
+  mailLogoPath: string | undefined
+  logLevel: NonNullable<Values['LOG_LEVEL']>
+  /** Lines of successes of one kind in a second that are logged one by one; 0: all. */
+  logSuccessesPerSecond: number
+  /** Whether LOG_LEVEL was set: only without it the demonstration lowers the level. */
+  isLogLevelGiven: boolean
+  /** Given settings without effect in this environment, which the start reports. */
+  idleSettings: readonly IdleSetting[]
+}
+
+/** Variables by name. */
+export type Environment = Record<string, string | undefined>
+
+/**
+ * Reads `environment`, and in development the `.env` file for variables that it does not set
+ * (docs/contract/configuration.md#reader). Throws a `ConfigError` that lists all errors: invalid values, unknown
+ * `SIGNALBOX_*`, missing secrets, settings that the environment forbids or that would have no effect.
+ */
+export function readConfig(environment: Environment = process.env, directory = process.cwd()): Config {
+  const { environment: env, faults: fileFaults } = readSecretFiles(withDotEnv(environment, directory), directory)
+  const { values, faults } = parseValues(env)
+  faults.push(...fileFaults, ...findUnknownSettings(env))
+  const social = readSocialSettings(env, {
+    appEnv: values.APP_ENV ?? 'development',
+    isManaged: values.IDENTITY_ENGINE === 'supabase',
+  })
+  faults.push(...social.faults)
+  const config = { ...buildConfig(values, directory), socialProviders: social.providers }
+  faults.push(...findContradictions(values, env.NODE_ENV), ...findSharedSecrets(config.givenSecrets))
+  if (faults.length > 0) throw new ConfigError(faults.join('\n'))
+  return config
+}
+
+/** What `readConfig` reads: `environment`, in development the `.env` file, and files of secrets. Throws a `ConfigError`. */
+export function readEnvironment(environment: Environment = process.env, directory = process.cwd()): Environment {
+  return readSecretFiles(withDotEnv(environment, directory), directory).environment
+}
+
+/** Takes a variable out of `environment`, so that no child inherits it. */
+export function takeVariable(name: string, environment: Environment = process.env): string | undefined {
+  const value = environment[name]
+  delete environment[name]
+  return value
+}
+
+/** `environment`, and in development the `.env` file for variables that it does not set. Throws a `ConfigError`. */
+export function withDotEnv(environment: Environment = process.env, directory = process.cwd()): Environment {
+  if ((environment.APP_ENV ?? 'development') !== 'development') return environment
+  let text: string
+  try {
+    text = readFileSync(resolve(directory, '.env'), 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return environment
+    throw new ConfigError(
+      `.env cannot be read (${(error as NodeJS.ErrnoException).code}). Make it readable or remove it.`,
+    )
+  }
+  return { ...parseEnv(text), ...environment }
+}
+
+/** Parses every variable that is given. Returns a sentence for each that breaks its rule. */
+export function parseValues(env: Environment): { values: Values; faults: string[] } {
+  const faults: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const [name, variable] of Object.entries(VARIABLES)) {
+    const text = env[name]
+    if (text === undefined || text === '') continue
+    try {
+      values[name] = variable.parse(text)
+    } catch (error) {
+      faults.push(`${name} ${(error as Error).message}.`)
+    }
+  }
+  return { values: values as Values, faults }
+}
+
+/** The bounds of the use of the database, and of a start and a stop. */
+function readDatabaseBounds(values: Values) {
+  return {
+    databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
+    databaseReadPoolSize: values.DATABASE_READ_POOL_SIZE ?? 5,
+    databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
+    databaseWaitSeconds: values.DATABASE_WAIT_SECONDS ?? 60,
+    databaseDiskBytes: values.DATABASE_DISK_BYTES,
+    shutdownDelaySeconds: values.SHUTDOWN_DELAY_SECONDS ?? 0,
+  }
+}
+
+function buildConfig(values: Values, directory: string): Omit<Config, 'socialProviders'> {
+  const realtime = readRealtimeSettings(values)
+  return {
+    appEnv: values.APP_ENV ?? 'development',
+    host: values.HOST ?? '127.0.0.1',
+    port: values.PORT ?? 3000,
+    baseUrl: values.BASE_URL,
+    databaseUrl: values.DATABASE_URL,
+    databaseListenUrl: values.DATABASE_LISTEN_URL,
+    ...readDatabaseBounds(values),
+    dataDir: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox'),
+    roles: values.SIGNALBOX_ROLES ?? ROLES,
+    adminEmail: values.SIGNALBOX_ADMIN_EMAIL ?? 'admin@signalbox.localhost',
+    adminPassword: values.SIGNALBOX_ADMIN_PASSWORD,
+    crashPoint: values.SIGNALBOX_CRASH_POINT,
+    givenSecrets: {
+      ...(values.SECRET_KEY && { secretKey: values.SECRET_KEY }),
+      ...(values.SESSION_JWT_SECRET && { sessionJwt: values.SESSION_JWT_SECRET }),
+      ...(values.SSO_HANDSHAKE_SECRET && { ssoHandshake: values.SSO_HANDSHAKE_SECRET }),
+      ...(values.OAUTH_HOOK_SECRET && { oauthHook: values.OAUTH_HOOK_SECRET }),
+    },
+    passwordHashCost: readHashCost(values),
+    identityEngine: values.IDENTITY_ENGINE ?? 'embedded',
+    supabaseUrl: values.SUPABASE_URL,
+    supabaseAnonKey: values.SUPABASE_ANON_KEY,
+    supabaseIssuer: values.SUPABASE_ISSUER ?? values.SUPABASE_URL,
+    oauthRegistration: values.OAUTH_REGISTRATION ?? false,
+    oauthRefreshRepeatSeconds: values.OAUTH_REFRESH_REPEAT_SECONDS ?? 10,
+    ssoTargets: values.SSO_TARGETS ?? [],
+    ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
+    ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
+    smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
+    enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
+    webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
+    webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],
+    webhookLedgerRetentionDays: values.WEBHOOK_LEDGER_RETENTION_DAYS ?? 30,
+    auditRetentionDays: values.AUDIT_RETENTION_DAYS ?? 365,
+    webhookConcurrency: values.WEBHOOK_CONCURRENCY ?? 256,
+    webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
+    realtime,
+    realtimeLimits: readRealtimeLimits(values),
+    realtimeOrigins: values.REALTIME_ALLOWED_ORIGINS,
+    corsAllowedOrigins: values.CORS_ALLOWED_ORIGINS ?? [],
+    alertWebhookUrl: values.ALERT_WEBHOOK_URL,
+    alertWebhookSecret: values.ALERT_WEBHOOK_SECRET,
+    provisioningConcurrency: values.PROVISIONING_CONCURRENCY ?? 64,
+    provisioningConcurrencyPerTarget: values.PROVISIONING_CONCURRENCY_PER_TARGET ?? 8,
+    rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
+    accountLimits: readAccountLimits(values),
+    rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
+    trustProxy: values.TRUST_PROXY ?? false,
+    httpMaxConnections: values.HTTP_MAX_CONNECTIONS ?? 2_000,
+    metricsPort: values.METRICS_PORT,
+    metricsToken: values.METRICS_TOKEN,
+    otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
+    sessionCookieDomain: values.SESSION_COOKIE_DOMAIN,
+    redirectAllowList: values.AUTH_REDIRECT_ALLOW_LIST ?? [],
+    ...readBrand(values, directory),
+    logLevel: values.LOG_LEVEL ?? 'info',
+    logSuccessesPerSecond: values.LOG_SUCCESSES_PER_SECOND ?? 20,
+    isLogLevelGiven: values.LOG_LEVEL !== undefined,
+    idleSettings: listIdleSettings(values, realtime.kind),
+  }
+}
+
+function readAccountLimits(values: Values): Config['accountLimits'] {
+  return {
+    webhooks: values.ACCOUNT_WEBHOOKS_LIMIT ?? 100,
+    subscriptions: values.ACCOUNT_SUBSCRIPTIONS_LIMIT ?? 2_000,
+    published_per_minute: values.ACCOUNT_PUBLISHED_PER_MINUTE ?? 6_000,
+    replays_per_minute: values.ACCOUNT_REPLAYS_PER_MINUTE ?? 600,
+  }
+}
+
+/** A session and a handshake token must not be signed with the same secret. Returns a sentence when they are. */
+export function findSharedSecrets({ sessionJwt, ssoHandshake }: Partial<ServiceSecrets>): string[] {
+  if (!ssoHandshake?.some((secret) => sessionJwt?.includes(secret))) return []
+  return ['SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.']
+}
+
+/** What pages and mails look like. */
+function readBrand(values: Values, directory: string) {
+  const locate = (path: string | undefined) => (path === undefined ? undefined : resolve(directory, path))
+  return {
+    brandName: values.BRAND_NAME ?? 'Signalbox',
+    brandColor: values.BRAND_COLOR,
+    brandLogoPath: locate(values.BRAND_LOGO),
+    mailTemplateDir: locate(values.MAIL_TEMPLATE_DIR),
+    mailLogoPath: locate(values.MAIL_LOGO),
+  }
+}

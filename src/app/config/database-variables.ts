@@ -1,0 +1,46 @@
+import { integer, postgresUrl } from './config-parsers.ts'
+import { secretVariable, variable } from './variable.ts'
+
+/** The settings of the database, and of a start and a stop that wait. */
+export const DATABASE_VARIABLES = {
+  DATABASE_URL: secretVariable(
+    postgresUrl,
+    'an embedded PostgreSQL under SIGNALBOX_DATA_DIR',
+    'Any PostgreSQL 15 or newer.',
+  ),
+  DATABASE_LISTEN_URL: secretVariable(
+    postgresUrl,
+    'DATABASE_URL',
+    'The database for LISTEN and migrations: PostgreSQL itself, when DATABASE_URL is a pooler in transaction mode.',
+  ),
+  DATABASE_POOL_SIZE: variable(
+    integer(2, 200),
+    '10',
+    'Limit of connections of one process for requests. A connection that nothing uses is closed after ten minutes.',
+  ),
+  DATABASE_READ_POOL_SIZE: variable(
+    integer(2, 200),
+    '5',
+    'Limit of connections of one process for lists and other reads that may be long. One of them is left to plain pages.',
+  ),
+  DATABASE_WORKER_POOL_SIZE: variable(
+    integer(2, 200),
+    '5',
+    'Limit of connections of one process for background work: router, dispatcher, maintenance.',
+  ),
+  DATABASE_WAIT_SECONDS: variable(
+    integer(0, 3600),
+    '60',
+    'How long a start waits for a database that cannot be reached or takes no changes. 0: it tries once.',
+  ),
+  DATABASE_DISK_BYTES: variable(
+    integer(1_000_000, Number.MAX_SAFE_INTEGER),
+    'what the disk of the embedded PostgreSQL has',
+    'What the database may take on its disk, for the forecast of `signalbox doctor` and `/metrics`: of another PostgreSQL the service does not see the disk.',
+  ),
+  SHUTDOWN_DELAY_SECONDS: variable(
+    integer(0, 300),
+    '0',
+    'How long a process that was asked to stop still takes requests, while `/readyz` answers 503: as long as balancers take to learn of it.',
+  ),
+}

@@ -1,0 +1,32 @@
+import type { RealtimeSettings } from '../../realtime/provider/provider-settings.ts'
+import type { Values } from './config-variables.ts'
+import { REALTIME_VARIABLES } from './realtime-variables.ts'
+
+/** A setting that is accepted, and has no effect beside the others. */
+export interface IdleSetting {
+  name: string
+  /** Where or when it has none: `in development`. */
+  where: string
+}
+
+/** The settings of the embedded realtime server alone. */
+const EMBEDDED_SERVER = Object.keys(REALTIME_VARIABLES).filter((name) => name.startsWith('REALTIME_'))
+
+/**
+ * The given settings that have no effect in this environment, though they would in another one: one file of settings may
+ * serve several environments, so a start reports them and goes on. Pure.
+ */
+export function listIdleSettings(values: Values, realtime: RealtimeSettings['kind']): IdleSetting[] {
+  const appEnv = values.APP_ENV ?? 'development'
+  const isDevelopment = appEnv === 'development'
+  const isSsoOff = !isDevelopment && (values.SSO_TARGETS ?? []).length === 0
+  const rules: [names: readonly string[], isIdle: boolean, where: string][] = [
+    [['METRICS_TOKEN'], isDevelopment, 'in development, where /metrics needs no token'],
+    [['WEBHOOK_SINK_SECRET'], appEnv === 'production' || appEnv === 'test', `in ${appEnv}, which has no sink`],
+    [['SSO_HANDSHAKE_SECRET', 'SSO_HANDSHAKE_ISSUER', 'SSO_ACCEPT_SESSION_JWT'], isSsoOff, 'without SSO_TARGETS'],
+    [EMBEDDED_SERVER, realtime !== 'embedded', 'without the embedded realtime server'],
+  ]
+  return rules.flatMap(([names, isIdle, where]) =>
+    isIdle ? names.filter((name) => values[name as keyof Values] !== undefined).map((name) => ({ name, where })) : [],
+  )
+}

@@ -1,0 +1,23 @@
+import { DEFAULT_HASH_COST, findSafeMemory, type HashCost } from '../../identity/password/hash-cost.ts'
+import type { AppEnv, Values } from './config-variables.ts'
+
+/** The cost of a password hash by the settings. */
+export function readHashCost(values: Values): HashCost {
+  return {
+    memory: values.PASSWORD_HASH_MEMORY ?? DEFAULT_HASH_COST.memory,
+    passes: values.PASSWORD_HASH_PASSES ?? DEFAULT_HASH_COST.passes,
+  }
+}
+
+/**
+ * Production refuses a password hash that costs less than OWASP's Password Storage Cheat Sheet asks
+ * (docs/contract/configuration.md#cost-of-password-hashes). Returns a sentence when it does.
+ */
+export function findCheapHash(values: Values, appEnv: AppEnv): string[] {
+  const { memory, passes } = readHashCost(values)
+  const least = findSafeMemory(passes)
+  if (appEnv !== 'production' || memory >= least) return []
+  return [
+    `PASSWORD_HASH_MEMORY must be at least ${least} (KiB) in production with this PASSWORD_HASH_PASSES: a cheaper hash is guessed too fast (OWASP Password Storage Cheat Sheet). Raise one of them, or remove both.`,
+  ]
+}

@@ -1,0 +1,19 @@
+import type { IdMaker } from '../../base/id.ts'
+import { buildCatalogue } from '../../event/catalogue/catalogue.ts'
+import { syncCatalogue } from '../../event/catalogue/sync.ts'
+import { syncPermissions } from '../../identity/access/permission.store.ts'
+import { ensureSystemRoles } from '../../identity/access/system-roles.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { listPermissions, ROUTE_TREE } from './route-tree.ts'
+
+/**
+ * Writes what the route declarations say: the catalogue, the permissions and the system roles, in one transaction
+ * (docs/contract/events.md#catalogue-sync). Idempotent; safe in concurrent processes.
+ */
+export async function writeDeclaredRows(db: Database, { ids, now }: { ids: IdMaker; now: Date }): Promise<void> {
+  await inTransaction(db, async (tx) => {
+    await syncCatalogue({ ids, catalogue: buildCatalogue(ROUTE_TREE) }, tx, now)
+    await syncPermissions(tx, { permissions: listPermissions(ROUTE_TREE), now })
+    await ensureSystemRoles(tx, { ids, now })
+  })
+}

@@ -1,0 +1,89 @@
+import type { IdMaker } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import { buildContractAccounts } from '../../contract/contract-accounts.ts'
+import type { CatalogueEntry } from '../../event/catalogue/catalogue.ts'
+import { buildPublicationBatch } from '../../event/recording/publication-batch.ts'
+import type { Pipeline } from '../../http/pipeline/pipeline-deps.ts'
+import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
+import type { Brand } from '../../identity/pages/brand/brand.ts'
+import type { PasswordHashing } from '../../identity/password/password.ts'
+import { readHookKeys } from '../../oauth/hook/hook-signature.ts'
+import { buildHealthDeps } from '../../operations/health/health.ts'
+import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
+import { buildGuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { buildRealtimeHealth } from '../../realtime/realtime-health.ts'
+import { buildHandshakeRules } from '../config/handshake-rules.ts'
+import type { AppOptions } from '../part/app-options.ts'
+import { decideMailWay } from '../part/mail-transport.ts'
+import type { Workers } from '../work/workers.ts'
+import type { FeatureParts } from './features.ts'
+import { buildIdentityParts } from './identity-engine.ts'
+import { buildPageSettings } from './pages.ts'
+import { listAccountPermissions, listPermissions, ROUTE_TREE } from './route-tree.ts'
+
+/** What the app has built before its features. */
+export interface BuiltParts {
+  ids: IdMaker
+  keyring: Keyring
+  catalogue: readonly CatalogueEntry[]
+  callbackRules: CallbackRules
+  workerId: string
+  brand: Brand
+  baseUrl: () => string
+  workers: Workers
+  accountLimits: AccountLimiter
+  authenticate: Pipeline['authenticate']
+  passwords: PasswordHashing
+}
+
+/** Builds the parts that features take their dependencies from. */
+export function buildFeatureParts(options: AppOptions, built: BuiltParts): FeatureParts {
+  const { config, secrets, database, clock, random, logger } = options
+  const { workers, authenticate, brand, baseUrl, ...parts } = built
+  const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
+  const accountPermissions = listAccountPermissions(ROUTE_TREE)
+  const identity = buildIdentityParts(options, { ids: built.ids, keyring: built.keyring, baseUrl })
+  const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
+  return {
+    ...parts,
+    ...identity,
+    random,
+    accountDefaults: config.accountLimits,
+    lookup: options.lookup,
+    fetch: buildGuardedFetch({
+      lookup: options.lookup,
+      rules: built.callbackRules,
+      ...(options.ca !== undefined && { ca: options.ca }),
+    }),
+    enableApiEventQueue: config.enableApiEventQueue,
+    publications: buildPublicationBatch({
+      logger,
+      db: database.db,
+      workerDb: (options.workerDatabase ?? database).db,
+      takeInline: () => workers.router.takeInline(),
+      onRecorded: (isQueued) => {
+        options.onCrashPoint?.('after-change')
+        if (isQueued) workers.notify()
+      },
+      onEvents: workers.realtime.noteUnpublished,
+    }),
+    keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
+    handshakes: buildHandshakeRules(options, baseUrl),
+    hookKeys: readHookKeys(secrets.oauthHook),
+    canSendMail: decideMailWay(config) !== 'none',
+    listPermissions: () => permissions,
+    listAccountPermissions: () => accountPermissions,
+    realtime: {
+      ...workers.realtime,
+      findContractAccount: buildContractAccounts(clock),
+      countAuthorization: workers.metrics.realtime.countAuthorization,
+      countProviderEvent: workers.metrics.realtime.countProviderEvent,
+    },
+    health: buildHealthDeps({
+      db: database.db,
+      ...{ clock, keyIds: built.keyring.keyIds },
+      readRealtimeHealth: buildRealtimeHealth({ db: database.db, clock, missing: workers.realtime.missing }),
+    }),
+    pages: buildPageSettings({ ...pages, engine: identity.engine }),
+  }
+}

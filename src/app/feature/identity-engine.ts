@@ -1,0 +1,96 @@
+import { systemClock } from '../../base/clock.ts'
+import type { IdMaker } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import { combineEngines } from '../../identity/engine/combined-engine.ts'
+import { buildDevProvider } from '../../identity/engine/embedded/dev-provider.ts'
+import { buildEmbeddedEngine } from '../../identity/engine/embedded/embedded-engine.ts'
+import type { EnabledProvider } from '../../identity/engine/embedded/provider/provider-declaration.ts'
+import type { Engine } from '../../identity/engine/engine.ts'
+import { checkServer } from '../../identity/engine/supabase/supabase-check.ts'
+import { buildSupabaseClient, type SupabaseClient } from '../../identity/engine/supabase/supabase-client.ts'
+import { buildSupabaseEngine } from '../../identity/engine/supabase/supabase-engine.ts'
+import { parseRedirectAllowList } from '../../identity/sign-in/outcome/redirect-allow-list.ts'
+import type { RedirectRules } from '../../identity/sign-in/outcome/redirect-url.ts'
+import { buildBrowserBinding } from '../../identity/social-login/flow/browser-binding.ts'
+import { buildEngineConsent } from '../../oauth/engine-consent/engine-consent.ts'
+import { type CallbackRules, parseAllowedTargets } from '../../outbound/guard/callback-url.ts'
+import { buildGuardedFetch, type GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import type { Config } from '../config/config.ts'
+import type { AppOptions } from '../part/app-options.ts'
+import type { FeatureParts } from './features.ts'
+import { buildTokenIssuers } from './token-issuers.ts'
+
+/** Which return URLs a sign-in takes: those of the configuration, the service itself, and in development loopback. */
+export function buildRedirectRules({ appEnv, redirectAllowList }: Config, baseUrl: string): RedirectRules {
+  return {
+    allowList: [...redirectAllowList, ...parseRedirectAllowList(baseUrl)],
+    allowLoopback: appEnv === 'development',
+  }
+}
+
+/** `isSecure`: cookies go by HTTPS only. `isHostBound`: no other host can set them (`__Host-`). */
+export function decideCookieSafety({ appEnv, baseUrl }: Config): { isSecure: boolean; isHostBound: boolean } {
+  const isSecure = appEnv !== 'development' || baseUrl?.startsWith('https:') === true
+  return { isSecure, isHostBound: appEnv === 'production' }
+}
+
+/** Builds the parts of social login from the configuration: the engine and the browser binding. */
+export function buildIdentityParts(
+  options: AppOptions,
+  { ids, keyring, baseUrl }: { ids: IdMaker; keyring: Keyring; baseUrl: () => string },
+): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider' | 'tokenIssuers' | 'engineConsent' | 'checkEngine'> {
+  const { config, random, clock, logger } = options
+  const isDevelopment = config.appEnv === 'development'
+  const isHttpAllowed = isDevelopment || config.appEnv === 'test'
+  const rules = buildProviderRules(config, isHttpAllowed)
+  const fetch =
+    options.fetchProvider ??
+    buildGuardedFetch({ lookup: options.lookup, rules, ...(options.ca !== undefined && { ca: options.ca }) })
+  const devProvider = isDevelopment ? buildDevProvider({ keyring, random, clock, baseUrl }) : undefined
+  const embed = (providers: readonly EnabledProvider[]) =>
+    buildEmbeddedEngine({ providers, fetch, random, clock, machineClock: systemClock, isHttpAllowed })
+  const managed = config.identityEngine === 'supabase' ? buildManagedClient(config, fetch) : undefined
+  const engine = managed ? buildManagedEngine(options, managed) : embed(config.socialProviders)
+  return {
+    ...(devProvider && { devProvider }),
+    ...(managed && {
+      engineConsent: buildEngineConsent({ client: managed, keyring, ids }),
+      checkEngine: () =>
+        checkServer({ client: managed, providers: config.socialProviders.map(({ name }) => name), logger }),
+    }),
+    engine: devProvider ? combineEngines([engine, embed([devProvider.enabled])]) : engine,
+    tokenIssuers: buildTokenIssuers(options, { baseUrl, keyring, managed }),
+    binding: buildBrowserBinding(random, decideCookieSafety(config)),
+  }
+}
+
+function buildManagedClient({ supabaseUrl: url = '', supabaseAnonKey: anonKey }: Config, fetch: GuardedFetch) {
+  return buildSupabaseClient({ url, anonKey, fetch })
+}
+
+/** The engine that speaks to Supabase Auth, which keeps the credentials of the providers. */
+function buildManagedEngine({ config, random }: AppOptions, client: SupabaseClient): Engine {
+  const { socialProviders } = config
+  return buildSupabaseEngine({
+    client,
+    providers: socialProviders.map(({ name, declaration: { label }, isEmailTrusted }) => ({
+      name,
+      label,
+      isEmailTrusted,
+    })),
+    random,
+  })
+}
+
+/**
+ * What requests to providers may reach: public hosts, and the hosts of the configuration (issuers, the Auth server), which
+ * may be inside the operator's network. Endpoints on other hosts, which a discovery document names, must be public.
+ */
+function buildProviderRules({ socialProviders, supabaseUrl }: Config, allowHttp: boolean): CallbackRules {
+  const given = [...socialProviders.map(({ base }) => base?.()), supabaseUrl]
+  const targets = given.flatMap((address) => {
+    const url = address === undefined ? null : URL.parse(address)
+    return url ? [`${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`] : []
+  })
+  return { allowHttp, allowedPrivateTargets: parseAllowedTargets(targets.join(',')) }
+}

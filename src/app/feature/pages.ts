@@ -1,0 +1,147 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Pipeline } from '../../http/pipeline/pipeline-deps.ts'
+import type { Engine } from '../../identity/engine/engine.ts'
+import { accountPageRoutes } from '../../identity/pages/account/account.routes.ts'
+import { deviceRoutes } from '../../identity/pages/account/device.routes.ts'
+import { invitationPageRoutes } from '../../identity/pages/account/invitation.routes.ts'
+import { linkPageRoutes } from '../../identity/pages/account/link.routes.ts'
+import type { Brand } from '../../identity/pages/brand/brand.ts'
+import type { PageFile } from '../../identity/pages/brand/page-file.ts'
+import { buildBrowserCookies } from '../../identity/pages/browser/browser-cookie.ts'
+import { buildBrowserKeys } from '../../identity/pages/browser/browser-key.ts'
+import { CLEAN_ADDRESS } from '../../identity/pages/frame/clean-address.ts'
+import { COPY_SCRIPT } from '../../identity/pages/frame/copy-script.ts'
+import { ICON } from '../../identity/pages/frame/page.ts'
+import { SHOW_PASSWORD } from '../../identity/pages/password/password-script.ts'
+import { passkeyPageRoutes } from '../../identity/pages/security/passkey.routes.ts'
+import { passwordChangeRoutes } from '../../identity/pages/security/password-change.routes.ts'
+import { securityRoutes } from '../../identity/pages/security/security.routes.ts'
+import { stepUpPageRoutes } from '../../identity/pages/security/step-up.routes.ts'
+import { browserSessionRoutes } from '../../identity/pages/sign-in/browser-session.routes.ts'
+import { continueRoutes } from '../../identity/pages/sign-in/continue.routes.ts'
+import { PASSKEY_SCRIPT } from '../../identity/pages/sign-in/passkey-form.ts'
+import { secondStepRoutes } from '../../identity/pages/sign-in/second-step.routes.ts'
+import { signInPageRoutes } from '../../identity/pages/sign-in/sign-in.routes.ts'
+import type { SignInPageDeps } from '../../identity/pages/sign-in/sign-in-goal.ts'
+import { BRIDGE_SCRIPT } from '../../identity/social-login/bridge-page.ts'
+import { connectionRoutes } from '../../identity/social-login/identity/connection.routes.ts'
+import { devProviderRoutes } from '../../identity/social-login/provider/dev-provider.routes.ts'
+import { listProviderButtons } from '../../identity/social-login/provider/provider-button.ts'
+import { buildOpenTarget, needsHandshake } from '../../identity/sso/handshake.ts'
+import { findSignInApp } from '../../oauth/consent/sign-in-app.ts'
+import { engineInteractionRoutes } from '../../oauth/decision/engine-interaction.routes.ts'
+import { interactionRoutes } from '../../oauth/decision/interaction.routes.ts'
+import { appRoutes } from '../../oauth/grant/app.routes.ts'
+import { SUBMIT_SCRIPT } from '../../oauth/provider/submit-page.ts'
+import type { Config } from '../config/config.ts'
+import { consentDeps, type Feature, type FeatureParts, feature } from './features.ts'
+import { buildRedirectRules, decideCookieSafety } from './identity-engine.ts'
+
+/** What pages need besides the parts of every feature. */
+export type PageSettings = Omit<
+  SignInPageDeps,
+  'ids' | 'random' | 'keys' | 'keyring' | 'serviceName' | 'canSendMail' | 'openTarget' | 'needsHandshake' | 'findApp'
+>
+
+/** Builds the settings of the pages from the configuration. */
+export function buildPageSettings(parts: {
+  config: Config
+  brand: Brand
+  secrets: readonly string[]
+  random: Random
+  baseUrl: () => string
+  authenticate: PageSettings['authenticate']
+  engine: Engine
+}): PageSettings {
+  const { config, brand, secrets, random, baseUrl, authenticate, engine } = parts
+  const { sessionCookieDomain: domain } = config
+  return {
+    brand,
+    baseUrl,
+    authenticate,
+    cookies: buildBrowserCookies({ ...decideCookieSafety(config), domain }),
+    browserKeys: buildBrowserKeys({ secrets, random, issuer: baseUrl }),
+    redirectRules: () => buildRedirectRules(config, baseUrl()),
+    listProviders: (goal) => listProviderButtons(engine, { ...goal, baseUrl: baseUrl() }),
+  }
+}
+
+/** Builds what tells whether the person whom a sign-in names has signed in with its browser before, by the `Cookie` header. */
+export function buildKnownBrowserFinder(
+  config: Config,
+  parts: { secrets: readonly string[]; random: Random; issuer: () => string; clock: Pick<Clock, 'now'> },
+): Pipeline['findKnownBrowser'] {
+  const cookies = buildBrowserCookies({ ...decideCookieSafety(config), domain: config.sessionCookieDomain })
+  const keys = buildBrowserKeys(parts)
+  return (header, body) => {
+    const { browser } = cookies.read(header)
+    const { email } = (body ?? {}) as { email?: unknown }
+    if (browser === undefined || typeof email !== 'string') return undefined
+    return keys.findKnownBrowser(browser, { email, now: new Date(parts.clock.now()) })
+  }
+}
+
+const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, handshakes, pages }: FeatureParts) => ({
+  ids,
+  random,
+  keys,
+  keyring,
+  passwords,
+  canSendMail,
+  serviceName: pages.brand.name,
+  needsHandshake: (url: string) => needsHandshake(url, handshakes),
+  openTarget: buildOpenTarget({ rules: handshakes, random }),
+  findApp: findSignInApp,
+  ...pages,
+})
+
+/**
+ * The pages for people, outside the v3 tree: they are in no document and no catalogue, and their events are those of the
+ * API routes with the same names.
+ */
+export const PAGES: readonly Feature[] = [
+  feature(signInPageRoutes, pageDeps),
+  feature(secondStepRoutes, pageDeps),
+  feature(continueRoutes, pageDeps),
+  feature(browserSessionRoutes, pageDeps),
+  feature(stepUpPageRoutes, pageDeps),
+  feature(securityRoutes, pageDeps),
+  feature(passkeyPageRoutes, pageDeps),
+  feature(connectionRoutes, (parts) => ({ ...pageDeps(parts), engine: parts.engine, binding: parts.binding })),
+  feature(deviceRoutes, pageDeps),
+  feature(accountPageRoutes, pageDeps),
+  feature(passwordChangeRoutes, pageDeps),
+  feature(linkPageRoutes, pageDeps),
+  feature(invitationPageRoutes, pageDeps),
+  feature(appRoutes, (parts) => ({ ...pageDeps(parts), isManaged: parts.engineConsent !== undefined })),
+  feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),
+  feature(engineInteractionRoutes, (parts) => ({ ...pageDeps(parts), engineConsent: parts.engineConsent })),
+]
+
+/** The pages of an environment: in development with those of the development provider, which answer this machine only. */
+export function listPages({ appEnv }: Pick<Config, 'appEnv'>): readonly Feature[] {
+  return appEnv === 'development' ? [...PAGES, DEV_PAGES] : PAGES
+}
+
+/** The pages of the development provider. */
+export const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
+  const { devProvider, enableApiEventQueue } = parts
+  if (!devProvider) throw new Error('the development provider exists in development')
+  return { ...pageDeps(parts), enableApiEventQueue, devProvider }
+})
+
+/** The constant files of all pages. A feature with a script of its own adds it here. */
+export function listPageFiles(brand: Brand): PageFile[] {
+  return [
+    brand.style,
+    ICON,
+    SHOW_PASSWORD,
+    PASSKEY_SCRIPT,
+    COPY_SCRIPT,
+    CLEAN_ADDRESS,
+    BRIDGE_SCRIPT,
+    SUBMIT_SCRIPT,
+    ...(brand.logo ? [brand.logo] : []),
+  ]
+}

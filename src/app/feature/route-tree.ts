@@ -1,0 +1,27 @@
+import { permissionOf, type RouteDeclaration } from '../../http/route/route.ts'
+import { FEATURES } from './features.ts'
+
+/** The v3 route tree: the declarations of every feature, as the app mounts them. */
+export const ROUTE_TREE: readonly RouteDeclaration[] = FEATURES.flatMap(({ routes }) => routes)
+
+/** Whether a permission decides something at the route: whether it opens at all, or for whose rows. */
+function asksForPermission(route: RouteDeclaration): boolean {
+  return route.access === undefined || route.access === 'permission' || route.opensAll === true
+}
+
+/** The permissions that can have an effect where they hold for some accounts only: those of routes that look at the owner. */
+export function listAccountPermissions(routes: readonly RouteDeclaration[]): string[] {
+  const open = routes.filter((route) => asksForPermission(route) && route.ownAccounts === true)
+  return [...new Set(open.map(permissionOf))].sort()
+}
+
+/** Every permission that some route asks for, with what it allows, by name. */
+export function listPermissions(routes: readonly RouteDeclaration[]): { name: string; description: string }[] {
+  const needed = routes.filter(asksForPermission)
+  // Two routes may share a permission; the one that it is named after describes it.
+  const inOrder = [...needed.filter((route) => route.permission), ...needed.filter((route) => !route.permission)]
+  const descriptions = new Map(inOrder.map((route) => [permissionOf(route), route.summary]))
+  return [...descriptions]
+    .map(([name, description]) => ({ name, description }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+}

@@ -1,0 +1,194 @@
+import { closeSync, constants, fstatSync, openSync, write, writeSync } from 'node:fs'
+import { type Clock, machineClock, readMonotonicMs } from '../../base/clock.ts'
+
+/** What waits to be written at most, in bytes: some 3,000 lines. Beyond it lines are dropped and counted. */
+export const LOG_BUFFER_BYTES = 1_048_576
+
+/** Bytes of one write. */
+const CHUNK_BYTES = 65_536
+
+/**
+ * Pause after a write that did not succeed: of a full pipe, doubling for as long as its reader stalls, and of a full disk or
+ * a reader that is gone. Milliseconds.
+ */
+const PIPE_PAUSE_MS = 10
+const FAULT_PAUSE_MS = 500
+
+/** How often the last lines of a process are tried on a full pipe. */
+const END_TRIES = 20
+
+/** Waited on, since nothing wakes it: the pause of a process that ends. */
+const PAUSE = new Int32Array(new SharedArrayBuffer(4))
+
+/** How long a process that ends waits for the reader of its log, in milliseconds. */
+const LOG_END_LIMIT_MS = 1_000
+
+/** The end of the log: lines go in and never wait, whatever becomes of what reads them. */
+export interface LogOutput {
+  /** Takes a line. Never throws, never waits. */
+  write(line: string): void
+  /** Lines that were dropped for want of room. */
+  dropped(): number
+  /** Waits until all lines are out, for `limitMs` at most. */
+  drain(limitMs?: number): Promise<void>
+  /** Writes what waits as far as it can be written at once; for the end of a process. */
+  flushNow(): void
+}
+
+/** What an output is built from. */
+export interface LogOutputOptions {
+  /** Default: standard error. */
+  descriptor?: number
+  /** Default: `LOG_BUFFER_BYTES`. */
+  limitBytes?: number
+  /** Runs once there is room again after lines were dropped. `lines`: how many since the last time. */
+  onRoom?: (lines: number) => void
+  rest?: Clock['sleep']
+}
+
+/** How a descriptor is written to. */
+interface Target {
+  descriptor: number
+  /** Whether a write returns at once when there is no room: files, and pipes of which this process has an opening of its own. */
+  isPrompt: boolean
+}
+
+/**
+ * Opens the output. A file is written to directly. A pipe is opened once more, so that a write to it fails and does not wait
+ * when it is full, without changing that for other processes which share it; where that is not possible, and for sockets,
+ * writes run on a thread beside. A write that fails (`ENOSPC`, `EPIPE`, `EAGAIN`) is made again, and the lines that come
+ * meanwhile wait in a bounded buffer.
+ */
+export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
+  const { limitBytes = LOG_BUFFER_BYTES, onRoom, rest = machineClock.sleep } = options
+  const target = openTarget(options.descriptor ?? 2)
+  let waiting: Buffer[] = []
+  let waitingBytes = 0
+  let dropped = 0
+  let reported = 0
+  let running: Promise<void> | undefined
+  /** What a thread beside writes now, and since when. */
+  let beside: { bytes: number; sinceMs: number } | undefined
+
+  function take(): Buffer | undefined {
+    if (waiting.length === 0) return undefined
+    let [bytes, count] = [0, 0]
+    for (const line of waiting) {
+      if (count > 0 && bytes + line.length > CHUNK_BYTES) break
+      bytes += line.length
+      count += 1
+    }
+    return count === 1 ? waiting[0] : Buffer.concat(waiting.slice(0, count), bytes)
+  }
+
+  /** Removes what was written from the head of what waits. */
+  function advance(bytes: number): void {
+    waitingBytes -= bytes
+    let left = bytes
+    let whole = 0
+    for (const line of waiting) {
+      if (line.length > left) break
+      left -= line.length
+      whole += 1
+    }
+    waiting = waiting.slice(whole)
+    const [head] = waiting
+    if (head && left > 0) waiting[0] = head.subarray(left)
+  }
+
+  /** One write of what waits. Returns for how long to pause before the next, given the pause before this one. */
+  async function step(chunk: Buffer, pausedMs: number): Promise<number> {
+    try {
+      if (!target.isPrompt) beside = { bytes: chunk.length, sinceMs: readMonotonicMs() }
+      advance(target.isPrompt ? writeSync(target.descriptor, chunk) : await writeBeside(target.descriptor, chunk))
+      return 0
+    } catch (error) {
+      return isFull(error) ? Math.min(FAULT_PAUSE_MS, Math.max(PIPE_PAUSE_MS, 2 * pausedMs)) : FAULT_PAUSE_MS
+    } finally {
+      beside = undefined
+    }
+  }
+
+  async function run(): Promise<void> {
+    // What is logged in one turn is one write.
+    await new Promise(setImmediate)
+    let pauseMs = 0
+    for (let chunk = take(); chunk; chunk = take()) {
+      pauseMs = await step(chunk, pauseMs)
+      if (pauseMs > 0) await rest(pauseMs)
+      else report()
+    }
+    running = undefined
+  }
+
+  function report(): void {
+    if (dropped === reported || waitingBytes > limitBytes / 2) return
+    const lines = dropped - reported
+    reported = dropped
+    onRoom?.(lines)
+  }
+
+  return {
+    write: (line) => {
+      const bytes = Buffer.from(line)
+      if (waitingBytes + bytes.length > limitBytes) {
+        dropped += 1
+        return
+      }
+      waiting.push(bytes)
+      waitingBytes += bytes.length
+      running ??= run()
+    },
+    dropped: () => dropped,
+    drain: async (limitMs = LOG_END_LIMIT_MS) => {
+      const limit = new AbortController()
+      if (running) await Promise.race([running, rest(limitMs, limit.signal)])
+      limit.abort()
+    },
+    flushNow: () => {
+      // A thread that has waited for so long waits for a reader that stalls, as a write here would.
+      if (beside && readMonotonicMs() - beside.sinceMs >= LOG_END_LIMIT_MS / 2) return
+      // It writes the head of what waits: to write that here too would say it twice.
+      if (beside) advance(beside.bytes)
+      for (let tries = 0, chunk = take(); chunk && tries < END_TRIES; chunk = take()) {
+        try {
+          advance(writeSync(target.descriptor, chunk))
+        } catch (error) {
+          // What has no room is lost with the process.
+          if (!isFull(error)) return
+          tries += 1
+          Atomics.wait(PAUSE, 0, 0, PIPE_PAUSE_MS)
+        }
+      }
+    },
+  }
+}
+
+const isFull = (error: unknown) => (error as NodeJS.ErrnoException).code === 'EAGAIN'
+
+function openTarget(descriptor: number): Target {
+  const stat = fstatSync(descriptor)
+  if (stat.isFIFO()) {
+    const own = openPipe(descriptor)
+    return own === undefined ? { descriptor, isPrompt: false } : { descriptor: own, isPrompt: true }
+  }
+  return { descriptor, isPrompt: stat.isFile() || stat.isCharacterDevice() }
+}
+
+/** An opening of a pipe that does not wait. Undefined where the system has none. */
+function openPipe(descriptor: number): number | undefined {
+  try {
+    const own = openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK)
+    if (fstatSync(own).isFIFO()) return own
+    closeSync(own)
+  } catch {
+    // No /proc, or a pipe of another user.
+  }
+  return undefined
+}
+
+function writeBeside(descriptor: number, chunk: Buffer): Promise<number> {
+  return new Promise((resolve, reject) => {
+    write(descriptor, chunk, (error, bytes) => (error ? reject(error) : resolve(bytes)))
+  })
+}

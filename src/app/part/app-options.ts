@@ -1,0 +1,55 @@
+import type { Provider } from 'oidc-provider'
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import type { DatabaseClock } from '../../base/database-clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Gate } from '../../identity/password/gate.ts'
+import type { Lookup } from '../../outbound/guard/dns.ts'
+import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import type { DatabasePool } from '../../postgres/statement/database.ts'
+import type { Config, ServiceSecrets } from '../config/config.ts'
+
+/** Reads how many lines are not in the log. */
+export type LogCounts = () => { dropped: number; summed: number }
+
+/** The configuration and the dependencies of the app. */
+export interface AppOptions {
+  config: Config
+  secrets: ServiceSecrets
+  /** The pool of requests. */
+  database: DatabasePool
+  /** The pool of lists and other reads that may be long. Default: that of requests. */
+  readDatabase?: DatabasePool
+  /** The pool of the workers. Default: that of requests. */
+  workerDatabase?: DatabasePool
+  /** The connection of the workers' lease, and the pool of maintenance. Default: that of the workers. */
+  leaseDatabase?: DatabasePool
+  maintenanceDatabase?: DatabasePool
+  /** A connection string to PostgreSQL itself, for LISTEN. */
+  connectionString: string
+  clock: Clock
+  /** The clock, where it follows the database's: in the service, and not in tests that set the time. */
+  time?: DatabaseClock
+  random: Random
+  lookup: Lookup
+  logger: Logger
+  /** Lines that the log lost, and lines that it summed up. Default: none. */
+  logCounts?: LogCounts
+  /** Whether the start has finished, for `/readyz`. Default: always. */
+  hasStarted?: () => boolean
+  /** Certificate authorities that deliveries trust in place of the system's; for tests. */
+  ca?: string
+  /** Limits how many passwords are hashed at once, in place of the gate of the process; for tests. */
+  hashingGate?: Gate
+  /** Answers the requests to sign-in providers in place of the network; for tests. */
+  fetchProvider?: GuardedFetch
+  /**
+   * Reads the public keys of an issuer in place of the service's own provider, as a JWK set; for tests. The database does not
+   * keep its tokens.
+   */
+  loadProviderKeys?: () => Promise<unknown>
+  /** Gets the OAuth provider when it is built; for tests that break it. */
+  onProviderBuilt?: (provider: Provider) => void
+  /** Ends the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
+  onCrashPoint?: (point: NonNullable<Config['crashPoint']>) => void
+}

@@ -1,0 +1,73 @@
+import { userInfo } from 'node:os'
+import { type EventDeps, recordEvents } from '../../event/occurrence/event.ts'
+import { recordAudit } from '../../event/recording/audit.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+
+/** Who changed something without a caller. */
+export interface CommandActor {
+  /** `command line`, or `first start`. */
+  kind: 'command line' | 'first start'
+  /** The name of the user of the system. */
+  systemUser: string
+}
+
+/** A change by a command. */
+export interface CommandChange {
+  /** The event type, a row of the catalogue: `<resource>.<action>`. */
+  resource: string
+  action: string
+  /** The changed row. */
+  target: string | null
+  /** Where the resource is read. */
+  url: string | null
+  /** Details of the audit entry. Never a secret. */
+  detail: Record<string, unknown>
+}
+
+/** Records a change in its transaction. */
+export type CommandRecorder = (tx: Database, change: CommandChange, now: Date) => Promise<void>
+
+/** The user of the system that runs this process; its number where it has no name. */
+export function findSystemUser(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `uid ${process.geteuid?.() ?? 'unknown'}`
+  }
+}
+
+/**
+ * Builds what records the changes of commands: an audit entry with the actor and an event, as of a request
+ * (docs/contract/identity.md#command-line).
+ */
+export function buildCommandRecorder(deps: EventDeps, actor: CommandActor): CommandRecorder {
+  return async (tx, { resource, action, target, url, detail }, now) => {
+    const type = `${resource}.${action}`
+    await recordAudit(
+      tx,
+      { ids: deps.ids, now },
+      {
+        action: type,
+        outcome: 'success',
+        userId: null,
+        target,
+        detail: { ...detail, actor: actor.kind, system_user: actor.systemUser },
+      },
+    )
+    await recordEvents(
+      deps,
+      tx,
+      [{ type, accountScope: 'none', account: null, resource, action, resourceId: target, url }],
+      now,
+    )
+  }
+}
+
+/** The change of a user by a command. Pure. */
+export function describeUserChange(
+  action: 'create' | 'update',
+  id: string,
+  detail: Record<string, unknown>,
+): CommandChange {
+  return { resource: 'user', action, target: id, url: `/api/v3/identity/user/${id}`, detail }
+}

@@ -1,0 +1,44 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import { findDatabaseFault } from '../../postgres/connection/database-fault.ts'
+import { isDatabaseUnavailable } from '../../postgres/statement/database.ts'
+import { describeFatal } from '../log/fatal.ts'
+
+/** How long a start waits between two tries. */
+const RETRY_MS = 500
+
+/** How often it says that it waits. */
+const LINE_EVERY_MS = 5_000
+
+/** What a start waits with. */
+export interface DatabaseWait {
+  /** `DATABASE_WAIT_SECONDS`, in milliseconds: 0 tries once. */
+  limitMs: number
+  clock: Clock
+  logger: Logger
+  stop?: AbortSignal | undefined
+}
+
+/**
+ * Waits until the database can be reached and takes changes: it may start after this process, or be on its way to another
+ * server. Rejects with the last fault after the limit, and at once with a fault that no waiting mends, such as a wrong
+ * password. Returns at the stop.
+ */
+export async function waitForDatabase(connectionString: string, wait: DatabaseWait): Promise<void> {
+  const { limitMs, clock, logger, stop } = wait
+  const begunAtMs = clock.now()
+  let saidAtMs = Number.NEGATIVE_INFINITY
+  while (!stop?.aborted) {
+    const fault = await findDatabaseFault(connectionString)
+    if (fault === undefined) return
+    const nowMs = clock.now()
+    if (!isDatabaseUnavailable(fault) || nowMs - begunAtMs >= limitMs) throw fault
+    if (nowMs - saidAtMs >= LINE_EVERY_MS) {
+      saidAtMs = nowMs
+      const reason = describeFatal(fault)
+      const waited = Math.round((nowMs - begunAtMs) / 1000)
+      logger.warn({ reason, waited_s: waited }, 'waiting for the database: see docs/operations.md, database')
+    }
+    await clock.sleep(RETRY_MS, stop)
+  }
+}

@@ -1,0 +1,43 @@
+import { buildIdMaker } from '../../base/id.ts'
+import { alignClock } from '../../postgres/database-time.store.ts'
+import { migrateSchema } from '../../postgres/migration/migrate.ts'
+import { waitForDatabase } from './database-wait.ts'
+import type { Resources, ResourcesOptions } from './resources.ts'
+
+/** What the preparation of a database did. */
+export interface Prepared {
+  /** The migrations that ran. */
+  migrations: string[]
+  /** Additive migrations of a newer release that ran before. */
+  ahead: string[]
+}
+
+/**
+ * Prepares a database for this program: migrations, then the rows of its declarations. Idempotent; safe in concurrent
+ * processes. Where a newer release has migrated, its catalogue, permissions and roles stay: this program would take away
+ * what the processes of that release need.
+ */
+export async function prepareDatabase(
+  resources: Pick<Resources, 'connectionString' | 'database'>,
+  options: ResourcesOptions,
+): Promise<Prepared> {
+  const { clock, time, random, logger, stop, config } = options
+  await waitForDatabase(resources.connectionString, { limitMs: config.databaseWaitSeconds * 1000, clock, logger, stop })
+  if (stop?.aborted) return { migrations: [], ahead: [] }
+  const now = new Date(clock.now())
+  const { ran, ahead } = await migrateSchema(resources.connectionString, {
+    ...{ now, stop },
+    onWait: () => logger.warn('waiting for another process that migrates: see docs/operations.md, waiting migrations'),
+  })
+  if (time && !stop?.aborted) await alignClock(resources.database.db, time)
+  if (ahead.length > 0)
+    logger.warn(
+      { migrations: ahead },
+      'the schema is that of a newer release: see docs/operations.md, schema of a newer release',
+    )
+  if (ahead.length > 0 || stop?.aborted) return { migrations: ran, ahead }
+  // Loaded on demand: every route comes with it, which a database that refuses the migrations needs not wait for.
+  const { writeDeclaredRows } = await import('../feature/declared-rows.ts')
+  await writeDeclaredRows(resources.database.db, { ids: buildIdMaker(clock, random), now: new Date(clock.now()) })
+  return { migrations: ran, ahead }
+}

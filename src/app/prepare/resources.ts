@@ -1,0 +1,138 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import type { DatabaseClock } from '../../base/database-clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Siblings } from '../../postgres/connection/pool-guard.ts'
+import type { EmbeddedPostgres } from '../../postgres/embedded/embedded.ts'
+import {
+  type DatabasePool,
+  EVENT_QUEUE_OFF,
+  INDEX_ONLY_PLANS,
+  INDEX_PLANS,
+  openDatabase,
+  READ_LIMITS,
+  READ_PLANS,
+  REQUEST_LOCK_LIMIT_MS,
+  SHORT_LIMITS,
+  WORKER_LOCK_LIMIT_MS,
+} from '../../postgres/statement/database.ts'
+import type { Config, ServiceSecrets } from '../config/config.ts'
+import { loadServiceSecrets } from '../secret/service-secrets.ts'
+
+/** Resources of a command: the open database and the service's secrets. */
+export interface Resources {
+  config: Config
+  /** A connection string to PostgreSQL itself, for migrations and LISTEN. */
+  connectionString: string
+  /** The pool of requests and commands. */
+  database: DatabasePool
+  /** The pool of lists and other reads that may be long, separate so that they do not take the connections of requests. */
+  readDatabase: DatabasePool
+  /** The pool of the workers, separate so that a backlog does not take the connections of requests. */
+  workerDatabase: DatabasePool
+  /** One connection for the lease of the workers, which must not wait behind their statements. */
+  leaseDatabase: DatabasePool
+  /** The pool of maintenance, whose statements may take longer. */
+  maintenanceDatabase: DatabasePool
+  secrets: ServiceSecrets
+  /** The embedded server, when DATABASE_URL is not set and no running service has started it. */
+  postgres: EmbeddedPostgres | undefined
+  /** Closes the pools, and stops the embedded server. */
+  close(): Promise<void>
+}
+
+export interface ResourcesOptions {
+  config: Config
+  clock: Clock
+  /** The clock, where it follows the database's: set by it before anything is written. */
+  time?: DatabaseClock
+  random: Random
+  logger: Logger
+  /**
+   * Ends the opening of the embedded database, which then rejects with the reason of the signal, and migrations after
+   * the running one.
+   */
+  stop?: AbortSignal
+  /** Uses the embedded database of a service that runs on the same data directory. Default: it is refused. */
+  joinsRunning?: boolean
+}
+
+/**
+ * Opens the database of DATABASE_URL, or starts the embedded one (docs/contract/configuration.md#reader), or joins that of a
+ * running service. Does not migrate.
+ */
+export async function openResources(options: ResourcesOptions): Promise<Resources> {
+  const { config, random, logger } = options
+  const secrets = await loadServiceSecrets(config, random)
+  const given = { connectionString: config.databaseUrl ?? '', postgres: undefined }
+  const { connectionString, postgres } = config.databaseUrl ? given : await openEmbedded(options)
+  let isClosing = false
+  const onError = (error: Error) => {
+    // Closing a pool does not wait for its connections, and the embedded server may close them first.
+    if (!isClosing) logger.error({ err: error }, 'database connection lost: see docs/operations.md, database')
+  }
+  const settings = config.enableApiEventQueue ? '' : EVENT_QUEUE_OFF
+  const direct = config.databaseListenUrl ?? connectionString
+  const siblings: Siblings = new Set()
+  const database = openDatabase({
+    connectionString,
+    settings: `${INDEX_PLANS} ${settings}`,
+    size: config.databasePoolSize,
+    applicationName: 'signalbox',
+    lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,
+    limits: SHORT_LIMITS,
+    siblings,
+    onError,
+  })
+  const ofWorkers = {
+    connectionString: direct,
+    settings: `${INDEX_ONLY_PLANS} ${settings}`,
+    lockTimeoutMs: WORKER_LOCK_LIMIT_MS,
+    siblings,
+    onError,
+  }
+  const workers = { ...ofWorkers, size: config.databaseWorkerPoolSize, limits: SHORT_LIMITS }
+  const workerDatabase = openDatabase({ ...workers, applicationName: 'signalbox worker' })
+  const leaseDatabase = openDatabase({ ...workers, size: 1, applicationName: 'signalbox lease' })
+  const maintenanceDatabase = openDatabase({ ...ofWorkers, size: 2, applicationName: 'signalbox maintenance' })
+  // A pooler in transaction mode would not forward its settings and its timeout.
+  const readDatabase = openDatabase({
+    connectionString: direct,
+    settings: `${READ_PLANS} ${settings}`,
+    size: config.databaseReadPoolSize,
+    applicationName: 'signalbox reads',
+    limits: READ_LIMITS,
+    siblings,
+    onError,
+  })
+  const pools = [database, readDatabase, workerDatabase, leaseDatabase, maintenanceDatabase]
+  const close = async () => {
+    isClosing = true
+    await Promise.all(pools.map((pool) => pool.close()))
+    await postgres?.stop()
+  }
+  const databases = { database, readDatabase, workerDatabase, leaseDatabase, maintenanceDatabase }
+  return { config, connectionString: direct, ...databases, secrets, postgres, close }
+}
+
+/** Starts the embedded server, or finds the one that runs already, where that is joined: it is not ours to stop. */
+async function openEmbedded(
+  options: ResourcesOptions,
+): Promise<{ connectionString: string; postgres: EmbeddedPostgres | undefined }> {
+  try {
+    const postgres = await startEmbedded(options)
+    return { connectionString: postgres.connectionString, postgres }
+  } catch (error) {
+    if (!options.joinsRunning || (error as { code?: unknown }).code !== 'data_dir_in_use') throw error
+    const { findRunningPostgres } = await import('../../postgres/embedded/embedded-join.ts')
+    const running = await findRunningPostgres(options.config.dataDir)
+    if (running === undefined) throw error
+    return { connectionString: running, postgres: undefined }
+  }
+}
+
+async function startEmbedded({ config, random, logger, stop }: ResourcesOptions): Promise<EmbeddedPostgres> {
+  const { startEmbeddedPostgres } = await import('../../postgres/embedded/embedded.ts')
+  const log = (line: string) => logger.info(line)
+  return startEmbeddedPostgres({ dataDir: config.dataDir, random, log, ...(stop && { stop }) })
+}

@@ -1,0 +1,96 @@
+import type { IncidentCheck, NewIncident } from '../../delivery/incident/alert.ts'
+import { readClockFacts } from '../../operations/health/clock-health.ts'
+import { checkWebhookOut } from '../../operations/health/health.ts'
+import type { WebhookOutFacts } from '../../operations/health/webhook-out.ts'
+import { readSecretFacts } from '../../operations/stored-secret/secret-health.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
+import type { RealtimeHealth } from '../../realtime/realtime-health.ts'
+import { WEBHOOK_INCIDENT_CHECKS } from '../../webhook/delivery/incident.ts'
+
+/** The wait of the oldest due work at which a backlog begins to be an incident, and below which it ends, in seconds. */
+const BACKLOG_SECONDS = { begins: 300, ends: 60 }
+
+/** For how long an incident of a state lasts at least: processes that disagree for a moment do not post in turns. */
+const SHORTEST_MS = 300_000
+
+/** What is true of one subject. `isOn` undefined: it neither begins nor ends. */
+type State = NewIncident & { isOn: boolean | undefined }
+
+/** Every incident that a check begins or ends (docs/contract/delivery.md#alerts). */
+export function listIncidentChecks(deps: {
+  keyIds: readonly string[]
+  readRealtimeHealth: () => Promise<RealtimeHealth>
+}): readonly IncidentCheck[] {
+  return [
+    ...WEBHOOK_INCIDENT_CHECKS,
+    checkState('backlog', async (db, now) => [
+      describeBacklog('webhook-out', ((await checkWebhookOut(db, now)).details as WebhookOutFacts).oldest_pending_s),
+      describeBacklog('provisioning', (await readProvisioningFacts(db, now)).oldest_pending_s),
+    ]),
+    checkState('secret-unreadable', async (db) => {
+      const { unreadable, missing_keys: missing } = await readSecretFacts(db, deps.keyIds)
+      return [
+        {
+          incident: 'secret-unreadable',
+          subject: 'SECRET_KEY',
+          summary: `${unreadable} stored secrets need a key that SECRET_KEY does not list: ${missing.join(', ')}.`,
+          url: '/api/v3/health/component/stored-secrets',
+          isOn: unreadable > 0,
+        },
+      ]
+    }),
+    checkState('clock-skew', async (db, now) => {
+      const { skewed_processes: skewed, largest_skew_s: seconds } = await readClockFacts(db, now)
+      return [
+        {
+          incident: 'clock-skew',
+          subject: 'clock',
+          summary: `${skewed} processes have another time than the database; the furthest is ${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead'}.`,
+          url: '/api/v3/health/component/clock',
+          isOn: skewed > 0,
+        },
+      ]
+    }),
+    checkState('realtime-down', async () => {
+      const { status, isWanted } = await deps.readRealtimeHealth()
+      return [
+        {
+          incident: 'realtime-down',
+          subject: 'realtime',
+          summary:
+            'Realtime messages are not published: a setting is missing, no process publishes, or the provider fails.',
+          url: '/api/v3/health/component/integration/realtime',
+          isOn: isWanted && status === 'down',
+        },
+      ]
+    }),
+  ]
+}
+
+function describeBacklog(component: 'webhook-out' | 'provisioning', oldestSeconds: number): State {
+  const { begins, ends } = BACKLOG_SECONDS
+  return {
+    incident: 'backlog',
+    subject: component,
+    summary: `Due work of ${component} has waited for ${oldestSeconds} seconds.`,
+    url: `/api/v3/health/component/integration/${component}`,
+    isOn: oldestSeconds >= begins ? true : oldestSeconds < ends ? false : undefined,
+  }
+}
+
+/** A check of an incident that is a state: no event records its end. */
+function checkState(incident: string, read: (db: Database, now: Date) => Promise<State[]>): IncidentCheck {
+  return {
+    incident,
+    check: async ({ db, now, lasting }) => {
+      const states = await read(db, now)
+      const oldEnough = lasting.filter(({ since }) => now.getTime() - since.getTime() >= SHORTEST_MS)
+      const off = new Set(states.filter(({ isOn }) => isOn === false).map(({ subject }) => subject))
+      return {
+        begun: states.filter(({ isOn }) => isOn === true).map(({ isOn: _isOn, ...incidentOf }) => incidentOf),
+        ended: oldEnough.map(({ subject }) => subject).filter((subject) => off.has(subject)),
+      }
+    },
+  }
+}

@@ -1,0 +1,31 @@
+import { VERSION } from '../../base/version.ts'
+import { type AlertWorker, buildAlertWorker } from '../../operations/alert/alert-worker.ts'
+import { parseAllowedTargets } from '../../outbound/guard/callback-url.ts'
+import { buildGuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { buildRealtimeHealth } from '../../realtime/realtime-health.ts'
+import { listIncidentChecks } from './alert-checks.ts'
+import type { WorkerParts } from './workers.ts'
+
+/**
+ * Builds the worker of alerts. `missing`: the settings of a realtime provider that are not given. The operator names
+ * their receiver, so it may be private; every other address is refused.
+ */
+export function buildAppAlertWorker(parts: WorkerParts, missing: readonly string[]): AlertWorker {
+  const { config, database, clock, logger, lookup, baseUrl, ids, keyring } = parts
+  const url = config.alertWebhookUrl
+  const allowed = url === undefined ? '' : new URL(url).hostname
+  return buildAlertWorker({
+    db: database.db,
+    ...{ ids, clock, logger, url, baseUrl },
+    checks: listIncidentChecks({
+      keyIds: keyring.keyIds,
+      readRealtimeHealth: buildRealtimeHealth({ db: database.db, clock, missing }),
+    }),
+    secret: config.alertWebhookSecret,
+    userAgent: `Signalbox-Alerts/${VERSION}`,
+    fetch: buildGuardedFetch({
+      lookup,
+      rules: { allowHttp: true, allowedPrivateTargets: parseAllowedTargets(allowed) },
+    }),
+  })
+}

@@ -1,0 +1,100 @@
+import type { Logger } from 'pino'
+import { type Clock, systemClock } from '../../base/clock.ts'
+import type { ClockVerdict, DatabaseClock } from '../../base/database-clock.ts'
+import { removeProcessSkew, saveProcessSkew } from '../../operations/health/process-skew.store.ts'
+import { askDatabaseTime } from '../../postgres/database-time.store.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+
+/** How often the database's clock is looked at, where no renewal of a lease brings its time. */
+const LOOK_MS = 1_000
+
+/** How often a process that is off says so to the others. */
+const REPORT_MS = 5_000
+
+/** Looks at the clocks of database and machine for as long as the process runs. */
+export interface ClockWatch {
+  /** Looks once: measures, logs what changed, and reports. */
+  look(): Promise<void>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** What a watch is built from. */
+export interface ClockWatchDeps {
+  db: Database
+  time: DatabaseClock
+  logger: Logger
+  /** The name of this process. */
+  workerId: string
+  /** Rests in real time, whatever the clock of the service. */
+  rest?: Clock['sleep']
+}
+
+/**
+ * Follows the database's clock in processes of every role, and says when that of the machine differs: by a log line when
+ * it begins and ends, and by a row that health and alerts of all processes read.
+ */
+export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
+  const { db, time, logger, workerId, rest = systemClock.sleep } = deps
+  const stopping = new AbortController()
+  let reportedAtMs = Number.NEGATIVE_INFINITY
+  let isReported = false
+  let last: ClockVerdict = 'aligned'
+  let steppedAtMs = Number.NEGATIVE_INFINITY
+
+  function log(): void {
+    const verdict = time.verdict()
+    if (verdict === last) return
+    last = verdict
+    const fields = { skew_seconds: Math.round(time.skewMs()) / 1000 }
+    if (verdict === 'aligned') logger.info(fields, 'clock agrees with the database again')
+    else if (verdict === 'skewed')
+      logger.warn(fields, 'clock differs from the database: see docs/operations.md, clock skew')
+    else logger.error(fields, 'clock not trusted, nothing is claimed or deleted: see docs/operations.md, clock skew')
+  }
+
+  function logStep(): void {
+    const atMs = time.monotonicMs() - time.stepAgeMs()
+    // The same instant, but for what passed between the two readings.
+    if (!(atMs > steppedAtMs + 1)) return
+    steppedAtMs = atMs
+    const fields = { step_seconds: Math.round(time.stepMs()) / 1000 }
+    logger.warn(
+      fields,
+      'clock of the database stepped, nothing is deleted for 10 minutes: see docs/operations.md, clock skew',
+    )
+  }
+
+  async function report(): Promise<void> {
+    if (time.verdict() === 'aligned') {
+      if (isReported) await removeProcessSkew(db, workerId)
+      isReported = false
+      reportedAtMs = Number.NEGATIVE_INFINITY
+      return
+    }
+    if (time.monotonicMs() - reportedAtMs < REPORT_MS) return
+    isReported = true
+    await saveProcessSkew(db, { process: workerId, skewMs: time.skewMs() }, new Date(time.now()))
+    reportedAtMs = time.monotonicMs()
+  }
+
+  async function look(): Promise<void> {
+    // A clock of the machine that stepped shows before the database is asked.
+    log()
+    if (time.sampleAgeMs() >= LOOK_MS) await askDatabaseTime(db, time)
+    log()
+    logStep()
+    await report()
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      // Others say that the database does not answer; without it the last offset holds.
+      await look().catch(() => {})
+      await rest(LOOK_MS, stopping.signal)
+    }
+    if (isReported) await removeProcessSkew(db, workerId).catch(() => {})
+  }
+
+  return { look, run, stop: () => stopping.abort() }
+}

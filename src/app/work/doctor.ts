@@ -1,0 +1,299 @@
+import { getServers } from 'node:dns'
+import { constants } from 'node:fs'
+import { access, statfs } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { dirname, join } from 'node:path'
+import type { Clock } from '../../base/clock.ts'
+import { buildKeyring } from '../../base/keyring.ts'
+import type { Random } from '../../base/random.ts'
+import {
+  classifyClock,
+  classifyDatabase,
+  classifySchema,
+  type SchemaFacts,
+} from '../../operations/doctor/database-findings.ts'
+import { countStoredSecrets, readDatabaseFacts } from '../../operations/doctor/doctor.store.ts'
+import {
+  AREAS,
+  type Area,
+  type AreaReport,
+  buildReport,
+  type Finding,
+  fail,
+  warn,
+} from '../../operations/doctor/finding.ts'
+import {
+  classifyDisk,
+  classifyEgress,
+  classifyNames,
+  classifyPort,
+  type DiskFacts,
+} from '../../operations/doctor/machine-findings.ts'
+import { classifyRuntime } from '../../operations/doctor/runtime-findings.ts'
+import {
+  classifyConfigError,
+  classifySecrets,
+  classifySettings,
+  classifyStoredSecrets,
+} from '../../operations/doctor/setting-findings.ts'
+import { classifyStorage, describeStorage } from '../../operations/doctor/storage-findings.ts'
+import { readStorageForecast } from '../../operations/storage/storage.ts'
+import { startEmbeddedPostgres } from '../../postgres/embedded/embedded.ts'
+import { EmbeddedPostgresError } from '../../postgres/embedded/embedded-error.ts'
+import { findRunningPostgres } from '../../postgres/embedded/embedded-join.ts'
+import { readSchemaPlan } from '../../postgres/migration/migrate.ts'
+import { MigrationError } from '../../postgres/migration/migration-error.ts'
+import { openDatabase } from '../../postgres/statement/database.ts'
+import {
+  type Config,
+  ConfigError,
+  type Environment,
+  readConfig,
+  readEnvironment,
+  type ServiceSecrets,
+} from '../config/config.ts'
+import { VARIABLES } from '../config/config-variables.ts'
+import { describeFatal } from '../log/fatal.ts'
+import { loadServiceSecrets } from '../secret/service-secrets.ts'
+import { findDiskSource } from './disk-source.ts'
+import { findPortFacts, tryConnect } from './doctor-network.ts'
+
+/** The machine that is examined. */
+export interface DoctorWorld {
+  /** Default: that of this process. */
+  environment?: Record<string, string | undefined>
+  /** The working directory. */
+  directory: string
+  clock: Clock
+  random: Random
+  /** Rejects with an error that has a `code` when a name has no address. */
+  lookUp: (host: string) => Promise<unknown>
+}
+
+/**
+ * `signalbox doctor`: gathers facts about settings, database, schema, keys, clock, name service, disk, ports, egress and
+ * Node, and judges them. Changes nothing but what a start of the embedded PostgreSQL changes. Connects only to what
+ * the settings name.
+ */
+export async function examine(world: DoctorWorld): Promise<AreaReport[]> {
+  let config: Config
+  let environment: Environment
+  try {
+    environment = readEnvironment(world.environment, world.directory)
+    config = readConfig(environment, world.directory)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return buildReport(classifyConfigError(error.message), AREAS)
+  }
+  const skipped: Area[] = []
+  const notes: Notes = { disk: [] }
+  const findings = [
+    ...classifySettings({
+      known: Object.keys(VARIABLES),
+      given: Object.keys(environment).filter((name) => environment[name]),
+      appEnv: config.appEnv,
+      baseUrl: config.baseUrl,
+      idle: config.idleSettings,
+    }),
+    ...(await examineKeysAndDatabase(world, config, { skipped, notes })),
+    ...(await examineMachine(world, { config, environment })),
+    ...classifyRuntime(process.versions.node),
+  ]
+  return buildReport(findings, skipped, notes)
+}
+
+interface Notes {
+  disk: string[]
+}
+
+async function examineKeysAndDatabase(
+  world: DoctorWorld,
+  config: Config,
+  { skipped, notes }: { skipped: Area[]; notes: Notes },
+): Promise<Finding[]> {
+  const secrets = await readSecrets(world, config)
+  const findings = classifySecrets(secrets === undefined ? {} : nameSecrets(secrets))
+  const opened = await openForDoctor(world, config)
+  if ('finding' in opened) {
+    skipped.push('database', 'schema', 'clock')
+    return opened.finding ? [...findings, opened.finding] : findings
+  }
+  const { connectionString } = opened
+  const pool = openDatabase({ connectionString, size: 1, applicationName: 'signalbox doctor', onError: () => {} })
+  try {
+    const before = world.clock.now()
+    const facts = await readDatabaseFacts(pool.db)
+    const here = (before + world.clock.now()) / 2
+    const needs = {
+      poolSize: config.databasePoolSize,
+      readPoolSize: config.databaseReadPoolSize,
+      workerPoolSize: config.databaseWorkerPoolSize,
+    }
+    findings.push(...classifyDatabase(facts, needs), ...classifyClock({ here, database: facts.now }))
+    const schema = await readSchemaFacts(config.databaseListenUrl ?? connectionString)
+    findings.push(...classifySchema(schema))
+    const isCurrent = 'pending' in schema && schema.pending.length === 0
+    if (isCurrent) {
+      const now = new Date(facts.now)
+      const storage = await readStorageForecast(pool.db, { now, disk: findDiskSource(config), retention: config })
+      notes.disk.push(describeStorage(storage, facts.now))
+      findings.push(...classifyStorage(storage, facts.now))
+    }
+    if (isCurrent && secrets)
+      findings.push(...classifyStoredSecrets(await countStoredSecrets(pool.db), listKeyIds(secrets, world.random)))
+  } catch (error) {
+    skipped.push('database', 'schema', 'clock')
+    findings.push(fail('database_unreachable', describeFatal(error), 'Correct DATABASE_URL, or start the database.'))
+  } finally {
+    await pool.close()
+    await opened.stop()
+  }
+  return findings
+}
+
+/** The database of DATABASE_URL, or the embedded one. Without `finding`: there is none yet. */
+async function openForDoctor(
+  { random }: DoctorWorld,
+  { databaseUrl, dataDir }: Config,
+): Promise<{ connectionString: string; stop: () => Promise<void> } | { finding: Finding | undefined }> {
+  if (databaseUrl !== undefined) return { connectionString: databaseUrl, stop: async () => {} }
+  if (!(await isThere(join(dataDir, 'postgres')))) return { finding: undefined }
+  try {
+    const { connectionString, stop } = await startEmbeddedPostgres({ dataDir, random, log: () => {} })
+    return { connectionString, stop }
+  } catch (error) {
+    if (!(error instanceof EmbeddedPostgresError)) throw error
+    const running = error.code === 'data_dir_in_use' ? await findRunningPostgres(dataDir) : undefined
+    if (running !== undefined) return { connectionString: running, stop: async () => {} }
+    if (error.code === 'data_dir_in_use')
+      return {
+        finding: warn(
+          'database_in_use',
+          `${error.message.replace(/:.*/, '')}, so its embedded PostgreSQL was not examined.`,
+          'Ask as the user who runs it, or stop it and ask again.',
+        ),
+      }
+    return { finding: fail('database_unreachable', error.message, `See docs/operations.md, ${error.code}.`) }
+  }
+}
+
+async function readSchemaFacts(connectionString: string): Promise<SchemaFacts> {
+  try {
+    return await readSchemaPlan(connectionString)
+  } catch (error) {
+    if (error instanceof MigrationError) return { error: error.code, message: error.message }
+    throw error
+  }
+}
+
+/** The secrets of the service; undefined in development before the first start, which makes them. */
+async function readSecrets({ random }: DoctorWorld, config: Config): Promise<ServiceSecrets | undefined> {
+  const isMade = config.appEnv !== 'development' || (await isThere(join(config.dataDir, 'secrets.json')))
+  return isMade ? loadServiceSecrets(config, random) : undefined
+}
+
+function nameSecrets(secrets: ServiceSecrets): Record<string, readonly string[]> {
+  return {
+    SECRET_KEY: secrets.secretKey,
+    SESSION_JWT_SECRET: secrets.sessionJwt,
+    SSO_HANDSHAKE_SECRET: secrets.ssoHandshake,
+    OAUTH_HOOK_SECRET: secrets.oauthHook,
+  }
+}
+
+/** The ids of the keys of SECRET_KEY, the current one first. */
+function listKeyIds({ secretKey }: ServiceSecrets, random: Random): string[] {
+  return secretKey.map((secret) => buildKeyring([secret], random).currentPrefix.split('.')[1] ?? '')
+}
+
+async function examineMachine(
+  world: DoctorWorld,
+  { config, environment }: { config: Config; environment: Environment },
+): Promise<Finding[]> {
+  const servers = listServers(config)
+  const needsDisk = config.databaseUrl === undefined || config.appEnv === 'development'
+  const ports = [
+    { setting: 'PORT', port: config.port, host: config.host },
+    ...(config.metricsPort ? [{ setting: 'METRICS_PORT', port: config.metricsPort, host: config.host } as const] : []),
+  ] as const
+  const names = servers.filter(({ host }) => isName(host))
+  const looked = await Promise.all(
+    names.map(async ({ setting, host }) => ({ setting, host, error: await findLookUpError(world, host) })),
+  )
+  const unknown = new Set(looked.filter(({ error }) => error !== undefined).map(({ host }) => host))
+  const dialled = servers.filter(({ host, setting }) => !unknown.has(host) && !setting.startsWith('DATABASE_'))
+  const port = await Promise.all(
+    ports.map((asked) => (asked.port === 0 ? [] : findPortFacts(asked).then(classifyPort))),
+  )
+  return [
+    ...classifyNames({ servers: getServers().length, names: looked }),
+    ...(needsDisk ? classifyDisk(await findDiskFacts(config.dataDir)) : []),
+    ...port.flat(),
+    ...classifyEgress({
+      appEnv: config.appEnv,
+      proxyVariables: ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'].filter((name) => environment[name]),
+      privateTargets: config.webhookAllowedPrivateTargets.length,
+      servers: await Promise.all(
+        dialled.map(async (server) => ({ ...server, error: await tryConnect(server.host, server.port) })),
+      ),
+    }),
+  ]
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = {
+  'postgres:': 5432,
+  'postgresql:': 5432,
+  'smtp:': 587,
+  'smtps:': 465,
+  'https:': 443,
+  'http:': 80,
+}
+
+/** The servers that settings name. */
+function listServers(config: Config): { setting: string; host: string; port: number }[] {
+  const given = {
+    DATABASE_URL: config.databaseUrl,
+    DATABASE_LISTEN_URL: config.databaseListenUrl,
+    SMTP_URL: config.smtp?.url,
+    SUPABASE_URL: config.supabaseUrl,
+    ALERT_WEBHOOK_URL: config.alertWebhookUrl,
+    OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpEndpoint,
+  }
+  return Object.entries(given).flatMap(([setting, value]) => {
+    const url = value === undefined ? null : URL.parse(value)
+    // Without a host it is a socket of this machine.
+    if (!url?.hostname) return []
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    return [{ setting, host, port: Number(url.port) || (DEFAULT_PORTS[url.protocol] ?? 443) }]
+  })
+}
+
+function isName(host: string): boolean {
+  return isIP(host) === 0 && host !== 'localhost'
+}
+
+async function findLookUpError({ lookUp }: DoctorWorld, host: string): Promise<string | undefined> {
+  return lookUp(host).then(
+    () => undefined,
+    (error: NodeJS.ErrnoException) => error.code ?? 'failed',
+  )
+}
+
+async function findDiskFacts(directory: string): Promise<DiskFacts> {
+  try {
+    let nearest = directory
+    while (!(await isThere(nearest)) && dirname(nearest) !== nearest) nearest = dirname(nearest)
+    await access(nearest, constants.R_OK | constants.W_OK | constants.X_OK)
+    const { bavail, bsize } = await statfs(nearest)
+    return { directory, error: undefined, freeBytes: bavail * bsize }
+  } catch (error) {
+    return { directory, error: (error as NodeJS.ErrnoException).code ?? 'failed', freeBytes: 0 }
+  }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
+  )
+}

@@ -1,0 +1,91 @@
+import pino from 'pino'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { addLedgerRows, addWebhook } from '../../../test/harness/delivery/ledger-rows.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { followDatabaseClock, SKEW_TRUSTED_MS } from '../../base/database-clock.ts'
+import { buildMaintenance, type SweepReport } from './maintenance.ts'
+
+const DAY_MS = 24 * 3_600_000
+const OLD_MS = 40 * DAY_MS
+
+let app: TestApp
+
+beforeAll(async () => {
+  app = await createTestApp()
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+/** A maintenance on a machine whose clock a test sets, and old ended rows, each with an attempt, and as many audit entries. */
+async function openSweep(count: number) {
+  const { pool, db } = app.database
+  await pool.query('truncate webhook_dispatch_ended, webhook_attempt, audit_log')
+  const webhook = await addWebhook(app)
+  const ids = await addLedgerRows(app, { webhook, status: 'success', createdAgeMs: OLD_MS, count })
+  await pool.query(
+    `insert into webhook_attempt (dispatch, attempt, attempt_trigger, started_at, duration_ms, worker)
+     select x, 1, 'schedule', $2, 1, 'worker-a' from unnest($1::uuid[]) x`,
+    [ids, new Date(app.clock.now() - OLD_MS)],
+  )
+  await pool.query(
+    `insert into audit_log (document_id, action, outcome, created_at)
+     select gen_random_uuid(), 'contract.create', 'success', $1 from generate_series(1, $2)`,
+    [new Date(app.clock.now() - 400 * DAY_MS), count],
+  )
+  const databaseMs = app.clock.now()
+  const machine = buildManualClock(databaseMs)
+  const time = followDatabaseClock(machine, () => 0)
+  time.observe({ sentAtMs: 0, receivedAtMs: 0, databaseMs })
+  const reports: SweepReport[] = []
+  const hooks = { onSwept: (report: SweepReport) => void reports.push(report), onAsked: () => {} }
+  const maintenance = buildMaintenance({
+    ...{ db, clock: time, keyring: app.app.keyring, workerId: 'worker-a', logger: pino({ level: 'silent' }) },
+    config: { webhookLedgerRetentionDays: 30, auditRetentionDays: 365 },
+    isTrusted: () => {
+      hooks.onAsked()
+      return time.verdict() !== 'distrusted'
+    },
+    onSwept: (report) => hooks.onSwept(report),
+  })
+  const countLeft = async () => {
+    const { rows } = await pool.query(`
+      select (select count(*)::int from webhook_dispatch_ended) as dispatches,
+        (select count(*)::int from webhook_attempt) as attempts, (select count(*)::int from audit_log where action = 'contract.create') as entries`)
+    return Object.values(rows[0])
+  }
+  return { maintenance, machine, databaseMs, reports, hooks, countLeft }
+}
+
+it('a sweep deletes by the clock of the database, and counts dispatches, attempts and entries apart', async () => {
+  const { maintenance, machine, databaseMs, reports, countLeft } = await openSweep(3)
+  // Ten seconds off are borne, and decide nothing.
+  machine.set(databaseMs + SKEW_TRUSTED_MS)
+  expect(await maintenance.sweep()).toMatchObject({ dispatches: 3, attempts: 3, auditEntries: 3 })
+  expect(await countLeft()).toEqual([0, 0, 0])
+  // Each step is known from the start, with 0.
+  expect(reports).toHaveLength(1)
+  expect(Object.values(reports[0]!).every((count) => count === 0)).toBe(true)
+})
+
+it.each([SKEW_TRUSTED_MS + 1, -SKEW_TRUSTED_MS - 1, 45 * DAY_MS, -DAY_MS])(
+  'a sweep of a machine that is %s ms ahead deletes nothing',
+  async (aheadMs) => {
+    const { maintenance, machine, databaseMs, countLeft } = await openSweep(3)
+    machine.set(databaseMs + aheadMs)
+    const report = await maintenance.sweep()
+    expect(Object.values(report).every((count) => count === 0)).toBe(true)
+    expect(await countLeft()).toEqual([3, 3, 3])
+  },
+)
+
+it('a sweep ends after the statement that runs when the clock becomes wrong', async () => {
+  const { maintenance, machine, databaseMs, hooks, countLeft } = await openSweep(2_500)
+  let asked = 0
+  hooks.onAsked = () => {
+    asked += 1
+    // Before the first step and after its first batch the clock is right.
+    if (asked === 3) machine.set(databaseMs + DAY_MS)
+  }
+  expect(await maintenance.sweep()).toMatchObject({ dispatches: 2_000, auditEntries: 0 })
+  expect(await countLeft()).toEqual([500, 500, 2_500])
+})

@@ -1,0 +1,18 @@
+import type { Keyring } from '../../base/keyring.ts'
+import { reencryptSecrets } from '../../delivery/post/reencrypt.ts'
+import { reencryptTotpSecrets } from '../../identity/sign-in/second-factor/totp-factor.ts'
+import { reencryptSigningKeys } from '../../oauth/signing-key/signing-key.ts'
+import type { SecretPlace } from '../../operations/stored-secret/stored-secret.store.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { TARGET_SECRETS } from '../../provisioning/target/stored-secrets.ts'
+import { WEBHOOK_SECRETS } from '../../webhook/registry/stored-secrets.ts'
+
+/** Seals the secrets of each table anew, under the first key of SECRET_KEY. Each resolves with the number of secrets. */
+export function buildReencryption(keyring: Keyring, db: Database): Record<SecretPlace, () => Promise<number>> {
+  return {
+    webhook: () => reencryptSecrets({ keyring }, db, WEBHOOK_SECRETS),
+    provisioning_target: () => reencryptSecrets({ keyring }, db, TARGET_SECRETS),
+    totp_factor: () => reencryptTotpSecrets({ keyring }, db),
+    oauth_signing_key: () => reencryptSigningKeys(keyring, db),
+  }
+}

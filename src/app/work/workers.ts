@@ -1,0 +1,286 @@
+import type { Logger } from 'pino'
+import { type Clock, systemClock } from '../../base/clock.ts'
+import { type DatabaseClock, mayDelete } from '../../base/database-clock.ts'
+import type { IdMaker } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import type { Random } from '../../base/random.ts'
+import { VERSION } from '../../base/version.ts'
+import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher.ts'
+import type { JobRunner } from '../../delivery/job-runner.ts'
+import { type KeptLease, keepRenewed } from '../../delivery/lease-timer.ts'
+import { buildSecretCache } from '../../delivery/post/secret-cache.ts'
+import { buildRouter, type Router } from '../../delivery/router.ts'
+import { buildWorkerLease } from '../../delivery/worker-lease.ts'
+import { buildMailWorker, type MailWorker } from '../../identity/mail/mail-worker.ts'
+import type { AlertWorker } from '../../operations/alert/alert-worker.ts'
+import { buildMetrics, type Metrics, type MetricsDeps } from '../../operations/metrics/metrics.ts'
+import type { Lookup } from '../../outbound/guard/dns.ts'
+import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import type { HttpSender } from '../../outbound/send/http-sender.ts'
+import { buildNotifier } from '../../postgres/connection/notify.ts'
+import type { DatabasePool } from '../../postgres/statement/database.ts'
+import { buildJobWorker } from '../../provisioning/job/job-worker.ts'
+import { buildTargetGate, type TargetGate } from '../../provisioning/target/target-gate.ts'
+import type { Tracer } from '../../tracing/tracer.ts'
+import { buildWebhookPolicy } from '../../webhook/delivery/webhook-policy.ts'
+import { secretContextOf } from '../../webhook/registry/webhook.ts'
+import { buildReplayWorker } from '../../webhook/replay/replay-job-worker.ts'
+import type { Config } from '../config/config.ts'
+import { ROLES } from '../config/config-variables.ts'
+import { buildMailTransport, loadTemplates } from '../part/mail-transport.ts'
+import { buildRealtimeParts, type EmbeddedRealtime, type RealtimeParts } from '../part/realtime-parts.ts'
+import { buildAppAlertWorker } from './alerts.ts'
+import { buildClockWatch } from './clock-watch.ts'
+import { findDiskSource } from './disk-source.ts'
+import { buildMaintenance, type Maintenance } from './maintenance.ts'
+import { buildProvisioningDispatcher } from './provisioning-workers.ts'
+
+/** What the workers of a process are built from. */
+export interface WorkerParts {
+  config: Config
+  database: DatabasePool
+  connectionString: string
+  clock: Clock
+  /** The clock, where it follows the database's. */
+  time?: DatabaseClock
+  random: Random
+  logger: Logger
+  /** Lines that the log lost, and lines that it summed up. */
+  logCounts?: () => { dropped: number; summed: number }
+  ids: IdMaker
+  workerId: string
+  keyring: Keyring
+  sender: HttpSender
+  /** Makes the requests to SCIM services. */
+  fetchTarget: GuardedFetch
+  lookup: Lookup
+  baseUrl: () => string
+  tracer: Tracer
+  /** Runs for each change of what the process holds in memory; without it the process holds nothing. */
+  onChange?: (note: string) => void
+  /** The pool of requests. */
+  requestDatabase: DatabasePool
+  /** The pool of long reads, which metrics name. Default: that of requests. */
+  readDatabase?: DatabasePool
+  /** The connection of the lease. Default: a connection of `database`. */
+  leaseDatabase?: DatabasePool
+  /** The pool of maintenance. Default: `database`. */
+  maintenanceDatabase?: DatabasePool
+  /** The embedded realtime server, where the settings ask for one. */
+  embeddedRealtime?: EmbeddedRealtime | undefined
+  /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */
+  ca?: string | undefined
+  /** Ends the process at a named point; for crash tests. */
+  onCrashPoint?: ((point: NonNullable<Config['crashPoint']>) => void) | undefined
+}
+
+/** What runs in the background of a process. Each works only when SIGNALBOX_ROLES names its role. */
+export interface Workers {
+  dispatcher: Dispatcher
+  /** Publishes realtime messages; undefined in log-only mode. */
+  realtimeDispatcher: Dispatcher | undefined
+  realtime: RealtimeParts
+  router: Router
+  provisioner: Dispatcher
+  provisioningJobs: JobRunner
+  replayWorker: JobRunner
+  maintenance: Maintenance
+  mailWorker: MailWorker
+  alertWorker: AlertWorker
+  metrics: Metrics
+  /** Tells this process and the others that there is work. Never throws. */
+  notify(): void
+  /** Whether notes of changes are proven to arrive (`Notifier.isProven`). */
+  isProven(withinMs?: number): boolean
+  /** Starts the workers of the process's roles. */
+  start(): void
+  /** Ends them in order; resolves when all have ended and nothing is claimed any more. */
+  stop(): Promise<void>
+}
+
+/** Builds the workers and lets them notify each other: recorded, routed, posted. Nothing runs before `start`. */
+export function buildWorkers(parts: WorkerParts): Workers {
+  const { config, database, clock, time, logger, workerId } = parts
+  const { db } = database
+  const isDispatcher = config.roles.includes('dispatcher')
+  const isPublisher = config.roles.includes('realtime')
+  const isProvisioner = config.roles.includes('provisioning')
+  const isWorker = isDispatcher || isPublisher || isProvisioner
+  const metrics = buildAppMetrics(parts, {
+    inFlight: () => dispatcher.inFlight(),
+    countListenReconnects: () => notifier.countReconnects(),
+  })
+  const lease = buildKeptLease(parts, () => notifier.isListening())
+  const { isTrusted } = lease
+  const own = { lease, onOwnFault: metrics.countOwnFault }
+  const world = { clock, rest: systemClock.sleep, logger, workerId, isEnabled: config.enableApiEventQueue, ...own }
+  const dispatcher: Dispatcher = buildDispatcher({
+    ...world,
+    policy: buildAppPolicy(parts, metrics),
+    onRoom: () => router.notifyRoom(),
+    ...(parts.onCrashPoint && { onDispatcherPoint: parts.onCrashPoint }),
+  })
+  const realtime = buildAppRealtime(parts, metrics, () => realtimeDispatcher?.notify())
+  const realtimeDispatcher = realtime.policy && buildDispatcher({ ...world, policy: realtime.policy })
+  const dispatchers = realtimeDispatcher ? ([dispatcher, realtimeDispatcher] as const) : ([dispatcher] as const)
+  const router = buildRouter({ ...world, db, dispatchers })
+  const gate = buildTargetGate({ db, clock })
+  const provisioner = buildProvisioningDispatcher(parts, { ...own, gate, onRecorded: metrics.countProvisioning })
+  const provisioningJobs = buildJobWorker({
+    ...{ db, clock, logger, isEnabled: config.enableApiEventQueue, isTrusted },
+    onQueued: () => provisioner.notify(),
+    gate: gate.pass,
+  })
+  const onChange = buildChangeListener({ gate, provisioner, onChange: parts.onChange })
+  // The router sees what else is due, and notifies the dispatchers; those of a process without a router look themselves.
+  const onWork = () => (isDispatcher ? router.notify() : realtimeDispatcher?.notify())
+  const notifier = buildNotifier({
+    connectionString: parts.connectionString,
+    clock,
+    random: parts.random,
+    ...(isWorker && {
+      onWork,
+      workerId,
+      hasPeers: () => lease.hasPeers() && (dispatcher.measureRoom().fastSlots === 0 || !isPublisher),
+    }),
+    ...((parts.onChange || isProvisioner) && { onChange }),
+    onError: (error) => logger.warn({ err: error }, 'notification failed: see docs/operations.md, database'),
+  })
+  const notify = () => notifier.notify()
+  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: notify })
+  const maintenance = buildAppMaintenance(parts, metrics)
+  const mailWorker = buildMailWorker({ ...world, ...buildMailing(parts), isTrusted })
+  const alertWorker = buildAppAlertWorker(parts, realtime.missing)
+  const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
+  const running: Promise<void>[] = []
+  return {
+    dispatcher,
+    realtimeDispatcher,
+    realtime,
+    router,
+    provisioner,
+    provisioningJobs,
+    replayWorker,
+    maintenance,
+    mailWorker,
+    alertWorker,
+    metrics,
+    notify,
+    isProven: (withinMs) => notifier.isProven(withinMs),
+    start: () => {
+      running.push(notifier.run())
+      if (clockWatch) running.push(clockWatch.run())
+      if (isWorker) running.push(lease.run())
+      if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
+      // Subscriptions are authorized where the API is served.
+      if (realtime.guard && config.roles.includes('api')) running.push(realtime.guard.run())
+      if (isPublisher) startRealtime(realtime, realtimeDispatcher, running)
+      if (isProvisioner) running.push(provisioner.run(), provisioningJobs.run())
+      if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run(), alertWorker.run())
+    },
+    stop: async () => {
+      clockWatch?.stop()
+      router.stop()
+      replayWorker.stop()
+      provisioningJobs.stop()
+      maintenance.stop()
+      mailWorker.stop()
+      alertWorker.stop()
+      realtime.guard?.stop()
+      await Promise.all([...dispatchers.map((one) => one.stop()), provisioner.stop(), realtime.watch?.stop()])
+      lease.stop()
+      await notifier.stop()
+      await Promise.all(running)
+      await realtime.client?.close()
+      // Claims that are left unknown are found by other workers when the lease runs out.
+      if (isWorker && ![...dispatchers, provisioner].some((one) => one.mayLeak()))
+        await lease.end().catch((err) => logger.warn({ err }, 'lease not ended: see docs/operations.md, database'))
+    },
+  }
+}
+
+/** Where mails wait, how they look, and by what they leave. */
+function buildMailing({ config, database: { db }, keyring }: WorkerParts) {
+  return { db, keyring, template: loadTemplates(config), transport: buildMailTransport(config, db) }
+}
+
+function buildAppMaintenance(parts: WorkerParts, { countSwept }: Metrics): Maintenance {
+  const { config, clock, time, logger, keyring, workerId } = parts
+  const { db } = parts.maintenanceDatabase ?? parts.database
+  const sweeping = { isTrusted: () => mayDelete(time), onSwept: countSwept }
+  return buildMaintenance({ db, clock, logger, config, keyring, workerId, ...sweeping })
+}
+
+/** A trigger notes that something was queued for a target; what else becomes due is seen by polling. */
+function buildChangeListener(to: {
+  gate: Pick<TargetGate, 'note'>
+  provisioner: Pick<Dispatcher, 'notify'>
+  onChange: WorkerParts['onChange']
+}): (note: string) => void {
+  return (note) => {
+    if (note === 't' || note === '*') to.gate.note()
+    if (note === 'p' || note === '*') to.provisioner.notify()
+    to.onChange?.(note)
+  }
+}
+
+function buildAppMetrics(
+  { config, clock, time, keyring, logCounts, ...databases }: WorkerParts,
+  counts: Pick<MetricsDeps, 'inFlight' | 'countListenReconnects'>,
+): Metrics {
+  const { database, requestDatabase, readDatabase, leaseDatabase, maintenanceDatabase } = databases
+  return buildMetrics({
+    ...{ db: database.db, clock, time, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds, logCounts },
+    storage: { disk: findDiskSource(config), retention: config },
+    pools: {
+      requests: requestDatabase.state,
+      workers: database.state,
+      ...(readDatabase && { reads: readDatabase.state }),
+      ...(leaseDatabase && { lease: leaseDatabase.state }),
+      ...(maintenanceDatabase && { maintenance: maintenanceDatabase.state }),
+    },
+    ...counts,
+  })
+}
+
+/** The lease has a connection of its own: its renewal must not wait behind the statements of the workers. */
+function buildKeptLease(parts: WorkerParts, hasLock: () => boolean): KeptLease {
+  const { clock, time, logger, workerId } = parts
+  const { db } = parts.leaseDatabase ?? parts.database
+  return keepRenewed(buildWorkerLease({ db, clock, time, workerId, hasLock }), { clock, logger })
+}
+
+function startRealtime(realtime: RealtimeParts, dispatcher: Dispatcher | undefined, running: Promise<void>[]): void {
+  realtime.announce()
+  if (dispatcher) running.push(dispatcher.run())
+  if (realtime.watch) running.push(realtime.watch.run())
+}
+
+function buildAppRealtime(parts: WorkerParts, metrics: Metrics, onRecovered: () => void): RealtimeParts {
+  const { config, database, clock, logger, workerId, onCrashPoint } = parts
+  return buildRealtimeParts({
+    ...{ config, clock, logger, workerId, onRecovered },
+    db: database.db,
+    requestDb: parts.requestDatabase.db,
+    metrics: metrics.realtime,
+    embedded: parts.embeddedRealtime,
+    ca: parts.ca,
+    onOwnFault: metrics.countOwnFault,
+    ...(onCrashPoint && { onPoint: () => onCrashPoint('after-publish') }),
+  })
+}
+
+function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {
+  const { config, database, onCrashPoint } = parts
+  return buildWebhookPolicy({
+    ...parts,
+    db: database.db,
+    secrets: buildSecretCache(parts.keyring, secretContextOf),
+    version: VERSION,
+    enableApiEventQueue: config.enableApiEventQueue,
+    concurrency: config.webhookConcurrency,
+    perWebhook: config.webhookConcurrencyPerWebhook,
+    onRecorded: (recorded, notices) => metrics.countAttempts(recorded, notices),
+    ...(onCrashPoint && { onPoint: onCrashPoint, onRecording: () => onCrashPoint('during-record') }),
+  })
+}

@@ -1,0 +1,45 @@
+import type { PostErrorClass } from '../../outbound/send/post-result.ts'
+
+/** Why an attempt did not succeed. What a receiver's side may read: a class, never an address (docs/contract/webhooks.md#callback-guard). */
+export type ErrorClass =
+  | PostErrorClass
+  | 'redirect'
+  | 'http_4xx'
+  | 'http_5xx'
+  | 'http_unexpected'
+  /** The receiver has no secret yet (a legacy webhook): nothing can be signed. */
+  | 'secret_missing'
+  /** The stored secret does not open under SECRET_KEY. */
+  | 'secret_unreadable'
+
+/** Every class of a failure, in the order of the stages of an attempt. */
+export const ERROR_CLASSES = Object.keys({
+  blocked_address: true,
+  dns: true,
+  connect: true,
+  tls: true,
+  timeout: true,
+  reset: true,
+  protocol: true,
+  interrupted: true,
+  redirect: true,
+  http_4xx: true,
+  http_5xx: true,
+  http_unexpected: true,
+  secret_missing: true,
+  secret_unreadable: true,
+} satisfies Record<ErrorClass, true>) as ErrorClass[]
+
+/** What one attempt came to, as far as the decision needs it. */
+export type AttemptResult = { statusCode: number } | { errorClass: ErrorClass }
+
+/** Classifies an attempt: undefined when it delivered, else the class of its failure. Success is any 2xx (docs/contract/delivery.md#statuses). */
+export function classifyResult(result: AttemptResult): ErrorClass | undefined {
+  if ('errorClass' in result) return result.errorClass
+  const { statusCode } = result
+  if (statusCode >= 200 && statusCode < 300) return undefined
+  if (statusCode >= 300 && statusCode < 400) return 'redirect'
+  if (statusCode >= 400 && statusCode < 500) return 'http_4xx'
+  if (statusCode >= 500 && statusCode < 600) return 'http_5xx'
+  return 'http_unexpected'
+}

@@ -1,0 +1,44 @@
+import { invalidField, type Problem } from '../../http/problem/problem.ts'
+import {
+  type CallbackRefusal,
+  type CallbackRules,
+  checkCallbackUrl,
+  effectivePort,
+} from '../../outbound/guard/callback-url.ts'
+import type { Lookup } from '../../outbound/guard/dns.ts'
+import { checkRegistrationDns } from '../../outbound/guard/resolve.ts'
+
+/** What the check of a callback URL uses. */
+export interface CallbackDeps {
+  callbackRules: CallbackRules
+  lookup: Lookup
+}
+
+/**
+ * Applies the URL rules, and asks the name service (docs/contract/webhooks.md#url-rules). A name server may take seconds,
+ * so this runs outside any transaction. Throws a 422 on `url`.
+ */
+export async function checkNewUrl(deps: CallbackDeps, url: string): Promise<void> {
+  const resolved = await checkRegistrationDns({ lookup: deps.lookup }, checkUrl(deps, url), deps.callbackRules)
+  if (!resolved.ok) throw buildRefusal(deps, url, resolved)
+}
+
+/** Applies the URL rules alone: for a URL that stays as it is. Throws a 422 on `url`. */
+export function checkUrl(deps: Pick<CallbackDeps, 'callbackRules'>, url: string): URL {
+  const checked = checkCallbackUrl(url, deps.callbackRules)
+  if (!checked.ok) throw buildRefusal(deps, url, checked)
+  return checked.url
+}
+
+/** The 422 of a refused URL. In development it names the setting that allows a private target. */
+function buildRefusal(
+  { callbackRules }: Pick<CallbackDeps, 'callbackRules'>,
+  text: string,
+  { code, message }: CallbackRefusal,
+): Problem {
+  const url = URL.parse(text)
+  // Plain http is taken in development only.
+  if (code !== 'url_host_not_public' || !callbackRules.allowHttp || !url) return invalidField('url', code, message)
+  const setting = `WEBHOOK_ALLOWED_PRIVATE_TARGETS=${url.hostname}:${effectivePort(url)}`
+  return invalidField('url', code, `${message} In development the service takes it when it is started with ${setting}.`)
+}

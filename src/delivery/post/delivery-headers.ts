@@ -1,0 +1,26 @@
+import { buildSignatureHeaders, type SigningKeys } from '../../outbound/signature.ts'
+
+/**
+ * Every header of one attempt (docs/contract/webhooks.md#signature, docs/contract/webhooks.md#delivery-headers). `timestampSeconds` is the
+ * time of this attempt.
+ */
+export function buildDeliveryHeaders(input: {
+  /** The `user-agent`, with the service's version. */
+  userAgent: string
+  secret: SigningKeys | string
+  eventId: string
+  eventType: string
+  deliveryId: string
+  attempt: number
+  timestampSeconds: number
+  body: string
+}): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    'user-agent': input.userAgent,
+    'x-service-event': input.eventType,
+    'x-service-delivery': input.deliveryId,
+    'x-service-attempt': String(input.attempt),
+    ...buildSignatureHeaders(input),
+  }
+}

@@ -1,0 +1,58 @@
+import { type Keyring, KeyringError } from '../../base/keyring.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+
+const BATCH_SIZE = 200
+
+/** An encrypted secret and the row that it belongs to. */
+interface StoredSecret {
+  id: string
+  secretEncrypted: string
+}
+
+/** The secrets of one table. */
+export interface StoredSecrets {
+  /** Those that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
+  list(db: Database, input: { prefix: string; after: string | null; limit: number }): Promise<StoredSecret[]>
+  replace(db: Database, id: string, secretEncrypted: string): Promise<void>
+  /** The context under which the secret of a row is sealed. */
+  contextOf(id: string): string
+}
+
+/**
+ * Seals anew, under the first key of SECRET_KEY, every secret of a table that an older key made, so that the older key can
+ * be taken out afterwards (docs/operations.md, rotation of SECRET_KEY). Returns how many were sealed anew. A secret that
+ * no key opens is left as it is: the deliveries that need it say `secret_unreadable`.
+ */
+export async function reencryptSecrets(
+  { keyring }: { keyring: Keyring },
+  db: Database,
+  secrets: StoredSecrets,
+): Promise<number> {
+  let after: string | null = null
+  let reencrypted = 0
+  for (;;) {
+    const batch: StoredSecret[] = await inTransaction(db, async (tx) => {
+      const rows = await secrets.list(tx, { prefix: keyring.currentPrefix, after, limit: BATCH_SIZE })
+      for (const row of rows) {
+        const context = secrets.contextOf(row.id)
+        const secret = openIfReadable(keyring, row.secretEncrypted, context)
+        if (secret === undefined) continue
+        await secrets.replace(tx, row.id, keyring.seal(secret, context))
+        reencrypted += 1
+      }
+      return rows
+    })
+    const last = batch.at(-1)
+    if (!last || batch.length < BATCH_SIZE) return reencrypted
+    after = last.id
+  }
+}
+
+function openIfReadable(keyring: Keyring, sealed: string, context: string): string | undefined {
+  try {
+    return keyring.open(sealed, context)
+  } catch (error) {
+    if (error instanceof KeyringError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,112 @@
+import type { HttpSender } from '../../outbound/send/http-sender.ts'
+import type { PostResult, PostTimings } from '../../outbound/send/post-result.ts'
+import type { SigningKeys } from '../../outbound/signature.ts'
+import type { Span } from '../../tracing/tracer.ts'
+import { type AttemptResult, classifyResult, type ErrorClass } from './attempt-result.ts'
+import { buildDeliveryHeaders } from './delivery-headers.ts'
+import type { SecretCache } from './secret-cache.ts'
+
+/** What a signed POST uses. */
+export interface SignedPostDeps {
+  secrets: SecretCache
+  sender: HttpSender
+  /** The `user-agent`, with the service's version. */
+  userAgent: string
+  /** Runs right after the POST: crash tests end the process there. */
+  onPoint?: (point: 'after-post') => void
+}
+
+/** What one POST came to. */
+export interface PostOutcome {
+  durationMs: number
+  result: AttemptResult
+  responseExcerpt: string | null
+  responseHeaders: Record<string, string> | null
+  timings: PostTimings | null
+}
+
+/** One POST to one receiver. */
+export interface SignedPost {
+  /** The id of the receiver, that its secret is sealed for. */
+  receiver: string
+  url: string
+  /** The sealed secret; null while the receiver has none. */
+  secretEncrypted: string | null
+  /** The id that receivers dedupe on. */
+  eventId: string
+  eventType: string
+  deliveryId: string
+  attempt: number
+  startedAtMs: number
+  body: string
+  moreHeaders: Record<string, string>
+  signal: AbortSignal
+}
+
+/**
+ * Signs a body afresh and posts it. A receiver without a usable secret is a failed attempt like any other. Rejects with an
+ * `OwnFault` where this process could not post. `signal` interrupts the POST.
+ */
+export async function postSigned(deps: SignedPostDeps, post: SignedPost): Promise<PostOutcome> {
+  const secret = openSecret(deps.secrets, post)
+  if ('errorClass' in secret) return withoutPost(secret.errorClass)
+  const { url, body, signal, eventId, eventType, deliveryId, attempt } = post
+  const headers = buildDeliveryHeaders({
+    userAgent: deps.userAgent,
+    secret: secret.keys,
+    eventId,
+    eventType,
+    deliveryId,
+    attempt,
+    timestampSeconds: Math.floor(post.startedAtMs / 1000),
+    body,
+  })
+  const result = await deps.sender.post({ url, headers: { ...headers, ...post.moreHeaders }, body, signal })
+  deps.onPoint?.('after-post')
+  return toOutcome(result)
+}
+
+/** What a span says of the end of a POST (W3C Trace Context; the names are those of OpenTelemetry). */
+export function describeOutcome({ durationMs, result }: PostOutcome) {
+  const errorClass = classifyResult(result)
+  return {
+    durationMs,
+    attributes: {
+      ...('statusCode' in result && { 'http.response.status_code': result.statusCode }),
+      ...(errorClass !== undefined && { 'error.type': errorClass }),
+    },
+    isError: errorClass !== undefined,
+  }
+}
+
+/** Ends the span of an attempt that was not made, and passes its fault on. */
+export function endSpan(span: Pick<Span, 'end'>): (error: unknown) => never {
+  return (error) => {
+    span.end({ durationMs: 0, attributes: { 'error.type': 'own_fault' }, isError: true })
+    throw error
+  }
+}
+
+function openSecret(
+  secrets: SecretCache,
+  { receiver, secretEncrypted }: SignedPost,
+): { keys: SigningKeys } | { errorClass: ErrorClass } {
+  if (secretEncrypted === null) return { errorClass: 'secret_missing' }
+  try {
+    return { keys: secrets.open(receiver, secretEncrypted) }
+  } catch {
+    return { errorClass: 'secret_unreadable' }
+  }
+}
+
+/** The outcome of an attempt that made no POST. */
+function withoutPost(errorClass: ErrorClass): PostOutcome {
+  return { durationMs: 0, result: { errorClass }, responseExcerpt: null, responseHeaders: null, timings: null }
+}
+
+function toOutcome(result: PostResult): PostOutcome {
+  const { durationMs, timings } = result
+  if (result.outcome === 'error') return { ...withoutPost(result.errorClass), durationMs, timings }
+  const { statusCode, responseExcerpt, responseHeaders } = result
+  return { durationMs, timings, result: { statusCode }, responseExcerpt, responseHeaders }
+}

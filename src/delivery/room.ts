@@ -1,0 +1,45 @@
+/** What part of all slots slow groups may take. */
+const SLOW_SHARE = 0.25
+
+/** What part of all slots late groups may hold while the others want them, and what part is then kept free for the others. */
+const LATE_SHARE = 0.25
+
+/** POSTs in flight at most, slow ones included, as a multiple of the concurrency. A bound on sockets and memory. */
+const HARD_LIMIT_FACTOR = 4
+
+/** Attempts in flight, by what is known of their groups. */
+export interface InFlight {
+  /** Of groups in the slow lane. */
+  slow: number
+  /** Of groups that have not answered for a while (`LATE_AFTER_MS`). */
+  late: number
+  /** Of all others. */
+  answering: number
+}
+
+/** How many attempts may begin. */
+export interface DecidedRoom {
+  fastSlots: number
+  slowSlots: number
+  /** Late groups hold the slots that others want: they count no longer, and get no more until they answer. */
+  isCrowded: boolean
+}
+
+/**
+ * Divides the slots. Slow attempts have slots of their own. Late ones take fast slots like all others until they hold more
+ * than a quarter and less than a quarter is free; then as many of them as there are slots stop counting, so that groups
+ * which answer are never without a slot for those which may not. So attempts that are not slow are twice the concurrency at
+ * most, and all of them four times. Pure.
+ */
+export function decideRoom(concurrency: number, { slow, late, answering }: InFlight): DecidedRoom {
+  const room = Math.max(0, concurrency * HARD_LIMIT_FACTOR - slow - late - answering)
+  const free = concurrency - late - answering
+  const isCrowded = late > concurrency * LATE_SHARE && free < concurrency * LATE_SHARE
+  const uncounted = isCrowded ? Math.min(late, concurrency) : 0
+  const slowLimit = Math.max(1, Math.floor(concurrency * SLOW_SHARE))
+  return {
+    fastSlots: Math.min(room, Math.max(0, free + uncounted)),
+    slowSlots: Math.min(room, Math.max(0, slowLimit - slow)),
+    isCrowded,
+  }
+}

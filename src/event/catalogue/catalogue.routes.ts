@@ -1,0 +1,207 @@
+import type { IdMaker } from '../../base/id.ts'
+import { readPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { ActiveBody, IdParams } from '../../http/route/schema.ts'
+import {
+  CatalogueStatusSchema,
+  CreateEventTypeBody,
+  EventTypeRow,
+  toEventTypeRow,
+  VisibleBody,
+} from './catalogue.schema.ts'
+import { selectEventTypes, toEventTypeRecord } from './catalogue.store.ts'
+import type { CatalogueEntry } from './catalogue.ts'
+import {
+  checkEventTypeVisible,
+  loadEventType,
+  registerExternalEventType,
+  setEventTypeActive,
+  setEventTypeVisible,
+} from './event-type.ts'
+import { readCatalogueStatus, syncCatalogue } from './sync.ts'
+
+/** Dependencies of the catalogue's routes. */
+export interface CatalogueDeps {
+  ids: IdMaker
+  /** The catalogue as the running code declares it. */
+  catalogue: readonly CatalogueEntry[]
+}
+
+const EVENT_TYPE_FIELDS = {
+  document_id: { type: 'uuid' },
+  internal: { type: 'text', sortable: true, like: 'few-rows' },
+  account_scope: { type: 'text', like: 'few-rows' },
+  method: { type: 'text', like: 'few-rows' },
+  route: { type: 'text', like: 'few-rows' },
+  source: { type: 'text', like: 'few-rows' },
+  is_actived: { type: 'boolean' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const eventTypeRowOf = (row: Parameters<typeof toEventTypeRecord>[0]) => toEventTypeRow(toEventTypeRecord(row))
+
+export const catalogueRoutes: Routes<CatalogueDeps> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/event',
+      resource: 'event',
+      action: 'find-all',
+      accountScope: 'none',
+      ownAccounts: true,
+      summary: 'List event types',
+      description: 'A caller with an account role sees those that have account scope and the mark `is_tenant_visible`.',
+      data: EventTypeRow,
+      list: EVENT_TYPE_FIELDS,
+    },
+    {
+      handle: async (_deps: CatalogueDeps, { db, scope, listing }) => ({
+        ...(await readPage(db, selectEventTypes(db, scope), {
+          listing,
+          fields: EVENT_TYPE_FIELDS,
+          toRow: eventTypeRowOf,
+        })),
+        message: 'Event types.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/event',
+      resource: 'event',
+      action: 'create',
+      accountScope: 'none',
+      status: 201,
+      summary: 'Register an event type that another service owns',
+      body: CreateEventTypeBody,
+      data: EventTypeRow,
+    },
+    {
+      handle: async (deps: CatalogueDeps, { db, body, now }) => {
+        const { internal, account_scope: accountScope = 'account', description = null } = body
+        const { is_tenant_visible: isTenantVisible = false } = body
+        const eventType = { internal, accountScope, description, isTenantVisible, now }
+        const created = await registerExternalEventType(deps, db, eventType)
+        return {
+          data: toEventTypeRow(created),
+          message: 'Event type registered.',
+          changed: [{ id: created.id, account: null }],
+          location: `/api/v3/webhook/event/${created.id}`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/event/{id}',
+      resource: 'event',
+      action: 'find-one',
+      accountScope: 'none',
+      ownAccounts: true,
+      summary: 'Read one event type',
+      params: IdParams,
+      data: EventTypeRow,
+    },
+    {
+      reach: (_deps: CatalogueDeps, { db, params }) => checkEventTypeVisible(db, params.id),
+      load: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
+      handle: async (_deps, { target }) => ({
+        data: toEventTypeRow(target),
+        message: 'Event type.',
+        changed: [{ id: target.id, account: null }],
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/webhook/event/{id}/active',
+      resource: 'event',
+      action: 'active',
+      accountScope: 'none',
+      summary: 'Activate or deactivate a stale or external event type',
+      params: IdParams,
+      body: ActiveBody,
+      data: EventTypeRow,
+      problems: ['conflict'],
+    },
+    {
+      locate: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
+      handle: async (deps, { db, params, body, now }) => {
+        const generated = deps.catalogue.map(({ internal }) => internal)
+        const change = { isActived: body.is_actived, generated, now }
+        const { eventType, isChanged } = await setEventTypeActive(db, params.id, change)
+        return {
+          data: toEventTypeRow(eventType),
+          message: body.is_actived ? 'Event type activated.' : 'Event type deactivated.',
+          changed: isChanged ? [{ id: eventType.id, account: null }] : [],
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/webhook/event/{id}/tenant-visible',
+      resource: 'event',
+      action: 'tenant-visible',
+      accountScope: 'none',
+      summary: 'Show an event type to callers with an account role, or hide it',
+      params: IdParams,
+      body: VisibleBody,
+      data: EventTypeRow,
+    },
+    {
+      locate: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
+      handle: async (_deps, { db, params, body, now }) => {
+        const change = { isTenantVisible: body.is_tenant_visible, now }
+        const { eventType, isChanged } = await setEventTypeVisible(db, params.id, change)
+        return {
+          data: toEventTypeRow(eventType),
+          message: body.is_tenant_visible
+            ? 'Event type visible to account roles.'
+            : 'Event type hidden from account roles.',
+          changed: isChanged ? [{ id: eventType.id, account: null }] : [],
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/catalogue/status',
+      resource: 'webhook',
+      action: 'catalogue-status',
+      accountScope: 'none',
+      summary: 'Compare the event table with the code',
+      data: CatalogueStatusSchema,
+    },
+    {
+      handle: async (deps: CatalogueDeps, { db }) => ({
+        data: await readCatalogueStatus(db, deps.catalogue),
+        message: 'Catalogue status.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/catalogue/sync',
+      resource: 'webhook',
+      action: 'catalogue-sync',
+      accountScope: 'none',
+      summary: 'Write the generated catalogue into the event table',
+      data: CatalogueStatusSchema,
+    },
+    {
+      handle: async (deps: CatalogueDeps, { db, now }) => ({
+        data: await syncCatalogue(deps, db, now),
+        message: 'Catalogue synced.',
+        changed: [{ id: null, account: null }],
+      }),
+    },
+  ),
+]

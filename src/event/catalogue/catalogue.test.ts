@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { ROUTE_TREE } from '../../app/feature/route-tree.ts'
+import type { EventTypeRecord } from './catalogue.store.ts'
+import { buildCatalogue } from './catalogue.ts'
+import { findCatalogueDrift, renderCatalogueFiles } from './catalogue-files.ts'
+import { compareCatalogue } from './sync.ts'
+
+const CATALOGUE = buildCatalogue(ROUTE_TREE)
+
+function toRow(internal: string, change: Partial<EventTypeRecord> = {}): EventTypeRecord {
+  const entry = CATALOGUE.find((one) => one.internal === internal)
+  return {
+    id: internal as never,
+    internal,
+    accountScope: entry?.account_scope ?? 'none',
+    method: entry?.method ?? null,
+    route: entry?.route ?? null,
+    source: entry?.source ?? 'route',
+    description: entry?.description ?? null,
+    isActived: true,
+    isTenantVisible: false,
+    createdAt: new Date(0),
+    updatedAt: new Date(0),
+    ...change,
+  }
+}
+
+describe('catalogue', () => {
+  it('has one event type for each v3 route that changes or reads a resource, and the synthetic ones', () => {
+    const names = new Set(CATALOGUE.map((entry) => entry.internal))
+    const routes = ROUTE_TREE.filter(({ event }) => event !== 'none')
+    for (const route of routes) expect(names).toContain(`${route.resource}.${route.action}`)
+    expect(names).toContain('webhook.test')
+    expect(names).toContain('webhook.auto-disable')
+    expect(names.size).toBe(CATALOGUE.length)
+  })
+
+  it('names follow <resource>.<action>', () => {
+    for (const { internal } of CATALOGUE) expect(internal).toMatch(/^[a-z][a-z0-9-]*\.[a-z][a-z0-9-]*$/)
+  })
+
+  it('refuses two routes with one name', () => {
+    expect(() => buildCatalogue([...ROUTE_TREE, ROUTE_TREE[0]!])).toThrow(/two sources/)
+  })
+
+  it('the committed files match the route tree', async () => {
+    expect(await findCatalogueDrift(CATALOGUE)).toEqual([])
+  })
+
+  it('a changed route tree is reported as a diff', async () => {
+    const changed = CATALOGUE.filter((entry) => entry.internal !== 'contract.create')
+    const drift = await findCatalogueDrift(changed)
+    expect(drift).toContain('catalogue.json')
+    expect(drift.some((line) => line.startsWith('- ') && line.includes('contract.create'))).toBe(true)
+    expect(renderCatalogueFiles(changed).get('docs/events.md')).not.toContain('`contract.create`')
+  })
+})
+
+describe('catalogue status', () => {
+  const all = CATALOGUE.map((entry) => toRow(entry.internal))
+
+  it('is in sync when every entry has its row', () => {
+    expect(compareCatalogue(CATALOGUE, all)).toEqual({
+      generated_count: CATALOGUE.length,
+      synced_count: CATALOGUE.length,
+      in_sync: true,
+      missing_internals: [],
+      stale_internals: [],
+    })
+  })
+
+  it('lists missing event types', () => {
+    const status = compareCatalogue(CATALOGUE, all.slice(1))
+    expect(status).toMatchObject({
+      in_sync: false,
+      missing_internals: [CATALOGUE[0]!.internal],
+      synced_count: CATALOGUE.length - 1,
+    })
+  })
+
+  it('lists stale event types until they are deactivated', () => {
+    const stale = toRow('contract.gone')
+    expect(compareCatalogue(CATALOGUE, [...all, stale])).toMatchObject({
+      in_sync: false,
+      stale_internals: ['contract.gone'],
+    })
+    const resting = { ...stale, isActived: false }
+    expect(compareCatalogue(CATALOGUE, [...all, resting])).toMatchObject({
+      in_sync: true,
+      stale_internals: ['contract.gone'],
+    })
+  })
+
+  it('does not count an event type of another service as stale', () => {
+    const status = compareCatalogue(CATALOGUE, [...all, toRow('invoice.paid', { source: 'external' })])
+    expect(status).toMatchObject({ in_sync: true, stale_internals: [] })
+  })
+
+  it('is out of sync when a row differs', () => {
+    const changed = all.map((row) => (row.internal === 'contract.create' ? { ...row, route: '/old' } : row))
+    expect(compareCatalogue(CATALOGUE, changed).in_sync).toBe(false)
+  })
+})
+
+describe('catalogue over the API', () => {
+  it('sync restores a changed table, keeps ids, and reports the written rows', async () => {
+    await using t = await createTestApp()
+    const before = await t.admin('GET', '/api/v3/webhook/event?filters=internal|eq|contract.create')
+    await t.database.db.deleteFrom('event').where('internal', '=', 'contract.delete').execute()
+    await t.database.db.updateTable('event').set({ route: '/old' }).where('internal', '=', 'contract.create').execute()
+    const status = await t.admin('GET', '/api/v3/webhook/catalogue/status')
+    expect(status.body.data).toMatchObject({ in_sync: false, missing_internals: ['contract.delete'] })
+    const synced = await t.admin('POST', '/api/v3/webhook/catalogue/sync')
+    expect(synced.body.data).toMatchObject({ in_sync: true, written: 2 })
+    const after = await t.admin('GET', '/api/v3/webhook/event?filters=internal|eq|contract.create')
+    expect(after.body.data[0]).toMatchObject({
+      document_id: before.body.data[0].document_id,
+      route: '/api/v3/contract/contract',
+    })
+  })
+
+  it('registers event types of other services once, and not under a reserved name', async () => {
+    await using t = await createTestApp()
+    const path = '/api/v3/webhook/event'
+    const created = await t.admin('POST', path, { internal: 'invoice.paid', description: 'An invoice was paid.' })
+    expect(created.status).toBe(201)
+    expect(created.body.data).toMatchObject({ internal: 'invoice.paid', source: 'external', account_scope: 'account' })
+    expect((await t.admin('POST', path, { internal: 'invoice.paid' })).body.code).toBe('conflict')
+    expect((await t.admin('POST', path, { internal: 'contract.create' })).body.code).toBe('conflict')
+    expect((await t.admin('POST', path, { internal: 'webhook.forged' })).body.errors[0].code).toBe('reserved')
+    for (const internal of ['Invoice.paid', 'invoice', 'a.b.c', 'a-.b', ''])
+      expect((await t.admin('POST', path, { internal })).status).toBe(422)
+  })
+
+  it('deactivates stale and external event types only', async () => {
+    await using t = await createTestApp()
+    const external = await t.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid' })
+    const id = external.body.data.document_id
+    const off = await t.admin('PATCH', `/api/v3/webhook/event/${id}/active`, { is_actived: false })
+    expect(off.body.data.is_actived).toBe(false)
+    const own = await t.admin('GET', '/api/v3/webhook/event?filters=internal|eq|contract.create')
+    const ownId = own.body.data[0].document_id
+    expect((await t.admin('PATCH', `/api/v3/webhook/event/${ownId}/active`, { is_actived: false })).status).toBe(409)
+    expect((await t.admin('PATCH', `/api/v3/webhook/event/${t.adminId}/active`, { is_actived: false })).status).toBe(
+      404,
+    )
+  })
+})

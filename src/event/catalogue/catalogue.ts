@@ -1,0 +1,62 @@
+import { type AccountScope, eventNameOf, type RouteDeclaration } from '../../http/route/route.ts'
+
+/** One event type as the code declares it (docs/contract/events.md#catalogue-fields). */
+export interface CatalogueEntry {
+  /** `<resource>.<action>` */
+  internal: string
+  account_scope: AccountScope
+  /** Null for a synthetic event type. */
+  method: RouteDeclaration['method'] | null
+  route: string | null
+  source: 'route' | 'synthetic'
+  description: string
+}
+
+/** Event types of the service itself, without a route. */
+const SYNTHETIC_ENTRIES: CatalogueEntry[] = [
+  synthetic('webhook.failing', 'A webhook has failed 10 or 15 deliveries in a row and will be disabled at 20.'),
+  synthetic('webhook.auto-disable', 'A webhook was disabled after 20 failed deliveries in a row.'),
+  synthetic('webhook.recovered', 'A failing webhook has accepted a delivery again.'),
+  synthetic('oauth-signing-key.rotate', 'An operator has made new signing keys of the OAuth provider.'),
+  synthetic('provisioning-delivery.dead-letter', 'A change of a user has not reached a target with all eight POSTs.'),
+  synthetic('webhook-dispatch.exhausted', 'A delivery has failed with all five POSTs.'),
+]
+
+function synthetic(internal: string, description: string): CatalogueEntry {
+  return { internal, account_scope: 'none', method: null, route: null, source: 'synthetic', description }
+}
+
+/**
+ * The catalogue of event types that the route tree produces (docs/contract/events.md#event-types): one for each route, and the
+ * synthetic ones, in the order of their names. Throws when two routes have one name, a programmer's error.
+ */
+export function buildCatalogue(routes: readonly RouteDeclaration[]): CatalogueEntry[] {
+  const entries = new Map<string, CatalogueEntry>()
+  const add = (entry: CatalogueEntry) => {
+    const other = entries.get(entry.internal)
+    if (other) throw new Error(`two sources of the event ${entry.internal}: ${other.route} and ${entry.route}`)
+    entries.set(entry.internal, entry)
+  }
+  for (const entry of SYNTHETIC_ENTRIES) add(entry)
+  for (const route of routes) if (route.event !== 'none' && route.event !== 'shared') add(toEntry(route))
+  return [...entries.values()].sort((a, b) => (a.internal < b.internal ? -1 : 1))
+}
+
+/** Resources whose events say how deliveries work, and not what an account owns. */
+const INTERNAL_RESOURCES = /^(?:webhook|webhook-event|webhook-dispatch|event|event-occurrence)[.]/
+
+/** Whether callers with an account role see a generated event type, until an administrator says otherwise. Pure. */
+export function isVisibleByDefault({ internal, account_scope }: CatalogueEntry): boolean {
+  return account_scope === 'account' && !INTERNAL_RESOURCES.test(internal)
+}
+
+function toEntry(route: RouteDeclaration): CatalogueEntry {
+  return {
+    internal: eventNameOf(route),
+    account_scope: route.accountScope,
+    method: route.method,
+    route: route.path,
+    source: route.event === 'operation' ? 'synthetic' : 'route',
+    description: route.summary,
+  }
+}

@@ -1,0 +1,185 @@
+import { sql } from 'kysely'
+import type { AccountId, EventId, WebhookId } from '../../base/id.ts'
+import type { OwnAccount } from '../../http/listing/page.ts'
+import type { PermissionScope } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { markAhead } from '../../postgres/statement/dialect.ts'
+import {
+  compileFragment,
+  type Fragment,
+  listArrays,
+  listNames,
+  listPlaces,
+  transpose,
+} from '../../postgres/statement/fragment.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import type { EventRecord, StoredEvent } from './event.ts'
+
+/** The columns of an event as it is recorded, with their types. */
+export const EVENT_COLUMNS = [
+  ['document_id', 'uuid'],
+  ['event', 'text'],
+  ['account', 'uuid'],
+  ['resource', 'text'],
+  ['action', 'text'],
+  ['resource_id', 'text'],
+  ['url', 'text'],
+  ['is_purge', 'boolean'],
+  ['excluded_webhook', 'uuid'],
+  ['trace_context', 'text'],
+  ['created_at', 'timestamptz'],
+] as const
+
+/** The values of an event, in the order of `EVENT_COLUMNS`. */
+export function toEventValues(event: EventRecord): unknown[] {
+  return [
+    event.id,
+    event.type,
+    event.account,
+    event.resource,
+    event.action,
+    event.resourceId,
+    event.url,
+    event.isPurge,
+    event.excludedWebhook,
+    event.trace,
+    event.createdAt,
+  ]
+}
+
+const NAMES = listNames(EVENT_COLUMNS)
+const INSERT_ONE = `insert into event_occurrence (${NAMES}) values (${listPlaces(EVENT_COLUMNS)}) returning document_id`
+const INSERT_SEVERAL = `
+  insert into event_occurrence (${NAMES}) select * from unnest(${listArrays(EVENT_COLUMNS)}) returning document_id`
+
+/**
+ * The part of a statement that inserts events and returns the `document_id` of each. Several are passed as one array for
+ * each column: a statement takes 65,535 parameters at most, and a bulk operation may change 10,000 resources.
+ */
+export function buildEventInsert(events: readonly EventRecord[]): Fragment {
+  const [one] = events
+  if (one && events.length === 1) return { name: 'event', text: INSERT_ONE, values: toEventValues(one) }
+  return { name: 'events', text: INSERT_SEVERAL, values: transpose(EVENT_COLUMNS, events.map(toEventValues)) }
+}
+
+/** The part of a statement that queues the events that its part `recorded` returned, for the router. */
+export function buildQueueInsert(recorded: string): string {
+  return `insert into event_queue select document_id from ${recorded}`
+}
+
+/** Records events and queues them for the router; sent with the next statement of a transaction. */
+export async function insertEvents(db: Database, events: readonly EventRecord[]): Promise<void> {
+  const { text, ...rest } = buildEventInsert(events)
+  const queued = `with recorded as (${text}) ${buildQueueInsert('recorded')}`
+  await db.executeQuery(markAhead(compileFragment({ ...rest, text: queued })))
+}
+
+const insertRouted = closingStatement(`
+  routed_event as (
+    insert into event_occurrence (${NAMES}, routed_at)
+    values (${listPlaces(EVENT_COLUMNS)}, $${EVENT_COLUMNS.length + 1}))`)
+
+/** Records an event that its caller routes itself, with the last statement of the transaction. */
+export async function insertRoutedEvent(db: Database, event: EventRecord): Promise<void> {
+  await insertRouted(db, [...toEventValues(event), event.createdAt])
+}
+
+/** The event types of routes that are active and have an active webhook that subscribes to them. */
+export async function listSubscribedTypes(db: Database): Promise<string[]> {
+  // `offset 0`: each type is looked up until its first subscription, whatever is known of the size of the tables.
+  const { rows } = await sql<{ internal: string }>`
+    select e.internal from event e
+    where e.source = 'route' and e.is_actived and exists (
+      select from webhook_event s cross join lateral (
+        select w.is_actived and w.deleted_at is null as is_live from webhook w where w.document_id = s.webhook offset 0) w
+      where s.event = e.document_id and s.deleted_at is null and w.is_live offset 0)`.execute(db)
+  return rows.map((row) => row.internal)
+}
+
+/**
+ * The names of the event types that a caller of the accounts `accounts` sees: of those with account scope, whose events alone
+ * have an account, those with the mark, and those that a webhook of the accounts is subscribed to. `offset 0`: each type is looked up, whatever the number of
+ * subscriptions.
+ */
+const VISIBLE_TYPES = (accounts: string) => `
+  array(select t.internal from event t where t.account_scope = 'account' and (t.is_tenant_visible or exists (
+    select from webhook_event s where s.event = t.document_id and s.account = any(${accounts}) and s.deleted_at is null
+    offset 0)))`
+
+/**
+ * The events of an account, or of all, as the base of a list; for callers of the accounts `scope` only those of event types
+ * that they see.
+ */
+export function selectEvents(db: Database, own: OwnAccount | undefined, scope: PermissionScope) {
+  const all = db.selectFrom('event_occurrence').select([...EVENT_COLUMNS.map(([name]) => name), 'routed_at'])
+  if (!own || scope === 'all') return all
+  const [before = '', after = ''] = VISIBLE_TYPES('$').split('$')
+  const types = sql<string[]>`${sql.raw(before)}${[...scope]}::uuid[]${sql.raw(after)}`
+  return all.where('account', '=', own).where((eb) => eb('event', '=', eb.fn.any(types)))
+}
+
+const selectVisible = statement<object>(`
+  select from event_occurrence o
+  where o.document_id = $1 and o.account = any($2::uuid[]) and o.event = any(${VISIBLE_TYPES('$2::uuid[]')})`)
+
+/** Whether an event belongs to one of these accounts, and is of an event type that they see. */
+export async function isVisibleTo(db: Database, id: string, accounts: readonly AccountId[]): Promise<boolean> {
+  return (await selectVisible(db, [id, accounts])).length > 0
+}
+
+/** Maps a row of the `event_occurrence` table. */
+export function toStoredEvent(row: StoredEventColumns): StoredEvent {
+  return { ...toEventRecord(row), routedAt: row.routed_at }
+}
+
+const selectOne = statement<StoredEventColumns>(
+  `select ${NAMES}, routed_at from event_occurrence where document_id = $1`,
+)
+
+/** The event with this id. */
+export async function findEvent(db: Database, id: string): Promise<StoredEvent | undefined> {
+  const [row] = await selectOne(db, [id])
+  return row && toStoredEvent(row)
+}
+
+const selectOldestWaiting = statement<{ created_at: Date }>(`
+  select e.created_at from event_queue q join event_occurrence e on e.document_id = q.event_id
+  order by q.event_id limit 1`)
+
+/** When the oldest event that still waits for its routing was recorded. */
+export async function findOldestUnroutedAt(db: Database): Promise<Date | null> {
+  const [row] = await selectOldestWaiting(db, [])
+  return row?.created_at ?? null
+}
+
+interface EventColumns {
+  document_id: string
+  event: string
+  account: string | null
+  resource: string
+  action: string
+  resource_id: string | null
+  url: string | null
+  is_purge: boolean
+  excluded_webhook: string | null
+  trace_context: string | null
+  created_at: Date
+}
+
+type StoredEventColumns = EventColumns & { routed_at: Date | null }
+
+function toEventRecord(row: EventColumns): EventRecord {
+  return {
+    id: row.document_id as EventId,
+    type: row.event,
+    account: row.account as AccountId | null,
+    resource: row.resource,
+    action: row.action,
+    resourceId: row.resource_id,
+    url: row.url,
+    isPurge: row.is_purge,
+    excludedWebhook: row.excluded_webhook as WebhookId | null,
+    trace: row.trace_context,
+    createdAt: row.created_at,
+  }
+}

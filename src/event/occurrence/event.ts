@@ -1,0 +1,117 @@
+import type { AccountId, EventId, IdMaker, WebhookId } from '../../base/id.ts'
+import { notFound } from '../../http/problem/problem.ts'
+import type { AccountScope } from '../../http/route/route.ts'
+import type { PermissionScope } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { findEvent, insertEvents, insertRoutedEvent, isVisibleTo } from './event.store.ts'
+
+/** One thing that happened, before it has an id. */
+export interface EventDraft {
+  /** Where the id has to be known before; else one is made. */
+  id?: EventId
+  /** `<resource>.<action>`, a row of the catalogue. */
+  type: string
+  /** Of the event type; what has the scope `none` never carries an account. */
+  accountScope: AccountScope
+  /** The owner, resolved now. A purge carries none (docs/contract/events.md#routing-rules). */
+  account: AccountId | null
+  resource: string
+  action: string
+  /** The resource's `document_id`, or the outside service's own id. */
+  resourceId: string | null
+  /** Where the resource is read: a path of this service, a URL of another one, or null (docs/contract/webhooks.md#envelope). */
+  url: string | null
+  /** Never delivered to this webhook, because the event is about it. */
+  excludedWebhook?: WebhookId
+  /** The trace of the request that caused it, as text; none for what no request did: its trace starts with its delivery. */
+  trace?: string | null
+}
+
+/** An event as it is stored. */
+export interface EventRecord {
+  id: EventId
+  type: string
+  account: AccountId | null
+  resource: string
+  action: string
+  resourceId: string | null
+  url: string | null
+  isPurge: boolean
+  excludedWebhook: WebhookId | null
+  trace: string | null
+  createdAt: Date
+}
+
+/** An event, and when its ledger rows were written; null while it waits for that. */
+export type StoredEvent = EventRecord & { routedAt: Date | null }
+
+/** The event with this id, or a 404. */
+export async function loadEvent(db: Database, id: string): Promise<StoredEvent> {
+  const event = await findEvent(db, id)
+  if (!event) throw notFound('event')
+  return event
+}
+
+/**
+ * Checks that an event belongs to an account of the caller, and is of an event type that the caller sees. Throws 404, as for
+ * one that does not exist.
+ */
+export async function checkEventInScope(db: Database, id: string, scope: PermissionScope): Promise<void> {
+  if (scope !== 'all' && !(await isVisibleTo(db, id, scope))) throw notFound('event')
+}
+
+/** What the recording of events needs. */
+export interface EventDeps {
+  ids: IdMaker
+  /** `ENABLE_API_EVENT_QUEUE`: when false, nothing is recorded (docs/contract/events.md#event-queue-switch). */
+  enableApiEventQueue: boolean
+}
+
+/** The events of `drafts`, each with its id; none when the event queue is off. Pure but for the ids. */
+export function buildEvents(deps: EventDeps, drafts: readonly EventDraft[], now: Date): EventRecord[] {
+  return deps.enableApiEventQueue ? drafts.map((draft) => buildEvent(deps, draft, now)) : []
+}
+
+function buildEvent(deps: Pick<EventDeps, 'ids'>, draft: EventDraft, now: Date): EventRecord {
+  const isPurge = draft.action === 'purge'
+  return {
+    id: draft.id ?? deps.ids.next<'event'>(),
+    type: draft.type,
+    account: draft.accountScope === 'none' || isPurge ? null : draft.account,
+    resource: draft.resource,
+    action: draft.action,
+    resourceId: draft.resourceId,
+    url: draft.url,
+    isPurge,
+    excludedWebhook: draft.excludedWebhook ?? null,
+    trace: draft.trace ?? null,
+    createdAt: now,
+  }
+}
+
+/**
+ * Records what happened, in the caller's transaction: with the change, or not at all (docs/contract/events.md#atomicity).
+ * Returns the events in the order of the drafts; none when the event queue is off.
+ */
+export async function recordEvents(
+  deps: EventDeps,
+  db: Database,
+  drafts: readonly EventDraft[],
+  now: Date,
+): Promise<EventRecord[]> {
+  const events = buildEvents(deps, drafts, now)
+  if (events.length > 0) await insertEvents(db, events)
+  return events
+}
+
+/** Records an event that its caller routes itself: the router does not see it (a test goes to one webhook only). */
+export async function recordRoutedEvent(
+  deps: Pick<EventDeps, 'ids'>,
+  db: Database,
+  draft: EventDraft,
+  now: Date,
+): Promise<EventRecord> {
+  const event = buildEvent(deps, draft, now)
+  await insertRoutedEvent(db, event)
+  return event
+}

@@ -1,0 +1,26 @@
+import type { FieldError } from '../../http/problem/problem.ts'
+
+/** Longest URL of a published event, in characters (docs/contract/events.md#urls-of-published-events). */
+export const MAX_RESOURCE_URL_LENGTH = 2048
+
+/** `https://` and no character that the URL parser drops or rewrites before it reads the rest. */
+const PLAIN_HTTPS = /^https:\/\/[^\s\\\p{Cc}]+$/u
+
+/**
+ * The broken rule of the URL at which an outside service serves a resource. Any host passes, a private one too: this
+ * service never requests it, and a receiver may be in the same network. It is delivered as it was sent.
+ */
+export function findResourceUrlError(url: string | null): FieldError | undefined {
+  if (url === null) return undefined
+  const broken = (code: string, message: string) => ({ path: 'url', code, message })
+  if (url.length > MAX_RESOURCE_URL_LENGTH)
+    return broken('url_too_long', `has over ${MAX_RESOURCE_URL_LENGTH} characters`)
+  const parsed = URL.parse(url)
+  if (!parsed) return broken('url_invalid', 'is no absolute URL; give an https:// URL, or leave it out')
+  if (parsed.protocol !== 'https:') return broken('url_not_https', 'must begin with https://')
+  // Every subscriber gets this text.
+  if (parsed.username !== '' || parsed.password !== '') return broken('url_has_user_info', 'must not hold credentials')
+  if (!PLAIN_HTTPS.test(url))
+    return broken('url_invalid', 'must begin with https:// and hold no white space, control character or backslash')
+  return undefined
+}

@@ -1,0 +1,147 @@
+import { sql } from 'kysely'
+import type { EventId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
+import type { EventRecord } from '../occurrence/event.ts'
+
+/** A publisher's idempotency key and what it stands for. */
+export interface PublishKey {
+  key: string
+  /** SHA-256 over what was published under it. */
+  contentHash: Buffer
+  eventId: EventId
+}
+
+/** What publications are judged by. */
+export interface PublishContext {
+  eventTypes: ReadonlyMap<string, PublishedType>
+  accounts: ReadonlySet<string>
+}
+
+/** What decides whether an event of this type may be published. */
+export type PublishedType = Pick<
+  EventTypeRecord,
+  'internal' | 'source' | 'accountScope' | 'isActived' | 'isTenantVisible'
+>
+
+interface RecordedColumns {
+  taken: string[]
+  types: PublishedType[]
+  accounts: string[]
+}
+
+/** What the rules look at: the event types with these names and which of these accounts exist. */
+const READ_CONTEXT = (names: string, accounts: string) => `
+  array(select json_build_object('internal', internal, 'source', source, 'accountScope', account_scope,
+    'isActived', is_actived, 'isTenantVisible', is_tenant_visible) from event where internal = any(${names})) as types,
+  array(select document_id from account where document_id = any(${accounts}) and deleted_at is null) as accounts`
+
+type ContextColumns = Omit<RecordedColumns, 'taken'>
+
+const readContext = statement<ContextColumns>(`select ${READ_CONTEXT('$1', '$2')}`)
+
+/** Names of event types and ids of accounts. */
+interface Asked {
+  names: readonly string[]
+  accounts: readonly string[]
+}
+
+/** Reads what publications are checked against. */
+export async function readPublishContext(db: Database, { names, accounts }: Asked): Promise<PublishContext> {
+  const [row] = await readContext(db, [names, accounts])
+  return toContext(row as ContextColumns)
+}
+
+function toContext({ types, accounts }: ContextColumns): PublishContext {
+  return { eventTypes: new Map(types.map((one) => [one.internal, one])), accounts: new Set(accounts) }
+}
+
+const record = statement<RecordedColumns>(`
+  with taken as (
+    insert into publish_key (caller, key, content_hash, event_id, created_at)
+    select $1, x.key, x.content_hash, x.event_id, $2
+    from unnest($4::text[], $5::bytea[], $6::uuid[]) as x (key, content_hash, event_id)
+    order by x.key collate "C"
+    on conflict (caller, key) do update
+      set content_hash = excluded.content_hash, event_id = excluded.event_id, created_at = excluded.created_at
+      where publish_key.created_at <= $3
+    returning event_id
+  ), recorded as (
+    insert into event_occurrence (document_id, event, account, resource, action, resource_id, url, is_purge,
+      trace_context, created_at)
+    select x.id, x.event, x.account, x.resource, x.action, x.resource_id, x.url, x.is_purge, x.trace, $2
+    from unnest($7::uuid[], $8::text[], $9::uuid[], $10::text[], $11::text[], $12::text[], $13::text[],
+      $14::boolean[], $15::text[], $16::boolean[])
+      as x (id, event, account, resource, action, resource_id, url, is_purge, trace, is_keyed)
+    left join taken on taken.event_id = x.id
+    where taken.event_id is not null or not x.is_keyed
+    returning document_id
+  ), queued as (insert into event_queue select document_id from recorded)
+  select array(select event_id from taken) as taken, ${READ_CONTEXT('$17', '$18')}`)
+
+/**
+ * Records events and takes their keys, and reads what they are judged by, in one statement: the caller judges afterwards
+ * and throws when a rule is broken, which takes back what was written. A key counts as taken when nobody took it since
+ * `expiredAt`; the event of any other key is not recorded. A key that another transaction is taking right now is waited
+ * for. Keys are taken in one order, so that two batches never wait for each other.
+ */
+export async function recordPublications(
+  db: Database,
+  input: {
+    caller: string
+    keys: readonly PublishKey[]
+    events: readonly EventRecord[]
+    /** Names of event types and ids of accounts to read. */
+    asked: Asked
+    expiredAt: Date
+    now: Date
+  },
+): Promise<PublishContext & { taken: ReadonlySet<EventId> }> {
+  const { caller, keys, events, asked, expiredAt, now } = input
+  const keyed = new Set(keys.map((one) => one.eventId))
+  const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
+  const [row] = await record(db, [
+    caller,
+    now,
+    expiredAt,
+    keys.map((one) => one.key),
+    keys.map((one) => one.contentHash),
+    keys.map((one) => one.eventId),
+    column((event) => event.id),
+    column((event) => event.type),
+    column((event) => event.account),
+    column((event) => event.resource),
+    column((event) => event.action),
+    column((event) => event.resourceId),
+    column((event) => event.url),
+    column((event) => event.isPurge),
+    column((event) => event.trace),
+    column((event) => keyed.has(event.id)),
+    asked.names,
+    asked.accounts,
+  ])
+  const { taken, ...context } = row as RecordedColumns
+  return { ...toContext(context), taken: new Set(taken as EventId[]) }
+}
+
+/** What these keys of a caller stand for. */
+export async function listPublishKeys(db: Database, caller: string, keys: readonly string[]): Promise<PublishKey[]> {
+  if (keys.length === 0) return []
+  const rows = await db
+    .selectFrom('publish_key')
+    .select(['key', 'content_hash', 'event_id'])
+    .where('caller', '=', caller)
+    .where((eb) => eb('key', '=', eb.fn.any(eb.val([...keys]))))
+    .execute()
+  return rows.map((row) => ({ key: row.key, contentHash: row.content_hash, eventId: row.event_id as EventId }))
+}
+
+/** Deletes up to `limit` keys taken at or before `before`, oldest first. Returns how many went. For maintenance. */
+export async function deleteExpiredPublishKeys(db: Database, before: Date, limit: number): Promise<number> {
+  const result = await sql`
+    delete from publish_key where ctid = any(array(
+      select ctid from publish_key where created_at <= ${before} order by created_at limit ${limit}
+      for update skip locked))`.execute(db)
+  return Number(result.numAffectedRows ?? 0)
+}

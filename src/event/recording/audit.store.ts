@@ -1,0 +1,193 @@
+import type { Selectable } from 'kysely'
+import { type AccountId, type Id, isUuid, type SessionId, type UserId } from '../../base/id.ts'
+import { type BuildParts, buildPart } from '../../http/listing/page.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import {
+  compileFragment,
+  type Fragment,
+  listArrays,
+  listNames,
+  listPlaces,
+  transpose,
+} from '../../postgres/statement/fragment.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { AuditLog } from '../../postgres/statement/tables.generated.ts'
+
+export type AuditEntryId = Id<'audit entry'>
+
+/** A row of the `audit_log` table. */
+export interface AuditRecord {
+  id: AuditEntryId
+  action: string
+  outcome: AuditOutcome
+  userId: UserId | null
+  sessionId: SessionId | null
+  apiKeyId: string | null
+  clientId: string | null
+  account: AccountId | null
+  target: string | null
+  address: string | null
+  requestId: string | null
+  detail: Record<string, unknown>
+  /** How many equal entries of its minute it stands for. Default 1. */
+  count?: number
+  createdAt: Date
+}
+
+/** The outcome of the action. */
+export type AuditOutcome = 'success' | 'failure'
+
+/** Maps a row of the `audit_log` table. */
+export function toAuditRecord(row: ListedColumns): AuditRecord {
+  return {
+    id: row.document_id as AuditEntryId,
+    action: row.action,
+    outcome: row.outcome as AuditOutcome,
+    userId: row.user as UserId | null,
+    sessionId: row.session as SessionId | null,
+    apiKeyId: row.api_key,
+    clientId: row.client_id,
+    account: row.account as AccountId | null,
+    target: row.target,
+    address: row.address,
+    requestId: row.request_id,
+    detail: row.detail as Record<string, unknown>,
+    count: row.count,
+    createdAt: row.created_at,
+  }
+}
+
+const LISTED = [
+  'document_id',
+  'action',
+  'outcome',
+  'user',
+  'session',
+  'api_key',
+  'client_id',
+  'account',
+  'target',
+  'address',
+  'request_id',
+  'detail',
+  'count',
+  'created_at',
+] as const
+
+type ListedColumns = Omit<Selectable<AuditLog>, 'equal_key'>
+
+/**
+ * All entries, as the base of a list. Those of most publications are in the rows of their events. Each table is read by itself
+ * in the order of the list.
+ */
+export function listAuditEntries(db: Database): { scope: 'all'; parts: BuildParts<ListedColumns> } {
+  const publications = db.selectFrom('audit_publication').select(LISTED).$castTo<ListedColumns>()
+  return { scope: 'all', parts: () => [buildPart(db.selectFrom('audit_log').select(LISTED)), buildPart(publications)] }
+}
+
+/** The columns of an entry, with their types. */
+export const AUDIT_COLUMNS = [
+  ['document_id', 'uuid'],
+  ['action', 'text'],
+  ['outcome', 'text'],
+  ['"user"', 'uuid'],
+  ['session', 'uuid'],
+  ['api_key', 'uuid'],
+  ['client_id', 'text'],
+  ['account', 'uuid'],
+  ['target', 'uuid'],
+  ['address', 'text'],
+  ['request_id', 'text'],
+  ['detail', 'jsonb'],
+  ['created_at', 'timestamptz'],
+] as const
+
+/** The values of an entry, in the order of `AUDIT_COLUMNS`. */
+export function toAuditValues(entry: AuditRecord): unknown[] {
+  return [
+    entry.id,
+    entry.action,
+    entry.outcome,
+    entry.userId,
+    entry.sessionId,
+    entry.apiKeyId,
+    entry.clientId,
+    entry.account,
+    entry.target,
+    entry.address,
+    entry.requestId,
+    JSON.stringify(entry.detail),
+    entry.createdAt,
+  ]
+}
+
+const INTO_AUDIT = `insert into audit_log (${listNames(AUDIT_COLUMNS)})`
+const INSERT_ONE = `${INTO_AUDIT} values (${listPlaces(AUDIT_COLUMNS)})`
+const INSERT_SEVERAL = `${INTO_AUDIT} select * from unnest(${listArrays(AUDIT_COLUMNS)})`
+
+/** The statement that appends entries. Several are passed as one array for each column, whatever their number. */
+export function buildAuditInsert(entries: readonly AuditRecord[]): Fragment {
+  const [one] = entries
+  if (one && entries.length === 1) return { name: 'audit entry', text: INSERT_ONE, values: toAuditValues(one) }
+  return { name: 'audit entries', text: INSERT_SEVERAL, values: transpose(AUDIT_COLUMNS, entries.map(toAuditValues)) }
+}
+
+/** Appends entries. */
+export async function insertAuditEntries(db: Database, entries: readonly AuditRecord[]): Promise<void> {
+  await db.executeQuery(compileFragment(buildAuditInsert(entries)))
+}
+
+/** Deletes up to `limit` entries of `audit_log` from before `before`, the oldest first. Returns how many went. */
+export const deleteOldAuditEntries = deletionOfOld('audit_log', { key: 'document_id', time: 'created_at' })
+
+/** The columns of an event's row that hold the entry of its publication, with their types. */
+export const PUBLICATION_COLUMNS = [
+  ['published_by', 'uuid'],
+  ['publish_session', 'uuid'],
+  ['publish_api_key', 'uuid'],
+  ['publish_request', 'uuid'],
+  ['publish_client', 'text'],
+  ['publish_address', 'text'],
+  ['publish_detail', 'jsonb'],
+] as const
+
+/** Whether the row of an event can hold an entry: it has no columns for what the entry of a publication never has. */
+export function isOfPublication(entry: AuditRecord): boolean {
+  const isPlain = entry.account === null && entry.target === null && (entry.count ?? 1) === 1
+  const isSuccess = entry.action === 'event.publish' && entry.outcome === 'success'
+  return isPlain && isSuccess && entry.requestId !== null && isUuid(entry.requestId)
+}
+
+const ONE_EVENT = JSON.stringify({ events: 1 })
+
+/** The values of `PUBLICATION_COLUMNS`, in their order; nulls for an event whose row holds no entry. */
+export function toPublicationValues(entry: AuditRecord | undefined): unknown[] {
+  if (!entry) return PUBLICATION_COLUMNS.map(() => null)
+  const detail = JSON.stringify(entry.detail)
+  return [
+    entry.userId,
+    entry.sessionId,
+    entry.apiKeyId,
+    entry.requestId,
+    entry.clientId,
+    entry.address,
+    detail === ONE_EVENT ? null : detail,
+  ]
+}
+
+const clearOld = statement<{ cleared: number }>(`
+  with cleared as (
+    update event_occurrence set ${PUBLICATION_COLUMNS.map(([name]) => `${name} = null`).join(', ')}
+    where document_id = any(array(
+      select document_id from event_occurrence where publish_request is not null and created_at < $1
+      order by created_at limit $2 for update skip locked))
+    returning 1
+  )
+  select count(*)::int as cleared from cleared`)
+
+/** Clears up to `limit` entries from before `before` in the rows of events that are kept longer. Returns how many went. */
+export async function clearOldPublicationEntries(db: Database, before: Date, limit: number): Promise<number> {
+  const [row] = await clearOld(db, [before, limit])
+  return row?.cleared ?? 0
+}

@@ -1,0 +1,43 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import {
+  compileFragment,
+  type Fragment,
+  listArrays,
+  listNames,
+  listPlaces,
+  transpose,
+} from '../../postgres/statement/fragment.ts'
+import { AUDIT_COLUMNS, type AuditRecord, toAuditValues } from './audit.store.ts'
+
+/** An entry that stands for all equal ones of its window. */
+export interface EqualRecord extends AuditRecord {
+  count: number
+  /** The same for equal entries of one window. */
+  equalKey: Buffer
+}
+
+const COLUMNS = [...AUDIT_COLUMNS, ['count', 'int'], ['equal_key', 'bytea']] as const
+
+const toValues = (entry: EqualRecord) => [...toAuditValues(entry), entry.count, entry.equalKey]
+
+const INTO = `insert into audit_log (${listNames(COLUMNS)})`
+const ADD = `on conflict (equal_key) where equal_key is not null do update set count = audit_log.count + excluded.count`
+
+/** The statement that appends an entry, or counts it with the equal one that is there. */
+export function buildEqualInsert(entry: EqualRecord): Fragment {
+  return { name: 'equal audit entry', text: `${INTO} values (${listPlaces(COLUMNS)}) ${ADD}`, values: toValues(entry) }
+}
+
+/** Appends an entry, or counts it with the equal one that is there. */
+export async function insertEqualEntry(db: Database, entry: EqualRecord): Promise<void> {
+  await db.executeQuery(compileFragment(buildEqualInsert(entry)))
+}
+
+/** Adds the counts of entries, locked in the order of their keys. */
+export async function addEqualEntries(db: Database, entries: readonly EqualRecord[]): Promise<void> {
+  const sorted = entries.toSorted((one, other) => Buffer.compare(one.equalKey, other.equalKey))
+  const text = `${INTO} select * from unnest(${listArrays(COLUMNS)}) ${ADD}`
+  await db.executeQuery(
+    compileFragment({ name: 'equal audit entries', text, values: transpose(COLUMNS, sorted.map(toValues)) }),
+  )
+}

@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../base/clock.ts'
+import { groupAddress } from '../../http/request/address-group.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { AuditRecord } from './audit.store.ts'
+import { addEqualEntries, type EqualRecord } from './equal-entries.store.ts'
+
+/** The window in which equal entries are one. */
+const WINDOW_MS = 60_000
+
+/** How often a process adds its counts to the database. A crash loses those of so long. */
+const FLUSH_EVERY_MS = 1_000
+
+/** Most different entries of a process in one window. What comes beyond differs by action, outcome, reason and caller only. */
+const DIFFERENT_LIMIT = 1_000
+
+/**
+ * Counts audit entries that anybody can cause as often as they like: refusals, and what somebody unknown asked in vain. Equal
+ * ones of a minute are one entry with a count, over all processes (docs/contract/api.md#audit-entries). The first one of a
+ * process is written with its request, the next ones are counted in memory.
+ */
+export interface EqualEntries {
+  /**
+   * The entry to write now; undefined when it was counted. Each written one is to be `noted` once it is committed. `subject`
+   * tells entries apart that look equal (`RefusalOutcome.subject`).
+   */
+  place(record: AuditRecord, subject?: string): EqualRecord | undefined
+  noted(record: EqualRecord): void
+  /** Adds what was counted in memory to the database. */
+  flush(): Promise<void>
+  /** Flushes about once a second until stopped. */
+  run(): Promise<void>
+  /** Ends `run`. What is counted from now on is added by the next `flush`. */
+  stop(): void
+}
+
+/** Whether equal entries like this are one. Pure. */
+export function isCounted({ outcome, userId, target }: AuditRecord): boolean {
+  return outcome === 'failure' || (userId === null && target === null)
+}
+
+interface Written {
+  record: EqualRecord
+  more: number
+}
+
+/** Builds the counter of one process. */
+export function buildEqualEntries(options: {
+  db: Database
+  clock: Clock
+  onError?: (error: unknown) => void
+}): EqualEntries {
+  const { db, clock, onError } = options
+  const written = new Map<string, Written>()
+  const stopping = new AbortController()
+  let flushing: Promise<void> = Promise.resolve()
+
+  function place(record: AuditRecord, subject?: string): EqualRecord | undefined {
+    const exact = toEqual(record, subject)
+    const isNew = !written.has(nameOf(exact))
+    const equal = isNew && written.size >= DIFFERENT_LIMIT ? toEqual(blur(record)) : exact
+    const known = written.get(nameOf(equal))
+    if (!known) return equal
+    known.more += 1
+    return undefined
+  }
+
+  async function addCounts(): Promise<void> {
+    const start = findWindow(clock.now())
+    const due = [...written.values()].filter(({ more }) => more > 0)
+    if (due.length > 0) {
+      const counted = due.map((one) => ({ one, count: one.more }))
+      await addEqualEntries(
+        db,
+        counted.map(({ one, count }) => ({ ...one.record, count })),
+      )
+      for (const { one, count } of counted) one.more -= count
+    }
+    for (const [name, { record, more }] of written)
+      if (more === 0 && findWindow(record.createdAt.getTime()) < start) written.delete(name)
+  }
+
+  // One after the other: two at once would add the same counts twice.
+  function flush(): Promise<void> {
+    flushing = flushing.catch(() => {}).then(addCounts)
+    return flushing
+  }
+
+  return {
+    place,
+    noted: (record) => {
+      const name = nameOf(record)
+      if (!written.has(name)) written.set(name, { record, more: 0 })
+    },
+    flush,
+    run: async () => {
+      while (!stopping.signal.aborted) {
+        await clock.sleep(FLUSH_EVERY_MS, stopping.signal)
+        // The counts stay here and are part of the next one.
+        if (!stopping.signal.aborted) await flush().catch((error: unknown) => onError?.(error))
+      }
+    },
+    stop: () => stopping.abort(),
+  }
+}
+
+const findWindow = (ms: number) => ms - (ms % WINDOW_MS)
+const nameOf = ({ equalKey }: EqualRecord) => equalKey.toString('base64')
+
+/** What tells entries apart, with the window that they are in. The caller is one whatever its address. */
+function toEqual(record: AuditRecord, subject: string | null = null): EqualRecord {
+  const { action, outcome, userId, sessionId, apiKeyId, clientId, account, target, address, detail, createdAt } = record
+  const network = address === null ? null : groupAddress(address)
+  const reason = detail.reason ?? detail.result ?? null
+  // The provider of a sign-in: an entry that names one does not count the refusals of others.
+  const provider = detail.provider ?? null
+  const facts = [action, outcome, reason, provider, userId, sessionId, apiKeyId, clientId, account, target, network]
+  const text = JSON.stringify([findWindow(createdAt.getTime()), ...facts, subject])
+  return { ...record, count: 1, equalKey: createHash('sha256').update(text).digest() }
+}
+
+/** The entry without what somebody unknown can choose: address, target, and the user that was only named. */
+function blur(record: AuditRecord): AuditRecord {
+  const { sessionId, apiKeyId, userId, detail } = record
+  const isCaller = sessionId !== null || apiKeyId !== null
+  const { reason = detail.result ?? null } = detail
+  const rest = { account: null, target: null, address: null, requestId: null }
+  return { ...record, ...rest, userId: isCaller ? userId : null, detail: { reason, is_of_many: true } }
+}

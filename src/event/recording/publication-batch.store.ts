@@ -1,0 +1,145 @@
+import { type NamedPart, type RoutedRows, routeInline } from '../../delivery/routing.store.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import { buildQueueInsert, EVENT_COLUMNS, toEventValues } from '../occurrence/event.store.ts'
+import type { EventRecord } from '../occurrence/event.ts'
+import type { PublishedPair } from '../publish/publish.ts'
+import {
+  AUDIT_COLUMNS,
+  type AuditRecord,
+  isOfPublication,
+  PUBLICATION_COLUMNS,
+  toAuditValues,
+  toPublicationValues,
+} from './audit.store.ts'
+
+/** What one request publishes. */
+export interface Publications {
+  events: readonly EventRecord[]
+  /** Each event type with each account that it is published for, once. */
+  pairs: readonly PublishedPair[]
+  auditEntries: readonly AuditRecord[]
+}
+
+/** An event with the audit entry that its row holds. */
+const COLUMNS = [...EVENT_COLUMNS, ...PUBLICATION_COLUMNS] as const
+
+const EVENT_NAMES = listNames(COLUMNS)
+const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
+
+/** The first placeholder of the audit entries, behind those of the events. */
+const ENTRIES_AT = 6 + COLUMNS.length
+
+/**
+ * `item` is the number of the request; what belongs to a broken one is left out of every insert. `routed` holds the events,
+ * by the name that the parts of the router read, the first of a request with its audit entry.
+ */
+const HEAD = `
+  broken as materialized (
+    select distinct x.item
+    from unnest($1::int[], $2::text[], $3::uuid[], $4::boolean[]) as x (item, event, account, is_of_tenant)
+    left join lateral (
+      select t.account_scope, t.is_tenant_visible from event t where t.internal = x.event and t.source = 'external' and t.is_actived offset 0
+    ) t on true
+    left join lateral (
+      select a.document_id from account a where a.document_id = x.account and a.deleted_at is null offset 0
+    ) a on true
+    where t.account_scope is null
+      or (x.is_of_tenant and not (t.is_tenant_visible and t.account_scope = 'account'))
+      or (x.account is not null
+        and (t.account_scope = 'none' or (a.document_id is null and x.event not like '%.purge')))
+  ),
+  routed as materialized (
+    select ${EVENT_NAMES}, nextval('recorded_ordinal') as ordinal
+    from unnest($5::int[], ${listArrays(COLUMNS, 6)}) as x (item, ${EVENT_NAMES})
+    where x.item <> all(array(select item from broken))
+  ),
+  entries as (
+    insert into audit_log (${AUDIT_NAMES})
+    select ${AUDIT_NAMES}
+    from unnest($${ENTRIES_AT}::int[], ${listArrays(AUDIT_COLUMNS, ENTRIES_AT + 1)}) as x (item, ${AUDIT_NAMES})
+    where x.item <> all(array(select item from broken))
+  )`
+
+const BROKEN = 'array(select item from broken) as broken'
+
+/** Events that the statement routed itself have their time of routing; the others are queued for the router. */
+const RECORDED = `
+  recorded as (
+    insert into event_occurrence (${EVENT_NAMES}, ordinal, routed_at)
+    select ${EVENT_NAMES}, ordinal, case when (select is_inline from inline) then created_at end from routed
+    returning document_id, routed_at
+  ),
+  queued as (${buildQueueInsert('recorded where routed_at is null')} returning event_id)`
+
+const IS_QUEUED = 'exists (select from queued) as is_queued'
+
+const record = statement<{ broken: number[]; is_queued: boolean }>(
+  `with ${HEAD}, inline as (select false as is_inline), ${RECORDED} select ${BROKEN}, ${IS_QUEUED}`,
+)
+
+/** What became of the publications of several requests. */
+export interface RecordedPublications {
+  /** The numbers of the requests that break a rule of `findPublicationErrors`: nothing of them is kept. */
+  broken: ReadonlySet<number>
+  /** Whether events wait for the router. */
+  isQueued: boolean
+}
+
+/** Records the publications of several requests, in one statement: each request whole or not at all. */
+export async function recordPublicationBatch(
+  db: Database,
+  items: readonly Publications[],
+): Promise<RecordedPublications> {
+  const [row] = await record(db, listValues(items))
+  return { broken: new Set(row?.broken), isQueued: row?.is_queued ?? false }
+}
+
+/** The same, and routes the events in that statement, unless they go to too many. */
+export async function recordAndRoute(
+  db: Database,
+  items: readonly Publications[],
+  policies: readonly NamedPart[],
+): Promise<RecordedPublications & { byPolicy: RoutedRows[] }> {
+  const head = { name: 'publications', text: HEAD, values: listValues(items) }
+  const { row, byPolicy } = await routeInline(
+    db,
+    head,
+    policies,
+    (parts, answers) =>
+      `with ${[...parts, RECORDED].join(', ')}
+       select ${[BROKEN, IS_QUEUED, ...answers].join(', ')}`,
+  )
+  return { broken: new Set(row.broken as number[]), isQueued: row.is_queued as boolean, byPolicy }
+}
+
+function listValues(items: readonly Publications[]): unknown[] {
+  const pairs = items.flatMap((one, item) => one.pairs.map((pair) => ({ ...pair, item })))
+  const placed = items.map(placeEntry)
+  const events = placed.flatMap((one) => one.events)
+  const entries = placed.flatMap((one) => one.others)
+  return [
+    pairs.map((pair) => pair.item),
+    pairs.map((pair) => pair.event),
+    pairs.map((pair) => pair.account),
+    pairs.map((pair) => pair.isOfTenant),
+    placed.flatMap((one, item) => one.events.map(() => item)),
+    ...transpose(COLUMNS, events),
+    placed.flatMap((one, item) => one.others.map(() => item)),
+    ...transpose(AUDIT_COLUMNS, entries.map(toAuditValues)),
+  ]
+}
+
+/** The values of the events of a request, the first with its audit entry, and the entries that have rows of their own. */
+function placeEntry({ events, auditEntries }: Publications): { events: unknown[][]; others: readonly AuditRecord[] } {
+  const [entry, ...more] = auditEntries
+  const held = entry && more.length === 0 && isOfPublication(entry) ? entry : undefined
+  return {
+    events: events.map((event, index) => [
+      ...toEventValues(event),
+      ...toPublicationValues(index === 0 ? held : undefined),
+    ]),
+    others: held && events.length > 0 ? [] : auditEntries,
+  }
+}

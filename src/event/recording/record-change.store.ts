@@ -1,0 +1,43 @@
+import { runExplained, takeWrites } from '../../postgres/statement/closing.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { markLast } from '../../postgres/statement/dialect.ts'
+import { type Fragment, joinFragments } from '../../postgres/statement/fragment.ts'
+
+/** The parts of the statement that ends a change; each is left out where there is nothing to write. */
+export interface ClosingParts {
+  /** Inserts events and returns the `document_id` of each. */
+  event: Fragment | undefined
+  /** Queues the events that the part `recorded_event` returned. */
+  queue: string
+  audit: Fragment | undefined
+  answer: Fragment | undefined
+}
+
+/**
+ * Runs the parts as one statement, the last of the transaction, together with the writes that were left to it
+ * (`writeAtEnd`): `commit` is sent with it, and a change without another statement needs no transaction around it. Returns
+ * the notes of the transaction, comma-separated: those of its triggers until now (`note_change` in the migrations), and those
+ * that the writes say.
+ */
+export async function commitWith(tx: Database, parts: ClosingParts): Promise<string> {
+  const { event, queue, audit, answer } = parts
+  const writes = takeWrites(tx)
+  const recorded = [
+    event && { name: 'recorded_event', part: event },
+    audit && { name: 'recorded_entry', part: audit },
+    answer && { name: 'kept_answer', part: answer },
+  ].filter((one) => one !== undefined)
+  const notes = writes.flatMap((write) => write.notes ?? []).join(',')
+  const noted: Fragment[] = notes === '' ? [] : [{ name: 'notes', text: '$1::text', values: [notes] }]
+  const query = joinFragments<{ notes: string }>(
+    [...writes.map((write) => write.parts), ...recorded.map(({ part }) => part), ...noted],
+    (texts) => {
+      const named = recorded.map(({ name }, index) => `${name} as (${texts[writes.length + index]})`)
+      const written = [...texts.slice(0, writes.length), ...named, ...(event ? [`queued_event as (${queue})`] : [])]
+      const all = [`nullif(current_setting('signalbox.notes', true), '')`, ...texts.slice(writes.length + named.length)]
+      return `${written.length > 0 ? `with ${written.join(', ')} ` : ''}select concat_ws(',', ${all.join(', ')}) as notes`
+    },
+  )
+  const [row] = await runExplained(tx, markLast(query), writes)
+  return row?.notes ?? ''
+}

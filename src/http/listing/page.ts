@@ -1,0 +1,142 @@
+import type { Expression, SelectQueryBuilder } from 'kysely'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import type { PermissionScope } from '../shape/caller.ts'
+import { isSearch } from './filter.ts'
+import {
+  applyListing,
+  buildCount,
+  buildPage,
+  COUNT_LIMIT,
+  type ListedRow,
+  type ListFields,
+  type Listing,
+  type ListSource,
+} from './listing.ts'
+import { allowBitmaps, countUpTo, OWN_ACCOUNT, type OwnAccount, selectPage } from './page.store.ts'
+
+export type { OwnAccount } from './page.store.ts'
+
+/** One query of a list. The rows of a list may come from several tables, each read in the order of the list. */
+export interface ListPart<Found> {
+  /** Reads the page where this part is all of the list. */
+  read: (db: Database, listing: Listing, fields: ListFields) => Promise<(Found & ListedRow)[]>
+  page: (listing: Listing, fields: ListFields) => Expression<Found & ListedRow>
+  /** One row for each row of the list, up to `COUNT_LIMIT` and one more. */
+  counted: (listing: Listing, fields: ListFields) => Expression<unknown>
+}
+
+/** A part of a list: `query` selects its columns; its conditions (not deleted, own account) apply to page and total. */
+export function buildPart<Tables, Table extends keyof Tables, Found>(
+  query: SelectQueryBuilder<Tables, Table, Found>,
+  source?: ListSource,
+): ListPart<Found> {
+  return {
+    read: async (db, listing, fields) => {
+      const { rows } = await db.executeQuery(applyListing(query, listing, fields, source).compile())
+      return rows as (Found & ListedRow)[]
+    },
+    page: (listing, fields) => applyListing(query, listing, fields, source),
+    counted: (listing, fields) => buildCount(query, listing, fields, source),
+  }
+}
+
+/** The parts of a list: those of all accounts, or of the account that `own` stands for. */
+export type BuildParts<Found> = (own: OwnAccount | undefined) => readonly ListPart<Found>[]
+
+interface PageOptions<Found, Row> {
+  listing: Listing
+  fields: ListFields
+  toRow: (row: Found) => Row
+}
+
+/** The list of the rows that `select` selects of each account of a scope, or of all. */
+export function buildList<Tables, Table extends keyof Tables, Found>(
+  scope: PermissionScope,
+  select: (own: OwnAccount | undefined) => SelectQueryBuilder<Tables, Table, Found>,
+  source?: ListSource,
+): Pick<ScopedList<Found>, 'scope' | 'parts'> {
+  return { scope, parts: (own) => [buildPart(select(own), source)] }
+}
+
+/** One list within a scope. */
+interface ScopedList<Found> {
+  scope: PermissionScope
+  parts: BuildParts<Found>
+  listing: Listing
+  fields: ListFields
+}
+
+/**
+ * Reads one page of a list: filters, sort and cursor of `listing` on `query`, and the total when the request asks for it.
+ * `query` selects the columns of `toRow`; its conditions (not deleted, own rows) apply to page and total.
+ */
+export async function readPage<Tables, Table extends keyof Tables, Found, Row>(
+  db: Database,
+  query: SelectQueryBuilder<Tables, Table, Found>,
+  options: PageOptions<Found, Row> & { source?: ListSource },
+) {
+  const { source, ...rest } = options
+  return readScopedPage(db, { scope: 'all', parts: () => [buildPart(query, source)] }, rest)
+}
+
+/** The same of a list of which a caller reaches all rows, or those of some accounts. */
+export async function readScopedPage<Found, Row>(
+  db: Database,
+  list: Pick<ScopedList<Found>, 'scope' | 'parts'>,
+  { listing, fields, toRow }: PageOptions<Found, Row>,
+) {
+  const found = await findListed(db, { ...list, listing, fields })
+  const page = buildPage(found, listing, toRow)
+  const total = listing.count ? await countListed(db, { ...list, listing, fields }) : {}
+  return { data: page.rows, pagination: { ...page.pagination, ...total } }
+}
+
+/**
+ * The rows of a page and one more. Of some accounts, each account is read by itself, in the order of the list and to the limit
+ * of the page: what it costs does not follow from the rows of others, nor from what a plan expects of an average account.
+ */
+export async function findListed<Found>(db: Database, list: ScopedList<Found>): Promise<(Found & ListedRow)[]> {
+  return readSearching(db, list, (reads) => findPage(reads, list))
+}
+
+/**
+ * Reads a list in which a text is looked for by an index of its parts, which PostgreSQL reads by bitmaps alone: other lists are
+ * read without them, in the order of an index. Where it expects many rows, it still reads in the order of the list.
+ */
+function readSearching<Found, Result>(
+  db: Database,
+  { scope, listing, fields }: ScopedList<Found>,
+  read: (db: Database) => Promise<Result>,
+): Promise<Result> {
+  if (scope !== 'all' || !isSearch(listing.filters, fields)) return read(db)
+  return inTransaction(db, async (tx) => {
+    await allowBitmaps(tx, [])
+    return read(tx)
+  })
+}
+
+async function findPage<Found>(
+  db: Database,
+  { scope, parts: buildParts, listing, fields }: ScopedList<Found>,
+): Promise<(Found & ListedRow)[]> {
+  const parts = buildParts(scope === 'all' ? undefined : OWN_ACCOUNT)
+  const [only, second] = parts
+  if (scope === 'all' && only && !second) return only.read(db, listing, fields)
+  const pages = parts.map((part) => part.page(listing, fields))
+  return selectPage<Found & ListedRow>(db, { scope, parts: pages }, listing)
+}
+
+/** The number of rows of a list, as `pagination` shows it. */
+export interface ListTotal {
+  total: number
+  /** Whether there are so many; otherwise there are more. */
+  is_total_exact: boolean
+}
+
+/** The total of a list, exact up to `COUNT_LIMIT` (docs/contract/api.md#totals). Its sort and its page do not matter. */
+export async function countListed<Found>(db: Database, list: ScopedList<Found>): Promise<ListTotal> {
+  const { scope, parts: buildParts, listing, fields } = list
+  const parts = buildParts(scope === 'all' ? undefined : OWN_ACCOUNT).map((part) => part.counted(listing, fields))
+  const counts = await readSearching(db, list, (reads) => countUpTo(reads, { scope, parts }, COUNT_LIMIT + 1))
+  return { total: Math.min(counts, COUNT_LIMIT), is_total_exact: counts <= COUNT_LIMIT }
+}

@@ -1,0 +1,93 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../base/clock.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { RequestTrace } from '../../tracing/request-span.ts'
+import type { Problem } from '../problem/problem.ts'
+import type { IdempotencyKey, KeptAnswer } from '../route/idempotency.store.ts'
+import type { Outcome, RefusalOutcome, RequestFacts, RouteDeclaration } from '../route/route.ts'
+import type { Caller } from '../shape/caller.ts'
+import type { ReadGate } from './read-gate.ts'
+
+type Facts = RequestFacts<unknown, unknown, unknown>
+
+/** A change that is about to be committed. */
+export interface ChangeRecord {
+  route: RouteDeclaration
+  outcome: Outcome<unknown>
+  request: Facts
+  /** The idempotency key of the request with the answer to keep. */
+  kept: { key: IdempotencyKey; answer: KeptAnswer } | undefined
+}
+
+/** A read that succeeded. */
+export interface ReadRecord {
+  route: RouteDeclaration
+  outcome: Exclude<Outcome<unknown>, RefusalOutcome>
+  request: Facts
+}
+
+/**
+ * The dependencies of the pipeline, built by the app. They keep `http/` free of features: authentication, events and the
+ * audit log are functions here.
+ */
+export interface Pipeline {
+  /** The pool of requests. Workers have their own. */
+  db: Database
+  /** The pool of lists and other reads that may be long. Its statements end at `READ_LIMIT_MS`. */
+  readDb: Database
+  /** Runs expensive reads in turn. */
+  readInTurn: ReadGate
+  clock: Clock
+  /** The caller of an `Authorization` header; undefined when there is none or it is not valid. */
+  authenticate(authorization: string | undefined): Promise<Caller | undefined>
+  /**
+   * Writes events, audit entry and stored answer in one statement, the last of the transaction `tx`: `commit` is sent with
+   * it. Returns the cache keys that the transaction invalidates, for `afterCommit`.
+   */
+  recordChange(tx: Database, change: ChangeRecord): Promise<string>
+  /** The audit entries of a success, in the form that the app records them in. */
+  buildAudit(success: ReadRecord): readonly unknown[]
+  /** Records the event of a read, when some webhook subscribes to it (docs/contract/events.md#events-of-reads). */
+  recordRead(read: ReadRecord): Promise<void>
+  /** Writes the audit entry of a refused call (403). Never throws. */
+  recordRefusal(refusal: { route: RouteDeclaration; request: Facts; problem: Problem }): Promise<void>
+  /** Runs after the commit of a change: invalidates caches and notifies the workers. Never throws. */
+  afterCommit(notes: string): void
+  /** Counts a request against its address; throws `rate_limited`. */
+  limitAddress(route: RouteDeclaration, request: FastifyRequest, reply: FastifyReply): Promise<void> | void
+  /** Counts a request that is refused before its limits against its address, in memory. Throws `rate_limited`. */
+  limitVisit(request: FastifyRequest, reply: FastifyReply): void
+  /** Counts a request against its caller; throws `rate_limited`. */
+  limitCaller(caller: Caller, reply: FastifyReply): void
+  /** The browser of a `Cookie` header, if the person that `body` names by `email` has signed in with it before. */
+  findKnownBrowser(cookieHeader: string | undefined, body: unknown): KnownBrowser | undefined
+  /**
+   * Takes a place for a request that will have one password hashed. Throws 503 `overloaded` when there is none. What it
+   * returns frees the place, and says whether the visitor was refused (401, 429).
+   */
+  takePlace(visitor: PlaceVisitor): (isRefused: boolean) => void
+}
+
+/** A browser in which a person has signed in before. */
+export interface KnownBrowser {
+  id: string
+  /** The time of that sign-in, in milliseconds. */
+  since: number
+}
+
+/** Who asks for a place: its network address, and its browser when the person has signed in with it before. */
+export interface PlaceVisitor {
+  address: string
+  knownBrowser: KnownBrowser | undefined
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    trace?: RequestTrace
+    /** The path of the route's declaration; of a route that the pipeline serves. */
+    routePath?: string
+  }
+  interface FastifyContextConfig {
+    route?: RouteDeclaration
+  }
+}

@@ -1,0 +1,111 @@
+import type { Clock } from '../../base/clock.ts'
+import { Problem } from '../problem/problem.ts'
+
+/** Expensive reads of one person that run at once, whatever tokens it uses (docs/contract/api.md#expensive-reads). */
+const RUNNING_OF_CALLER = 2
+
+/** Expensive reads of callers of one account that run at once. */
+const RUNNING_OF_ACCOUNT = 3
+
+/** Expensive reads of one person that wait for their turn. */
+const WAITING_OF_CALLER = 10
+
+/** Expensive reads that wait in this process. */
+const WAITING_LIMIT = 200
+
+/** How long one of them waits. */
+const WAIT_MS = 5_000
+
+/** Who asks for an expensive read. */
+export interface Reader {
+  userId: string
+  /** The accounts to which the read is limited; none for one over all accounts. */
+  accounts: readonly string[]
+}
+
+/** Runs expensive reads in turn. Throws 429 `rate_limited`, or 503 `overloaded` where others are the reason. */
+export type ReadGate = <Result>(reader: Reader, work: () => Promise<Result>) => Promise<Result>
+
+interface Turn {
+  reader: Reader
+  start: () => void
+}
+
+/**
+ * Builds the gate of expensive reads: `atOnce` of them run in this process, and of those only a few of one caller and of one
+ * account, in the order in which they came. One who asks too much waits, and keeps nobody else waiting.
+ */
+export function buildReadGate({ atOnce, clock }: { atOnce: number; clock: Pick<Clock, 'sleep'> }): ReadGate {
+  const ofCallers = new Map<string, number>()
+  const ofAccounts = new Map<string, number>()
+  let waiting: Turn[] = []
+  let running = 0
+
+  const isFull = ({ userId, accounts }: Reader) =>
+    (ofCallers.get(userId) ?? 0) >= RUNNING_OF_CALLER ||
+    accounts.some((account) => (ofAccounts.get(account) ?? 0) >= RUNNING_OF_ACCOUNT)
+
+  function count({ userId, accounts }: Reader, by: 1 | -1): void {
+    running += by
+    add(ofCallers, userId, by)
+    for (const account of accounts) add(ofAccounts, account, by)
+  }
+
+  function leave(reader: Reader): void {
+    count(reader, -1)
+    const next = running < atOnce ? waiting.find((turn) => !isFull(turn.reader)) : undefined
+    if (!next) return
+    waiting = waiting.filter((turn) => turn !== next)
+    count(next.reader, 1)
+    next.start()
+  }
+
+  async function enter(reader: Reader): Promise<void> {
+    if (running < atOnce && !isFull(reader)) return count(reader, 1)
+    const ofSame = waiting.filter((turn) => turn.reader.userId === reader.userId)
+    if (ofSame.length >= WAITING_OF_CALLER) throw buildLimited()
+    if (waiting.length >= WAITING_LIMIT) throw buildOverloaded()
+    const started = Promise.withResolvers<'turn'>()
+    const turn = { reader, start: () => started.resolve('turn') }
+    waiting.push(turn)
+    const patience = new AbortController()
+    const late = clock.sleep(WAIT_MS, patience.signal).then(() => 'late' as const)
+    const first = await Promise.race([started.promise, late])
+    patience.abort()
+    if (first === 'turn') return
+    // The turn came at the same moment.
+    if (!waiting.includes(turn)) return
+    waiting = waiting.filter((one) => one !== turn)
+    throw isFull(reader) ? buildLimited() : buildOverloaded()
+  }
+
+  return async (reader, work) => {
+    await enter(reader)
+    try {
+      return await work()
+    } finally {
+      leave(reader)
+    }
+  }
+}
+
+function add(counts: Map<string, number>, key: string, by: number): void {
+  const sum = (counts.get(key) ?? 0) + by
+  if (sum === 0) counts.delete(key)
+  else counts.set(key, sum)
+}
+
+const RETRY = { headers: { 'retry-after': '1' } }
+
+function buildLimited(): Problem {
+  return new Problem(
+    'rate_limited',
+    `Too many expensive reads at once: ${RUNNING_OF_CALLER} of one caller and ${RUNNING_OF_ACCOUNT} of one account run, ` +
+      'others wait. Send them one after the other, or leave out count, filters and sort.',
+    RETRY,
+  )
+}
+
+function buildOverloaded(): Problem {
+  return new Problem('overloaded', 'Too many expensive reads are in progress. Try again in a few seconds.', RETRY)
+}

@@ -1,0 +1,62 @@
+import { CompiledQuery, sql } from 'kysely'
+import type { Database } from '../../postgres/statement/database.ts'
+import { runDetached } from '../../postgres/statement/dialect.ts'
+
+/** Most rows of one statement. */
+const CHUNK = 5_000
+
+/**
+ * The setting holds for this statement's own transaction. Requests of one address wait for each other's rows, and would for
+ * the disk too; a count that a crash of the server takes along is of its last second.
+ */
+const ADD_HIT = `
+  insert into rate_limit (bucket, window_started_at, hits)
+  select $1, $2, 1 from (select set_config('synchronous_commit', 'off', true)) as relaxed
+  on conflict (bucket, window_started_at) do update set hits = rate_limit.hits + 1
+  returning hits`
+
+/**
+ * Counts one hit, and returns the sum of all processes in this window. Given a transaction, shares its first round trip and
+ * stays counted when it rolls back.
+ */
+export async function addHit(db: Database, bucket: string, windowStartedAt: Date): Promise<number> {
+  const [row] = await runDetached(
+    db,
+    CompiledQuery.raw(ADD_HIT, [bucket, windowStartedAt]) as CompiledQuery<{ hits: number }>,
+  )
+  if (!row) throw new Error('an upsert returns its row')
+  return row.hits
+}
+
+/**
+ * Adds the hits of many buckets, and returns the sum of all processes for each. Rows are locked in one order, which
+ * prevents deadlocks between processes.
+ */
+export async function addHits(
+  db: Database,
+  windowStartedAt: Date,
+  counted: readonly { name: string; hits: number }[],
+): Promise<Map<string, number>> {
+  const sums = new Map<string, number>()
+  for (let start = 0; start < counted.length; start += CHUNK) {
+    const chunk = counted.slice(start, start + CHUNK)
+    const { rows } = await sql<{ bucket: string; hits: number }>`
+      insert into rate_limit (bucket, window_started_at, hits)
+      select x.bucket, ${windowStartedAt}, x.hits
+      from unnest(${chunk.map((one) => one.name)}::text[], ${chunk.map((one) => one.hits)}::int[]) as x (bucket, hits)
+      order by x.bucket collate "C"
+      on conflict (bucket, window_started_at) do update set hits = rate_limit.hits + excluded.hits
+      returning bucket, hits`.execute(db)
+    for (const row of rows) sums.set(row.bucket, row.hits)
+  }
+  return sums
+}
+
+/** Deletes the windows that began before `before`; returns their number. For maintenance. */
+export async function deleteOldRateWindows(db: Database, before: Date): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('rate_limit')
+    .where('window_started_at', '<', before)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

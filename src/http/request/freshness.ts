@@ -1,0 +1,32 @@
+import { Problem } from '../problem/problem.ts'
+import type { Caller } from '../shape/caller.ts'
+
+/**
+ * What a session must have proven in the last 10 minutes (docs/contract/second-factor.md#step-up): `factor` the second
+ * factor, if the person has one; `sign-in` the same, and of a person without one the sign-in.
+ */
+export type Freshness = 'factor' | 'sign-in'
+
+/** For this long a proof is fresh. */
+const FRESH_MS = 10 * 60_000
+
+/**
+ * Whether the caller has proven of late what a route asks for. An API key has no person who could prove anything, so it is
+ * fresh: it holds what it was made for. Pure.
+ */
+export function isFresh(caller: Pick<Caller, 'proof'>, wanted: Freshness, now: Date): boolean {
+  const { proof } = caller
+  if (proof === null) return true
+  const isRecent = now.getTime() - proof.provenAt.getTime() <= FRESH_MS
+  return proof.hasFactor ? isRecent && proof.isMultiFactor : wanted === 'factor' || isRecent
+}
+
+/** The 403 for a caller that is not fresh. `step-up` answers it; a person without a second factor signs in again. */
+export function buildNotFresh({ proof }: Pick<Caller, 'proof'>): Problem {
+  const text = proof?.hasFactor
+    ? 'Prove your second factor again: POST /api/v3/auth/session/step-up. The proof counts for 10 minutes.'
+    : 'Sign in again. A sign-in counts for 10 minutes here.'
+  return new Problem('fresh_factor_required', text, {
+    reason: proof?.hasFactor ? 'factor_not_fresh' : 'sign_in_not_fresh',
+  })
+}

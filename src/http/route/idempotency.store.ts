@@ -1,0 +1,98 @@
+import { sql } from 'kysely'
+import type { AccountId } from '../../base/id.ts'
+import { type Database, isLockTimeout, isUniqueViolation } from '../../postgres/statement/database.ts'
+import type { Fragment } from '../../postgres/statement/fragment.ts'
+
+/** Identifies a request by caller, route and key; `requestHash` detects another request under the same key. */
+export interface IdempotencyKey {
+  caller: string
+  route: string
+  key: string
+  /** SHA-256 over method, path with its query, and the body's bytes. */
+  requestHash: Buffer
+}
+
+/** The first answer as it is stored: without the secret that is shown once. */
+export interface KeptAnswer {
+  status: number
+  payload: string
+  location: string | undefined
+  /** The owner of the changed row. A caller that no longer reaches it does not get the answer again. */
+  account: AccountId | null
+}
+
+/**
+ * The statement that inserts the key with its answer. It fails for a key that exists (`isKeyTaken`), and waits for an
+ * uncommitted transaction that inserts the same key.
+ */
+export function buildKeyInsert(key: IdempotencyKey, answer: KeptAnswer, now: Date): Fragment {
+  const { caller, route, requestHash } = key
+  const { status, payload, location = null, account } = answer
+  return {
+    name: 'kept answer',
+    text: `
+      insert into idempotency_key (caller, route, key, body_hash, status_code, response, location, account, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    values: [caller, route, key.key, requestHash, status, payload, location, account, now],
+  }
+}
+
+/** Whether `error` reports that the key of the request exists. */
+export function isKeyTaken(error: unknown): boolean {
+  return isUniqueViolation(error, 'idempotency_key_pkey')
+}
+
+/** Whether `error` reports that the key of the request was waited for too long: another transaction inserts it. */
+export function isKeyAwaited(error: unknown): boolean {
+  // The context of the error names the index that waits.
+  const { where } = error as { where?: unknown }
+  return isLockTimeout(error) && String(where).includes('idempotency_key_pkey')
+}
+
+/** The answer under a key that was stored after `since`, with the hash of its request. */
+export async function findKeptAnswer(
+  db: Database,
+  key: IdempotencyKey,
+  since: Date,
+): Promise<{ answer: KeptAnswer; requestHash: Buffer } | undefined> {
+  const row = await db
+    .selectFrom('idempotency_key')
+    .select(['body_hash', 'status_code', 'response', 'location', 'account'])
+    .where('caller', '=', key.caller)
+    .where('route', '=', key.route)
+    .where('key', '=', key.key)
+    .where('created_at', '>', since)
+    .executeTakeFirst()
+  return (
+    row && {
+      requestHash: row.body_hash,
+      answer: {
+        status: row.status_code ?? 200,
+        payload: row.response ?? '',
+        location: row.location ?? undefined,
+        account: row.account as AccountId | null,
+      },
+    }
+  )
+}
+
+/** Deletes a key that was stored at or before `before`. */
+export async function deleteKeptAnswer(db: Database, key: IdempotencyKey, before: Date): Promise<void> {
+  await db
+    .deleteFrom('idempotency_key')
+    .where('caller', '=', key.caller)
+    .where('route', '=', key.route)
+    .where('key', '=', key.key)
+    .where('created_at', '<=', before)
+    .execute()
+}
+
+/** Deletes up to `limit` keys created at or before `before`, oldest first; returns their number. For maintenance. */
+export async function deleteExpiredIdempotencyKeys(db: Database, before: Date, limit: number): Promise<number> {
+  const { rows } = await sql`
+    delete from idempotency_key where ctid = any(array(
+      select ctid from idempotency_key where created_at <= ${before} order by created_at limit ${limit}
+      for update skip locked
+    )) returning 1`.execute(db)
+  return rows.length
+}

@@ -1,0 +1,81 @@
+import type { FastifyRequest } from 'fastify'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { Listing } from '../listing/listing.ts'
+import { findOwnRequestId } from '../request/request-id.ts'
+import type { Caller, PermissionScope } from '../shape/caller.ts'
+import type { KnownPaths } from './known-path.ts'
+import { permissionOf, type RouteDeclaration, type RouteRequest } from './route.ts'
+
+const NO_BODY = Buffer.alloc(0)
+
+/**
+ * One request in the pipeline. Validation sets `listing`, `prepare` sets `prepared`, the transaction sets `db` and
+ * `target`.
+ */
+export class RequestContext implements RouteRequest<unknown, unknown, unknown, unknown, unknown> {
+  readonly params: unknown
+  readonly query: unknown
+  readonly body: unknown
+  readonly permission: string
+  readonly scope: PermissionScope
+  readonly now: Date
+  readonly requestId: string
+  readonly ownRequestId: string
+  readonly trace: string | null
+  readonly address: string
+  readonly headers: FastifyRequest['headers']
+  readonly rawBody: Buffer
+  db: Database
+  prepared: unknown = undefined
+  target: unknown = undefined
+  readonly #caller: Caller | undefined
+  #listing: Listing | undefined
+
+  constructor(request: FastifyRequest, facts: { route: RouteDeclaration; now: Date; db: Database }) {
+    this.params = request.params
+    this.query = request.query
+    this.body = request.body
+    this.permission = permissionOf(facts.route)
+    this.scope = request.scope ?? []
+    this.now = facts.now
+    this.requestId = request.id
+    this.ownRequestId = findOwnRequestId(request.raw, request.id)
+    this.trace = request.trace?.stored ?? null
+    this.address = request.ip
+    this.headers = request.headers
+    this.rawBody = request.rawBody ?? NO_BODY
+    this.db = facts.db
+    this.#caller = request.caller
+  }
+
+  /** Throws on a public route, which has no caller. */
+  get caller(): Caller {
+    if (!this.#caller) throw new Error('a public route has no caller')
+    return this.#caller
+  }
+
+  get signedIn(): Caller | undefined {
+    return this.#caller
+  }
+
+  /** Throws on a route that declares no list. */
+  get listing(): Listing {
+    if (!this.#listing) throw new Error('the route declares no list')
+    return this.#listing
+  }
+
+  set listing(listing: Listing) {
+    this.#listing = listing
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    findShadowed: KnownPaths['findShadowed']
+  }
+  interface FastifyRequest {
+    caller?: Caller
+    scope?: PermissionScope
+    rawBody?: Buffer
+  }
+}

@@ -1,0 +1,56 @@
+import type { RouteBehaviour, RouteDeclaration } from './route.ts'
+
+/** Every member of a declaration, and of a behaviour. A member that is misspelt or gone would be ignored in silence. */
+const DECLARED: Record<keyof RouteDeclaration, true> = {
+  method: true,
+  path: true,
+  resource: true,
+  action: true,
+  accountScope: true,
+  permission: true,
+  access: true,
+  readsCaller: true,
+  opensAll: true,
+  ownAccounts: true,
+  fresh: true,
+  event: true,
+  page: true,
+  writes: true,
+  status: true,
+  also: true,
+  redirect: true,
+  media: true,
+  bare: true,
+  bodyLimitBytes: true,
+  takesForm: true,
+  strictRateLimit: true,
+  isExpensive: true,
+  takesPlace: true,
+  summary: true,
+  description: true,
+  params: true,
+  query: true,
+  body: true,
+  data: true,
+  list: true,
+  problems: true,
+  shownOnce: true,
+}
+const BEHAVED: Record<keyof RouteBehaviour<never, never, never, never, never, never, never>, true> = {
+  prepare: true,
+  insert: true,
+  load: true,
+  reach: true,
+  locate: true,
+  handle: true,
+}
+
+/** Throws for a member that no route has, so that the service does not start with it. */
+export function checkRouteMembers(declaration: Pick<RouteDeclaration, 'method' | 'path'>, behaviour: object): void {
+  const names = [...listOthers(declaration, DECLARED), ...listOthers(behaviour, BEHAVED)]
+  if (names.length === 0) return
+  const route = `${declaration.method} ${declaration.path}`
+  throw new TypeError(`${route} has ${names.join(', ')}, which no route has; see src/http/route/route.ts`)
+}
+
+const listOthers = (given: object, known: object) => Object.keys(given).filter((name) => !Object.hasOwn(known, name))

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest'
+import { Type } from '../shape/schema-type.ts'
+import { defineRoute } from './route.ts'
+
+const DECLARATION = {
+  method: 'POST',
+  path: '/api/v3/test/test',
+  resource: 'test',
+  action: 'create',
+  accountScope: 'none',
+  summary: 'A test',
+  data: Type.Object({}),
+} as const
+const handle = async () => ({ data: {}, message: 'Done.' })
+
+describe('the declaration of a route', () => {
+  test('holds every member that a route may have', () => {
+    expect(defineRoute(DECLARATION, { handle })).toEqual({ ...DECLARATION, handle })
+  })
+
+  test('is refused with a member that no route has, by the compiler and when it is loaded', () => {
+    const load = () =>
+      defineRoute(
+        {
+          ...DECLARATION,
+          // @ts-expect-error no route has this member
+          transaction: false,
+        },
+        { handle },
+      )
+    expect(load).toThrow('POST /api/v3/test/test has transaction, which no route has')
+  })
+
+  test('is refused with a step that no route has, by the compiler and when it is loaded', () => {
+    // @ts-expect-error no route has this step
+    const load = () => defineRoute(DECLARATION, { handle, after: handle })
+    expect(load).toThrow('has after, which no route has')
+  })
+})

@@ -1,0 +1,86 @@
+import type { AccountId, SessionId, UserId } from '../../base/id.ts'
+
+/** Patterns that hold in one account only: those of the roles of a membership (docs/contract/identity.md#account-roles). */
+export interface AccountPatterns {
+  account: AccountId
+  patterns: readonly string[]
+}
+
+/** What a session proves of its person (docs/contract/second-factor.md#step-up). */
+export interface SessionProof {
+  /** Whether the person has a second factor now. */
+  hasFactor: boolean
+  /** Whether a second factor was proven in the session. */
+  isMultiFactor: boolean
+  /** When the person last proved who it is. */
+  provenAt: Date
+}
+
+/**
+ * The caller of a request: the user of a session, the owner of an API key (docs/contract/identity.md#roles), or the user in
+ * whose name an app acts (docs/contract/oauth-exchange.md#scope-ceiling).
+ */
+export interface Caller {
+  userId: UserId
+  /** The session of the token; null for an API key. */
+  sessionId: SessionId | null
+  apiKeyId: string | null
+  /** The app that acts for the user; null for the user itself and for an API key. */
+  clientId: string | null
+  /** The current account of the session, or null. */
+  accountId: AccountId | null
+  /** Patterns that hold everywhere: `resource:action`, `resource:*` or `*:*`. */
+  patterns: readonly string[]
+  /** Patterns that hold for the caller's own accounts only. */
+  accountPatterns: readonly string[]
+  /** Patterns that hold in one account each. */
+  membershipPatterns: readonly AccountPatterns[]
+  /** The accounts that the caller belongs to. */
+  accounts: readonly AccountId[]
+  /**
+   * The patterns that narrow the user's permissions: those of an API key, or of the scopes of an app. Null for a session of
+   * the user itself.
+   */
+  ceiling: readonly string[] | null
+  /** The account to which an API key is bound; null for any other token. Its patterns hold there only. */
+  keyAccount: AccountId | null
+  /** Null for an API key. */
+  proof: SessionProof | null
+  /** When the token expires; null for an API key that does not expire. Left out where there is no token. */
+  expiresAt?: Date | null
+}
+
+/** The rows that a caller reaches with one permission: all, or those that these accounts own (an empty list: none). */
+export type PermissionScope = 'all' | readonly AccountId[]
+
+/** Whether `pattern` covers `permission` (`webhook:create`): itself, `webhook:*` or `*:*`. */
+export function matchesPattern(pattern: string, permission: string): boolean {
+  if (pattern === '*:*' || pattern === permission) return true
+  if (!pattern.endsWith(':*')) return false
+  return permission.startsWith(pattern.slice(0, -1))
+}
+
+/** Whether the ceiling of `caller` covers `permission`; true without one. Says nothing of what the user holds. */
+export function isUnderCeiling(caller: Pick<Caller, 'ceiling'>, permission: string): boolean {
+  return caller.ceiling === null || caller.ceiling.some((pattern) => matchesPattern(pattern, permission))
+}
+
+/**
+ * The scope of `permission` for `caller`; undefined when the caller does not hold it. The scope of an API key or an app is
+ * within that of its user.
+ */
+export function findPermissionScope(caller: Caller, permission: string): PermissionScope | undefined {
+  const covers = (pattern: string) => matchesPattern(pattern, permission)
+  if (!isUnderCeiling(caller, permission)) return undefined
+  if (caller.patterns.some(covers)) return 'all'
+  if (caller.accountPatterns.some(covers)) return caller.accounts
+  const accounts = caller.membershipPatterns.flatMap(({ account, patterns }) =>
+    patterns.some(covers) ? [account] : [],
+  )
+  return accounts.length > 0 ? accounts : undefined
+}
+
+/** Whether `scope` covers rows of `account`. Rows without an owner (null) are covered by `all` only. */
+export function includesAccount(scope: PermissionScope, account: AccountId | null): boolean {
+  return scope === 'all' || (account !== null && scope.includes(account))
+}

@@ -1,0 +1,143 @@
+import type { AccountId } from '../../base/id.ts'
+import { readPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { IdParams } from '../../http/route/schema.ts'
+import { readInstant } from '../../http/shape/instant.ts'
+import { ApiKeyRow, ApiKeyWithKey, CreateApiKeyBody, toApiKeyRow } from './api-key.schema.ts'
+import { selectApiKeys, toApiKeyRecord } from './api-key.store.ts'
+import { type ApiKeyDeps, createApiKey, loadApiKey, revokeApiKey } from './api-key.ts'
+import { findOwners } from './own-rows.ts'
+
+const API_KEY_FIELDS = {
+  document_id: { type: 'uuid' },
+  user: { type: 'uuid' },
+  account: { type: 'uuid' },
+  name: { type: 'text', sortable: true, like: 'indexed' },
+  expires_at: { type: 'timestamp' },
+  last_used_at: { type: 'timestamp' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+/**
+ * API keys (docs/contract/identity.md#api-keys). A user's session needs no permission for the user's own keys; the
+ * permission of a route opens the keys of all users.
+ */
+export const apiKeyRoutes: Routes<ApiKeyDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/api-key',
+      resource: 'api-key',
+      action: 'create',
+      accountScope: 'none',
+      access: 'caller',
+      fresh: 'factor',
+      opensAll: true,
+      status: 201,
+      summary: 'Create an API key for oneself',
+      description:
+        'At each use the key holds a subset of the permissions of its owner. It is shown in this answer only. A key that is created with another key expires with that key at the latest. With `account` the key holds its permissions in that account only, and ends when its owner leaves the account or the account is deleted. A user has at most 100 keys that are neither revoked nor expired.',
+      body: CreateApiKeyBody,
+      data: ApiKeyWithKey,
+      problems: ['permission_denied'],
+      shownOnce: 'key',
+    },
+    {
+      handle: async (deps: ApiKeyDeps, { db, body, caller, permission, now }) => {
+        const { record, key } = await createApiKey(deps, db, {
+          name: body.name,
+          patterns: body.permissions,
+          account: (body.account ?? null) as AccountId | null,
+          expiresAt: body.expires_at ? readInstant('expires_at', body.expires_at) : null,
+          caller,
+          permission,
+          now,
+        })
+        return {
+          data: { ...toApiKeyRow(record), key },
+          message: 'API key created. Store the key: it is not shown again.',
+          changed: [{ id: record.id, account: null }],
+          location: `/api/v3/identity/api-key/${record.id}`,
+          audit: { permissions: record.patterns, ...(record.account && { account: record.account }) },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/api-key',
+      resource: 'api-key',
+      action: 'find-all',
+      accountScope: 'none',
+      access: 'caller',
+      opensAll: true,
+      summary: 'List API keys',
+      description: "The caller's own keys; with the permission `api-key:find-all` those of all users.",
+      data: ApiKeyRow,
+      problems: ['permission_denied'],
+      list: API_KEY_FIELDS,
+    },
+    {
+      handle: async (_deps: ApiKeyDeps, { db, caller, permission, listing }) => {
+        const page = await readPage(db, selectApiKeys(db, findOwners(caller, permission)), {
+          listing,
+          fields: API_KEY_FIELDS,
+          toRow: (row) => toApiKeyRow(toApiKeyRecord(row)),
+        })
+        return { ...page, message: 'API keys.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/api-key/{id}',
+      resource: 'api-key',
+      action: 'find-one',
+      accountScope: 'none',
+      access: 'caller',
+      opensAll: true,
+      summary: 'Read one API key',
+      description: "The caller's own key; with the permission `api-key:find-one` any user's.",
+      params: IdParams,
+      data: ApiKeyRow,
+      problems: ['permission_denied'],
+    },
+    {
+      load: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
+        loadApiKey(db, { id: params.id, caller, permission }),
+      handle: async (_deps, { target }) => ({
+        data: toApiKeyRow(target),
+        message: 'API key.',
+        changed: [{ id: target.id, account: null }],
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/identity/api-key/{id}',
+      resource: 'api-key',
+      action: 'delete',
+      accountScope: 'none',
+      access: 'caller',
+      opensAll: true,
+      summary: 'Revoke an API key, at once',
+      description:
+        "The caller's own key; with the permission `api-key:delete` any user's, if the caller holds what the key holds.",
+      params: IdParams,
+      data: ApiKeyRow,
+      problems: ['permission_denied'],
+    },
+    {
+      locate: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
+        loadApiKey(db, { id: params.id, caller, permission }),
+      handle: async (_deps, { db, params, caller, permission, now }) => {
+        const key = await revokeApiKey(db, { id: params.id, caller, permission, now })
+        return { data: toApiKeyRow(key), message: 'API key revoked.', changed: [{ id: key.id, account: null }] }
+      },
+    },
+  ),
+]

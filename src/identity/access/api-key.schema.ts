@@ -1,0 +1,69 @@
+import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import type { ApiKeyRecord } from './api-key.store.ts'
+import { PatternsSchema } from './role.schema.ts'
+
+const apiKeyMembers = {
+  document_id: UuidSchema,
+  user: UuidSchema,
+  account: nullable(
+    Type.String({ ...UuidSchema, description: 'The account that it is bound to: it reaches nothing else.' }),
+  ),
+  name: Type.String(),
+  hint: Type.String({ description: 'The first characters of the key.' }),
+  permissions: Type.Array(Type.String()),
+  expires_at: nullable(TimestampSchema),
+  last_used_at: nullable(Type.String({ format: 'date-time', description: 'Precise to the minute.' })),
+  revoked_at: nullable(TimestampSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+}
+
+/** An API key as the API shows it: never the key itself. */
+export const ApiKeyRow = named('ApiKey', Type.Object(apiKeyMembers))
+
+/** The answer to create, the only one that shows the key. */
+export const ApiKeyWithKey = named(
+  'ApiKeyWithKey',
+  Type.Object({
+    ...apiKeyMembers,
+    key: nullable(Type.String({ description: '`sbx_...`. Shown once; null in an idempotent replay.' })),
+  }),
+)
+
+export const CreateApiKeyBody = named(
+  'CreateApiKey',
+  Type.Object(
+    {
+      name: lineSchema(100),
+      permissions: Type.Array(PatternsSchema.items, { minItems: 1, maxItems: 500, uniqueItems: true }),
+      account: Type.Optional(
+        nullable(
+          Type.String({
+            ...UuidSchema,
+            description: 'Binds the key to this account: its permissions hold there only, and it reaches nothing else.',
+          }),
+        ),
+      ),
+      expires_at: Type.Optional(nullable(TimestampSchema)),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** Maps a key for the wire. */
+export function toApiKeyRow(record: ApiKeyRecord): Static<typeof ApiKeyRow> {
+  return {
+    document_id: record.id,
+    user: record.userId,
+    account: record.account,
+    name: record.name,
+    hint: record.hint,
+    permissions: record.patterns,
+    expires_at: record.expiresAt?.toISOString() ?? null,
+    last_used_at: record.lastUsedAt?.toISOString() ?? null,
+    revoked_at: record.revokedAt?.toISOString() ?? null,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+  }
+}

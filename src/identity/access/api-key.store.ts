@@ -1,0 +1,216 @@
+import type { AccountId, Id, SessionId, UserId } from '../../base/id.ts'
+import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from './delegation.store.ts'
+import type { Holdings } from './delegation.ts'
+
+export type ApiKeyId = Id<'api key'>
+
+/** A row of the `api_key` table. It stores the hash of the key, not the key. */
+export interface ApiKeyRecord {
+  id: ApiKeyId
+  userId: UserId
+  /** The account that it is bound to; null for a key that holds wherever its user holds. */
+  account: AccountId | null
+  name: string
+  /** The first characters of the key, for recognition. */
+  hint: string
+  patterns: string[]
+  expiresAt: Date | null
+  lastUsedAt: Date | null
+  revokedAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+interface ApiKeyColumns {
+  document_id: string
+  user: string
+  account: string | null
+  name: string
+  hint: string
+  permissions: string[]
+  expires_at: Date | null
+  last_used_at: Date | null
+  revoked_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+const COLUMNS = [
+  'document_id',
+  'user',
+  'account',
+  'name',
+  'hint',
+  'permissions',
+  'expires_at',
+  'last_used_at',
+  'revoked_at',
+  'created_at',
+  'updated_at',
+] as const
+
+/** Maps a row of the `api_key` table. */
+export function toApiKeyRecord(row: ApiKeyColumns): ApiKeyRecord {
+  return {
+    id: row.document_id as ApiKeyId,
+    userId: row.user as UserId,
+    account: row.account as AccountId | null,
+    name: row.name,
+    hint: row.hint,
+    patterns: row.permissions,
+    expiresAt: row.expires_at,
+    lastUsedAt: row.last_used_at,
+    revokedAt: row.revoked_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+/** The unrevoked keys, as the base of a list: of one user, or of all. */
+export function selectApiKeys(db: Database, owner: UserId | 'all') {
+  const unrevoked = db.selectFrom('api_key').select(COLUMNS).where('revoked_at', 'is', null)
+  return owner === 'all' ? unrevoked : unrevoked.where('user', '=', owner)
+}
+
+const OF_KEY = COLUMNS.map((column) => `k."${column}"`).join(', ')
+const UNREVOKED = 'k.document_id = $1 and k.revoked_at is null'
+const selectOne = statement<ApiKeyColumns>(`select ${OF_KEY} from api_key k where ${UNREVOKED}`)
+
+/** The unrevoked key with this id. */
+export async function findApiKey(db: Database, id: string): Promise<ApiKeyRecord | undefined> {
+  const [row] = await selectOne(db, [id])
+  return row && toApiKeyRecord(row)
+}
+
+const selectWithHoldings = statement<ApiKeyColumns & HoldingsRow>(`
+  select ${OF_KEY}, ${HOLDINGS_COLUMNS} from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
+  where ${UNREVOKED}`)
+
+/** The unrevoked key with this id, and what its user holds. */
+export async function findApiKeyWithHoldings(
+  db: Database,
+  id: string,
+): Promise<(ApiKeyRecord & { holdings: Holdings }) | undefined> {
+  const [row] = await selectWithHoldings(db, [id])
+  return row && { ...toApiKeyRecord(row), holdings: toHoldings(row) }
+}
+
+const insert = closingStatement(`
+  new_key as (
+    insert into api_key (document_id, "user", name, token_hash, hint, permissions, expires_at, created_at, updated_at,
+      account)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9))`)
+
+/** Inserts a key, with the last statement of the transaction. */
+export async function insertApiKey(
+  db: Database,
+  row: Pick<ApiKeyRecord, 'id' | 'userId' | 'account' | 'name' | 'hint' | 'patterns' | 'expiresAt'> & {
+    tokenHash: Buffer
+    now: Date
+  },
+): Promise<ApiKeyRecord> {
+  const { tokenHash, now, ...key } = row
+  await insert(db, [key.id, key.userId, key.name, tokenHash, key.hint, key.patterns, key.expiresAt, now, key.account])
+  return { ...key, lastUsedAt: null, revokedAt: null, createdAt: now, updatedAt: now }
+}
+
+const revoke = statement<ApiKeyColumns>(`
+  update api_key k set revoked_at = $3, updated_at = $3 where ${UNREVOKED} and ($2::uuid is null or k."user" = $2)
+  returning ${OF_KEY}`)
+
+/** Revokes the key with this id, of `owner` or of any user. Undefined when there is no unrevoked key with this id. */
+export async function revokeApiKeyRow(
+  db: Database,
+  id: string,
+  { owner, now }: { owner: UserId | 'all'; now: Date },
+): Promise<ApiKeyRecord | undefined> {
+  const [row] = await revoke(db, [id, owner === 'all' ? null : owner, now])
+  return row && toApiKeyRecord(row)
+}
+
+const revokeAll = closingStatement(`
+  ended_keys as (update api_key set revoked_at = $2, updated_at = $2 where "user" = $1 and revoked_at is null)`)
+
+/** Revokes all keys of a user, with the last statement of the transaction. */
+export function endUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<void> {
+  return revokeAll(db, [userId, now], { notes: `u:${userId}` })
+}
+
+const revokeBound = closingStatement(`
+  ended_account_keys as (
+    update api_key set revoked_at = $3, updated_at = $3
+    where account = $1 and ($2::uuid is null or "user" = $2) and revoked_at is null)`)
+
+/** Revokes the keys that are bound to an account, of one user or of all, with the last statement of the transaction. */
+export function endAccountApiKeyRows(
+  db: Database,
+  { account, userId, now }: { account: AccountId; userId: UserId | 'all'; now: Date },
+): Promise<void> {
+  return revokeBound(db, [account, userId === 'all' ? null : userId, now], {
+    notes: userId === 'all' ? '*' : `u:${userId}`,
+  })
+}
+
+/** The facts that decide whether a token may create a key. */
+export interface KeyMakerFacts {
+  /** Whether the session or key of the token is unrevoked and unexpired, and its user active. */
+  isTokenLive: boolean
+  /** When the key of the token expires; null for a session and for a key that does not expire. */
+  tokenExpiresAt: Date | null
+  /** The number of the user's keys that are unrevoked and unexpired. */
+  liveKeys: number
+  /** Whether the account of the key exists; true for a key without one. */
+  hasAccount: boolean
+  /** What the user of the token holds by it. */
+  holdings: Holdings
+}
+
+interface MakerColumns extends HoldingsRow {
+  is_live: boolean
+  expires_at: Date | null
+  live_keys: number
+  has_account: boolean
+}
+
+/** The account before the user, as everywhere: a deletion of the account waits, and then revokes the key. */
+const countKeys = countBehindLock<MakerColumns>({
+  counts: 'API keys of a person',
+  lock: 'user',
+  before: 'a as (select document_id from account where document_id = $5 and deleted_at is null for share)',
+  rows: 'select x.document_id from "user" x where x.document_id = $1 and (select count(*) from a) >= 0',
+  read: `
+    select f.*, ${HOLDINGS_COLUMNS}, $5::uuid is null or exists (select from a) as has_account
+    from locked u cross join lateral key_maker(u.document_id, $2, $3, $4) f
+    cross join lateral holdings_of_token(u.document_id, $2) h`,
+})
+
+const NOTHING: Holdings = { patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [] }
+
+/**
+ * Locks the account of a key and the user of a token until the transaction ends, and reads behind the locks what decides
+ * whether the token may create the key. They serialize creations of one user, also against transactions that revoke keys and
+ * sessions of the user, change what it holds, or delete the account.
+ */
+export async function lockKeyMaker(
+  db: Database,
+  token: {
+    userId: UserId
+    sessionId: SessionId | null
+    apiKeyId: string | null
+    account: AccountId | null
+    now: Date
+  },
+): Promise<KeyMakerFacts> {
+  const { userId, sessionId, apiKeyId, account, now } = token
+  const [row] = await countKeys(db, [userId, sessionId, apiKeyId, now, account])
+  return {
+    isTokenLive: row?.is_live ?? false,
+    tokenExpiresAt: row?.expires_at ?? null,
+    liveKeys: row?.live_keys ?? 0,
+    hasAccount: row?.has_account ?? true,
+    holdings: row ? toHoldings(row) : NOTHING,
+  }
+}

@@ -1,0 +1,171 @@
+import { readPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { IdParams } from '../../http/route/schema.ts'
+import { PERMISSION_FIELDS, readPermissionPage } from './permission.store.ts'
+import { CreateRoleBody, PermissionRow, RoleRow, toRoleRow, UpdateRoleBody } from './role.schema.ts'
+import { selectRoles, toRoleWithPatterns } from './role.store.ts'
+import { changeRole, createRole, deleteRole, loadRole, type RoleDeps } from './role.ts'
+
+const ROLE_FIELDS = {
+  document_id: { type: 'uuid' },
+  name: { type: 'text', sortable: true, like: 'few-rows' },
+  is_system: { type: 'boolean' },
+  is_account_scoped: { type: 'boolean' },
+  requires_second_factor: { type: 'boolean' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+/** Roles, and the permissions they may hold (docs/contract/identity.md#tables, docs/contract/identity.md#system-roles). */
+export const roleRoutes: Routes<RoleDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/role',
+      resource: 'role',
+      action: 'create',
+      accountScope: 'none',
+      status: 201,
+      summary: 'Create a role',
+      description:
+        'The caller must hold everything that the role holds, everywhere. An account-scoped role takes only permissions that some route takes for one account (422 `no_effect_in_scope`).',
+      body: CreateRoleBody,
+      data: RoleRow,
+    },
+    {
+      handle: async (deps: RoleDeps, { db, body, caller, now }) => {
+        const role = await createRole(deps, db, {
+          name: body.name,
+          description: body.description ?? null,
+          patterns: body.permissions,
+          isAccountScoped: body.is_account_scoped ?? false,
+          requiresSecondFactor: body.requires_second_factor ?? false,
+          caller,
+          now,
+        })
+        return {
+          data: toRoleRow(role),
+          message: 'Role created.',
+          changed: [{ id: role.id, account: null }],
+          location: `/api/v3/identity/role/${role.id}`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/role',
+      resource: 'role',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List roles',
+      data: RoleRow,
+      list: ROLE_FIELDS,
+    },
+    {
+      handle: async (_deps: RoleDeps, { db, listing }) => {
+        const toRow = (row: Parameters<typeof toRoleWithPatterns>[0]) => toRoleRow(toRoleWithPatterns(row))
+        const page = await readPage(db, selectRoles(db), { listing, fields: ROLE_FIELDS, toRow })
+        return { ...page, message: 'Roles.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/role/{id}',
+      resource: 'role',
+      action: 'find-one',
+      accountScope: 'none',
+      summary: 'Read one role',
+      params: IdParams,
+      data: RoleRow,
+    },
+    {
+      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id),
+      handle: async (_deps, { target }) => ({
+        data: toRoleRow(target),
+        message: 'Role.',
+        changed: [{ id: target.id, account: null }],
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/identity/role/{id}',
+      resource: 'role',
+      action: 'update',
+      accountScope: 'none',
+      fresh: 'factor',
+      summary: 'Change a role',
+      description:
+        'The caller must hold everything that the role holds before and after. The change takes effect with the next request of every user who has the role.',
+      params: IdParams,
+      body: UpdateRoleBody,
+      data: RoleRow,
+      problems: ['conflict'],
+    },
+    {
+      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }),
+      handle: async (deps, { db, target, body, caller, now }) => {
+        const changed = await changeRole(deps, db, {
+          role: target,
+          ...(body.name !== undefined && { name: body.name }),
+          ...(body.description !== undefined && { description: body.description }),
+          ...(body.permissions !== undefined && { patterns: body.permissions }),
+          ...(body.is_account_scoped !== undefined && { isAccountScoped: body.is_account_scoped }),
+          ...(body.requires_second_factor !== undefined && { requiresSecondFactor: body.requires_second_factor }),
+          caller,
+          now,
+        })
+        return {
+          data: toRoleRow(changed ?? target),
+          message: changed ? 'Role updated.' : 'Role unchanged.',
+          changed: changed ? [{ id: target.id, account: null }] : [],
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/identity/role/{id}',
+      resource: 'role',
+      action: 'delete',
+      accountScope: 'none',
+      summary: 'Delete a role',
+      description: 'The caller must hold everything that the role holds.',
+      params: IdParams,
+      data: RoleRow,
+      problems: ['conflict'],
+    },
+    {
+      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }),
+      handle: async (_deps, { db, target, caller }) => {
+        await deleteRole(db, { role: target, caller })
+        return { data: toRoleRow(target), message: 'Role deleted.', changed: [{ id: target.id, account: null }] }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/permission',
+      resource: 'permission',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List permissions',
+      description: 'One for each route. Roles and keys may also hold `resource:*` and `*:*`.',
+      data: PermissionRow,
+      list: PERMISSION_FIELDS,
+    },
+    {
+      handle: async (_deps: RoleDeps, { db, listing }) => {
+        const page = await readPermissionPage(db, listing)
+        return { ...page, message: 'Permissions.' }
+      },
+    },
+  ),
+]

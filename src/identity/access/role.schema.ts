@@ -1,0 +1,88 @@
+import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { PATTERN_PATTERN } from './pattern.ts'
+import type { RoleWithPatterns } from './role.store.ts'
+
+/** Permissions as a role or a key holds them. */
+export const PatternsSchema = Type.Array(
+  Type.String({ maxLength: 200, pattern: PATTERN_PATTERN, description: '`resource:action`, `resource:*` or `*:*`.' }),
+  { maxItems: 500, uniqueItems: true },
+)
+
+const AccountScopedSchema = Type.Boolean({
+  description: 'Whether its permissions hold in the accounts of the user only. Default false.',
+})
+
+const RequiresSecondFactorSchema = Type.Boolean({
+  description: 'Whether only sessions in which a second factor was proven hold it. Default false.',
+})
+
+/** A role as the API shows it. */
+export const RoleRow = named(
+  'Role',
+  Type.Object({
+    document_id: UuidSchema,
+    name: Type.String(),
+    description: nullable(Type.String()),
+    permissions: Type.Array(Type.String()),
+    is_system: Type.Boolean({ description: 'Maintained by the service; cannot be changed or deleted.' }),
+    is_account_scoped: Type.Boolean(),
+    requires_second_factor: Type.Boolean(),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
+
+export const CreateRoleBody = named(
+  'CreateRole',
+  Type.Object(
+    {
+      name: lineSchema(100),
+      description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+      permissions: PatternsSchema,
+      is_account_scoped: Type.Optional(AccountScopedSchema),
+      requires_second_factor: Type.Optional(RequiresSecondFactorSchema),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export const UpdateRoleBody = named(
+  'UpdateRole',
+  Type.Object(
+    {
+      name: Type.Optional(lineSchema(100)),
+      description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+      permissions: Type.Optional(PatternsSchema),
+      is_account_scoped: Type.Optional(AccountScopedSchema),
+      requires_second_factor: Type.Optional(RequiresSecondFactorSchema),
+    },
+    { additionalProperties: false, minProperties: 1 },
+  ),
+)
+
+/** A permission as the API shows it. */
+export const PermissionRow = named(
+  'Permission',
+  Type.Object({
+    name: Type.String({ description: '`resource:action`' }),
+    description: nullable(Type.String()),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
+
+/** Maps a role for the wire. */
+export function toRoleRow(role: RoleWithPatterns): Static<typeof RoleRow> {
+  return {
+    document_id: role.id,
+    name: role.name,
+    description: role.description,
+    permissions: role.patterns,
+    is_system: role.isSystem,
+    is_account_scoped: role.isAccountScoped,
+    requires_second_factor: role.requiresSecondFactor,
+    created_at: role.createdAt.toISOString(),
+    updated_at: role.updatedAt.toISOString(),
+  }
+}

@@ -1,0 +1,243 @@
+import { sql } from 'kysely'
+import type { Id, UserId } from '../../base/id.ts'
+import { writeAtEnd } from '../../postgres/statement/closing.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+
+export type RoleId = Id<'role'>
+
+/** A row of the `role` table, without its patterns. */
+export interface RoleRecord {
+  id: RoleId
+  name: string
+  description: string | null
+  /** Created and maintained by the service. */
+  isSystem: boolean
+  /** Whether its permissions hold in the accounts of the user only (docs/contract/identity.md#system-roles, `member`). */
+  isAccountScoped: boolean
+  /** Whether only sessions with a second factor hold it (docs/contract/second-factor.md#roles-that-need-a-second-factor). */
+  requiresSecondFactor: boolean
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** A role with its patterns. */
+export interface RoleWithPatterns extends RoleRecord {
+  patterns: string[]
+}
+
+interface RoleColumns {
+  document_id: string
+  name: string
+  description: string | null
+  is_system: boolean
+  is_account_scoped: boolean
+  requires_second_factor: boolean
+  created_at: Date
+  updated_at: Date
+}
+
+const COLUMNS = [
+  'document_id',
+  'name',
+  'description',
+  'is_system',
+  'is_account_scoped',
+  'requires_second_factor',
+  'created_at',
+  'updated_at',
+] as const
+
+/** The columns above, as SQL. */
+const RETURNED = sql.raw(COLUMNS.join(', '))
+
+/** The patterns of a role, sorted. */
+const PATTERNS = sql<string[]>`array(
+  select p.pattern from role_permission p where p.role = role.document_id order by p.pattern)`
+
+function toRoleRecord(row: RoleColumns): RoleRecord {
+  return {
+    id: row.document_id as RoleId,
+    name: row.name,
+    description: row.description,
+    isSystem: row.is_system,
+    isAccountScoped: row.is_account_scoped,
+    requiresSecondFactor: row.requires_second_factor,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+/** Maps a row of the `role` table with its patterns. */
+export function toRoleWithPatterns(row: RoleColumns & { patterns: string[] }): RoleWithPatterns {
+  return { ...toRoleRecord(row), patterns: row.patterns }
+}
+
+/** All roles with their patterns, as the base of a list. */
+export function selectRoles(db: Database) {
+  return db.selectFrom('role').select([...COLUMNS, PATTERNS.as('patterns')])
+}
+
+/** The role with this id. */
+export async function findRole(db: Database, id: string): Promise<RoleWithPatterns | undefined> {
+  const row = await selectRoles(db).where('document_id', '=', id).executeTakeFirst()
+  return row && toRoleWithPatterns(row)
+}
+
+const lockOne = statement<RoleColumns & { patterns: string[] }>(`
+  with r as (select * from role where document_id = $1 for no key update)
+  select ${COLUMNS.map((column) => `r.${column}`).join(', ')}, patterns_of(r.document_id) as patterns from r`)
+
+/**
+ * The role with this id, locked against other changes and assignments until the transaction ends. Its patterns change under
+ * this lock and are read behind it.
+ */
+export async function lockRole(db: Database, id: string): Promise<RoleWithPatterns | undefined> {
+  const [row] = await lockOne(db, [id])
+  return row && toRoleWithPatterns(row)
+}
+
+/** A role that a user is to have. */
+export type GivenRole = Pick<RoleWithPatterns, 'id' | 'name' | 'isSystem' | 'isAccountScoped' | 'patterns'>
+
+/** A `GivenRole` of the locked row `r`, as SQL. */
+export const GIVEN_ROLE = `json_build_object('id', r.document_id, 'name', r.name, 'isSystem', r.is_system,
+  'isAccountScoped', r.is_account_scoped, 'patterns', patterns_of(r.document_id))`
+
+const lockGiven = statement<{ role: GivenRole }>(`
+  with r as (select * from role where name = $1 or document_id = any($2) order by document_id for share)
+  select ${GIVEN_ROLE} as role from r order by r.name`)
+
+/**
+ * The role with this name and those with these ids, by name, locked against changes and deletion until the transaction
+ * ends; missing ones are left out. They are locked in the order of their ids, which prevents deadlocks.
+ */
+export async function lockGivenRoles(db: Database, name: string, ids: readonly string[]): Promise<GivenRole[]> {
+  return (await lockGiven(db, [name, ids])).map(({ role }) => role)
+}
+
+/** The role with this name. */
+export async function findRoleByName(db: Database, name: string): Promise<RoleRecord | undefined> {
+  const row = await db.selectFrom('role').select(COLUMNS).where('name', '=', name).executeTakeFirst()
+  return row && toRoleRecord(row)
+}
+
+/** Inserts a role with its patterns. Violates `role_name_key` when the name is taken. */
+export async function insertRole(
+  db: Database,
+  row: Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date },
+): Promise<RoleRecord> {
+  const { id, name, description, isSystem, isAccountScoped, requiresSecondFactor, patterns, now } = row
+  const { rows } = await sql<RoleColumns>`
+    with made as (
+      insert into role (${RETURNED})
+      values (${id}, ${name}, ${description}, ${isSystem}, ${isAccountScoped}, ${requiresSecondFactor}, ${now}, ${now})
+      returning ${RETURNED}
+    ), given as (
+      insert into role_permission (role, pattern)
+      select made.document_id, x.pattern from made, unnest(${patterns}::text[]) as x (pattern)
+    )
+    select ${RETURNED} from made`.execute(db)
+  return toRoleRecord(rows[0] as RoleColumns)
+}
+
+/** Upserts the system role of this name. Writes nothing when the row is up to date. */
+export async function upsertSystemRole(
+  db: Database,
+  row: { id: RoleId; name: string; description: string; isAccountScoped: boolean; now: Date },
+): Promise<void> {
+  const wanted = { is_system: true, is_account_scoped: row.isAccountScoped, description: row.description }
+  await db
+    .insertInto('role')
+    .values({ document_id: row.id, name: row.name, ...wanted, created_at: row.now, updated_at: row.now })
+    .onConflict((conflict) =>
+      conflict
+        .column('name')
+        .doUpdateSet({ ...wanted, updated_at: row.now })
+        .where((eb) =>
+          eb.or([
+            eb('role.is_system', '=', false),
+            eb('role.is_account_scoped', '<>', row.isAccountScoped),
+            eb('role.description', 'is distinct from', row.description),
+          ]),
+        ),
+    )
+    .execute()
+}
+
+/**
+ * Changes the columns of `change`, with the last statement of the transaction; `patterns` replaces all patterns. `explain`
+ * finds the problem of a violated `role_name_key`: the name is taken.
+ */
+export async function updateRole(
+  db: Database,
+  id: RoleId,
+  change: {
+    name?: string
+    description?: string | null
+    isAccountScoped?: boolean
+    requiresSecondFactor?: boolean
+    patterns?: readonly string[]
+    now: Date
+  },
+  explain: (error: unknown) => unknown,
+): Promise<void> {
+  const { name, description, isAccountScoped, requiresSecondFactor, patterns, now } = change
+  const columns = [
+    sql`updated_at = ${now}`,
+    ...(name === undefined ? [] : [sql`name = ${name}`]),
+    ...(description === undefined ? [] : [sql`description = ${description}`]),
+    // Written only when it differs: a trigger sends a note for every write.
+    ...(isAccountScoped === undefined ? [] : [sql`is_account_scoped = ${isAccountScoped}`]),
+    ...(requiresSecondFactor === undefined ? [] : [sql`requires_second_factor = ${requiresSecondFactor}`]),
+  ]
+  const { sql: text, parameters: values } = sql`
+    changed_role as (update role set ${sql.join(columns)} where document_id = ${id})
+    ${patterns === undefined ? sql`` : sql`, ${buildPatternChange(id, patterns)}`}`.compile(db)
+  await writeAtEnd(db, { parts: { name: text, text, values }, notes: '*', explain })
+}
+
+/** The parts of a statement that replace the patterns of a role. */
+function buildPatternChange(role: RoleId, patterns: readonly string[]) {
+  return sql`
+    taken_patterns as (delete from role_permission where role = ${role} and not pattern = any(${patterns}::text[])),
+    given_patterns as (
+      insert into role_permission (role, pattern) select ${role}::uuid, x.pattern from unnest(${patterns}::text[]) as x (pattern)
+      on conflict do nothing)`
+}
+
+/** Replaces the patterns of a role. */
+export async function replacePatterns(db: Database, role: RoleId, patterns: readonly string[]): Promise<void> {
+  await sql`with ${buildPatternChange(role, patterns)} select`.execute(db)
+}
+
+const remove = closingStatement('removed_role as (delete from role where document_id = $1)')
+
+/** Deletes a role and its assignments, with the last statement of the transaction. */
+export async function deleteRoleRow(db: Database, id: RoleId): Promise<void> {
+  await remove(db, [id], { notes: '*' })
+}
+
+const replaceRoles = closingStatement(`
+  taken_roles as (delete from user_role where "user" = $1 and not role = any($2)),
+  given_roles as (
+    insert into user_role ("user", role, created_at) select $1, x.role, $3 from unnest($2::uuid[]) as x (role)
+    on conflict do nothing)`)
+
+/** Replaces the roles of a user, with the last statement of the transaction. */
+export async function replaceUserRoles(
+  db: Database,
+  { userId, roles, now }: { userId: UserId; roles: readonly RoleId[]; now: Date },
+): Promise<void> {
+  await replaceRoles(db, [userId, roles, now], { notes: `u:${userId}` })
+}
+
+const selectHolders = statement<{ document_id: UserId }>(`
+  select u.document_id from role r
+  join user_role ur on ur.role = r.document_id join "user" u on u.document_id = ur."user"
+  where r.name = $1 and u.is_actived and u.deleted_at is null limit 1`)
+
+/** Whether some active user, not deleted, has the role with this name. */
+export async function hasActiveHolder(db: Database, name: string): Promise<boolean> {
+  return (await selectHolders(db, [name])).length > 0
+}

@@ -1,0 +1,196 @@
+import { sql } from 'kysely'
+import type { AccountId, Id, UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { aheadStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
+import type { Holdings } from '../access/delegation.ts'
+import { GIVEN_ROLE, type GivenRole, type RoleId } from '../access/role.store.ts'
+
+export type AccountMemberId = Id<'account member'>
+
+/** A row of the `account_member` table. */
+export interface AccountMemberRecord {
+  id: AccountMemberId
+  account: AccountId
+  userId: UserId
+  /** The account-scoped roles of this membership. */
+  roles: RoleId[]
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** A member with e-mail address and name. */
+export interface NamedAccountMember extends AccountMemberRecord {
+  /** Null for a reader who may not see the user. */
+  email: string | null
+  name: string | null
+}
+
+interface MemberColumns {
+  document_id: string
+  account: string
+  user: string
+  roles: string[]
+  created_at: Date
+  updated_at: Date
+}
+
+/** The roles of a row of `account_member`. */
+const ROLES = `array(select mr.role from account_member_role mr
+  where mr.member = account_member.document_id order by mr.role)`
+
+function toAccountMemberRecord(row: MemberColumns): AccountMemberRecord {
+  return {
+    id: row.document_id as AccountMemberId,
+    account: row.account as AccountId,
+    userId: row.user as UserId,
+    roles: row.roles as RoleId[],
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+/** Maps a row of `selectAccountMembers`. */
+export function toNamedMember(row: MemberColumns & { email: string; name: string | null }): NamedAccountMember {
+  return { ...toAccountMemberRecord(row), email: row.email, name: row.name }
+}
+
+/** The memberships of an account, without deleted users, as the base of a list. Empty for an account that does not exist. */
+export function selectAccountMembers(db: Database, account: string) {
+  return db
+    .selectFrom('account_member')
+    .innerJoin('user', 'user.document_id', 'account_member.user')
+    .innerJoin('account', 'account.document_id', 'account_member.account')
+    .select([
+      'account_member.document_id',
+      'account_member.account',
+      'account_member.user',
+      'account_member.created_at',
+      'account_member.updated_at',
+      sql.raw<string[]>(ROLES).as('roles'),
+      'user.email',
+      'user.name',
+    ])
+    .where('account_member.account', '=', account)
+    .where('account.deleted_at', 'is', null)
+    .where('user.deleted_at', 'is', null)
+}
+
+/** The facts that decide whether a user may be added to an account, or removed from it. */
+export interface Candidate {
+  /** Whether the account exists. */
+  hasAccount: boolean
+  /** Whether the user exists, not deleted. */
+  isLiving: boolean
+  email: string | null
+  name: string | null
+  holdings: Holdings
+  /** The membership of the user in the account. */
+  member: AccountMemberRecord | undefined
+  /** The asked roles that exist, and those of the membership, locked against changes. */
+  asked: GivenRole[]
+}
+
+interface CandidateColumns extends HoldingsRow {
+  has_account: boolean
+  is_living: boolean
+  email: string | null
+  name: string | null
+  member: string | null
+  member_roles: string[]
+  member_created_at: Date
+  member_updated_at: Date
+  asked: GivenRole[]
+}
+
+/** Each part uses the one before, so that the locks are taken in this order: the account, the user, the roles. */
+const lockAll = statement<CandidateColumns>(`
+  with a as (
+    select document_id from account where document_id = $1 and deleted_at is null for share
+  ), u as (
+    select x.* from "user" x, (select count(*) from a) locked where x.document_id = $2 for no key update of x
+  ), held as (
+    select h.*, m.* from u ${HOLDINGS_OF_USER} left join lateral membership_of(u.document_id, $1) m on true
+  ), asked as (
+    select r.* from role r, (select member_roles from held) locked
+    where r.document_id = any($3::uuid[] || locked.member_roles) order by r.document_id for share of r
+  ), given as (
+    select coalesce(json_agg(${GIVEN_ROLE} order by r.name), '[]') as roles from asked r
+  )
+  select exists (select from a) as has_account, u.document_id is not null and u.deleted_at is null as is_living,
+    u.email, u.name, ${HOLDINGS_COLUMNS},
+    h.member, h.member_roles, h.member_created_at, h.member_updated_at, g.roles as asked
+  from given g left join u on true left join held h on true`)
+
+/**
+ * Locks account and user until the transaction ends, and reads behind the locks what decides on a membership with the roles
+ * of these ids. They block a deletion of the account and changes of the user's roles and memberships.
+ */
+export async function lockCandidate(
+  db: Database,
+  { account, userId, roles }: { account: string; userId: string; roles: readonly string[] },
+): Promise<Candidate> {
+  const [row] = (await lockAll(db, [account, userId, roles])) as [CandidateColumns]
+  const { has_account: hasAccount, is_living: isLiving, email, name, asked } = row
+  const columns = { roles: row.member_roles, created_at: row.member_created_at, updated_at: row.member_updated_at }
+  const member =
+    row.member === null
+      ? undefined
+      : toAccountMemberRecord({ document_id: row.member, account, user: userId, ...columns })
+  return { hasAccount, isLiving, email, name, holdings: toHoldings(row), member, asked }
+}
+
+/** A membership that is to be. */
+interface NewMember {
+  id: AccountMemberId
+  account: AccountId
+  userId: UserId
+  now: Date
+}
+
+const INSERT = `
+  insert into account_member (document_id, account, "user", created_at, updated_at) values ($1, $2, $3, $4, $4)`
+const insert = aheadStatement(INSERT)
+const insertAtEnd = closingStatement(`
+  new_member as (${INSERT} returning document_id),
+  new_member_roles as (
+    insert into account_member_role (member, role, created_at)
+    select m.document_id, x.role, $4 from new_member m, unnest($5::uuid[]) as x (role))`)
+
+/** Adds the first member to a new account; sent with the next statement of the transaction. */
+export async function insertFirstMember(db: Database, { id, account, userId, now }: NewMember): Promise<void> {
+  await insert(db, [id, account, userId, now])
+}
+
+/** Adds a user who is no member to an account, with these locked roles, with the last statement of the transaction. */
+export async function insertAccountMember(
+  db: Database,
+  row: NewMember & { roles: RoleId[] },
+): Promise<AccountMemberRecord> {
+  const { id, account, userId, roles, now } = row
+  await insertAtEnd(db, [id, account, userId, now, roles], { notes: `u:${userId}` })
+  return { id, account, userId, roles, createdAt: now, updatedAt: now }
+}
+
+const remove = closingStatement('removed_member as (delete from account_member where document_id = $1)')
+
+/** Removes a user from an account, with the last statement of the transaction. */
+export async function deleteAccountMember(db: Database, member: AccountMemberRecord): Promise<void> {
+  await remove(db, [member.id], { notes: `u:${member.userId}` })
+}
+
+const replaceRoles = closingStatement(`
+  changed_member as (update account_member set updated_at = $3 where document_id = $1),
+  taken_member_roles as (delete from account_member_role where member = $1 and not role = any($2::uuid[])),
+  given_member_roles as (
+    insert into account_member_role (member, role, created_at) select $1, x.role, $3 from unnest($2::uuid[]) as x (role)
+    on conflict do nothing)`)
+
+/** Replaces the roles of a locked membership, with the last statement of the transaction. */
+export async function replaceMemberRoles(
+  db: Database,
+  input: { member: AccountMemberRecord; roles: readonly RoleId[]; now: Date },
+): Promise<void> {
+  const { member, roles, now } = input
+  await replaceRoles(db, [member.id, roles, now], { notes: `u:${member.userId}` })
+}

@@ -1,0 +1,142 @@
+import { buildList, readScopedPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { IdParams } from '../../http/route/schema.ts'
+import { AccountRow, CreateAccountBody, toAccountRow, UpdateAccountBody } from './account.schema.ts'
+import { type AccountRecord, selectAccounts, toAccountRecord } from './account.store.ts'
+import { type AccountDeps, createAccount, deleteAccount, loadAccount, renameAccount } from './account.ts'
+
+const ACCOUNT_FIELDS = {
+  document_id: { type: 'uuid' },
+  name: { type: 'text', sortable: true, like: 'indexed' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+/** An account owns itself: its events reach the webhooks of that account. */
+const changedOf = (account: AccountRecord) => [{ id: account.id, account: account.id }]
+
+/** Accounts (docs/contract/identity.md#tables). */
+export const accountRoutes: Routes<AccountDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/account',
+      resource: 'account',
+      action: 'create',
+      accountScope: 'account',
+      status: 201,
+      summary: 'Create an account',
+      description: 'The account has no members.',
+      body: CreateAccountBody,
+      data: AccountRow,
+    },
+    {
+      handle: async (deps: AccountDeps, { db, body, caller, now }) => {
+        const account = await createAccount(deps, db, { name: body.name, by: caller.userId, now })
+        return {
+          data: toAccountRow(account),
+          message: 'Account created.',
+          changed: changedOf(account),
+          location: `/api/v3/identity/account/${account.id}`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/account',
+      resource: 'account',
+      action: 'find-all',
+      accountScope: 'none',
+      ownAccounts: true,
+      summary: 'List accounts',
+      data: AccountRow,
+      list: ACCOUNT_FIELDS,
+    },
+    {
+      handle: async (_deps: AccountDeps, { db, scope, listing }) => {
+        const page = await readScopedPage(
+          db,
+          buildList(scope, (own) => selectAccounts(db, own)),
+          {
+            listing,
+            fields: ACCOUNT_FIELDS,
+            toRow: (row) => toAccountRow(toAccountRecord(row)),
+          },
+        )
+        return { ...page, message: 'Accounts.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/account/{id}',
+      resource: 'account',
+      action: 'find-one',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Read one account',
+      params: IdParams,
+      data: AccountRow,
+    },
+    {
+      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (_deps, { target }) => ({
+        data: toAccountRow(target),
+        message: 'Account.',
+        changed: changedOf(target),
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/identity/account/{id}',
+      resource: 'account',
+      action: 'update',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Rename an account',
+      params: IdParams,
+      body: UpdateAccountBody,
+      data: AccountRow,
+    },
+    {
+      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (_deps, { db, params, scope, body, caller, now }) => {
+        const change = { name: body.name, by: caller.userId, now }
+        const { account, isChanged } = await renameAccount(db, { id: params.id, scope }, change)
+        return {
+          data: toAccountRow(account),
+          message: isChanged ? 'Account updated.' : 'Account unchanged.',
+          changed: isChanged ? changedOf(account) : [],
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/identity/account/{id}',
+      resource: 'account',
+      action: 'delete',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Delete an account (soft)',
+      description:
+        'Its webhooks become inactive with the reason `account-deleted`, and sessions lose it as their current account.',
+      params: IdParams,
+      data: AccountRow,
+    },
+    {
+      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (deps, { db, params, scope, caller, now }) => {
+        const target = { id: params.id, scope }
+        const account = await deleteAccount(deps, db, { target, by: caller.userId, now })
+        return { data: toAccountRow(account), message: 'Account deleted.', changed: changedOf(account) }
+      },
+    },
+  ),
+]

@@ -1,0 +1,80 @@
+import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import type { AccountRecord } from './account.store.ts'
+import type { NamedAccountMember } from './account-member.store.ts'
+
+/** An account as the API shows it. */
+export const AccountRow = named(
+  'Account',
+  Type.Object({
+    document_id: UuidSchema,
+    name: Type.String(),
+    created_by: nullable(UuidSchema),
+    updated_by: nullable(UuidSchema),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+    deleted_at: nullable(TimestampSchema),
+  }),
+)
+
+export const CreateAccountBody = named('CreateAccount', Type.Object({ name: lineSchema(200) }))
+export const UpdateAccountBody = named('UpdateAccount', Type.Object({ name: lineSchema(200) }))
+
+/** A member as the API shows it. */
+export const AccountMemberRow = named(
+  'AccountMember',
+  Type.Object({
+    document_id: UuidSchema,
+    account: UuidSchema,
+    user: UuidSchema,
+    email: nullable(Type.String({ description: 'Null for a caller who does not hold `user:find-one`.' })),
+    name: nullable(Type.String()),
+    roles: Type.Array(UuidSchema, { description: 'The roles of this membership. They hold in this account only.' }),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
+
+/** The ids of the roles of a membership. */
+export const MemberRolesSchema = Type.Array(UuidSchema, {
+  maxItems: 20,
+  uniqueItems: true,
+  description: 'Ids of account-scoped roles.',
+})
+
+export const AddAccountMemberBody = named(
+  'AddAccountMember',
+  Type.Object({ user: UuidSchema, roles: Type.Optional(MemberRolesSchema) }),
+)
+export const UpdateAccountMemberBody = named(
+  'UpdateAccountMember',
+  Type.Object({ user: UuidSchema, roles: MemberRolesSchema }),
+)
+export const RemoveAccountMemberBody = named('RemoveAccountMember', Type.Object({ user: UuidSchema }))
+
+/** Maps an account for the wire. */
+export function toAccountRow(record: AccountRecord): Static<typeof AccountRow> {
+  return {
+    document_id: record.id,
+    name: record.name,
+    created_by: record.createdBy,
+    updated_by: record.updatedBy,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+    deleted_at: record.deletedAt?.toISOString() ?? null,
+  }
+}
+
+/** Maps a member for the wire. */
+export function toAccountMemberRow(member: NamedAccountMember): Static<typeof AccountMemberRow> {
+  return {
+    document_id: member.id,
+    account: member.account,
+    user: member.userId,
+    email: member.email,
+    name: member.name,
+    roles: member.roles,
+    created_at: member.createdAt.toISOString(),
+    updated_at: member.updatedAt.toISOString(),
+  }
+}

@@ -1,0 +1,171 @@
+import type { UserId } from '../../../base/id.ts'
+import { invalidField, Problem } from '../../../http/problem/problem.ts'
+import type { Caller } from '../../../http/shape/caller.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import {
+  type Grant,
+  type Holdings,
+  holdsGrant,
+  listMemberRoleGrants,
+  listMembershipGrants,
+} from '../../access/delegation.ts'
+import { findMemberRoles } from '../../access/role.ts'
+import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
+import type { PasswordDeps } from '../../password/password.ts'
+import { findPersonId, hashFirstPassword, proveAddress, registerInvitedPerson } from '../../user/invited-person.ts'
+import { buildLinkInvalid, hashProofToken } from '../../user/proof/proof-token.ts'
+import { foldEmail } from '../../user-record/email-key.ts'
+import type { AccountDeps } from '../account.ts'
+import { insertAccountMember, lockCandidate, type NamedAccountMember } from '../account-member.store.ts'
+import { findActivePerson, findOpenInvitation, markAccepted, type OpenInvitation } from './invitation.store.ts'
+import { INVITE_PERMISSION } from './invitation.ts'
+
+/** Dependencies of accepting an invitation. */
+export type AcceptanceDeps = Pick<AccountDeps, 'ids'> & PasswordDeps
+
+/** What a person sends to accept an invitation; a new person sends a password. */
+export interface Acceptance {
+  token: string
+  password: string | undefined
+  name: string | null
+  /** The caller, when the request has a token. */
+  signedIn: Caller | undefined
+  now: Date
+}
+
+/** Who accepts: a person that exists, a new one, or nobody. */
+export type PreparedAcceptance =
+  | { kind: 'refused'; problem: Problem }
+  | { kind: 'person'; userId: UserId }
+  | { kind: 'new'; email: string; passwordHash: string }
+
+/** An accepted invitation. */
+export interface Accepted {
+  invitation: OpenInvitation
+  member: NamedAccountMember
+  isNewUser: boolean
+}
+
+/** What a person without any role but `member` holds, once it is a member somewhere. */
+const NEW_HOLDINGS: Holdings = { patterns: [], accountPatterns: MEMBER_PATTERNS, membershipPatterns: [], accounts: [] }
+
+/**
+ * Finds out who accepts an invitation, and hashes the password of a new person. Runs outside any transaction. A person who
+ * has the address already must be signed in; another person cannot accept. Throws a 422 on `password`, for a valid link
+ * only, and 409 for an API key.
+ */
+export async function prepareAcceptance(
+  deps: AcceptanceDeps,
+  db: Database,
+  { token, password, name, signedIn, now }: Acceptance,
+): Promise<PreparedAcceptance> {
+  if (signedIn && signedIn.sessionId === null)
+    throw new Problem('conflict', 'An API key cannot accept an invitation. Sign in and use the session.')
+  const invitation = await findOpenInvitation(db, { tokenHash: hashProofToken(token), now, lock: false })
+  if (!invitation) return refuse(buildLinkInvalid('unknown_used_or_expired'))
+  const { email } = invitation
+  const holder = await findPersonId(db, email)
+  if (signedIn) {
+    if (holder === signedIn.userId) return { kind: 'person', userId: signedIn.userId }
+    const text = 'This invitation is for another e-mail address. Sign in as the person who has it, or sign out.'
+    return refuse(new Problem('conflict', text, { reason: 'other_address' }))
+  }
+  if (holder) return refuse(buildSignInFirst())
+  if (password === undefined)
+    throw invalidField('password', 'required', 'is required to accept without being signed in')
+  return { kind: 'new', email, passwordHash: await hashFirstPassword(deps, { password, owner: { email, name } }) }
+}
+
+const refuse = (problem: Problem): PreparedAcceptance => ({ kind: 'refused', problem })
+
+function buildSignInFirst(): Problem {
+  const text = 'A person has this e-mail address already. Sign in with it, then accept the invitation.'
+  return new Problem('conflict', text, { reason: 'not_signed_in' })
+}
+
+/**
+ * Accepts an invitation in the caller's transaction: makes the person a member with the roles of the invitation that still
+ * exist, and proves its address. The inviter must hold what it gave still, and must have held it through the token of the
+ * invitation. Of two concurrent acceptances one succeeds.
+ */
+export async function acceptInvitation(
+  deps: AcceptanceDeps,
+  tx: Database,
+  { acceptance, prepared }: { acceptance: Acceptance; prepared: PreparedAcceptance },
+): Promise<Accepted | { problem: Problem }> {
+  if (prepared.kind === 'refused') return { problem: prepared.problem }
+  const { token, name, now } = acceptance
+  const invitation = await findOpenInvitation(tx, { tokenHash: hashProofToken(token), now, lock: true })
+  if (!invitation) return { problem: buildLinkInvalid('used_meanwhile') }
+  const refusal = await findRefusal(tx, invitation, prepared)
+  if (refusal) return { problem: refusal }
+  const isNewUser = prepared.kind === 'new'
+  const userId = isNewUser ? (await registerInvitedPerson(deps, tx, { ...prepared, name, now })).id : prepared.userId
+  if (!isNewUser) await proveAddress(tx, userId, now)
+  const member = await join(deps, tx, { invitation, userId, now })
+  return { invitation, member, isNewUser }
+}
+
+/** Why a locked invitation cannot be accepted by this person; undefined when it can. Writes nothing. */
+async function findRefusal(
+  tx: Database,
+  invitation: OpenInvitation,
+  prepared: Exclude<PreparedAcceptance, { kind: 'refused' }>,
+): Promise<Problem | undefined> {
+  const { account, email, invitedBy } = invitation
+  let holdings = NEW_HOLDINGS
+  if (prepared.kind === 'person') {
+    const { userId } = prepared
+    const candidate = await lockCandidate(tx, { account, userId, roles: [] })
+    if (!candidate.isLiving || foldEmail(candidate.email ?? '') !== foldEmail(email))
+      return buildLinkInvalid('other_address')
+    if (candidate.member)
+      return new Problem('conflict', 'You are a member of this account already.', { reason: 'member_already' })
+    holdings = candidate.holdings
+  }
+  const roles = await findMemberRoles(tx, invitation.roles)
+  const inviter = await findActivePerson(tx, invitedBy)
+  const grants: Grant[] = [
+    { pattern: INVITE_PERMISSION, place: account },
+    ...listMembershipGrants(holdings, account),
+    ...roles.flatMap((role) => listMemberRoleGrants(role, account)),
+  ]
+  // What the inviter holds by now, within what the token of the invitation held.
+  const giver = inviter && { ...inviter.holdings, ceiling: invitation.tokenPatterns }
+  const mayGive = giver && grants.every((grant) => holdsGrant(giver, grant))
+  return mayGive ? undefined : buildLinkInvalid('inviter_holds_less')
+}
+
+async function join(
+  deps: AcceptanceDeps,
+  tx: Database,
+  { invitation, userId, now }: { invitation: OpenInvitation; userId: UserId; now: Date },
+): Promise<NamedAccountMember> {
+  const { account, email } = invitation
+  const roles = (await findMemberRoles(tx, invitation.roles)).map(({ id }) => id)
+  const id = deps.ids.next<'account member'>()
+  const member = await insertAccountMember(tx, { id, account, userId, roles, now })
+  await markAccepted(tx, { id: invitation.id, by: userId, now })
+  return { ...member, email, name: null }
+}
+
+/** An invitation as the reader of its link sees it, and what the reader does to accept it. */
+export interface InvitationView {
+  accountName: string
+  email: string
+  /** `accept`: confirm. `sign_in`: sign in first. `other_person`: somebody else is signed in. `register`: set a password. */
+  next: 'accept' | 'sign_in' | 'other_person' | 'register'
+}
+
+/** The open invitation of a link for the person who is signed in, if any; undefined for a link that is not valid. */
+export async function describeInvitation(
+  db: Database,
+  { token, signedIn, now }: { token: string; signedIn: UserId | undefined; now: Date },
+): Promise<InvitationView | undefined> {
+  const invitation = await findOpenInvitation(db, { tokenHash: hashProofToken(token), now, lock: false })
+  if (!invitation) return undefined
+  const { accountName, email } = invitation
+  const holder = await findPersonId(db, email)
+  const next = signedIn ? (holder === signedIn ? 'accept' : 'other_person') : holder ? 'sign_in' : 'register'
+  return { accountName, email, next }
+}

@@ -1,0 +1,171 @@
+import type { AccountId } from '../../../base/id.ts'
+import { chooseRequestTexts } from '../../../base/language/request-language.ts'
+import { readPage } from '../../../http/listing/page.ts'
+import { notFound } from '../../../http/problem/problem.ts'
+import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { IdParams } from '../../../http/route/schema.ts'
+import { includesAccount } from '../../../http/shape/caller.ts'
+import { loadAccount } from '../account.ts'
+import {
+  AcceptedInvitation,
+  AcceptInvitationBody,
+  CreateInvitationBody,
+  InvitationParams,
+  InvitationRow,
+  toAcceptedRow,
+  toInvitationRow,
+} from './invitation.schema.ts'
+import { type InvitationRecord, selectInvitations, toInvitationRecord } from './invitation.store.ts'
+import { createInvitation, INVITE_PERMISSION, type InvitationDeps, revokeInvitation } from './invitation.ts'
+import { type AcceptanceDeps, acceptInvitation, prepareAcceptance } from './invitation-acceptance.ts'
+
+const INVITATION_FIELDS = {
+  document_id: { type: 'uuid' },
+  email: { type: 'text', like: 'few-rows' },
+  invited_by: { type: 'uuid' },
+  expires_at: { type: 'timestamp' },
+  accepted_at: { type: 'timestamp' },
+  revoked_at: { type: 'timestamp' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const changedOf = ({ id, account }: InvitationRecord) => [{ id, account, url: null }]
+
+/** Invitations of an account (docs/contract/identity.md#invitations). */
+export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/account/{id}/invitation',
+      resource: 'account-invitation',
+      action: 'find-all',
+      accountScope: 'account',
+      permission: INVITE_PERMISSION,
+      ownAccounts: true,
+      summary: 'List the invitations of an account',
+      params: IdParams,
+      data: InvitationRow,
+      list: INVITATION_FIELDS,
+    },
+    {
+      locate: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (_deps, { db, params, scope, listing, now }) => {
+        const account = params.id as AccountId
+        if (!includesAccount(scope, account)) throw notFound('account')
+        const page = await readPage(db, selectInvitations(db, account), {
+          listing,
+          fields: INVITATION_FIELDS,
+          toRow: (row) => toInvitationRow(toInvitationRecord(row), now),
+        })
+        // A row proves that the account exists; only an empty list needs a check.
+        if (page.data.length === 0) await loadAccount(db, { id: account, scope })
+        return { ...page, message: 'Invitations.', changed: [{ id: null, account }] }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/identity/account/{id}/invitation/{invitation}',
+      resource: 'account-invitation',
+      action: 'delete',
+      accountScope: 'account',
+      permission: INVITE_PERMISSION,
+      ownAccounts: true,
+      summary: 'Revoke an invitation',
+      params: InvitationParams,
+      data: InvitationRow,
+      problems: ['conflict'],
+    },
+    {
+      locate: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (_deps, { db, params, scope, now }) => {
+        const target = { id: params.id, scope }
+        const invitation = await revokeInvitation(db, { target, id: params.invitation, now })
+        return {
+          data: toInvitationRow(invitation, now),
+          message: 'Invitation revoked.',
+          changed: changedOf(invitation),
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/account/{id}/invitation',
+      resource: 'account-invitation',
+      action: 'create',
+      accountScope: 'account',
+      permission: INVITE_PERMISSION,
+      ownAccounts: true,
+      status: 201,
+      summary: 'Invite a person to an account by e-mail',
+      description:
+        'Sends a link that is valid for 7 days and replaces an open invitation to the same address. The caller must hold, in this account, everything that the role `member` and `roles` hold.',
+      params: IdParams,
+      body: CreateInvitationBody,
+      data: InvitationRow,
+      problems: ['limit_reached', 'dependency_unavailable'],
+    },
+    {
+      locate: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (deps, { db, params, scope, body, headers, caller, now }) => {
+        const { email, roles = [] } = body
+        const invitation = await createInvitation(deps, db, {
+          target: { id: params.id, scope },
+          email,
+          roles,
+          texts: chooseRequestTexts(headers),
+          caller,
+          now,
+        })
+        return {
+          data: toInvitationRow(invitation, now),
+          message: 'Invitation sent.',
+          changed: changedOf(invitation),
+          location: `/api/v3/identity/account/${invitation.account}/invitation`,
+          audit: { roles: invitation.roles },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/auth/invitation/accept',
+      resource: 'account-invitation',
+      action: 'accept',
+      accountScope: 'account',
+      access: 'public',
+      readsCaller: true,
+      strictRateLimit: true,
+      summary: 'Accept an invitation by the link of its mail',
+      description:
+        'A person who has the invited address already sends its token; a new person sends a password and becomes a user.',
+      body: AcceptInvitationBody,
+      data: AcceptedInvitation,
+      problems: ['unauthenticated', 'link_invalid', 'conflict'],
+    },
+    {
+      prepare: async (deps: AcceptanceDeps, { db, body, signedIn, now }) => {
+        const { token, password, name = null } = body
+        const acceptance = { token, password, name, signedIn, now }
+        return { acceptance, prepared: await prepareAcceptance(deps, db, acceptance) }
+      },
+      handle: async (deps, { db, prepared }) => {
+        const result = await acceptInvitation(deps, db, prepared)
+        if ('problem' in result) return { kind: 'refusal', problem: result.problem }
+        const { invitation, member } = result
+        return {
+          data: toAcceptedRow(result),
+          message: 'Invitation accepted.',
+          changed: changedOf(invitation),
+          actor: { userId: member.userId, sessionId: null, account: invitation.account },
+          audit: { user: member.userId, roles: member.roles, is_new_user: result.isNewUser },
+        }
+      },
+    },
+  ),
+]

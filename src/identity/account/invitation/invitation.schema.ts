@@ -1,0 +1,90 @@
+import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import { type Static, Type } from '../../../http/shape/schema-type.ts'
+import { NewPasswordSchema } from '../../password/password.schema.ts'
+import { AccountNameRow } from '../../session/session.schema.ts'
+import { AccountMemberRow, MemberRolesSchema, toAccountMemberRow } from '../account.schema.ts'
+import type { InvitationRecord } from './invitation.store.ts'
+import type { Accepted } from './invitation-acceptance.ts'
+
+const StatusSchema = enumSchema(['open', 'accepted', 'revoked', 'expired'], {
+  description: 'Only an open invitation can be accepted.',
+})
+
+/** An invitation as the API shows it. Its link is in the mail only. */
+export const InvitationRow = named(
+  'AccountInvitation',
+  Type.Object({
+    document_id: UuidSchema,
+    account: UuidSchema,
+    email: Type.String(),
+    roles: Type.Array(UuidSchema),
+    status: StatusSchema,
+    invited_by: UuidSchema,
+    expires_at: TimestampSchema,
+    accepted_at: nullable(TimestampSchema),
+    accepted_by: nullable(UuidSchema),
+    revoked_at: nullable(TimestampSchema),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
+
+export const CreateInvitationBody = named(
+  'CreateAccountInvitation',
+  // 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3).
+  Type.Object({ email: Type.String({ format: 'email', maxLength: 254 }), roles: Type.Optional(MemberRolesSchema) }),
+)
+
+export const InvitationParams = Type.Object({ id: UuidSchema, invitation: UuidSchema })
+
+export const AcceptInvitationBody = named(
+  'AcceptAccountInvitation',
+  Type.Object(
+    {
+      token: Type.String({ minLength: 1, maxLength: 200, description: 'The `token` of the link.' }),
+      password: Type.Optional(NewPasswordSchema),
+      name: Type.Optional(nullable(lineSchema(200))),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** An accepted invitation: the account, and the membership in it. */
+export const AcceptedInvitation = named(
+  'AcceptedAccountInvitation',
+  Type.Object({ account: AccountNameRow, member: AccountMemberRow, is_new_user: Type.Boolean() }),
+)
+
+/** The state of an invitation at an instant. Pure. */
+function findStatus(invitation: InvitationRecord, now: Date): Static<typeof StatusSchema> {
+  if (invitation.acceptedAt) return 'accepted'
+  if (invitation.revokedAt) return 'revoked'
+  return invitation.expiresAt <= now ? 'expired' : 'open'
+}
+
+/** Maps an invitation for the wire, as it stands at an instant. */
+export function toInvitationRow(invitation: InvitationRecord, now: Date): Static<typeof InvitationRow> {
+  return {
+    document_id: invitation.id,
+    account: invitation.account,
+    email: invitation.email,
+    roles: invitation.roles,
+    status: findStatus(invitation, now),
+    invited_by: invitation.invitedBy,
+    expires_at: invitation.expiresAt.toISOString(),
+    accepted_at: invitation.acceptedAt?.toISOString() ?? null,
+    accepted_by: invitation.acceptedBy,
+    revoked_at: invitation.revokedAt?.toISOString() ?? null,
+    created_at: invitation.createdAt.toISOString(),
+    updated_at: invitation.updatedAt.toISOString(),
+  }
+}
+
+/** Maps an accepted invitation for the wire. */
+export function toAcceptedRow({ invitation, member, isNewUser }: Accepted): Static<typeof AcceptedInvitation> {
+  return {
+    account: { document_id: invitation.account, name: invitation.accountName },
+    member: toAccountMemberRow(member),
+    is_new_user: isNewUser,
+  }
+}

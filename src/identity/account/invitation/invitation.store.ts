@@ -1,0 +1,243 @@
+import type { AccountId, Id, UserId } from '../../../base/id.ts'
+import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { ADVISORY_LOCKS } from '../../../postgres/statement/locks.ts'
+import { aheadStatement, statement } from '../../../postgres/statement/statement.ts'
+import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../../access/delegation.store.ts'
+import type { Holdings } from '../../access/delegation.ts'
+import type { RoleId } from '../../access/role.store.ts'
+
+export type InvitationId = Id<'invitation'>
+
+/** A row of the `account_invitation` table, without the hash of its token. */
+export interface InvitationRecord {
+  id: InvitationId
+  account: AccountId
+  email: string
+  roles: RoleId[]
+  invitedBy: UserId
+  expiresAt: Date
+  acceptedAt: Date | null
+  acceptedBy: UserId | null
+  revokedAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+interface InvitationColumns {
+  document_id: string
+  account: string
+  email: string
+  roles: string[]
+  invited_by: string
+  expires_at: Date
+  accepted_at: Date | null
+  accepted_by: string | null
+  revoked_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+const COLUMNS = [
+  'document_id',
+  'account',
+  'email',
+  'roles',
+  'invited_by',
+  'expires_at',
+  'accepted_at',
+  'accepted_by',
+  'revoked_at',
+  'created_at',
+  'updated_at',
+] as const
+
+/** The columns above of the invitation `i`. */
+const OF_INVITATION = COLUMNS.map((column) => `i.${column}`).join(', ')
+
+/** Maps a row of the `account_invitation` table. */
+export function toInvitationRecord(row: InvitationColumns): InvitationRecord {
+  return {
+    id: row.document_id as InvitationId,
+    account: row.account as AccountId,
+    email: row.email,
+    roles: row.roles as RoleId[],
+    invitedBy: row.invited_by as UserId,
+    expiresAt: row.expires_at,
+    acceptedAt: row.accepted_at,
+    acceptedBy: row.accepted_by as UserId | null,
+    revokedAt: row.revoked_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+/** The invitations of an account, as the base of a list. Empty for an account that does not exist. */
+export function selectInvitations(db: Database, account: AccountId) {
+  return db
+    .selectFrom('account_invitation')
+    .select(COLUMNS)
+    .where('account', '=', account)
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom('account')
+          .select('account.document_id')
+          .where('account.document_id', '=', account)
+          .where('account.deleted_at', 'is', null),
+      ),
+    )
+}
+
+/** Of one account one invitation is made after the other: two of one address, or two at a limit, would both be made. */
+const countRecent = countBehindLock<{ open: number; recent: number }>({
+  counts: 'invitations of an account',
+  lock: 'invitations',
+  take: `select from (
+    select pg_advisory_xact_lock(hashtextextended('${ADVISORY_LOCKS.invitations.key}' || $1::text, 0))) locked`,
+  count: `
+    select count(*) filter (where accepted_at is null and revoked_at is null and expires_at > $2
+        and email_key(email) <> email_key($4))::int as open,
+      count(*) filter (where created_at > $3)::int as recent
+    from account_invitation where account = $1`,
+})
+
+/**
+ * How many invitations of an account to other addresses are open, and how many to any were made since a time. None is made
+ * by another transaction until this one ends.
+ */
+export async function countInvitations(
+  db: Database,
+  account: AccountId,
+  { email, now, since }: { email: string; now: Date; since: Date },
+): Promise<{ open: number; recent: number }> {
+  const [row] = await countRecent(db, [account, now, since, email], [account])
+  return row ?? { open: 0, recent: 0 }
+}
+
+const revokeOlder = aheadStatement(`
+  update account_invitation set revoked_at = $3, updated_at = $3
+  where account = $1 and email_key(email) = email_key($2) and accepted_at is null and revoked_at is null`)
+
+const insert = aheadStatement(`
+  insert into account_invitation
+    (document_id, account, email, roles, token_hash, invited_by, token_patterns, expires_at, created_at, updated_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`)
+
+/** Inserts an invitation in place of the open one to the same address; sent with the next statement. */
+export async function replaceInvitation(
+  db: Database,
+  row: Pick<InvitationRecord, 'id' | 'account' | 'email' | 'roles' | 'invitedBy' | 'expiresAt'> & {
+    tokenHash: Buffer
+    /** What the token of the inviter holds in the account. */
+    tokenPatterns: readonly string[]
+    now: Date
+  },
+): Promise<InvitationRecord> {
+  const { tokenHash, tokenPatterns, now, ...made } = row
+  const { id, account, email, roles, invitedBy, expiresAt } = made
+  await revokeOlder(db, [account, email, now])
+  await insert(db, [id, account, email, roles, tokenHash, invitedBy, tokenPatterns, expiresAt, now])
+  return { ...made, acceptedAt: null, acceptedBy: null, revokedAt: null, createdAt: now, updatedAt: now }
+}
+
+const selectOne = statement<InvitationColumns>(
+  `select ${OF_INVITATION} from account_invitation i where i.document_id = $1 and i.account = $2`,
+)
+
+/** The invitation with this id, of this account. */
+export async function findInvitation(
+  db: Database,
+  { id, account }: { id: string; account: AccountId },
+): Promise<InvitationRecord | undefined> {
+  const [row] = await selectOne(db, [id, account])
+  return row && toInvitationRecord(row)
+}
+
+const revoke = statement<InvitationColumns>(`
+  update account_invitation i set revoked_at = $3, updated_at = $3
+  where i.document_id = $1 and i.account = $2 and i.accepted_at is null and i.revoked_at is null
+  returning ${OF_INVITATION}`)
+
+/** Revokes an invitation that is neither accepted nor revoked. Undefined when there is none. */
+export async function revokeOpenInvitation(
+  db: Database,
+  { id, account, now }: { id: string; account: AccountId; now: Date },
+): Promise<InvitationRecord | undefined> {
+  const [row] = await revoke(db, [id, account, now])
+  return row && toInvitationRecord(row)
+}
+
+/** An invitation that may be accepted, with its account. */
+export interface OpenInvitation extends InvitationRecord {
+  accountName: string
+  /** What the token of the inviter held in the account; null for an older invitation. */
+  tokenPatterns: string[] | null
+}
+
+interface OpenColumns extends InvitationColumns {
+  account_name: string
+  token_patterns: string[] | null
+}
+
+const OPEN = 'i.token_hash = $1 and i.accepted_at is null and i.revoked_at is null and i.expires_at > $2'
+const COLUMNS_OF_OPEN = `${OF_INVITATION}, i.token_patterns, a.name as account_name`
+const selectOpen = statement<OpenColumns>(`
+  select ${COLUMNS_OF_OPEN} from account_invitation i
+  cross join lateral (select * from account x where x.document_id = i.account offset 0) a
+  where ${OPEN} and a.deleted_at is null`)
+
+/** The account before its invitation. An invitation never moves to another account. */
+const lockOpen = statement<OpenColumns>(`
+  with a as (
+    select x.document_id, x.name from account x
+    where x.document_id = (select account from account_invitation where token_hash = $1) and x.deleted_at is null for share
+  )
+  select ${COLUMNS_OF_OPEN} from a join account_invitation i on i.account = a.document_id where ${OPEN} for update of i`)
+
+/** The open invitation with this token; `lock` keeps it and its account until the transaction ends. */
+export async function findOpenInvitation(
+  db: Database,
+  { tokenHash, now, lock }: { tokenHash: Buffer; now: Date; lock: boolean },
+): Promise<OpenInvitation | undefined> {
+  const [row] = await (lock ? lockOpen : selectOpen)(db, [tokenHash, now])
+  return row && { ...toInvitationRecord(row), accountName: row.account_name, tokenPatterns: row.token_patterns }
+}
+
+const accept = aheadStatement(`
+  update account_invitation set accepted_at = $3, accepted_by = $2, updated_at = $3 where document_id = $1`)
+
+/** Marks a locked invitation as accepted; sent with the next statement of the transaction. */
+export async function markAccepted(
+  db: Database,
+  { id, by, now }: { id: InvitationId; by: UserId; now: Date },
+): Promise<void> {
+  await accept(db, [id, by, now])
+}
+
+const selectHoldings = statement<HoldingsRow & { email: string }>(`
+  select u.email, ${HOLDINGS_COLUMNS} from "user" u ${HOLDINGS_OF_USER}
+  where u.document_id = $1 and u.is_actived and u.deleted_at is null`)
+
+/** What an active person holds, with its address. */
+export async function findActivePerson(
+  db: Database,
+  id: UserId,
+): Promise<{ email: string; holdings: Holdings } | undefined> {
+  const [row] = await selectHoldings(db, [id])
+  return row && { email: row.email, holdings: toHoldings(row) }
+}
+
+const removeEnded = statement(`
+  delete from account_invitation where document_id = any(array(
+    select document_id from account_invitation
+    where least(expires_at, accepted_at, revoked_at) < $1 limit $2 for update skip locked))
+  returning 1`)
+
+/**
+ * Deletes up to `limit` invitations that were accepted or revoked, or expired, before `before`. Returns their number. For
+ * maintenance.
+ */
+export async function deleteEndedInvitations(db: Database, before: Date, limit: number): Promise<number> {
+  return (await removeEnded(db, [before, limit])).length
+}

@@ -1,0 +1,121 @@
+import type { AccountId } from '../../../base/id.ts'
+import type { Texts } from '../../../base/language/texts.ts'
+import type { Random } from '../../../base/random.ts'
+import { notFound, Problem } from '../../../http/problem/problem.ts'
+import { type Caller, includesAccount } from '../../../http/shape/caller.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { checkHoldsGrants, type Grant, listHeldPatterns, listMemberRoleGrants } from '../../access/delegation.ts'
+import { checkMemberRoles, lockMemberRoles } from '../../access/role.ts'
+import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
+import { checkCanSend, type MailDeps, writeMail } from '../../mail/outbox.ts'
+import { createProofToken } from '../../user/proof/proof-token.ts'
+import { type AccountTarget, keepAccount } from '../account.store.ts'
+import {
+  countInvitations,
+  findInvitation,
+  type InvitationRecord,
+  replaceInvitation,
+  revokeOpenInvitation,
+} from './invitation.store.ts'
+import { buildInvitationMail } from './invitation-mail.ts'
+
+/** Lifetime of an invitation. */
+export const INVITATION_LIFETIME_MS = 7 * 24 * 3_600_000
+
+/** Open invitations of an account, and new ones in a day, so that nobody sends mails to the world. */
+export const OPEN_LIMIT = 100
+const DAILY_LIMIT = 200
+const DAY_MS = 24 * 3_600_000
+
+/** The permission of all that concerns invitations. */
+export const INVITE_PERMISSION = 'account-member:invite'
+
+/** Dependencies of the operations on invitations. */
+export interface InvitationDeps extends MailDeps {
+  random: Random
+  /** `BASE_URL`. */
+  baseUrl: () => string
+  /** `BRAND_NAME`. */
+  serviceName: string
+}
+
+/** What a new member without roles of its own holds in an account, by the role `member`. */
+function listNewMemberGrants(account: AccountId): Grant[] {
+  return listMemberRoleGrants({ patterns: MEMBER_PATTERNS }, account)
+}
+
+/**
+ * Invites an address to an account and sends the link (docs/contract/identity.md#invitations), in the caller's transaction.
+ * Replaces the open invitation of the same address. Says nothing about whether a person has this address.
+ * Throws 404 for an account outside the caller's scope, 422 for an unknown or global role, 403 when the membership would
+ * give more than the caller holds there, 409 `limit_reached`, 503 when no mail can be sent.
+ */
+export async function createInvitation(
+  deps: InvitationDeps,
+  tx: Database,
+  input: {
+    target: AccountTarget
+    email: string
+    roles: readonly string[]
+    texts: Texts
+    caller: Caller
+    now: Date
+  },
+): Promise<InvitationRecord> {
+  const { target, email, roles: ids, texts, caller, now } = input
+  checkCanSend(deps)
+  const account = includesAccount(target.scope, target.id as AccountId) ? await keepAccount(tx, target.id) : undefined
+  if (!account) throw notFound('account')
+  checkHoldsGrants(caller, listNewMemberGrants(account.id), 'invite to this account')
+  const found = await lockMemberRoles(tx, ids)
+  const roles = checkMemberRoles(found, { caller, ids, held: [], account: account.id })
+  await checkLimits(tx, account.id, { email, now })
+  const { token, tokenHash } = createProofToken(deps.random)
+  const expiresAt = new Date(now.getTime() + INVITATION_LIFETIME_MS)
+  const invitation = await replaceInvitation(tx, {
+    id: deps.ids.next<'invitation'>(),
+    account: account.id,
+    email,
+    roles,
+    tokenHash,
+    invitedBy: caller.userId,
+    tokenPatterns: listHeldPatterns(caller, account.id),
+    expiresAt,
+    now,
+  })
+  const content = buildInvitationMail({
+    texts,
+    accountName: account.name,
+    link: `${deps.baseUrl()}/auth/invitation?token=${token}`,
+    serviceName: deps.serviceName,
+  })
+  await writeMail(deps, tx, { kind: 'invitation', to: email, content, expiresAt, now })
+  return invitation
+}
+
+async function checkLimits(tx: Database, account: AccountId, { email, now }: { email: string; now: Date }) {
+  const since = new Date(now.getTime() - DAY_MS)
+  const { open, recent } = await countInvitations(tx, account, { email, now, since })
+  if (open >= OPEN_LIMIT)
+    throw new Problem('limit_reached', `An account has at most ${OPEN_LIMIT} open invitations. Revoke one first.`)
+  if (recent >= DAILY_LIMIT)
+    throw new Problem('limit_reached', `An account sends at most ${DAILY_LIMIT} invitations in a day. Go on tomorrow.`)
+}
+
+/**
+ * Revokes an open invitation. Throws 404 for an account outside the scope and for an unknown or revoked invitation, 409
+ * for an accepted one.
+ */
+export async function revokeInvitation(
+  tx: Database,
+  input: { target: AccountTarget; id: string; now: Date },
+): Promise<InvitationRecord> {
+  const { target, id, now } = input
+  const account = target.id as AccountId
+  if (!includesAccount(target.scope, account)) throw notFound('account')
+  const revoked = await revokeOpenInvitation(tx, { id, account, now })
+  if (revoked) return revoked
+  const found = await findInvitation(tx, { id, account })
+  if (found?.acceptedAt) throw new Problem('conflict', 'This invitation was accepted. Remove the member instead.')
+  throw notFound('invitation')
+}

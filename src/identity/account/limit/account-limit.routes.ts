@@ -1,0 +1,60 @@
+import type { AccountId } from '../../../base/id.ts'
+import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { IdParams } from '../../../http/route/schema.ts'
+import { AccountLimitRow, toAccountLimitRow, UpdateAccountLimitBody } from './account-limit.schema.ts'
+import { type AccountLimitDeps, changeLimits, loadLimits } from './account-limit.ts'
+
+/** The limits of an account are read at its path, by its id. */
+const changedOf = (account: AccountId) => [{ id: account, account }]
+
+/** How much an account may have and do by itself (docs/contract/delivery.md#limits-of-an-account). */
+export const accountLimitRoutes: Routes<AccountLimitDeps> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/account/{id}/limit',
+      resource: 'account-limit',
+      action: 'find-one',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Read the limits of an account, and what it has',
+      params: IdParams,
+      data: AccountLimitRow,
+    },
+    {
+      load: (deps: AccountLimitDeps, { db, params, scope }) => loadLimits(deps, db, { id: params.id, scope }),
+      handle: async (_deps, { target }) => ({
+        data: toAccountLimitRow(target),
+        message: 'Limits of the account.',
+        changed: changedOf(target.account),
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/identity/account/{id}/limit',
+      resource: 'account-limit',
+      action: 'update',
+      accountScope: 'account',
+      summary: 'Set limits of an account',
+      description:
+        'Null stands for the default of the service; what is left out stays. What the account has beyond a lower limit stays.',
+      params: IdParams,
+      body: UpdateAccountLimitBody,
+      data: AccountLimitRow,
+    },
+    {
+      locate: (deps: AccountLimitDeps, { db, params, scope }) => loadLimits(deps, db, { id: params.id, scope }),
+      handle: async (deps, { db, params, body, caller, now }) => {
+        const input = { account: params.id, change: body, by: caller.userId, now }
+        const { isChanged, ...standing } = await changeLimits(deps, db, input)
+        return {
+          data: toAccountLimitRow(standing),
+          message: isChanged ? 'Limits of the account updated.' : 'Limits of the account unchanged.',
+          changed: isChanged ? changedOf(standing.account) : [],
+        }
+      },
+    },
+  ),
+]

@@ -1,0 +1,180 @@
+import type { AccountId, UserId } from '../../../base/id.ts'
+import { notFound, Problem } from '../../../http/problem/problem.ts'
+import type { RateLimiter } from '../../../http/rate-limit/rate-limit.ts'
+import type { PermissionScope } from '../../../http/shape/caller.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import {
+  type AccountUse,
+  type AccountWithUse,
+  findAccountUse,
+  findLimitOverrides,
+  type LimitOverrides,
+  lockAccountUse,
+  writeLimitOverrides,
+} from './account-limit.store.ts'
+import type { LimitCache } from './limit-cache.ts'
+
+/** The limits of one account, by their names on the wire (docs/contract/delivery.md#limits-of-an-account). */
+export interface AccountLimits {
+  /** Webhooks that are not deleted. */
+  webhooks: number
+  /** Subscriptions of these, beside those to `webhook.test`. */
+  subscriptions: number
+  /** Events published in a minute. */
+  published_per_minute: number
+  /** Dispatches replayed and tests sent in a minute. */
+  replays_per_minute: number
+}
+
+/** The name of a limit. */
+export type LimitName = keyof AccountLimits
+
+/** A limit of a number of rows. */
+type CountName = 'webhooks' | 'subscriptions'
+
+/** A limit of what happens in a minute. */
+type RateName = 'published_per_minute' | 'replays_per_minute'
+
+/** Whose rows are to grow: an account, or the one that owns a webhook. */
+export type RoomOwner = { account: string } | { webhook: string }
+
+/** What an account has room for; its row is locked, so that nobody else takes the same room. */
+export interface Room {
+  /** Throws 409 `limit_reached` when so many more rows exceed the limit. Fewer rows always fit. */
+  check(name: CountName, growth: number): void
+  /**
+   * Checks that what grows is still this account's, behind the lock of what grows: it may have moved to another account
+   * while this request waited for the lock. Throws 409 `conflict`.
+   */
+  checkOwner(owner: AccountId | null): void
+}
+
+/** Limits of accounts, for what callers do who hold their permission for some accounts only. */
+export interface AccountLimiter {
+  /** Locks the account until the transaction ends. Undefined when there is none. */
+  lockRoom(db: Database, owner: RoomOwner): Promise<Room | undefined>
+  /**
+   * Counts what happens for each account of `accounts` (one entry for each time), all or nothing. Throws 429 `rate_limited`.
+   * Costs no round trip where the limits of the account are in memory.
+   */
+  take(db: Database, name: RateName, accounts: readonly (AccountId | null)[]): Promise<void>
+}
+
+/** What the limits are built from. */
+export interface AccountLimiterDeps {
+  /** The limits of an account without its own. */
+  defaults: AccountLimits
+  cache: LimitCache
+  limiter: Pick<RateLimiter, 'take'>
+}
+
+/** The limits that hold for an account. Pure. */
+function mergeLimits(defaults: AccountLimits, own: LimitOverrides): AccountLimits {
+  return {
+    webhooks: own.webhooks ?? defaults.webhooks,
+    subscriptions: own.subscriptions ?? defaults.subscriptions,
+    published_per_minute: own.published_per_minute ?? defaults.published_per_minute,
+    replays_per_minute: own.replays_per_minute ?? defaults.replays_per_minute,
+  }
+}
+
+/** Builds the limits of accounts. */
+export function buildAccountLimiter({ defaults, cache, limiter }: AccountLimiterDeps): AccountLimiter {
+  const findLimits = (db: Database, account: AccountId) =>
+    cache.find(account, async () => mergeLimits(defaults, await findLimitOverrides(db, account)))
+
+  return {
+    lockRoom: async (db, owner) => {
+      const found = await lockAccountUse(db, owner)
+      return found && buildRoom(found.account, mergeLimits(defaults, found.own), found.use)
+    },
+    take: async (db, name, accounts) => {
+      const counts = countEach(accounts)
+      const asked = []
+      for (const [account, hits] of counts) {
+        const perMinute = (await findLimits(db, account))[name]
+        asked.push({ bucket: `${name}:${account}`, hits, perMinute, account })
+      }
+      const exceeded = limiter.take(asked)
+      if (exceeded) throw buildRateProblem(name, exceeded.one, exceeded.resetSeconds)
+    },
+  }
+}
+
+function countEach(accounts: readonly (AccountId | null)[]): Map<AccountId, number> {
+  const counts = new Map<AccountId, number>()
+  for (const account of accounts) if (account !== null) counts.set(account, (counts.get(account) ?? 0) + 1)
+  return counts
+}
+
+function buildRoom(account: AccountId, limits: AccountLimits, use: AccountUse): Room {
+  return {
+    check: (name, growth) => {
+      const value = limits[name]
+      if (growth <= 0 || use[name] + growth <= value) return
+      const text = `The limit "${name}" of this account is ${value}, and it has ${use[name]}. Delete some, or ask an operator for more.`
+      throw new Problem('limit_reached', text, { limit: { name, value, account } })
+    },
+    checkOwner: (owner) => {
+      if (owner === account) return
+      throw new Problem(
+        'conflict',
+        'The webhook moved to another account during this request. Read it again, then repeat.',
+      )
+    },
+  }
+}
+
+function buildRateProblem(
+  name: RateName,
+  { account, hits, perMinute }: { account: AccountId; hits: number; perMinute: number },
+  resetSeconds: number,
+): Problem {
+  const rest =
+    hits > perMinute
+      ? `This request counts ${hits}: send less at once.`
+      : `It is spent, or has no room for the ${hits} of this request. Go on in ${resetSeconds} s.`
+  return new Problem('rate_limited', `The limit "${name}" of this account is ${perMinute}. ${rest}`, {
+    headers: { 'retry-after': String(resetSeconds) },
+    limit: { name, value: perMinute, account },
+  })
+}
+
+/** The limits of an account, those of its own, and what it has. */
+export interface LimitStanding extends AccountWithUse {
+  limits: AccountLimits
+}
+
+/** Dependencies of the operations on the limits of an account. */
+export interface AccountLimitDeps {
+  accountDefaults: AccountLimits
+}
+
+/** The limits of an account within `scope`. Throws 404. */
+export async function loadLimits(
+  { accountDefaults }: AccountLimitDeps,
+  db: Database,
+  { id, scope }: { id: string; scope: PermissionScope },
+): Promise<LimitStanding> {
+  const found = scope === 'all' || scope.includes(id as AccountId) ? await findAccountUse(db, id) : undefined
+  if (!found) throw notFound('account')
+  return { ...found, limits: mergeLimits(accountDefaults, found.own) }
+}
+
+/**
+ * Sets limits of an account; null stands for the default, and what is left out stays. `isChanged` is false when nothing
+ * differs. What an account has beyond a lower limit stays. Throws 404.
+ */
+export async function changeLimits(
+  { accountDefaults }: AccountLimitDeps,
+  db: Database,
+  input: { account: string; change: Partial<LimitOverrides>; by: UserId; now: Date },
+): Promise<LimitStanding & { isChanged: boolean }> {
+  const found = await lockAccountUse(db, { account: input.account })
+  if (!found) throw notFound('account')
+  const own = { ...found.own, ...input.change }
+  const isChanged = (Object.keys(own) as LimitName[]).some((name) => own[name] !== found.own[name])
+  if (isChanged) await writeLimitOverrides(db, { account: found.account, own, by: input.by, now: input.now })
+  const updatedAt = isChanged ? input.now : found.updatedAt
+  return { ...found, own, limits: mergeLimits(accountDefaults, own), updatedAt, isChanged }
+}

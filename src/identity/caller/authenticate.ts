@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../base/clock.ts'
+import type { Caller } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { bindHoldings, type Holdings } from '../access/delegation.ts'
+import { verifySessionToken } from '../session/token/session-token.ts'
+import { findKeyCaller, findSessionCaller, touchApiKey, touchSession } from './caller.store.ts'
+import type { CallerCache } from './caller-cache.ts'
+
+/** Interval between updates of a key's last use (docs/contract/identity.md#api-keys). */
+const LAST_USED_PRECISION_MS = 60_000
+
+/** Interval between updates of a session's last use (docs/contract/sessions.md#last-use). */
+const SESSION_USED_PRECISION_MS = 5 * 60_000
+
+/** Dependencies of authentication. */
+export interface AuthenticateOptions {
+  db: Database
+  clock: Pick<Clock, 'now'>
+  /** `SESSION_JWT_SECRET`: the first signs, all verify. */
+  sessionSecrets: readonly string[]
+  /** `BASE_URL`. */
+  issuer: () => string
+  cache: CallerCache<Caller>
+  /** The permissions within the scopes of an app, which are separated by spaces (RFC 6749 section 3.3). */
+  findPermissionsOf: (scope: string) => readonly string[]
+}
+
+/** An API key: `sbx_` and the base64url of 32 bytes (docs/contract/identity.md#api-keys). */
+const API_KEY_PATTERN = /^sbx_[A-Za-z0-9_-]{43}$/
+
+/** The token of `Authorization: Bearer <token>` (RFC 6750 section 2.1). */
+export function readBearerToken(authorization: string | undefined): string | undefined {
+  return /^bearer +([A-Za-z0-9._~+/=-]+) *$/i.exec(authorization ?? '')?.[1]
+}
+
+/**
+ * Builds the function that finds the caller of an `Authorization` header: the user of a session JWT, within the scopes of
+ * the app that the session is for, or the owner of an API key. A cached caller costs no round trip; else one statement
+ * reads the session or key, the user, its roles and its accounts. Undefined for an invalid token.
+ */
+export function buildAuthenticate(
+  options: AuthenticateOptions,
+): (authorization: string | undefined) => Promise<Caller | undefined> {
+  return async (authorization) => {
+    const token = readBearerToken(authorization)
+    if (token === undefined) return undefined
+    const now = new Date(options.clock.now())
+    return token.startsWith('sbx_') ? authenticateKey(options, token, now) : authenticateSession(options, token, now)
+  }
+}
+
+async function authenticateSession(
+  { db, cache, findPermissionsOf, ...keys }: AuthenticateOptions,
+  token: string,
+  now: Date,
+): Promise<Caller | undefined> {
+  // The cache key is the whole token with its signature, so a cached token needs no second verification.
+  const held = cache.find(token, now)
+  if (held) return held
+  const result = verifySessionToken({ secrets: keys.sessionSecrets, issuer: keys.issuer }, token, now)
+  if (!result.ok) return undefined
+  const { sessionId, userId, expiresAt } = result.claims
+  const mark = cache.mark()
+  const found = await findSessionCaller(db, { sessionId, userId, now })
+  if (!found) return undefined
+  const { accountId, accounts, client } = found
+  const caller: Caller = {
+    userId,
+    sessionId,
+    apiKeyId: null,
+    clientId: client?.id ?? null,
+    // The user may have left the current account since.
+    accountId: accountId !== null && accounts.includes(accountId) ? accountId : null,
+    patterns: found.patterns,
+    accountPatterns: found.accountPatterns,
+    membershipPatterns: found.membershipPatterns,
+    accounts,
+    ceiling: client && findPermissionsOf(client.scope),
+    keyAccount: null,
+    proof: found.proof,
+    expiresAt: expiresAt < found.expiresAt ? expiresAt : found.expiresAt,
+  }
+  const before = new Date(now.getTime() - SESSION_USED_PRECISION_MS)
+  const isUseDue = found.lastUsedAt <= before
+  if (isUseDue) await touchSession(db, { id: sessionId, before, now })
+  // Cached until its last use has to be written again.
+  const touchAt = new Date((isUseDue ? now : found.lastUsedAt).getTime() + SESSION_USED_PRECISION_MS)
+  const endsAt = [found.expiresAt, expiresAt].reduce((first, one) => (one < first ? one : first), touchAt)
+  cache.hold(token, { caller, userId, note: `s:${sessionId}`, expiresAt: endsAt }, mark)
+  return caller
+}
+
+function pickHoldings({ patterns, accountPatterns, membershipPatterns, accounts }: Holdings): Holdings {
+  return { patterns, accountPatterns, membershipPatterns, accounts }
+}
+
+async function authenticateKey(
+  { db, cache }: AuthenticateOptions,
+  token: string,
+  now: Date,
+): Promise<Caller | undefined> {
+  if (!API_KEY_PATTERN.test(token)) return undefined
+  const hash = createHash('sha256').update(token).digest()
+  const key = `h:${hash.toString('base64')}`
+  const held = cache.find(key, now)
+  if (held) return held
+  const mark = cache.mark()
+  const found = await findKeyCaller(db, hash, now)
+  if (!found) return undefined
+  const before = new Date(now.getTime() - LAST_USED_PRECISION_MS)
+  const isUseDue = found.lastUsedAt === null || found.lastUsedAt <= before
+  if (isUseDue) await touchApiKey(db, { id: found.apiKeyId, before, now })
+  const caller: Caller = {
+    userId: found.userId,
+    sessionId: null,
+    apiKeyId: found.apiKeyId,
+    clientId: null,
+    accountId: null,
+    ...(found.keyAccount === null ? pickHoldings(found) : bindHoldings(found, found.keyAccount)),
+    ceiling: found.keyPatterns,
+    keyAccount: found.keyAccount,
+    proof: null,
+    expiresAt: found.expiresAt,
+  }
+  // Cached until its last use has to be written again.
+  const usedAt = isUseDue || found.lastUsedAt === null ? now : found.lastUsedAt
+  const touchAt = new Date(usedAt.getTime() + LAST_USED_PRECISION_MS)
+  const expiresAt = found.expiresAt !== null && found.expiresAt < touchAt ? found.expiresAt : touchAt
+  cache.hold(key, { caller, userId: found.userId, note: `k:${found.apiKeyId}`, expiresAt }, mark)
+  return caller
+}

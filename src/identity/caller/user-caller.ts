@@ -1,0 +1,27 @@
+import type { UserId } from '../../base/id.ts'
+import type { Caller } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { findUserCallers } from './caller.store.ts'
+
+/**
+ * What users may do now, as callers without a session: for decisions that outlive a request. Users who are disabled, deleted
+ * or unknown are left out.
+ */
+export async function readUserCallers(db: Database, users: readonly UserId[]): Promise<Map<UserId, Caller>> {
+  const found = users.length > 0 ? await findUserCallers(db, users) : []
+  return new Map(
+    found.map((one) => [
+      one.userId,
+      {
+        ...one,
+        sessionId: null,
+        apiKeyId: null,
+        clientId: null,
+        accountId: null,
+        ceiling: null,
+        keyAccount: null,
+        proof: null,
+      },
+    ]),
+  )
+}

@@ -1,0 +1,57 @@
+import { isStorableText } from '../../../base/stored-text.ts'
+import { isEmailAddress } from '../../../http/shape/formats.ts'
+import type { ProviderIdentity } from '../engine.ts'
+import type { ReadProfile } from './provider/provider-declaration.ts'
+
+/** Longest subject (OpenID Connect Core 1.0 section 2), name and address of a picture, in characters. */
+const SUBJECT_LIMIT = 255
+const NAME_LIMIT = 200
+const URL_LIMIT = 2048
+
+/**
+ * Turns what a provider said into an identity: texts within limits and without control characters. Undefined when there is
+ * no subject. An address that is none counts as missing. Pure.
+ */
+export function cleanProfile(
+  provider: string,
+  profile: ReadProfile,
+  isEmailTrusted: boolean,
+): ProviderIdentity | undefined {
+  const { subject } = profile
+  if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_LIMIT || hasControl(subject))
+    return undefined
+  const email = readEmail(profile.email)
+  return {
+    provider,
+    subject,
+    email,
+    isEmailVerified: email !== null && profile.isEmailVerified && isEmailTrusted,
+    name: cleanName(profile.name),
+    avatarUrl: readHttpsUrl(profile.avatarUrl),
+  }
+}
+
+function hasControl(text: string): boolean {
+  return /\p{Cc}/u.test(text) || !isStorableText(text)
+}
+
+function readEmail(value: unknown): string | null {
+  return typeof value === 'string' && isEmailAddress(value) ? value : null
+}
+
+/** A name as one line without control characters, cut to its limit; null for anything that leaves nothing. */
+export function cleanName(value: unknown): string | null {
+  if (typeof value !== 'string') return null
+  const line = value
+    .toWellFormed()
+    .slice(0, URL_LIMIT)
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim()
+  return [...line].slice(0, NAME_LIMIT).join('').trim() || null
+}
+
+function readHttpsUrl(value: unknown): string | null {
+  if (typeof value !== 'string' || value.length > URL_LIMIT) return null
+  const url = URL.parse(value)
+  return url?.protocol === 'https:' && url.username === '' ? url.href : null
+}

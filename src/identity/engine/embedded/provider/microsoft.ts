@@ -1,0 +1,29 @@
+import { isTrue, type ProviderDeclaration, type ProviderFacts, type ReadProfile } from './provider-declaration.ts'
+
+const TENANT_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/**
+ * Microsoft accounts and Entra ID, by OpenID Connect. The issuer of the common endpoint is a template with the tenant, which
+ * `openid-client` fills from `tid`; `SOCIAL_MICROSOFT_ISSUER` limits it to one tenant. The administrator of any tenant can
+ * set any `email`, so it counts as verified only with `xms_edov`, which says that the owner of the domain was verified.
+ */
+export const microsoft: ProviderDeclaration = {
+  label: 'Microsoft',
+  protocol: { kind: 'openid', issuer: 'https://login.microsoftonline.com/common/v2.0' },
+  scope: 'openid email profile',
+  parameters: { prompt: 'select_account' },
+  needs: ['secret'],
+  readProfile: readMicrosoftProfile,
+}
+
+function readMicrosoftProfile(facts: ProviderFacts): ReadProfile {
+  const hasTenant = typeof facts.tid === 'string' && TENANT_PATTERN.test(facts.tid)
+  return {
+    // Pairwise for this registration; never the address or `preferred_username`, which change owners.
+    subject: hasTenant ? facts.sub : undefined,
+    email: facts.email,
+    isEmailVerified: isTrue(facts.xms_edov),
+    name: facts.name,
+    avatarUrl: undefined,
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * The port of the OIDC engine (docs/contract/social-login.md#engine): what social login needs of whatever speaks to the
+ * providers. The embedded engine speaks to them itself, a managed one through its own server. State, browser binding,
+ * linking and sessions are outside the port and the same for both.
+ */
+export interface Engine {
+  /** The enabled providers, in the order in which a sign-in page shows them. */
+  listProviders(): readonly EngineProvider[]
+  /** Begins a sign-in. Throws an `EngineUnavailable` when the provider cannot be asked for its endpoints. */
+  start(input: EngineStart): Promise<StartedFlow>
+  /** Completes a sign-in from what came to the callback. Never throws: a fault is a refusal. */
+  complete(input: EngineCompletion): Promise<EngineResult>
+}
+
+/** A provider that people can sign in with. */
+export interface EngineProvider {
+  /** As in the path: `google`. */
+  name: string
+  /** As people read it: `Google`. */
+  label: string
+  /** Whether a sign-in with it can leave the token of a managed engine, with which the person decides there. */
+  leavesToken: boolean
+}
+
+/** A sign-in that is about to begin. */
+export interface EngineStart {
+  provider: string
+  /** Opaque; comes back at the callback. */
+  state: string
+  /** The absolute URL of the provider's callback. */
+  callbackUrl: string
+  now: Date
+}
+
+/** A sign-in that has begun. */
+export interface StartedFlow {
+  /** Where the browser continues. */
+  redirectUrl: string
+  /** What `complete` needs and the browser must not know: the PKCE verifier, the nonce. Kept encrypted. */
+  secret: Record<string, string>
+}
+
+/** The parameters of a callback: of the query, or of the fragment. */
+export interface CallbackParameters {
+  code?: string | undefined
+  /** The issuer (RFC 9207). */
+  iss?: string | undefined
+  /** The tokens of an implicit answer. */
+  accessToken?: string | undefined
+  refreshToken?: string | undefined
+  /** The error of the provider (RFC 6749 section 4.1.2.1). */
+  error?: string | undefined
+  /** The more exact error of a managed engine, and its text, which is compared and never shown. */
+  errorCode?: string | undefined
+  errorDescription?: string | undefined
+}
+
+/** A sign-in that came back to the callback. */
+export interface EngineCompletion {
+  provider: string
+  state: string
+  secret: Record<string, string>
+  callbackUrl: string
+  callback: CallbackParameters
+  /** The name that the provider posted beside its answer; it does so at the first sign-in only. */
+  postedName: string | null
+  /** Whether the caller needs the session of the person at a managed engine; it is ended otherwise. Default false. */
+  keepsSession?: boolean
+  now: Date
+}
+
+/** Who a person is at a provider. */
+export interface ProviderIdentity {
+  provider: string
+  /** The provider's own id of the person: stable, never reused. */
+  subject: string
+  /** Null when the provider shares none. */
+  email: string | null
+  /** Whether the provider has verified the address, by the rules of that provider. */
+  isEmailVerified: boolean
+  name: string | null
+  avatarUrl: string | null
+  /** The person's id at a managed engine, which is the subject of its tokens. */
+  engineSubject?: string
+}
+
+/** Why a sign-in did not complete. For the log and the audit trail only. */
+export type EngineRefusal =
+  /** The person or the provider declined. */
+  | 'denied'
+  /** The callback has neither code nor tokens that this engine takes. */
+  | 'callback_incomplete'
+  /** The answer is not from the provider that was asked (RFC 9207, RFC 9700 section 4.4). */
+  | 'issuer_mismatch'
+  /** The provider refused the code. */
+  | 'code_refused'
+  /** The ID token breaks a rule: signature, issuer, audience, nonce, lifetime. */
+  | 'id_token_invalid'
+  /** The provider's facts about the person are missing or contradict each other. */
+  | 'profile_invalid'
+  /** The managed engine declines the person: a ban, no sign-ups, its hook. */
+  | 'engine_refused'
+  /** The managed engine takes nobody without an address. */
+  | 'email_missing'
+  /** The managed engine takes nobody whose address the provider has not verified. */
+  | 'email_unverified'
+  /** The provider did not answer, or not in its protocol. */
+  | 'provider_fault'
+  /** This process could not ask the provider, for want of something of its own (docs/contract/delivery.md#whose-fault). */
+  | 'own_fault'
+
+/** The result of a completed sign-in. `detail` names the broken rule, without tokens or personal data. */
+export type EngineResult =
+  | {
+      kind: 'identity'
+      identity: ProviderIdentity
+      /** The access token of the person at a managed engine, where the caller asked to keep its session. */
+      token?: string
+    }
+  | { kind: 'refused'; reason: EngineRefusal; detail: string }
+
+/** The provider cannot be reached, so that no sign-in can begin. `message` is for the log. */
+export class EngineUnavailable extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = 'EngineUnavailable'
+  }
+}

@@ -1,0 +1,46 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { Mail } from './mail.ts'
+
+/** Mails that development keeps; older ones are deleted. */
+const KEPT_LIMIT = 100
+
+/** A mail that was kept in place of being sent. */
+export interface KeptMail extends Mail {
+  createdAt: Date
+}
+
+interface KeptColumns {
+  document_id: string
+  recipient: string
+  subject: string
+  text: string
+  created_at: Date
+}
+
+const insert = statement(`
+  with kept as (
+    insert into kept_mail (document_id, recipient, subject, text, created_at) values ($1, $2, $3, $4, $5)
+    on conflict (document_id) do nothing
+  )
+  delete from kept_mail where document_id = any(array(
+    select document_id from kept_mail order by created_at desc, document_id desc offset $6))`)
+
+/** Keeps a mail, and deletes all but the newest ones. A mail that is kept already stays as it is. */
+export async function keepMail(db: Database, mail: Mail, now: Date): Promise<void> {
+  await insert(db, [mail.id, mail.to, mail.subject, mail.text, now, KEPT_LIMIT - 1])
+}
+
+const selectAll = statement<KeptColumns>(`
+  select document_id, recipient, subject, text, created_at from kept_mail order by created_at desc, document_id desc`)
+
+/** The kept mails, the newest first. */
+export async function listKeptMails(db: Database): Promise<KeptMail[]> {
+  return (await selectAll(db, [])).map((row) => ({
+    id: row.document_id as Mail['id'],
+    to: row.recipient,
+    subject: row.subject,
+    text: row.text,
+    createdAt: row.created_at,
+  }))
+}

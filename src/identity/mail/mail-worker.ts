@@ -1,0 +1,147 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import { type Keyring, KeyringError } from '../../base/keyring.ts'
+import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { type MailContent, MailError, type MailTransport } from './mail.ts'
+import { type MailTemplate, renderMail } from './mail-template.ts'
+import { type ClaimedMail, claimMails, endMail, giveBackMail, postponeMail } from './outbox.store.ts'
+import { mailContextOf } from './outbox.ts'
+
+/** How often the outbox is looked at. */
+const POLL_MS = 1_000
+
+/** Mails claimed at once; they are sent one after the other. */
+const BATCH_SIZE = 10
+
+/** For how long a claim holds: longer than a batch takes whose server does not answer. */
+const LEASE_MS = 10 * 60_000
+
+/** For how long a stop waits for the mail that is being sent. A server that hangs must not hold up the process. */
+const STOP_GRACE_MS = 5_000
+
+/** The delay after an attempt that this process could not make, which is none. */
+const OWN_FAULT_WAIT_MS = 10_000
+
+/** The delay after each failed attempt; a mail whose last one fails is given up. */
+export const RETRY_DELAYS_MS = [10_000, 60_000, 5 * 60_000, 15 * 60_000]
+
+/** Dependencies of the worker. */
+export interface MailWorkerDeps {
+  db: Database
+  clock: Clock
+  /** Sleeps in real time: the grace of a stop bounds the network. */
+  rest: Clock['sleep']
+  /** Whether the clock may be trusted; while not, no mail is claimed. Default: always. */
+  isTrusted?: () => boolean
+  logger: Logger
+  keyring: Pick<Keyring, 'open'>
+  template: MailTemplate
+  /** Runs for each attempt that this process could not make, for the metric. */
+  onOwnFault?: (fault: OwnFault) => void
+  /** Undefined where no mail is sent: nothing is written then, and the worker does nothing. */
+  transport: MailTransport | undefined
+}
+
+/** Sends what stands in the outbox. One for each process with the role `maintenance`; a mail is sent by one at a time. */
+export interface MailWorker {
+  /** Tries every mail that is due. Returns the number of attempts. */
+  drain(): Promise<number>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Builds the worker. Nothing runs before `run`. */
+export function buildMailWorker(deps: MailWorkerDeps): MailWorker {
+  const { db, clock, logger, transport } = deps
+  const stopping = new AbortController()
+
+  async function drain(): Promise<number> {
+    if (!transport || deps.isTrusted?.() === false) return 0
+    for (let attempts = 0; ; ) {
+      const nowMs = clock.now()
+      const leaseEnd = new Date(nowMs + LEASE_MS)
+      const claimed = await claimMails(db, { now: new Date(nowMs), leaseEnd, limit: BATCH_SIZE })
+      for (const mail of claimed) {
+        // A stop leaves what was not begun to other processes, at once.
+        if (stopping.signal.aborted) await postponeMail(db, mail, { dueAt: new Date(clock.now()), error: 'stopped' })
+        else await attempt(deps, transport, mail)
+      }
+      attempts += claimed.length
+      if (claimed.length < BATCH_SIZE || stopping.signal.aborted) return attempts
+    }
+  }
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await drain().catch((error: unknown) =>
+        logger.warn({ err: error }, 'outbox of mails not read: see docs/operations.md, mail'),
+      )
+      await clock.sleep(POLL_MS, stopping.signal)
+    }
+    transport?.close()
+  }
+
+  /** Ends after the loop, or when a stop has waited long enough for the mail in flight. */
+  async function run(): Promise<void> {
+    const ended = new AbortController()
+    const patience = new Promise<void>((resolve) => {
+      stopping.signal.addEventListener('abort', () => void deps.rest(STOP_GRACE_MS, ended.signal).then(resolve))
+    })
+    await Promise.race([loop(), patience])
+    ended.abort()
+  }
+
+  return { drain, run, stop: () => stopping.abort() }
+}
+
+/** Makes one attempt and records what it came to. */
+async function attempt(deps: MailWorkerDeps, transport: MailTransport, mail: ClaimedMail): Promise<void> {
+  const { db, clock, logger } = deps
+  const facts = { mail_id: mail.id, kind: mail.kind, attempt: mail.attempts }
+  const failure = await findFailure(deps, transport, mail)
+  const now = new Date(clock.now())
+  if (failure?.ownFault) {
+    deps.onOwnFault?.(failure.ownFault)
+    const line = { ...facts, code: failure.ownFault.code, wait_ms: OWN_FAULT_WAIT_MS }
+    logger.error(line, 'mail not sent for a fault of this process: see docs/operations.md, own faults')
+    await giveBackMail(db, mail, new Date(now.getTime() + OWN_FAULT_WAIT_MS))
+    return
+  }
+  if (failure === undefined) {
+    await endMail(db, mail, { status: 'sent', error: null, now })
+    logger.info(facts, 'mail sent')
+    return
+  }
+  const dueAt = failure.isPermanent ? undefined : findNextAttempt(mail, now)
+  const error = failure.message
+  logger.warn({ ...facts, error, is_given_up: dueAt === undefined }, 'mail not sent: see docs/operations.md, mail')
+  if (dueAt) await postponeMail(db, mail, { dueAt, error })
+  else await endMail(db, mail, { status: 'failed', error, now })
+}
+
+/** When the next attempt is due; undefined when there is none: after the last one, or when the mail would be too late. Pure. */
+export function findNextAttempt({ attempts, expiresAt }: Pick<ClaimedMail, 'attempts' | 'expiresAt'>, now: Date) {
+  const delayMs = RETRY_DELAYS_MS[attempts - 1]
+  const dueAt = delayMs === undefined ? undefined : new Date(now.getTime() + delayMs)
+  return dueAt && dueAt < expiresAt ? dueAt : undefined
+}
+
+/** Sends a mail. Undefined when it was taken over. */
+async function findFailure(
+  { keyring, clock, template }: MailWorkerDeps,
+  transport: MailTransport,
+  mail: ClaimedMail,
+): Promise<{ message: string; isPermanent: boolean; ownFault?: OwnFault | undefined } | undefined> {
+  const now = new Date(clock.now())
+  if (mail.expiresAt <= now) return { message: 'expired', isPermanent: true }
+  try {
+    const content = JSON.parse(keyring.open(mail.content, mailContextOf(mail.id))) as MailContent
+    await transport.send({ ...renderMail(template, content), id: mail.id, to: mail.to }, now)
+    return undefined
+  } catch (error) {
+    if (error instanceof KeyringError) return { message: 'unreadable', isPermanent: true }
+    if (error instanceof MailError) return error
+    throw error
+  }
+}

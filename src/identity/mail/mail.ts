@@ -1,0 +1,67 @@
+import type { Id } from '../../base/id.ts'
+import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
+
+export type MailId = Id<'mail'>
+
+/** The parts of a mail with one link, in the order in which they are read. */
+export interface MailParts {
+  /** BCP 47. */
+  lang: string
+  /** `BRAND_NAME`. */
+  service: string
+  /** Paragraphs before the link. */
+  before: readonly string[]
+  link: string
+  /** What the link does, for a button. */
+  button: string
+  /** Paragraphs after the link. */
+  after: readonly string[]
+}
+
+/** An image that a mail carries. */
+export interface MailImage {
+  /** Its `Content-ID`, without brackets: the HTML refers to it as `cid:<id>`. */
+  id: string
+  type: string
+  body: Buffer
+}
+
+/** What a mail says. */
+export interface MailContent {
+  subject: string
+  text: string
+  /** Beside the text, once it is rendered by a template. */
+  html?: string
+  /** The images of the HTML. */
+  images?: readonly MailImage[]
+  /** What a template is filled with. */
+  parts?: MailParts
+}
+
+/** A mail that is to be sent. Its id stays the same over all attempts. */
+export interface Mail extends MailContent {
+  id: MailId
+  to: string
+}
+
+/** Sends mails. Each is handed over once for each attempt. */
+export interface MailTransport {
+  /** Resolves when the mail was taken over. Throws a `MailError`. */
+  send(mail: Mail, now: Date): Promise<void>
+  close(): void
+}
+
+/** A mail that was not taken over. The message holds no address and no content. */
+export class MailError extends Error {
+  /** Whether another attempt is of no use. */
+  readonly isPermanent: boolean
+  /** The server was not asked, for want of something of this process: the attempt does not count. */
+  readonly ownFault: OwnFault | undefined
+
+  constructor(message: string, options: { isPermanent: boolean; ownFault?: OwnFault | undefined; cause?: unknown }) {
+    super(message, { cause: options.cause })
+    this.name = 'MailError'
+    this.isPermanent = options.isPermanent
+    this.ownFault = options.ownFault
+  }
+}

@@ -1,0 +1,42 @@
+import type { IdMaker } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import { Problem } from '../../http/problem/problem.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { MailContent, MailId } from './mail.ts'
+import { insertMail } from './outbox.store.ts'
+
+/** Dependencies of writing mails. */
+export interface MailDeps {
+  ids: IdMaker
+  keyring: Pick<Keyring, 'seal'>
+  /** Whether a transport is configured. */
+  canSendMail: boolean
+}
+
+/** The context under which the content of a mail is sealed: that of one mail does not open in another. */
+export function mailContextOf(id: MailId): string {
+  return `mail:${id}`
+}
+
+/** Checks that this service sends mails. Throws 503 `dependency_unavailable`. */
+export function checkCanSend({ canSendMail }: MailDeps): void {
+  if (canSendMail) return
+  throw new Problem('dependency_unavailable', 'This service sends no mail: its operator has set up no mail server.', {
+    reason: 'SMTP_URL and MAIL_FROM are not set',
+  })
+}
+
+/**
+ * Writes a mail into the outbox, with the last statement of the transaction of the change that it belongs to. The
+ * worker sends it after the commit. With `isReal` false nothing is written, at the same cost.
+ */
+export async function writeMail(
+  deps: MailDeps,
+  tx: Database,
+  input: { kind: string; to: string; content: MailContent; expiresAt: Date; isReal?: boolean; now: Date },
+): Promise<void> {
+  const { content, isReal = true, ...rest } = input
+  const id = deps.ids.next<'mail'>()
+  const sealed = deps.keyring.seal(JSON.stringify(content), mailContextOf(id))
+  await insertMail(tx, { ...rest, id, content: sealed, isReal })
+}

@@ -1,0 +1,67 @@
+import type { Routes } from '../../../http/route/route.ts'
+import { describeSession } from '../../session/session.ts'
+import { hasOwnPassword } from '../../user/password/password-change.ts'
+import { findNotice } from '../frame/notice.ts'
+import { buildPage } from '../frame/page.ts'
+import { definePage, type PageDeps } from '../frame/page-route.ts'
+import { askToSignIn, HOME } from '../frame/page-url.ts'
+import { renderError } from '../frame/problem-page.ts'
+import { buildHomePage } from '../sign-in/home-page.ts'
+import type { SignInPageDeps } from '../sign-in/sign-in-goal.ts'
+
+/** The messages of the page, by the name that a redirect carries. */
+const NOTICES = {
+  'password-changed': 'home.password-changed',
+  joined: 'home.joined',
+  'link-sent': 'home.link-sent',
+  'password-set': 'home.password-was-set',
+  'password-link-sent': 'home.password-link-sent',
+} as const
+
+/** Dependencies of these pages. */
+type AccountPageDeps = PageDeps & Pick<SignInPageDeps, 'canSendMail'>
+
+/** The page of a person who is signed in, and the page of errors. */
+export const accountPageRoutes: Routes<AccountPageDeps> = [
+  definePage(
+    { method: 'GET', path: '/auth', resource: 'start-page', action: 'show', summary: 'The way to the account page' },
+    { handle: async () => ({ kind: 'redirect', location: HOME }) },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: HOME,
+      resource: 'account-page',
+      action: 'show',
+      summary: 'Who is signed in',
+      query: ['notice'],
+    },
+    {
+      handle: async (deps: AccountPageDeps, { db, visitor, query }) => {
+        const { person, browserId } = visitor
+        if (!person) return askToSignIn(visitor, HOME)
+        const notice = findNotice(visitor.texts, NOTICES, query.notice)
+        const description = await describeSession(db, person.caller)
+        const hasPassword = await hasOwnPassword(db, person.userId)
+        const view = { ...description, ...visitor, browserId, notice, hasPassword }
+        return buildPage({ brand: deps.brand, ...buildHomePage(deps, view) })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: '/auth/error',
+      resource: 'error-page',
+      action: 'show',
+      summary: 'An error, by its code',
+      query: ['code'],
+    },
+    {
+      handle: async (deps: PageDeps, { visitor, query, requestId }) => {
+        const { texts } = visitor
+        return buildPage({ brand: deps.brand, ...renderError({ code: query.code ?? '', requestId, texts }) })
+      },
+    },
+  ),
+]

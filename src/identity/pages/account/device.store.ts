@@ -1,0 +1,43 @@
+import type { SessionId, UserId } from '../../../base/id.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { statement } from '../../../postgres/statement/statement.ts'
+
+/** A living session that a person opened, not one that another session opened for an app. */
+export interface Device {
+  id: SessionId
+  address: string | null
+  userAgent: string | null
+  signedInAt: Date
+  /** The sign-in or the last refresh. */
+  lastUsedAt: Date
+}
+
+interface DeviceColumns {
+  document_id: string
+  address: string | null
+  user_agent: string | null
+  created_at: Date
+  last_used_at: Date
+}
+
+/** Most devices that a page shows. */
+const DEVICES_LIMIT = 100
+
+const selectDevices = statement<DeviceColumns>(`
+  select s.document_id, s.address, s.user_agent, s.created_at, s.last_used_at
+  from session s
+  where s."user" = $1 and s.revoked_at is null and s.expires_at > $2 and s.parent is null
+    and s.client_id is null
+  order by s.last_used_at desc, s.document_id desc limit ${DEVICES_LIMIT}`)
+
+/** The devices of a person, the one that was seen last first. */
+export async function listDevices(db: Database, userId: UserId, now: Date): Promise<Device[]> {
+  const rows = await selectDevices(db, [userId, now])
+  return rows.map((row) => ({
+    id: row.document_id as SessionId,
+    address: row.address,
+    userAgent: row.user_agent,
+    signedInAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+  }))
+}

@@ -1,0 +1,91 @@
+import { type Html, html } from '../../../base/html.ts'
+import type { Texts } from '../../../base/language/texts.ts'
+import type { InvitationView } from '../../account/invitation/invitation-acceptance.ts'
+import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import type { PageParts } from '../frame/page.ts'
+import type { PageDeps } from '../frame/page-route.ts'
+import { buildSignInUrl } from '../frame/page-url.ts'
+import { renderText } from '../frame/text.ts'
+import { renderNewPassword } from '../password/password-page.ts'
+import { SHOW_PASSWORD } from '../password/password-script.ts'
+import type { SignInPageDeps } from '../sign-in/sign-in-goal.ts'
+
+type Deps = Pick<PageDeps, 'browserKeys'> & Pick<SignInPageDeps, 'listProviders'>
+
+/** What the page of an invitation shows. */
+export interface InvitationPageView {
+  invitation: InvitationView
+  token: string
+  browserId: string
+  texts: Texts
+  name?: string
+  errors?: readonly FormError[]
+}
+
+/** The path of the page of an invitation. */
+export const INVITATION = '/auth/invitation'
+
+/** Builds the page of an invitation: what it is for, and the one step that accepts it. */
+export function buildInvitationPage(deps: Deps, view: InvitationPageView): Omit<PageParts, 'brand'> {
+  const { invitation, texts, errors = [] } = view
+  const title = texts.say('invitation.title', { account: invitation.accountName })
+  const content = html`<div class="panel">
+<div class="lead">
+<h1>${title}</h1>
+<p class="quiet">${texts.say('invitation.email', { email: invitation.email })}</p>
+</div>
+${renderErrors(texts, errors)}
+${renderStep(deps, view)}
+</div>`
+  return { texts, title: buildTitle(texts, title, errors), content, scripts: [SHOW_PASSWORD] }
+}
+
+function renderStep(deps: Deps, view: InvitationPageView): Html {
+  const { invitation, token, texts } = view
+  switch (invitation.next) {
+    case 'accept':
+      return renderForm(deps, view, html`<button type="submit">${texts.say('invitation.accept')}</button>`)
+    case 'register':
+      return html`${renderForm(deps, view, renderRegistration(view))}
+${deps.listProviders({ redirectUrl: undefined, next: undefined, texts }).length > 0 && renderOtherWay(texts, token)}`
+    case 'sign_in':
+      return html`<a class="button" href="${buildReturnUrl(token)}">${texts.say('invitation.sign-in')}</a>`
+    case 'other_person':
+      return html`<p>${texts.say('invitation.other-person')}</p>
+<a class="button" href="/auth/sign-out">${texts.say('sign-out.title')}</a>`
+  }
+}
+
+/** The sign-in page, which leads back to the invitation. */
+function buildReturnUrl(token: string): string {
+  return buildSignInUrl({ next: `${INVITATION}?${new URLSearchParams({ token })}` })
+}
+
+/** For a new person who signs in with a provider: its profile has the address that the provider verified. */
+function renderOtherWay(texts: Texts, token: string): Html {
+  const link = html`<a href="${buildReturnUrl(token)}">${texts.say('invitation.other-way-link')}</a>`
+  return html`<p class="quiet small">${renderText(texts, 'invitation.other-way', { link })}</p>`
+}
+
+function renderForm(deps: Deps, { token, browserId }: InvitationPageView, fields: Html): Html {
+  return html`<form method="post" action="${INVITATION}" novalidate>
+${renderFormToken(deps, browserId)}
+<input type="hidden" name="token" value="${token}">
+${fields}
+</form>`
+}
+
+function renderRegistration({ invitation, texts, name = '', errors = [] }: InvitationPageView): Html {
+  return html`<input type="text" name="username" value="${invitation.email}" autocomplete="username" hidden>
+${renderField(texts, {
+  name: 'name',
+  label: texts.say('form.name'),
+  type: 'text',
+  autocomplete: 'name',
+  value: name,
+  error: errors.find(({ field }) => field === 'name')?.text,
+  isFocused: errors.length === 0,
+})}
+${renderNewPassword(texts, errors, false)}
+<button type="submit">${texts.say('invitation.accept')}</button>`
+}

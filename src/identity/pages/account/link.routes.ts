@@ -1,0 +1,257 @@
+import type { Texts } from '../../../base/language/texts.ts'
+import { Problem } from '../../../http/problem/problem.ts'
+import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
+import type { PasswordDeps } from '../../password/password.ts'
+import { signIn } from '../../sign-in/outcome/sign-in.ts'
+import { openSecondStep } from '../../sign-in/second-factor/factor-login.ts'
+import { requestVerification, verifyByLink } from '../../user/password/email-verification.ts'
+import {
+  isResetLink,
+  type LinkDeps,
+  type PreparedReset,
+  prepareReset,
+  requestReset,
+  resetByLink,
+} from '../../user/password/password-reset.ts'
+import { buildLinkInvalid } from '../../user/proof/proof-token.ts'
+import { loadUser } from '../../user/user.ts'
+import type { Visitor } from '../browser/browser-session.ts'
+import { PASSWORD_RULES } from '../frame/error-message.ts'
+import type { FormError } from '../frame/form.ts'
+import { buildPage } from '../frame/page.ts'
+import { definePage, refusePage } from '../frame/page-route.ts'
+import { HOME } from '../frame/page-url.ts'
+import { definePersonPage } from '../frame/person-page.ts'
+import { renderError } from '../frame/problem-page.ts'
+import {
+  buildForgotPage,
+  buildLinkSentPage,
+  buildResetPage,
+  buildVerifiedPage,
+  buildVerifyPage,
+} from '../password/password-page.ts'
+import { ASK_TO_VERIFY } from '../sign-in/home-page.ts'
+import { askForSecondStep } from '../sign-in/second-step-page.ts'
+import { continueSignedIn, type SignInPageDeps } from '../sign-in/sign-in-goal.ts'
+
+/** Dependencies of the pages of links by mail. */
+export type LinkPageDeps = SignInPageDeps & LinkDeps & PasswordDeps
+
+const FORGOT = '/auth/forgot'
+const TOKEN_LIMIT = 200
+
+/** A refused link: the page that leads to a new one. */
+function refuseLink(
+  deps: LinkPageDeps,
+  problem: Problem,
+  { requestId, visitor }: { requestId: string; visitor: Visitor },
+): RefusalOutcome {
+  const continuation = { href: FORGOT, label: 'problem.to-forgot' } as const
+  const page = renderError({ code: problem.code, requestId, texts: visitor.texts, continuation })
+  return refusePage(deps, { problem, page })
+}
+
+/** A new password that breaks a rule, as the message of its field. Throws any other problem again. */
+export function toPasswordError(
+  texts: Texts,
+  error: unknown,
+  field: string,
+): { problem: Problem; errors: FormError[] } {
+  if (!(error instanceof Problem) || error.code !== 'validation_failed') throw error
+  const [broken] = error.errors ?? []
+  const rule = PASSWORD_RULES[broken?.code ?? ''] ?? 'password.rule.other'
+  return { problem: error, errors: [{ field, text: texts.say(rule) }] }
+}
+
+type PreparedResetPage = { prepared: PreparedReset } | { problem: Problem; errors: FormError[] }
+
+/** The pages of links by mail: a new password, and the proof of an address (docs/contract/pages.md#links-by-mail). */
+export const linkPageRoutes: Routes<LinkPageDeps> = [
+  definePage(
+    {
+      method: 'GET',
+      path: FORGOT,
+      resource: 'forgot-page',
+      action: 'show',
+      summary: 'The form to ask for a new password',
+      query: ['sent'],
+    },
+    {
+      handle: async (deps: LinkPageDeps, { visitor, query }) =>
+        buildPage({
+          brand: deps.brand,
+          ...(query.sent === '1' ? buildLinkSentPage(visitor) : buildForgotPage(deps, visitor)),
+        }),
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: FORGOT,
+      resource: 'password',
+      action: 'forgot',
+      event: 'shared',
+      strictRateLimit: true,
+      summary: 'Ask for a link to set a new password',
+      fields: { email: 320 },
+    },
+    {
+      handle: async (deps: LinkPageDeps, { db, visitor, form, now }) => {
+        const email = form.email.trim()
+        if (email === '') {
+          const problem = new Problem('validation_failed', 'The e-mail address is empty.', { reason: 'empty_field' })
+          const errors = [{ field: 'email', text: visitor.texts.say('forgot.email-missing') }]
+          return refusePage(deps, { problem, page: buildForgotPage(deps, { ...visitor, errors }) })
+        }
+        const { result, userId } = await requestReset(deps, db, { email, texts: visitor.texts, now })
+        return {
+          kind: 'redirect',
+          status: 303,
+          location: `${FORGOT}?sent=1`,
+          // Also for an unknown address, so that both cost the same.
+          changed: [{ id: userId, account: null, url: null }],
+          actor: { userId, sessionId: null, account: null },
+          audit: { result },
+        }
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: '/auth/reset',
+      resource: 'reset-page',
+      action: 'show',
+      summary: 'The form of a reset link',
+      query: ['token'],
+    },
+    {
+      handle: async (deps: LinkPageDeps, { db, visitor, query, requestId, now }) => {
+        const token = query.token ?? ''
+        if (!(await isResetLink(db, { token, now })))
+          return refuseLink(deps, buildLinkInvalid('page'), { requestId, visitor })
+        return buildPage({ brand: deps.brand, ...buildResetPage(deps, { ...visitor, token }) })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: '/auth/reset',
+      resource: 'password',
+      action: 'reset',
+      event: 'shared',
+      strictRateLimit: true,
+      summary: 'Set a new password by a link',
+      fields: { token: TOKEN_LIMIT, password: 1024 },
+    },
+    {
+      prepare: async (deps: LinkPageDeps, { db, visitor, form, now }): Promise<PreparedResetPage> => {
+        try {
+          return { prepared: await prepareReset(deps, db, { token: form.token, password: form.password, now }) }
+        } catch (error) {
+          return toPasswordError(visitor.texts, error, 'password')
+        }
+      },
+      handle: async (deps, { db, visitor, form, prepared, address, userAgent, requestId, now }) => {
+        const { token } = form
+        if ('problem' in prepared) {
+          const { problem, errors } = prepared
+          return refusePage(deps, { problem, page: buildResetPage(deps, { ...visitor, token, errors }) })
+        }
+        const result = await resetByLink(db, { token, prepared: prepared.prepared, keepApiKeys: false, now })
+        if ('problem' in result) return refuseLink(deps, result.problem, { requestId, visitor })
+        const { userId, passwordHash } = result
+        const goal = { target: undefined, next: `${HOME}?notice=password-set` }
+        const changed = [{ id: userId, account: null, url: null }]
+        const step = await openSecondStep(deps, db, { userId, passwordHash, address, now })
+        if (step) {
+          const page = await askForSecondStep(deps, db, { ...step, userId, goal, visitor, isReset: true, address, now })
+          const shown = buildPage({ brand: deps.brand, ...page, cookies: deps.cookies.signOut() })
+          return { ...shown, changed, actor: { userId, sessionId: null, account: null } }
+        }
+        const origin = { address, userAgent }
+        const user = await loadUser(db, userId)
+        const signedIn = await signIn(deps, db, {
+          user,
+          origin,
+          amr: ['pwd'],
+          isNewUser: false,
+          redirectUrl: null,
+          now,
+        })
+        if (!signedIn) return refuseLink(deps, buildLinkInvalid('disabled'), { requestId, visitor })
+        return { ...(await continueSignedIn(deps, db, { visitor, goal, signedIn, now })), changed }
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: '/auth/verify',
+      resource: 'verify-page',
+      action: 'show',
+      summary: 'The button of a verification link',
+      query: ['token'],
+    },
+    {
+      handle: async (deps: LinkPageDeps, { visitor, query }) =>
+        buildPage({ brand: deps.brand, ...buildVerifyPage(deps, { ...visitor, token: query.token ?? '' }) }),
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: '/auth/verify',
+      resource: 'email',
+      action: 'verify',
+      event: 'shared',
+      strictRateLimit: true,
+      summary: 'Verify an address by a link',
+      fields: { token: TOKEN_LIMIT },
+    },
+    {
+      handle: async (deps: LinkPageDeps, { db, visitor, form, requestId, now }) => {
+        const result = await verifyByLink(db, { token: form.token, now })
+        if ('problem' in result) {
+          const { problem } = result
+          return refusePage(deps, {
+            problem,
+            page: renderError({ code: problem.code, requestId, texts: visitor.texts }),
+          })
+        }
+        const { userId } = result
+        return {
+          ...buildPage({ brand: deps.brand, ...buildVerifiedPage(visitor) }),
+          changed: [{ id: userId, account: null, url: null }],
+          actor: { userId, sessionId: null, account: null },
+        }
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: ASK_TO_VERIFY,
+      resource: 'email',
+      action: 'request-verification',
+      event: 'shared',
+      strictRateLimit: true,
+      returnTo: HOME,
+      summary: 'Ask for a link that confirms the own address',
+    },
+    {
+      handle: async (deps: LinkPageDeps, { db, person, visitor, now }) => {
+        const { userId } = person
+        const result = await requestVerification(deps, db, { userId, texts: visitor.texts, now })
+        return {
+          kind: 'redirect',
+          status: 303,
+          location: `${HOME}?notice=link-sent`,
+          changed: [{ id: userId, account: null, url: null }],
+          audit: { result },
+        }
+      },
+    },
+  ),
+]

@@ -1,0 +1,40 @@
+import { Problem } from '../../../http/problem/problem.ts'
+
+/** Why a form is refused. For the log and the audit log. */
+type FormRefusal = 'other_site' | 'no_origin' | 'no_cookie' | 'form_token'
+
+/** What tells where a form came from. */
+export interface FormProof {
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The origin of the service. */
+  ownOrigin: string
+  /** The id in the browser's cookie. */
+  browserId: string | undefined
+  /** The hidden field of the form. */
+  formToken: string
+  isFormToken: (token: string, browserId: string) => boolean
+}
+
+/**
+ * Whether a form was sent by a page of the service in this browser (docs/contract/pages.md#forms). Pure. Undefined when it
+ * was, else the 403 `form_refused`.
+ */
+export function findFormProblem(proof: FormProof): Problem | undefined {
+  const reason = findRefusal(proof)
+  if (reason === undefined) return undefined
+  return new Problem('form_refused', 'The form is no longer valid, or came from another site. Open the page again.', {
+    reason,
+  })
+}
+
+function findRefusal({ headers, ownOrigin, browserId, formToken, isFormToken }: FormProof): FormRefusal | undefined {
+  const site = headers['sec-fetch-site']
+  const { origin } = headers
+  // Browsers send Sec-Fetch-Site to https and to localhost only; a page cannot set it, nor `Origin` (Fetch standard).
+  if (site !== undefined) {
+    if (site !== 'same-origin') return 'other_site'
+  } else if (origin === undefined) return 'no_origin'
+  else if (origin !== ownOrigin) return 'other_site'
+  if (browserId === undefined) return 'no_cookie'
+  return isFormToken(formToken, browserId) ? undefined : 'form_token'
+}

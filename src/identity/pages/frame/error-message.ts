@@ -1,0 +1,40 @@
+import { isTextKey, type TextKey, type Texts } from '../../../base/language/texts.ts'
+
+/** What a person reads for an error. The reason is in the log and in the audit log. */
+export interface ErrorMessage {
+  title: string
+  /** What happened and what to do, in one or two sentences. */
+  text: string
+}
+
+/** Codes that have the words of another one. */
+const SAME_WORDS: Readonly<Record<string, string>> = {
+  method_not_allowed: 'not_found',
+  validation_failed: 'malformed_request',
+  body_too_large: 'malformed_request',
+  unsupported_media_type: 'malformed_request',
+  overloaded: 'unavailable',
+  dependency_unavailable: 'unavailable',
+}
+
+/**
+ * The message for a code, in the words of its cause where there are some; the same general one for every code that is not
+ * known. `cause` is the code of the first entry of `errors`.
+ */
+export function findErrorMessage(texts: Texts, code: string, cause?: string): ErrorMessage {
+  const name = Object.hasOwn(SAME_WORDS, code) ? SAME_WORDS[code] : code
+  for (const words of [`problem.${name}.${cause}`, `problem.${name}`]) {
+    const [title, text] = [`${words}.title`, `${words}.text`]
+    if (isTextKey(title) && isTextKey(text)) return { title: texts.say(title), text: texts.say(text) }
+  }
+  return { title: texts.say('problem.unknown.title'), text: texts.say('problem.unknown.text') }
+}
+
+/** What is wrong with a new password, by the code of the rule that it breaks. */
+export const PASSWORD_RULES: Readonly<Record<string, TextKey>> = {
+  required: 'password.rule.required',
+  too_short: 'password.rule.too-short',
+  too_long: 'password.rule.too-long',
+  common: 'password.rule.common',
+  personal: 'password.rule.personal',
+}

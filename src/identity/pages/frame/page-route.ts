@@ -1,0 +1,205 @@
+import { Problem } from '../../../http/problem/problem.ts'
+import type { AnswerCookie } from '../../../http/route/answer.ts'
+import {
+  type AccountScope,
+  defineRoute,
+  type PageOutcome,
+  type RedirectOutcome,
+  type RefusalOutcome,
+  type RequestFacts,
+  type Route,
+} from '../../../http/route/route.ts'
+import { type TSchema, Type } from '../../../http/shape/schema-type.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { readHeader } from '../../session/session.routes.ts'
+import type { Brand } from '../brand/brand.ts'
+import { type BrowserDeps, findVisitor, type Visitor } from '../browser/browser-session.ts'
+import { findFormProblem } from '../browser/form-check.ts'
+import { buildPage, type PageParts } from './page.ts'
+import { describeProblem, renderError } from './problem-page.ts'
+
+/** Dependencies of every page. */
+export interface PageDeps extends BrowserDeps {
+  brand: Brand
+  /** The base URL of the service. */
+  baseUrl: () => string
+}
+
+/** The name of the hidden field that proves where a form comes from. */
+export const FORM_TOKEN_FIELD = 'form_token'
+
+/** Longest value of a query parameter of a page, in characters. */
+const QUERY_VALUE_LIMIT = 4096
+
+/** The declaration of a page. Its event is none, or that of the API route that runs the same operation. */
+export interface PageDeclaration<Field extends string, Name extends string> {
+  method: 'GET' | 'POST'
+  path: string
+  resource: string
+  action: string
+  summary: string
+  /** The fields of its form with their longest values, in characters. A missing field is empty. */
+  fields?: Readonly<Record<Field, number>>
+  /** The parameters of its query. Others are ignored. */
+  query?: readonly Name[]
+  event?: 'none' | 'shared'
+  /** Of the event. Default `none`. */
+  accountScope?: AccountScope
+  /** Default: of a form. Somebody unknown can post one, and a refused one is audited. */
+  strictRateLimit?: boolean
+  /** As in `RouteDeclaration`. */
+  takesPlace?: true
+  /** Whether a GET changes something. */
+  writes?: boolean
+}
+
+/** A request for a page. */
+export interface PageRequest<Field extends string, Name extends string, Prepared> {
+  visitor: Visitor
+  form: Readonly<Record<Field, string>>
+  query: Readonly<Partial<Record<Name, string>>>
+  prepared: Prepared
+  db: Database
+  now: Date
+  address: string
+  userAgent: string | null
+  /** The `Cookie` header, for cookies of a feature's own. */
+  cookieHeader: string | undefined
+  /** The `Accept-Language` header. */
+  acceptLanguage: string | undefined
+  requestId: string
+}
+
+/** What the pages of a route answer. */
+export type PageAnswer = PageOutcome | RedirectOutcome | RefusalOutcome
+
+/** The steps of a page, in the order in which they run. */
+export interface PageBehaviour<Deps, Field extends string, Name extends string, Prepared> {
+  /** Slow work, outside the transaction. */
+  prepare?: (deps: Deps, request: PageRequest<Field, Name, undefined>) => Promise<Prepared>
+  handle: (deps: Deps, request: PageRequest<Field, Name, Prepared>) => Promise<PageAnswer>
+}
+
+/** What `prepare` of a page hands to `handle`. */
+type Checked<Prepared> = { visitor: Visitor; problem: Problem } | { visitor: Visitor; prepared: Prepared }
+
+/**
+ * Declares a page for a browser. The browser's session comes from its cookies. A form is checked before anything else: one
+ * that no page of the service sent in this browser is refused and audited.
+ */
+export function definePage<
+  Deps extends PageDeps,
+  Field extends string = never,
+  Name extends string = never,
+  Prepared = undefined,
+>(declaration: PageDeclaration<Field, Name>, behaviour: PageBehaviour<Deps, Field, Name, Prepared>): Route<Deps> {
+  const { fields, query, event = 'none', ...rest } = declaration
+  const isForm = declaration.method === 'POST'
+  const read = (facts: RequestFacts<unknown, unknown, unknown>, visitor: Visitor) => ({
+    visitor,
+    form: readTexts(facts.body, Object.keys(fields ?? {})) as Record<Field, string>,
+    query: facts.query as Partial<Record<Name, string>>,
+    now: facts.now,
+    address: facts.address,
+    userAgent: readHeader(facts.headers, 'user-agent'),
+    cookieHeader: readHeader(facts.headers, 'cookie') ?? undefined,
+    acceptLanguage: readHeader(facts.headers, 'accept-language') ?? undefined,
+    requestId: facts.requestId,
+  })
+  return defineRoute(
+    {
+      ...rest,
+      event,
+      page: true,
+      access: 'public',
+      accountScope: declaration.accountScope ?? 'none',
+      takesForm: isForm,
+      strictRateLimit: declaration.strictRateLimit ?? isForm,
+      data: Type.Null(),
+      ...(query && { query: buildTexts(query.map((name) => [name, QUERY_VALUE_LIMIT])) }),
+      ...(isForm && { body: buildTexts([...Object.entries<number>(fields ?? {}), [FORM_TOKEN_FIELD, 200]]) }),
+    },
+    {
+      prepare: async (deps: Deps, facts): Promise<Checked<Prepared>> => {
+        const visitor = await findVisitor(deps, facts.headers)
+        const problem = isForm ? checkForm(deps, facts, visitor) : undefined
+        if (problem) return { visitor, problem }
+        const request = { ...read(facts, visitor), db: facts.db, prepared: undefined }
+        try {
+          return { visitor, prepared: (await behaviour.prepare?.(deps, request)) as Prepared }
+        } catch (error) {
+          // An attempt that is refused here has written nothing yet; as a refusal it leaves an audit entry.
+          if (!isForm || !(error instanceof Problem)) throw error
+          return { visitor, problem: error }
+        }
+      },
+      handle: async (deps, facts) => {
+        const checked = facts.prepared
+        if ('problem' in checked)
+          return showProblem(deps, checked.problem, { requestId: facts.requestId, visitor: checked.visitor })
+        const { visitor, prepared } = checked
+        const answer = await behaviour.handle(deps, { ...read(facts, visitor), db: facts.db, prepared })
+        return keepBrowser(deps, answer, visitor) as PageOutcome
+      },
+    },
+  )
+}
+
+function buildTexts(limits: readonly (readonly [string, number])[]): TSchema {
+  const members = limits.map(([name, maxLength]) => [name, Type.Optional(Type.String({ maxLength }))])
+  return Type.Object(Object.fromEntries(members), { additionalProperties: true })
+}
+
+function readTexts(body: unknown, names: readonly string[]): Record<string, string> {
+  const given = (body ?? {}) as Record<string, string>
+  return Object.fromEntries(names.map((name) => [name, given[name] ?? '']))
+}
+
+function checkForm(
+  deps: PageDeps,
+  { headers, body }: RequestFacts<unknown, unknown, unknown>,
+  visitor: Visitor,
+): Problem | undefined {
+  return findFormProblem({
+    headers,
+    ownOrigin: new URL(deps.baseUrl()).origin,
+    browserId: visitor.knownBrowserId,
+    formToken: readTexts(body, [FORM_TOKEN_FIELD])[FORM_TOKEN_FIELD] ?? '',
+    isFormToken: deps.browserKeys.isFormToken,
+  })
+}
+
+/** A refusal that is shown with the general words of its code. */
+export function showProblem(
+  deps: Pick<PageDeps, 'brand'>,
+  problem: Problem,
+  { requestId, visitor }: { requestId: string; visitor: Pick<Visitor, 'texts'> },
+): RefusalOutcome {
+  return refusePage(deps, {
+    problem,
+    page: renderError({ ...describeProblem(problem), requestId, texts: visitor.texts }),
+  })
+}
+
+/** A refusal that is shown as this page, with the status of the problem. */
+export function refusePage(
+  deps: Pick<PageDeps, 'brand'>,
+  refusal: {
+    problem: Problem
+    page: Omit<PageParts, 'brand'> & { formTargets?: readonly string[] }
+    target?: string | null
+    actor?: NonNullable<RefusalOutcome['actor']>
+    subject?: string
+  },
+): RefusalOutcome {
+  const { problem, page, ...rest } = refusal
+  const { html, headers = {} } = buildPage({ brand: deps.brand, ...page })
+  return { kind: 'refusal', problem, instead: { html }, headers, ...rest }
+}
+
+/** Adds the cookie of the browser's id to the answer for a new browser, unless the answer sets one. */
+function keepBrowser(deps: PageDeps, answer: PageAnswer, visitor: Visitor): PageAnswer {
+  if (visitor.knownBrowserId !== undefined || answer.cookies !== undefined) return answer
+  const cookies: AnswerCookie[] = [deps.cookies.keepBrowser(visitor.browserId)]
+  return { ...answer, cookies }
+}

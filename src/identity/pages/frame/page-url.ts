@@ -1,0 +1,46 @@
+import type { RedirectOutcome } from '../../../http/route/route.ts'
+import type { Visitor } from '../browser/browser-session.ts'
+
+/** The page of a person who is signed in. */
+export const HOME = '/auth/'
+
+/** The address that refreshes the session of the browser and then continues at a path of the service. */
+export function buildRefreshUrl(next: string): string {
+  return `/auth/refresh?${new URLSearchParams({ next })}`
+}
+
+/**
+ * The address of the sign-in page: continues at a path of the service or returns to an app, and shows a message by its name.
+ * With `again` it asks also a person who is signed in.
+ */
+export function buildSignInUrl({
+  next,
+  redirect_url,
+  notice,
+  again,
+}: {
+  next?: string
+  redirect_url?: string
+  notice?: string
+  again?: string
+} = {}): string {
+  const given = { redirect_url, next, notice, again }
+  const query = new URLSearchParams(Object.entries(given).filter((pair): pair is [string, string] => !!pair[1]))
+  return query.size === 0 ? '/auth/sign-in' : `/auth/sign-in?${query}`
+}
+
+/** The address that continues at an app on another domain by a handshake. */
+export function buildContinueUrl(redirectUrl: string): string {
+  return `/auth/continue?${new URLSearchParams({ redirect_url: redirectUrl })}`
+}
+
+/** The address of the page that asks for a fresh proof and then continues at a path of the service. */
+export function buildStepUpUrl(next: string): string {
+  return `/auth/step-up?${new URLSearchParams({ next })}`
+}
+
+/** The redirect of a visitor without a session: to the refresh, else to the sign-in, and then back. */
+export function askToSignIn(visitor: Visitor, next: string): RedirectOutcome {
+  const location = visitor.isRefreshable ? buildRefreshUrl(next) : buildSignInUrl({ next })
+  return { kind: 'redirect', status: 303, location }
+}

@@ -1,0 +1,59 @@
+import { chooseRequestTexts } from '../../../base/language/request-language.ts'
+import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { named, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import { Type } from '../../../http/shape/schema-type.ts'
+import { readKeptMails } from '../../mail/kept-mail.ts'
+import type { Brand } from '../brand/brand.ts'
+import { buildKeptMailsPage } from './kept-mail-page.ts'
+
+/** Where development shows the mails that it did not send. */
+const KEPT_MAIL_PATH = '/auth/mail'
+
+const KeptMailRow = named(
+  'KeptMail',
+  Type.Object({
+    document_id: UuidSchema,
+    to: Type.String(),
+    subject: Type.String(),
+    text: Type.String(),
+    created_at: TimestampSchema,
+  }),
+)
+
+/**
+ * The kept mails (docs/contract/sessions.md#mail). Mounted where mails are kept: in development and tests without a mail
+ * server. They hold links that sign people in, so where they are mounted only this machine reads them.
+ */
+export const keptMailRoutes: Routes<{ brand: Brand }> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: KEPT_MAIL_PATH,
+      resource: 'mail',
+      action: 'find-kept',
+      accountScope: 'none',
+      access: 'public',
+      event: 'none',
+      summary: 'Read the mails that were kept and not sent (development)',
+      data: Type.Array(KeptMailRow),
+      problems: ['not_found'],
+    },
+    {
+      handle: async (deps: { brand: Brand }, { db, headers }) => {
+        const mails = await readKeptMails(db)
+        if (headers.accept?.includes('text/html'))
+          return buildKeptMailsPage(deps.brand, chooseRequestTexts(headers), mails)
+        return {
+          data: mails.map(({ id, to, subject, text, createdAt }) => ({
+            document_id: id,
+            to,
+            subject,
+            text,
+            created_at: createdAt.toISOString(),
+          })),
+          message: 'Mails.',
+        }
+      },
+    },
+  ),
+]

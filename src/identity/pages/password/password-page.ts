@@ -1,0 +1,190 @@
+import { type Html, html } from '../../../base/html.ts'
+import type { Texts } from '../../../base/language/texts.ts'
+import {
+  buildTitle,
+  type FormError,
+  renderErrors,
+  renderField,
+  renderFormToken,
+  renderKeepApps,
+} from '../frame/form.ts'
+import { renderNavigation } from '../frame/navigation.ts'
+import type { PageParts } from '../frame/page.ts'
+import type { PageDeps } from '../frame/page-route.ts'
+import { renderText } from '../frame/text.ts'
+import { SHOW_PASSWORD } from './password-script.ts'
+
+type Deps = Pick<PageDeps, 'browserKeys'>
+type Page = Omit<PageParts, 'brand'>
+
+/** What a form shows besides its fields. */
+interface FormView {
+  browserId: string
+  texts: Texts
+  errors?: readonly FormError[]
+}
+
+const findError = (errors: readonly FormError[], name: string) => errors.find(({ field }) => field === name)?.text
+
+/** Builds the page that asks for a link to a new password. */
+export function buildForgotPage(
+  deps: Deps,
+  { browserId, texts, errors = [], email = '' }: FormView & { email?: string },
+): Page {
+  const content = html`<div class="panel">
+<div class="lead">
+<h1>${texts.say('forgot.title')}</h1>
+<p class="quiet">${texts.say('forgot.text')}</p>
+</div>
+${renderErrors(texts, errors)}
+<form method="post" action="/auth/forgot" novalidate>
+${renderFormToken(deps, browserId)}
+${renderField(texts, {
+  name: 'email',
+  label: texts.say('form.email'),
+  type: 'email',
+  autocomplete: 'username',
+  value: email,
+  error: findError(errors, 'email'),
+  isFocused: errors.length === 0,
+})}
+<button type="submit">${texts.say('forgot.send')}</button>
+</form>
+<p class="small centered"><a href="/auth/sign-in">${texts.say('forgot.back')}</a></p>
+</div>`
+  return { texts, title: buildTitle(texts, texts.say('forgot.title'), errors), content }
+}
+
+/** The page after a link was asked for: the same for every address. */
+export function buildLinkSentPage({ texts }: { texts: Texts }): Page {
+  const content = html`<div class="panel">
+<div class="lead">
+<h1>${texts.say('forgot.sent')}</h1>
+<p class="quiet">${texts.say('forgot.sent-text')}</p>
+</div>
+<p class="quiet small">${texts.say('forgot.sent-hint')}</p>
+<a class="button plain" href="/auth/sign-in">${texts.say('forgot.back')}</a>
+</div>`
+  return { texts, title: texts.say('forgot.sent'), content }
+}
+
+/** Builds the page of a reset link. */
+export function buildResetPage(
+  deps: Deps,
+  { browserId, texts, errors = [], token }: FormView & { token: string },
+): Page {
+  const content = html`<div class="panel">
+<div class="lead">
+<h1>${texts.say('reset.title')}</h1>
+<p class="quiet">${texts.say('reset.text')}</p>
+</div>
+${renderErrors(texts, errors)}
+<form method="post" action="/auth/reset" novalidate>
+${renderFormToken(deps, browserId)}
+<input type="hidden" name="token" value="${token}">
+${renderNewPassword(texts, errors, errors.length === 0)}
+<button type="submit">${texts.say('reset.submit')}</button>
+</form>
+</div>`
+  return { texts, title: buildTitle(texts, texts.say('reset.title'), errors), content, scripts: [SHOW_PASSWORD] }
+}
+
+/** The field of a new password, with its rule. */
+export function renderNewPassword(texts: Texts, errors: readonly FormError[], isFocused: boolean): Html {
+  return renderField(texts, {
+    name: 'password',
+    label: texts.say('form.new-password'),
+    type: 'password',
+    autocomplete: 'new-password',
+    hint: texts.say('form.password-rule'),
+    error: findError(errors, 'password'),
+    isFocused,
+  })
+}
+
+/** Builds the page of a verification link. It has a button, because mail filters open links. */
+export function buildVerifyPage(deps: Deps, { browserId, texts, token }: FormView & { token: string }): Page {
+  const content = html`<div class="panel">
+<div class="lead">
+<h1>${texts.say('verify.title')}</h1>
+<p class="quiet">${texts.say('verify.text')}</p>
+</div>
+<form method="post" action="/auth/verify">
+${renderFormToken(deps, browserId)}
+<input type="hidden" name="token" value="${token}">
+<button type="submit">${texts.say('verify.submit')}</button>
+</form>
+</div>`
+  return { texts, title: texts.say('verify.title'), content }
+}
+
+/** The page after an address was confirmed. */
+export function buildVerifiedPage({ texts }: { texts: Texts }): Page {
+  const content = html`<div class="panel">
+<div class="lead">
+<h1>${texts.say('verify.done')}</h1>
+<p class="quiet">${texts.say('verify.done-text')}</p>
+</div>
+<a class="button" href="/auth/">${texts.say('verify.continue')}</a>
+</div>`
+  return { texts, title: texts.say('verify.done'), content }
+}
+
+/** Builds the page on which a person changes its password. */
+export function buildChangePage(
+  deps: Deps,
+  { browserId, texts, errors = [], email }: FormView & { email: string },
+): Page {
+  const content = html`<div class="lead">
+<h1>${texts.say('password.change-title')}</h1>
+<p class="quiet">${texts.say('password.change-text')}</p>
+</div>
+<section class="panel" aria-label="${texts.say('password.change-title')}">
+${renderErrors(texts, errors)}
+<form method="post" action="/auth/password" class="narrow" novalidate>
+${renderFormToken(deps, browserId)}
+<input type="text" name="username" value="${email}" autocomplete="username" hidden>
+${renderField(texts, {
+  name: 'current',
+  label: texts.say('password.current'),
+  type: 'password',
+  autocomplete: 'current-password',
+  error: findError(errors, 'current'),
+})}
+${renderNewPassword(texts, errors, false)}
+${renderKeepApps(texts)}
+<div class="actions"><button type="submit">${texts.say('password.change')}</button></div>
+</form>
+</section>`
+  return {
+    texts,
+    title: buildTitle(texts, texts.say('password.change-title'), errors),
+    layout: 'wide',
+    navigation: renderNavigation(deps, { path: '/auth/password', browserId, texts }),
+    content,
+    scripts: [SHOW_PASSWORD],
+  }
+}
+
+/** Where the form goes that asks for a link to a first password. */
+export const ASK_FOR_PASSWORD = '/auth/password/request'
+
+/** Builds the page of a person without a password: a link by mail leads to one. */
+export function buildNoPasswordPage(
+  deps: Deps & { canSendMail: boolean },
+  { browserId, texts, email }: FormView & { email: string },
+): Page {
+  const title = texts.say('password.none-title')
+  const way = deps.canSendMail
+    ? html`<p>${renderText(texts, 'password.none-mail', { email: html`<strong>${email}</strong>` })}</p>
+<form method="post" action="${ASK_FOR_PASSWORD}" class="actions">${renderFormToken(deps, browserId)}<button type="submit">${texts.say('password.none-send')}</button></form>`
+    : html`<p>${texts.say('password.none-no-mail')}</p>`
+  const content = html`<div class="lead">
+<h1>${title}</h1>
+</div>
+<section class="panel" aria-label="${title}">
+${way}
+</section>`
+  const navigation = renderNavigation(deps, { path: '/auth/password', browserId, texts })
+  return { texts, title, layout: 'wide', navigation, content }
+}

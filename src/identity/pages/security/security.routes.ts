@@ -1,0 +1,222 @@
+import type { UserId } from '../../../base/id.ts'
+import type { TextKey } from '../../../base/language/texts.ts'
+import type { Problem } from '../../../http/problem/problem.ts'
+import type { AnswerCookie } from '../../../http/route/answer.ts'
+import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import type { AuthMethod } from '../../session/auth-method.ts'
+import { signFor } from '../../session/session.ts'
+import { raiseSession } from '../../session/session-proof.ts'
+import { hasWayBesidePasskeys, listOwnPasskeys } from '../../sign-in/passkey-login/passkey-registration.ts'
+import {
+  describeFactors,
+  type FactorDeps,
+  readPersonSession,
+  renewRecoveryCodes,
+} from '../../sign-in/second-factor/second-factor.ts'
+import {
+  confirmAuthenticator,
+  enrolAuthenticator,
+  findEnrolled,
+  removeAuthenticator,
+} from '../../sign-in/second-factor/totp-factor.ts'
+import { chargeFactorAttempt, forgiveFactorAttempt } from '../../throttle/login-attempt.ts'
+import { buildThrottled } from '../../throttle/login-problem.ts'
+import type { SignedInPerson, Visitor } from '../browser/browser-session.ts'
+import type { FormError } from '../frame/form.ts'
+import { findNotice } from '../frame/notice.ts'
+import { buildPage } from '../frame/page.ts'
+import { type PageAnswer, type PageDeps, refusePage } from '../frame/page-route.ts'
+import { definePersonPage } from '../frame/person-page.ts'
+import { renderError } from '../frame/problem-page.ts'
+import { describeLoginProblem } from '../sign-in/login-message.ts'
+import { buildCodeMissing } from '../sign-in/second-step.routes.ts'
+import { buildAppPage, buildRecoveryCodesPage, buildSecurityPage, SECURITY } from './security-page.ts'
+
+/** Dependencies of the pages of second factors. */
+export interface SecurityPageDeps extends PageDeps, FactorDeps {}
+
+/** Where the browser continues after a fresh proof. */
+export const RETURN = `${SECURITY}?notice=confirmed`
+
+/** The messages of the page, by the name that a redirect carries. */
+const NOTICES: Readonly<Record<string, TextKey>> = {
+  confirmed: 'security.confirmed',
+  'app-added': 'security.app-added',
+  'app-removed': 'security.app-removed',
+  'passkey-added': 'security.passkey-added',
+  'passkey-renamed': 'security.passkey-renamed',
+  'passkey-removed': 'security.passkey-removed',
+}
+
+/** Continues at the page of the second factors, which says what happened. */
+export function returnWith(notice: string): { kind: 'redirect'; status: 303; location: string } {
+  return { kind: 'redirect', status: 303, location: `${SECURITY}?notice=${notice}` }
+}
+
+/** Marks the session of a person as one with a second factor. Returns the cookies of its new JWT. */
+export async function raise(
+  deps: SecurityPageDeps,
+  db: Database,
+  { person, methods, now }: { person: SignedInPerson; methods: readonly AuthMethod[]; now: Date },
+): Promise<AnswerCookie[]> {
+  const sessionId = readPersonSession(person.caller)
+  return deps.cookies.renewSession(signFor(deps, await raiseSession(db, { sessionId, methods, now }), now))
+}
+
+/** The answer to a new factor: the recovery codes that it brought, else the page of the second factors. */
+export function answerNewFactor(
+  deps: SecurityPageDeps,
+  { codes, visitor, notice }: { codes: readonly string[] | null; visitor: Visitor; notice: string },
+): PageAnswer {
+  if (!codes) return returnWith(notice)
+  return buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) })
+}
+
+/** Shows the app that is being set up again, with its key and with what is wrong. */
+async function refuseCode(
+  deps: SecurityPageDeps,
+  db: Database,
+  refused: { problem: Problem; errors: readonly FormError[]; visitor: Visitor; userId: UserId },
+): Promise<RefusalOutcome> {
+  const { problem, errors, visitor, userId } = refused
+  const enrolled = await findEnrolled(deps, db, userId)
+  const page = enrolled
+    ? buildAppPage(deps, { enrolled, errors, ...visitor })
+    : renderError({ code: 'conflict', texts: visitor.texts, requestId: undefined, continuation: TO_SECURITY })
+  return refusePage(deps, { problem, page, target: userId })
+}
+
+const TO_SECURITY = { href: SECURITY, label: 'security.title' } as const
+
+/** The authenticator app and the recovery codes of a person (docs/contract/pages.md#sign-in-and-security). */
+export const securityRoutes: Routes<SecurityPageDeps> = [
+  definePersonPage(
+    {
+      method: 'GET',
+      path: SECURITY,
+      resource: 'security-page',
+      action: 'show',
+      summary: 'The second factors of the person',
+      query: ['notice'],
+    },
+    {
+      handle: async (deps: SecurityPageDeps, { db, person, visitor, query, now }) => {
+        const { userId } = person
+        const { count } = await describeFactors(db, userId)
+        const passkeys = await listOwnPasskeys(db, userId)
+        const isLastWay = passkeys.length === 1 && !(await hasWayBesidePasskeys(db, userId))
+        const notice = findNotice(visitor.texts, NOTICES, query.notice)
+        const view = { count, passkeys, isLastWay, ...visitor, notice, now }
+        return buildPage({ brand: deps.brand, ...buildSecurityPage(deps, view) })
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: `${SECURITY}/app`,
+      resource: 'totp-factor',
+      action: 'create',
+      event: 'shared',
+      fresh: 'sign-in',
+      returnTo: RETURN,
+      strictRateLimit: true,
+      summary: 'Enrol an authenticator app with the form',
+    },
+    {
+      handle: async (deps: SecurityPageDeps, { db, person, visitor, now }) => {
+        const { userId } = person
+        const enrolled = await enrolAuthenticator(deps, db, { userId, now })
+        return {
+          ...buildPage({ brand: deps.brand, ...buildAppPage(deps, { enrolled, ...visitor }) }),
+          changed: [{ id: enrolled.factor.id, account: null, url: null }],
+        }
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: `${SECURITY}/app/confirm`,
+      resource: 'totp-factor',
+      action: 'confirm',
+      event: 'shared',
+      fresh: 'sign-in',
+      returnTo: RETURN,
+      strictRateLimit: true,
+      summary: 'Confirm an authenticator app with the form',
+      fields: { code: 64 },
+    },
+    {
+      prepare: async (_deps: SecurityPageDeps, { db, person, form, address, now }) => {
+        if (form.code.trim() === '') return undefined
+        const attempt = { userId: person.userId, address, now }
+        return { attempt, until: await chargeFactorAttempt(db, attempt) }
+      },
+      handle: async (deps, { db, person, visitor, form, now, prepared }) => {
+        const { userId } = person
+        const { texts } = visitor
+        if (!prepared) return refuseCode(deps, db, { ...buildCodeMissing(texts), visitor, userId })
+        const { attempt, until } = prepared
+        const confirmed = until
+          ? { problem: buildThrottled(until, now) }
+          : await confirmAuthenticator(deps, db, { userId, code: form.code, now })
+        if ('problem' in confirmed) {
+          const { problem } = confirmed
+          const text = problem.errors ? texts.say('proof.code-wrong') : describeLoginProblem(texts, problem)
+          return refuseCode(deps, db, { problem, errors: [{ field: 'code', text }], visitor, userId })
+        }
+        const cookies = await raise(deps, db, { person, methods: ['otp'], now })
+        await forgiveFactorAttempt(db, attempt)
+        return {
+          ...answerNewFactor(deps, { codes: confirmed.recoveryCodes, visitor, notice: 'app-added' }),
+          cookies,
+          changed: [{ id: confirmed.id, account: null, url: null }],
+        } as PageAnswer
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: `${SECURITY}/app/remove`,
+      resource: 'totp-factor',
+      action: 'delete',
+      event: 'shared',
+      fresh: 'factor',
+      returnTo: RETURN,
+      strictRateLimit: true,
+      summary: 'Remove the authenticator app with the form',
+    },
+    {
+      handle: async (_deps: SecurityPageDeps, { db, person, now }) => {
+        const id = await removeAuthenticator(db, { userId: person.userId, now })
+        return { ...returnWith('app-removed'), changed: [{ id, account: null, url: null }] }
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: `${SECURITY}/recovery-codes`,
+      resource: 'recovery-code',
+      action: 'renew',
+      event: 'shared',
+      fresh: 'factor',
+      returnTo: RETURN,
+      strictRateLimit: true,
+      summary: 'Replace the recovery codes with the form',
+    },
+    {
+      handle: async (deps: SecurityPageDeps, { db, person, visitor, now }) => {
+        const { userId } = person
+        const codes = await renewRecoveryCodes(deps, db, { userId, now })
+        return {
+          ...buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) }),
+          changed: [{ id: userId, account: null, url: null }],
+        }
+      },
+    },
+  ),
+]

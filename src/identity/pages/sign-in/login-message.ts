@@ -1,0 +1,12 @@
+import type { Texts } from '../../../base/language/texts.ts'
+import type { Problem } from '../../../http/problem/problem.ts'
+
+/** What a person reads of a refused proof: of a password, a code or a passkey. */
+export function describeLoginProblem(texts: Texts, { code, headers }: Problem): string {
+  const seconds = headers['retry-after']
+  if (code === 'rate_limited' && seconds !== undefined) return texts.say('sign-in.throttled', { seconds })
+  if (code === 'login_failed') return texts.say('sign-in.failed')
+  if (code === 'second_factor_failed') return texts.say('proof.failed')
+  if (code === 'overloaded') return texts.say('problem.unavailable.text')
+  return texts.say('problem.unknown.text')
+}

@@ -1,0 +1,130 @@
+import { type Html, html } from '../../../base/html.ts'
+import type { UserId } from '../../../base/id.ts'
+import type { Texts } from '../../../base/language/texts.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { askForPasskey } from '../../sign-in/passkey/passkey.ts'
+import type { OpenStep } from '../../sign-in/second-factor/factor-login.ts'
+import type { FactorMethod } from '../../sign-in/second-factor/second-factor.ts'
+import type { Visitor } from '../browser/browser-session.ts'
+import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import type { PageParts } from '../frame/page.ts'
+import type { PageDeps } from '../frame/page-route.ts'
+import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
+import { type Goal, listFormTargets, renderGoal, type SignInPageDeps } from './sign-in-goal.ts'
+
+/** Where the form of the second step goes. */
+export const SECOND_STEP = '/auth/second-step'
+
+/** What a page that asks for a second factor shows. */
+export interface ProofFormView {
+  action: string
+  methods: readonly FactorMethod[]
+  /** The options of a passkey; undefined for a person without one. */
+  passkeyOptions: object | undefined
+  /** The hidden fields, with the token of the form. */
+  hidden: Html
+  errors: readonly FormError[]
+  texts: Texts
+}
+
+/** Renders the forms of a second factor: a code, and a passkey where the person has one. */
+export function renderProofForms(view: ProofFormView): Html {
+  const { action, methods, passkeyOptions, hidden, texts } = view
+  const hasCode = methods.includes('totp') || methods.includes('recovery-code')
+  const passkey =
+    passkeyOptions &&
+    renderPasskeyForm(texts, {
+      action,
+      kind: 'get',
+      options: passkeyOptions,
+      hidden,
+      label: texts.say('passkey.use'),
+      isPlain: hasCode,
+    })
+  return html`${hasCode && renderCodeForm(view)}
+${hasCode && passkey && html`<div class="or">${texts.say('proof.or')}</div>`}
+${passkey}
+${passkey && !hasCode && html`<noscript><p class="notice">${texts.say('passkey.scripts')}</p></noscript>`}`
+}
+
+function renderCodeForm({ action, methods, hidden, errors, texts }: ProofFormView): Html {
+  const hasApp = methods.includes('totp')
+  const hint = methods.includes('recovery-code') ? 'proof.code-hint-more' : 'proof.code-hint'
+  return html`<form method="post" action="${action}" novalidate>
+${hidden}
+${renderField(texts, {
+  name: 'code',
+  label: texts.say(hasApp ? 'proof.code' : 'proof.recovery'),
+  type: 'text',
+  autocomplete: 'one-time-code',
+  hint: texts.say(hasApp ? hint : 'proof.recovery-hint'),
+  error: errors.find(({ field }) => field === 'code')?.text,
+  isFocused: errors.length === 0,
+})}
+<button type="submit">${texts.say('proof.continue')}</button>
+</form>`
+}
+
+/** An open second step of a sign-in in a browser. */
+interface SecondStepView {
+  challenge: string
+  methods: readonly FactorMethod[]
+  passkeyOptions: object | undefined
+  goal: Goal
+  browserId: string
+  texts: Texts
+  /** Whether the person has just set a new password by a link. */
+  isReset?: boolean | undefined
+  errors?: readonly FormError[]
+}
+
+/** Builds the page of the second step of a sign-in. */
+function buildSecondStepPage(
+  deps: Pick<PageDeps, 'browserKeys'>,
+  view: SecondStepView,
+): Omit<PageParts, 'brand'> & { formTargets?: readonly string[] } {
+  const { challenge, methods, passkeyOptions, goal, browserId, texts, errors = [] } = view
+  const hidden = html`${renderFormToken(deps, browserId)}
+<input type="hidden" name="challenge" value="${challenge}">
+${renderGoal(goal)}`
+  const content = html`<div class="panel">
+<div class="lead">
+<h1>${texts.say('proof.title')}</h1>
+<p class="quiet">${texts.say(view.isReset ? 'second-step.text-reset' : 'second-step.text')}</p>
+</div>
+${renderErrors(texts, errors)}
+${renderProofForms({ action: SECOND_STEP, methods, passkeyOptions, hidden, errors, texts })}
+<p class="small centered"><a href="/auth/sign-in">${texts.say('second-step.restart')}</a></p>
+</div>`
+  return {
+    texts,
+    title: buildTitle(texts, texts.say('proof.title'), errors),
+    content,
+    scripts: [PASSKEY_SCRIPT],
+    ...listFormTargets(goal),
+  }
+}
+
+/** Builds the page that asks for the second step, with options for a passkey of a person who has one. */
+export async function askForSecondStep(
+  deps: SignInPageDeps,
+  tx: Database,
+  step: OpenStep & {
+    userId: UserId | null
+    goal: Goal
+    visitor: Visitor
+    isReset?: boolean
+    errors?: readonly FormError[]
+    address: string
+    now: Date
+  },
+): Promise<ReturnType<typeof buildSecondStepPage>> {
+  const { challenge, methods, userId, goal, visitor, isReset, errors, address, now } = step
+  const hasPasskey = userId !== null && methods.includes('passkey')
+  const passkeyOptions = hasPasskey
+    ? await askForPasskey(deps, tx, { purpose: 'passkey-factor', userId, sessionId: null, address, now })
+    : undefined
+  const { browserId, texts } = visitor
+  const view = { challenge, methods, passkeyOptions, goal, browserId, texts, isReset }
+  return buildSecondStepPage(deps, { ...view, ...(errors && { errors }) })
+}

@@ -1,0 +1,111 @@
+import { type Html, html } from '../../../base/html.ts'
+import type { Texts } from '../../../base/language/texts.ts'
+import { Problem } from '../../../http/problem/problem.ts'
+import type { RedirectOutcome } from '../../../http/route/route.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { signOut } from '../../session/session.ts'
+import { checkRedirectUrl, type RedirectRules, type RedirectTarget } from '../../sign-in/outcome/redirect-url.ts'
+import type { SignIn } from '../../sign-in/outcome/sign-in.ts'
+import type { FactorDeps } from '../../sign-in/second-factor/second-factor.ts'
+import type { OpenTarget } from '../../sso/handshake.ts'
+import { readNextPath } from '../../sso/next-path.ts'
+import { signInBrowser, type Visitor } from '../browser/browser-session.ts'
+import type { PageDeps } from '../frame/page-route.ts'
+import { buildContinueUrl, HOME } from '../frame/page-url.ts'
+import type { ProviderButton } from './sign-in-page.ts'
+
+/** Dependencies of the pages of a sign-in. */
+export interface SignInPageDeps extends PageDeps, FactorDeps {
+  /** Whether the service sends mails. */
+  canSendMail: boolean
+  redirectRules: () => RedirectRules
+  /** Whether a URL is a target on another domain, which a browser reaches by handshake. */
+  needsHandshake: (url: string) => boolean
+  /** The URL with a handshake token for a target on another domain; undefined for any other URL. */
+  openTarget: OpenTarget
+  findApp: FindApp
+  /** The providers to offer. */
+  listProviders: (wish: ProviderWish) => readonly ProviderButton[]
+}
+
+/** Which providers are offered, and what for. */
+export interface ProviderWish {
+  /** Where they return to; undefined for a page of the service. */
+  redirectUrl: string | undefined
+  /** The page of the service, without a `redirectUrl`. */
+  next: string | undefined
+  texts: Texts
+  /** Only those of a managed engine, by which the person can decide there: another one would lead back to the question. */
+  isForDecision?: boolean
+}
+
+/** Finds the name of the app that a sign-in leads to by way of a page of the service. */
+export type FindApp = (
+  db: Database,
+  input: { next: string | undefined; cookieHeader: string | undefined; now: Date },
+) => Promise<string | undefined>
+
+/** Where a sign-in continues. */
+export interface Goal {
+  /** The app that it returns to; undefined for the service itself. */
+  target: RedirectTarget | undefined
+  /** A path of the service. */
+  next: string | undefined
+}
+
+/** Reads where a sign-in continues. Throws `redirect_url_not_allowed`. */
+export function readGoal(
+  deps: Pick<SignInPageDeps, 'redirectRules'>,
+  { redirect_url, next }: { redirect_url?: string; next?: string },
+): Goal {
+  const target = redirect_url ? checkRedirectUrl(redirect_url, deps.redirectRules()) : undefined
+  return { target, next: readNextPath(next) ?? undefined }
+}
+
+/** Throws for a deep link: its tokens come from the flow of a provider. */
+export function checkWeb({ target }: Goal): void {
+  if (target?.kind !== 'deep-link') return
+  throw new Problem('redirect_url_not_allowed', 'The form does not return to a custom scheme.', {
+    reason: 'redirect_url: deep link with a password',
+  })
+}
+
+/** Where the browser of a person who is signed in continues: to an app on another domain by a handshake. */
+export function locate({ needsHandshake }: Pick<SignInPageDeps, 'needsHandshake'>, { target, next }: Goal): string {
+  if (!target) return next ?? HOME
+  return needsHandshake(target.url) ? buildContinueUrl(target.url) : target.url
+}
+
+/** The hidden fields that carry the goal through a form. */
+export function renderGoal({ target, next }: Goal): Html {
+  return html`${target && html`<input type="hidden" name="redirect_url" value="${target.url}">\n`}${
+    next !== undefined && html`<input type="hidden" name="next" value="${next}">\n`
+  }`
+}
+
+/** The origins that a form of this goal may lead to. */
+export function listFormTargets({ target }: Goal): { formTargets?: string[] } {
+  return target ? { formTargets: [target.formTarget] } : {}
+}
+
+/**
+ * The answer to a sign-in in a browser: its cookies, and the way to the goal. Ends the session that the browser had, so that
+ * none is left behind that nobody sees.
+ */
+export async function continueSignedIn(
+  deps: SignInPageDeps,
+  db: Database,
+  { visitor, goal, signedIn, now }: { visitor: Visitor; goal: Goal; signedIn: SignIn; now: Date },
+): Promise<RedirectOutcome> {
+  if (visitor.person)
+    await signOut(db, { caller: visitor.person, all: false, family: false, refreshToken: undefined, now })
+  const { user, issued } = signedIn
+  return {
+    kind: 'redirect',
+    status: 303,
+    location: locate(deps, goal),
+    cookies: signInBrowser(deps, issued, { email: user.email, now }),
+    changed: [{ id: issued.sessionId, account: null }],
+    actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },
+  }
+}

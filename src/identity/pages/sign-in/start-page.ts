@@ -1,0 +1,103 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Html, html } from '../../../base/html.ts'
+import { chooseTexts, type TextKey, type Texts } from '../../../base/language/texts.ts'
+import { findForeignSign, readOrigin } from '../../../http/request/local-request.ts'
+import { buildPathProblem } from '../../../http/route/known-path.ts'
+import type { Brand } from '../brand/brand.ts'
+import { buildPage } from '../frame/page.ts'
+import { renderText } from '../frame/text.ts'
+
+/** The application of the realtime server, with what a client and a publisher need of it. */
+interface ShownRealtime {
+  appId: string
+  key: string
+  secret: string
+  socket: { host: string; port: number; isTls: boolean }
+}
+
+/** What the start page leads to. */
+export interface StartPageDeps {
+  brand: Brand
+  /** In development: what a person at the machine that runs the service may try. */
+  development: { adminEmail: string; hasMails: boolean; findRealtime: () => ShownRealtime | undefined } | undefined
+  /** Counts a request; throws `rate_limited`. */
+  limit: (request: FastifyRequest, reply: FastifyReply) => void
+}
+
+/**
+ * Serves the start page at `/` to browsers (docs/contract/pages.md#start-page). Any other caller gets the 404 of a path that
+ * does not exist.
+ */
+export function mountStartPage(server: FastifyInstance, deps: StartPageDeps): void {
+  server.get('/', { schema: { hide: true } }, (request, reply) => {
+    deps.limit(request, reply)
+    reply.header('vary', 'accept, accept-language')
+    if (request.headers.accept?.includes('text/html') !== true) throw buildPathProblem()
+    const isLocal = findForeignSign(readOrigin(request.raw)) === undefined
+    const texts = chooseTexts({ acceptLanguage: request.headers['accept-language'] })
+    const page = buildStartPage(deps.brand, texts, isLocal ? deps.development : undefined)
+    return reply
+      .headers(page.headers ?? {})
+      .type('text/html; charset=utf-8')
+      .send(page.html)
+  })
+}
+
+/** Builds the page: the ways on, and in development the first steps. Pure. */
+function buildStartPage(brand: Brand, texts: Texts, development: StartPageDeps['development']) {
+  const content = html`<div class="lead">
+<h1>${brand.name}</h1>
+<p class="quiet">${texts.say('start.lead')}</p>
+</div>
+<section class="panel" aria-label="${texts.say('start.ways')}">
+<ul class="rows">
+${renderWay(texts, { title: 'start.account', text: 'start.account-text', href: '/auth/', label: 'start.account-open' })}
+${renderWay(texts, { title: 'start.reference', text: 'start.reference-text', href: '/docs', label: 'start.reference-open' })}
+${development?.hasMails === true && renderWay(texts, { title: 'start.mails', text: 'start.mails-text', href: '/auth/mail', label: 'start.mails-open' })}
+</ul>
+</section>
+${development && renderFirstSteps(texts, development.adminEmail)}
+${renderRealtime(texts, development?.findRealtime())}`
+  return buildPage({ brand, texts, title: texts.say('start.title'), layout: 'wide', content })
+}
+
+function renderWay(
+  texts: Texts,
+  { title, text, href, label }: { title: TextKey; text: TextKey; href: string; label: TextKey },
+): Html {
+  return html`<li><div class="what"><p><strong>${texts.say(title)}</strong></p><p class="quiet small">${texts.say(text)}</p></div><a class="button plain" href="${href}">${texts.say(label)}</a></li>
+`
+}
+
+/** The keys of the realtime server, for clients and publishers of the Pusher protocol. */
+function renderRealtime(texts: Texts, app: ShownRealtime | undefined): Html | false {
+  if (!app) return false
+  const { appId, key, secret, socket } = app
+  const url = `${socket.isTls ? 'wss' : 'ws'}://${socket.host}:${socket.port}`
+  const facts = [
+    ['start.realtime-url', url],
+    ['start.realtime-app', appId],
+    ['start.realtime-key', key],
+    ['start.realtime-secret', secret],
+  ] as const
+  return html`<section class="panel" aria-labelledby="realtime">
+<h2 id="realtime">${texts.say('start.realtime')}</h2>
+<p>${texts.say('start.realtime-text')}</p>
+<ul class="steps">${facts.map(([name, value]) => html`<li>${texts.say(name)}: <code>${value}</code></li>\n`)}</ul>
+</section>`
+}
+
+function renderFirstSteps(texts: Texts, adminEmail: string): Html {
+  const code = (text: string) => html`<code>${text}</code>`
+  const password = code(`npx signalbox admin password --email ${adminEmail}`)
+  return html`<section class="panel" aria-labelledby="steps">
+<h2 id="steps">${texts.say('start.steps')}</h2>
+<ol class="steps">
+<li><p>${renderText(texts, 'start.step-sign-in', { email: code(adminEmail), command: password })}</p></li>
+<li><p>${renderText(texts, 'start.step-listen', { command: code('npx signalbox listen') })}</p></li>
+<li><p>${renderText(texts, 'start.step-trigger', { command: code('npx signalbox trigger contract.update') })}</p></li>
+<li><p>${renderText(texts, 'start.step-receive', { file: code('docs/guides/webhooks.md') })}</p></li>
+</ol>
+<p class="quiet small">${texts.say('start.steps-where')}</p>
+</section>`
+}

@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { buildGate } from './gate.ts'
+
+/** A gate on a manual clock, with work that the test ends. */
+function open(atOnce: number, queueLimit = 100) {
+  const clock = buildManualClock()
+  const gate = buildGate({ atOnce, queueLimit, waitMs: 5_000, clock })
+  const started: string[] = []
+  const enter = (name: string) => {
+    const end = Promise.withResolvers<string>()
+    const done = gate(() => {
+      started.push(name)
+      return end.promise
+    })
+    done.catch(() => {})
+    return { done, finish: () => end.resolve(name), fail: () => end.reject(new Error(name)) }
+  }
+  const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
+  return { clock, gate, enter, started, settle }
+}
+
+describe('a gate', () => {
+  test('runs work up to its limit, and queues the rest in order', async () => {
+    const { enter, started, settle } = open(2)
+    const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(enter)
+    await settle()
+    expect(started).toEqual(['a', 'b'])
+    b!.finish()
+    expect(await b!.done).toBe('b')
+    await settle()
+    expect(started).toEqual(['a', 'b', 'c'])
+    a!.fail()
+    await expect(a!.done).rejects.toThrow('a')
+    await settle()
+    expect(started).toEqual(['a', 'b', 'c', 'd'])
+    c!.finish()
+    d!.finish()
+    expect(await Promise.all([c!.done, d!.done])).toEqual(['c', 'd'])
+  })
+
+  test('refuses work that has waited too long with 503 and Retry-After, without losing a slot', async () => {
+    const { enter, clock, started, settle } = open(1)
+    const first = enter('first')
+    const late = enter('late')
+    await settle()
+    clock.advance(4_999)
+    const patient = enter('patient')
+    await settle()
+    clock.advance(1)
+    await expect(late.done).rejects.toMatchObject({ code: 'overloaded', headers: { 'retry-after': '5' } })
+    first.finish()
+    await first.done
+    await settle()
+    expect(started).toEqual(['first', 'patient'])
+    patient.finish()
+    expect(await patient.done).toBe('patient')
+  })
+
+  test('has a place for each request whose work may run or wait, and takes it back once', () => {
+    const { gate } = open(1, 2)
+    const take = (browser: string) => gate.takePlace({ address: '10.0.0.1', knownBrowser: { id: browser, since: 0 } })
+    const [leave] = [take('a'), take('b'), take('c')]
+    expect(() => take('d')).toThrow(expect.objectContaining({ code: 'overloaded' }))
+    leave!(false)
+    leave!(false)
+    take('e')
+    expect(() => take('f')).toThrow(expect.objectContaining({ code: 'overloaded' }))
+  })
+
+  test('refuses work at once when its queue is full', async () => {
+    const { enter, started, settle } = open(1, 2)
+    const [first, second, third] = ['first', 'second', 'third'].map(enter)
+    await settle()
+    await expect(enter('fourth').done).rejects.toMatchObject({ code: 'overloaded', headers: { 'retry-after': '5' } })
+    first!.finish()
+    await first!.done
+    await settle()
+    second!.finish()
+    third!.finish()
+    expect(await Promise.all([second!.done, third!.done])).toEqual(['second', 'third'])
+    expect(started).toEqual(['first', 'second', 'third'])
+  })
+
+  test('has all slots free after a burst', async () => {
+    const { enter, clock, started, settle } = open(1)
+    const first = enter('first')
+    const storm = Array.from({ length: 100 }, (_, at) => enter(`storm ${at}`))
+    await settle()
+    clock.advance(5_000)
+    const refused = await Promise.allSettled(storm.map(({ done }) => done))
+    expect(refused.every(({ status }) => status === 'rejected')).toBe(true)
+    first.finish()
+    await first.done
+    const next = enter('next')
+    await settle()
+    expect(started).toEqual(['first', 'next'])
+    next.finish()
+    await next.done
+  })
+})

@@ -1,0 +1,130 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Clock } from '../../base/clock.ts'
+import type { PlaceVisitor } from '../../http/pipeline/pipeline-deps.ts'
+import { Problem } from '../../http/problem/problem.ts'
+import { buildShares, type HeldPlace, type LeavePlace } from './gate-shares.ts'
+
+/** Runs work within a limit of concurrency. */
+export interface Gate {
+  <Result>(work: () => Promise<Result>): Promise<Result>
+  /**
+   * Takes a place for a request that will bring one piece of work, and returns what frees it. Throws 503 `overloaded` when
+   * there is none for this visitor: there are as many as pieces of work may run and wait, and networks share them
+   * (`buildShares`). For the start of a request, before it costs a statement.
+   */
+  takePlace(visitor: PlaceVisitor): LeavePlace
+  /**
+   * Makes the place of this request one of a stranger, when it was taken for a browser whose sign-in was before `endedAt`, the
+   * last end of the person's access. Throws 503 `overloaded` when there is none for strangers. Nothing happens without a place.
+   */
+  judgePlace(endedAt: Date | null): void
+}
+
+/** The place of a request, and who has it. */
+interface TakenPlace {
+  held: HeldPlace
+  visitor: PlaceVisitor
+}
+
+interface Waiting {
+  take: () => void
+  place: HeldPlace | undefined
+}
+
+/**
+ * Builds a gate that runs up to `atOnce` pieces of work concurrently and queues up to `queueLimit` others. Work that finds
+ * the queue full, or has waited `waitMs`, is refused with 503 `overloaded`, so that a burst of sign-ins does not exhaust
+ * memory or connections, or starve other requests.
+ */
+export function buildGate(options: {
+  atOnce: number
+  queueLimit: number
+  waitMs: number
+  clock: Pick<Clock, 'now' | 'sleep'>
+}): Gate {
+  const { atOnce, queueLimit, waitMs, clock } = options
+  const waiting: Waiting[] = []
+  /** The place of the request that the work is for. */
+  const placeOfRequest = new AsyncLocalStorage<TakenPlace>()
+  let running = 0
+  const shares = buildShares(atOnce + queueLimit, clock)
+
+  async function enter(place: HeldPlace | undefined): Promise<void> {
+    if (place?.isGone) throw buildOverloaded()
+    if (running < atOnce) {
+      running += 1
+      return
+    }
+    if (waiting.length >= queueLimit) throw buildOverloaded()
+    const turn = Promise.withResolvers<'turn' | 'gone'>()
+    const own = { take: () => turn.resolve('turn'), place }
+    waiting.push(own)
+    if (place) place.onGone = () => turn.resolve('gone')
+    const patience = new AbortController()
+    const first = await Promise.race([turn.promise, clock.sleep(waitMs, patience.signal).then(() => 'late' as const)])
+    patience.abort()
+    if (first === 'turn') return
+    const at = waiting.indexOf(own)
+    // A slot was assigned at the same moment: pass it on.
+    if (at < 0) leave()
+    else waiting.splice(at, 1)
+    throw buildOverloaded()
+  }
+
+  function takePlace(visitor: PlaceVisitor): LeavePlace {
+    const held = shares.take(visitor)
+    if (!held) throw buildOverloaded()
+    const taken = { held, visitor }
+    // For the rest of this request: its work asks for the place in `run`.
+    placeOfRequest.enterWith(taken)
+    return (isRefused) => taken.held.leave(isRefused)
+  }
+
+  function judgePlace(endedAt: Date | null): void {
+    const taken = placeOfRequest.getStore()
+    const { knownBrowser, address } = taken?.visitor ?? {}
+    if (!taken || !address || !knownBrowser || endedAt === null || endedAt.getTime() <= knownBrowser.since) return
+    taken.held.leave(false)
+    taken.visitor = { address, knownBrowser: undefined }
+    const held = shares.take(taken.visitor)
+    if (!held) throw buildOverloaded()
+    taken.held = held
+  }
+
+  function leave(): void {
+    const [next] = waiting.splice(findNext(waiting), 1)
+    // The next in the queue takes over the slot, so `running` is unchanged.
+    if (next) next.take()
+    else running -= 1
+  }
+
+  async function run<Result>(work: () => Promise<Result>): Promise<Result> {
+    const place = placeOfRequest.getStore()?.held
+    await enter(place)
+    if (place) place.isRunning = true
+    try {
+      return await work()
+    } finally {
+      if (place) place.isRunning = false
+      leave()
+    }
+  }
+
+  return Object.assign(run, { takePlace, judgePlace })
+}
+
+/** The place in the queue of the network that has tried least; of equal ones of who came first. */
+function findNext(waiting: readonly Waiting[]): number {
+  let [best, least] = [0, Number.POSITIVE_INFINITY]
+  for (const [at, { place }] of waiting.entries()) {
+    const points = place?.readPoints() ?? 0
+    if (points < least) [best, least] = [at, points]
+  }
+  return best
+}
+
+function buildOverloaded(): Problem {
+  return new Problem('overloaded', 'Too many passwords are being checked. Try again in a few seconds.', {
+    headers: { 'retry-after': '5' },
+  })
+}

@@ -1,0 +1,37 @@
+import { Piscina } from 'piscina'
+
+/** What Argon2id takes (RFC 9106 section 3.1). `memory` in KiB, `tagLength` in bytes. */
+export interface HashWork {
+  message: Uint8Array
+  nonce: Uint8Array
+  memory: number
+  passes: number
+  parallelism: number
+  tagLength: number
+}
+
+/** Computes a tag in a thread. Rejects work that Argon2id refuses, and work whose thread ends or does not start. */
+export type HashThreads = (work: HashWork) => Promise<Buffer>
+
+/**
+ * Builds up to `count` threads for Argon2id that yield the processor to every other thread, so that a burst of sign-ins takes
+ * what requests leave. A thread starts with the first work that needs it, and one that fails is replaced by the next work.
+ * `program` is the URL of what the threads run.
+ */
+export function buildHashThreads(
+  count: number,
+  program: URL = new URL('./hash-worker.ts', import.meta.url),
+): HashThreads {
+  const pool: Piscina<HashWork, Uint8Array> = new Piscina({
+    filename: program.href,
+    minThreads: 0,
+    maxThreads: count,
+    // A thread costs more to start than to keep.
+    idleTimeout: Number.POSITIVE_INFINITY,
+    execArgv: [],
+    recordTiming: false,
+  })
+  // A thread failed without work: as it started, so what waits for it would wait for ever.
+  pool.on('error', () => void pool.destroy())
+  return async (work) => Buffer.from(await pool.run(work))
+}

@@ -1,0 +1,34 @@
+import type { SessionId, UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
+
+/** What an end of the access of a user spares. */
+export interface SparedAccess {
+  /** Whether sessions of apps and families of OAuth tokens go on. Default false. */
+  keepApps?: boolean
+  /** The session that goes on. */
+  kept?: SessionId
+}
+
+const endAccess = statement<{ document_id: SessionId }>('select end_access_of($1, $2, $3, $4) as document_id')
+const endAccessAhead = aheadStatement('select from end_access_of($1, $2, $3, $4)')
+
+/**
+ * Ends what a user opened: sessions, families of OAuth tokens, and what is still on its way (`end_access_of` in the
+ * migrations). Returns the sessions that this call ended. Locks the user first, as opening a session does: the session of a
+ * sign-in under way is revoked too.
+ */
+export async function endAccessRows(
+  db: Database,
+  { userId, keepApps = false, kept, now }: SparedAccess & { userId: UserId; now: Date },
+): Promise<SessionId[]> {
+  return (await endAccess(db, [userId, now, keepApps, kept ?? null])).map((row) => row.document_id)
+}
+
+/** `endAccessRows` without its result; sent with the next statement of the transaction. */
+export async function endAccessWithNext(
+  db: Database,
+  { userId, keepApps = false, kept, now }: SparedAccess & { userId: UserId; now: Date },
+): Promise<void> {
+  await endAccessAhead(db, [userId, now, keepApps, kept ?? null])
+}

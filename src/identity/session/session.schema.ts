@@ -1,0 +1,164 @@
+import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import type { Caller } from '../../http/shape/caller.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import type { Refreshed } from './refresh.ts'
+import type { AccountName, SessionDescription, SessionUser } from './session.store.ts'
+
+const RefreshTokenSchema = Type.String({ minLength: 1, maxLength: 255, description: '`sbr_...`' })
+
+export const RefreshBody = named(
+  'RefreshSession',
+  Type.Object({ refresh_token: RefreshTokenSchema }, { additionalProperties: false }),
+)
+
+/** The whole body is optional. */
+export const RevokeBody = nullable(
+  named(
+    'RevokeSession',
+    Type.Object({
+      all: Type.Optional(Type.Boolean({ description: 'Every session of the user. Default false.' })),
+      family: Type.Optional(
+        Type.Boolean({
+          description:
+            'Also the session that this one was opened from by a handshake, and every session opened from that. Default false.',
+        }),
+      ),
+      refresh_token: Type.Optional(RefreshTokenSchema),
+      keep_apps: Type.Optional(
+        Type.Boolean({ description: 'With `all`: whether the apps of the user stay connected. Default false.' }),
+      ),
+      keep_api_keys: Type.Optional(
+        Type.Boolean({ description: 'With `all`: whether the API keys of the user go on. Default false.' }),
+      ),
+    }),
+  ),
+)
+
+/** The answer to a refresh. Members shared with a sign-in have the same names (docs/contract/sessions.md#login-payload). */
+export const RefreshedTokens = named(
+  'SessionTokens',
+  Type.Object({
+    jwt: Type.String(),
+    token_type: Type.Literal('Bearer'),
+    expires_in: Type.Integer({ description: 'Lifetime of the JWT in seconds, from now.' }),
+    refresh_token: Type.String({ description: 'The next refresh token; the one that was sent is spent.' }),
+  }),
+)
+
+/** The number of revoked sessions. */
+export const SessionsRevoked = named('RevokedSessions', Type.Object({ revoked: Type.Integer() }))
+
+/** The user as a sign-in and a session show it (docs/contract/sessions.md#login-payload). */
+export const SessionUserRow = named(
+  'SessionUser',
+  Type.Object({
+    document_id: UuidSchema,
+    email: Type.String(),
+    name: nullable(Type.String()),
+    avatar_url: nullable(Type.String()),
+  }),
+)
+
+/** An account as a sign-in and a session show it (docs/contract/sessions.md#login-payload). */
+export const AccountNameRow = named('SessionAccount', Type.Object({ document_id: UuidSchema, name: Type.String() }))
+
+/** The caller of a token and its permissions. */
+export const SessionRow = named(
+  'Session',
+  Type.Object({
+    session: nullable(
+      named(
+        'SessionFacts',
+        Type.Object({
+          document_id: UuidSchema,
+          parent: nullable(UuidSchema),
+          client_id: nullable(Type.String({ description: 'The app that the session is for; null for the person.' })),
+          scope: nullable(Type.String({ description: 'What the person let the app do, separated by spaces.' })),
+          address: nullable(Type.String()),
+          user_agent: nullable(Type.String()),
+          amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
+          acr: nullable(Type.String()),
+          auth_time: TimestampSchema,
+          last_used_at: TimestampSchema,
+          expires_at: TimestampSchema,
+          created_at: TimestampSchema,
+          updated_at: TimestampSchema,
+        }),
+      ),
+    ),
+    api_key: nullable(UuidSchema),
+    user: SessionUserRow,
+    account: nullable(AccountNameRow),
+    accounts: Type.Array(AccountNameRow),
+    permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
+    account_permissions: Type.Array(Type.String(), { description: "Patterns that hold in the caller's accounts." }),
+    membership_permissions: Type.Array(
+      named('MembershipPermissions', Type.Object({ account: UuidSchema, permissions: Type.Array(Type.String()) })),
+      { description: 'Patterns that hold in one account each: those of the roles of a membership.' },
+    ),
+    key_permissions: nullable(
+      Type.Array(Type.String(), {
+        description:
+          'What narrows all of these: the patterns of an API key, or the permissions of the scopes of an app.',
+      }),
+    ),
+  }),
+)
+
+/** Maps a user for the wire. */
+export function toSessionUserRow(user: SessionUser): Static<typeof SessionUserRow> {
+  return { document_id: user.id, email: user.email, name: user.name, avatar_url: user.avatarUrl }
+}
+
+/** Maps an account for the wire. */
+export function toAccountNameRow(account: AccountName): Static<typeof AccountNameRow> {
+  return { document_id: account.id, name: account.name }
+}
+
+/** Maps a refresh for the wire. */
+export function toRefreshedTokens({ issued }: Refreshed): Static<typeof RefreshedTokens> {
+  return {
+    jwt: issued.jwt,
+    token_type: 'Bearer',
+    expires_in: issued.expiresInSeconds,
+    refresh_token: issued.refreshToken,
+  }
+}
+
+/** Maps a caller for the wire. */
+export function toSessionRow(
+  { session, user, accounts }: SessionDescription,
+  caller: Caller,
+): Static<typeof SessionRow> {
+  const current = accounts.find(({ id }) => id === caller.accountId)
+  return {
+    session: session
+      ? {
+          document_id: session.id,
+          parent: session.parentId,
+          client_id: session.client?.id ?? null,
+          scope: session.client?.scope ?? null,
+          address: session.address,
+          user_agent: session.userAgent,
+          amr: session.amr,
+          acr: session.acr,
+          auth_time: session.authTime.toISOString(),
+          last_used_at: session.lastUsedAt.toISOString(),
+          expires_at: session.expiresAt.toISOString(),
+          created_at: session.createdAt.toISOString(),
+          updated_at: session.updatedAt.toISOString(),
+        }
+      : null,
+    api_key: caller.apiKeyId,
+    user: toSessionUserRow(user),
+    account: current ? toAccountNameRow(current) : null,
+    accounts: accounts.map(toAccountNameRow),
+    permissions: [...caller.patterns],
+    account_permissions: [...caller.accountPatterns],
+    membership_permissions: caller.membershipPatterns.map(({ account, patterns }) => ({
+      account,
+      permissions: [...patterns],
+    })),
+    key_permissions: caller.ceiling ? [...caller.ceiling] : null,
+  }
+}

@@ -1,0 +1,279 @@
+import { createHash } from 'node:crypto'
+import type { AccountId, IdMaker, SessionId, UserId } from '../../base/id.ts'
+import type { Random } from '../../base/random.ts'
+import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import type { Caller } from '../../http/shape/caller.ts'
+import { LAST_INSTANT } from '../../http/shape/instant.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { endUserApiKeys } from '../access/api-key.ts'
+import { endAccessRows, endAccessWithNext, type SparedAccess } from './access-end.store.ts'
+import { type AuthMethod, rateMethods } from './auth-method.ts'
+import {
+  type AccountName,
+  clearSessionAccount,
+  findSession,
+  findSessionDescription,
+  insertSession,
+  lockActiveUser,
+  type NewRefreshToken,
+  revokeSessionFamily,
+  revokeSessionTree,
+  revokeTokenTree,
+  type SessionClient,
+  type SessionDescription,
+  type SessionRecord,
+} from './session.store.ts'
+import { SESSION_JWT_SECONDS, type SessionKeys, signSessionToken } from './token/session-token.ts'
+
+/** Lifetime of a session; refreshes do not extend it. */
+export const SESSION_LIFETIME_MS = 90 * 24 * 3_600_000
+
+/** Lifetime of an unused refresh token. */
+export const REFRESH_LIFETIME_MS = 30 * 24 * 3_600_000
+
+/** Dependencies of the operations on sessions. */
+export interface SessionDeps {
+  ids: IdMaker
+  random: Random
+  keys: SessionKeys
+}
+
+/** The tokens of a sign-in or a refresh. */
+export interface IssuedSession {
+  sessionId: SessionId
+  account: AccountName | null
+  jwt: string
+  /** Lifetime of the JWT from now. */
+  expiresInSeconds: number
+  /** Null for a session of a handshake, which cannot be refreshed. */
+  refreshToken: string | null
+}
+
+/** The origin of a session. */
+export interface SessionOrigin {
+  address: string | null
+  userAgent: string | null
+}
+
+/** The hash of a refresh token, as the table keeps it. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+/** The earlier of two instants. */
+export function earlier(one: Date, other: Date): Date {
+  return one < other ? one : other
+}
+
+/** Signs a JWT for a session: for an hour, and no longer than the session. */
+export function signFor(
+  deps: SessionDeps,
+  session: SessionRecord,
+  now: Date,
+): { jwt: string; expiresInSeconds: number } {
+  const expiresAt = earlier(new Date(now.getTime() + SESSION_JWT_SECONDS * 1000), session.expiresAt)
+  const jwt = signSessionToken(deps.keys, {
+    userId: session.userId,
+    sessionId: session.id,
+    accountId: session.accountId,
+    tokenId: deps.ids.next<'session token'>(),
+    amr: session.amr,
+    acr: session.acr,
+    authTime: session.authTime,
+    client: session.client,
+    issuedAt: now,
+    expiresAt,
+  })
+  return { jwt, expiresInSeconds: Math.floor((expiresAt.getTime() - now.getTime()) / 1000) }
+}
+
+/** Creates a refresh token (docs/contract/sessions.md#refresh-tokens): `sbr_` and 32 random bytes; only its hash is stored. */
+function createRefreshToken({ random }: SessionDeps, now: Date): { token: string; kept: NewRefreshToken } {
+  const token = `sbr_${random.bytes(32).toString('base64url')}`
+  return { token, kept: { tokenHash: hashToken(token), expiresAt: new Date(now.getTime() + REFRESH_LIFETIME_MS) } }
+}
+
+/**
+ * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's
+ * transaction. The current account is `accountId` if the user belongs to it, else the one with the longest membership,
+ * else none. A session with a `parent` is revoked with it and expires with it at the latest; it takes over how and when the
+ * person signed in. Undefined when the user is disabled or deleted, `passwordHash` is no longer the hash of its password, or
+ * the access of the user was ended after `begunAt`.
+ */
+export async function issueSession(
+  deps: SessionDeps,
+  db: Database,
+  input: {
+    userId: UserId
+    origin: SessionOrigin
+    accountId?: AccountId | null
+    parent?: SessionRecord
+    client?: SessionClient
+    isRefreshable?: boolean
+    /** The hash that the password of this sign-in was checked against. */
+    passwordHash?: string
+    /** When a sign-in of several requests began. */
+    begunAt?: Date
+    /** The methods of the sign-in. Default: those of the parent and `sso`; without a parent, none. */
+    amr?: readonly AuthMethod[]
+    /** Default: that of the parent, else the one of `amr` (`rateMethods`). */
+    acr?: string
+    /** When the person proved its identity. Default: that of the parent, else now. */
+    authTime?: Date
+    now: Date
+  },
+): Promise<IssuedSession | undefined> {
+  const { userId, passwordHash = null, begunAt = null } = input
+  const accounts = await lockActiveUser(db, userId, { passwordHash, begunAt })
+  return accounts && openLockedSession(deps, db, { ...input, accounts })
+}
+
+/**
+ * The rest of `issueSession`, for a caller that has locked the user and found it active. `accounts` are those of the user,
+ * the longest membership first. It is written with the last statement of the transaction.
+ */
+export async function openLockedSession(
+  deps: SessionDeps,
+  db: Database,
+  input: {
+    userId: UserId
+    accounts: readonly AccountName[]
+    origin: SessionOrigin
+    accountId?: AccountId | null
+    parent?: SessionRecord
+    /** The app that the session is for. Default: that of the parent. */
+    client?: SessionClient
+    /** A session that this one ends with, without taking over how its person signed in. */
+    endsWith?: SessionId | null
+    /** The instant at which the session ends at the latest. */
+    endsAt?: Date
+    isRefreshable?: boolean
+    amr?: readonly AuthMethod[]
+    acr?: string
+    authTime?: Date
+    now: Date
+  },
+): Promise<IssuedSession> {
+  const { userId, accounts, origin, parent, now } = input
+  const account = accounts.find(({ id }) => id === input.accountId) ?? accounts[0] ?? null
+  const latest = earlier(new Date(now.getTime() + SESSION_LIFETIME_MS), input.endsAt ?? LAST_INSTANT)
+  const expiresAt = parent ? earlier(latest, parent.expiresAt) : latest
+  const refresh = input.isRefreshable === false ? undefined : createRefreshToken(deps, now)
+  const session = await insertSession(db, {
+    id: deps.ids.next<'session'>(),
+    userId,
+    accountId: account?.id ?? null,
+    parentId: parent?.id ?? input.endsWith ?? null,
+    client: input.client ?? parent?.client ?? null,
+    address: origin.address,
+    userAgent: origin.userAgent?.slice(0, 500) ?? null,
+    ...describeSignIn(input),
+    expiresAt,
+    refresh: refresh ? { ...refresh.kept, expiresAt: earlier(refresh.kept.expiresAt, expiresAt) } : null,
+    now,
+  })
+  return { sessionId: session.id, account, ...signFor(deps, session, now), refreshToken: refresh?.token ?? null }
+}
+
+/** How and when the person signed in, as the session keeps it (docs/contract/sessions.md#how-a-person-signed-in). Pure. */
+function describeSignIn(input: {
+  amr?: readonly AuthMethod[]
+  acr?: string
+  authTime?: Date
+  parent?: SessionRecord
+  now: Date
+}): Pick<SessionRecord, 'amr' | 'acr' | 'authTime'> {
+  const { parent, now } = input
+  const amr = [...new Set<string>(input.amr ?? (parent ? [...parent.amr, 'sso'] : []))]
+  return {
+    amr,
+    acr: input.acr ?? parent?.acr ?? rateMethods(amr),
+    authTime: input.authTime ?? parent?.authTime ?? now,
+  }
+}
+
+/**
+ * Ends what a locked user opened (docs/contract/sessions.md#what-ends-what), at once in every process, in the round trip of
+ * the next statement of the transaction: sessions, families of OAuth tokens, and links and codes on their way. API keys are
+ * ended apart.
+ */
+export function endUserAccess(db: Database, input: SparedAccess & { userId: UserId; now: Date }): Promise<void> {
+  return endAccessWithNext(db, input)
+}
+
+/**
+ * Clears the current account of sessions where it is this one, of a user who leaves it, or of all when it is deleted, with
+ * the last statement of the transaction.
+ */
+export function leaveAccount(
+  db: Database,
+  input: { account: AccountId; userId: UserId | 'all'; now: Date },
+): Promise<void> {
+  return clearSessionAccount(db, input)
+}
+
+/**
+ * What a sign-out ends: the session of the token, or the one of `refreshToken`; with `all` every session of the user, or every
+ * other one.
+ */
+export interface SignOut {
+  caller: Pick<Caller, 'userId' | 'sessionId'>
+  all: boolean | 'others'
+  /** With `all`: whether apps stay connected, and whether API keys go on. Default false. */
+  keepApps?: boolean | undefined
+  keepApiKeys?: boolean | undefined
+  /** Whether the session that this one was opened from by a handshake ends too, with every session opened from that. */
+  family?: boolean
+  refreshToken: string | undefined
+  now: Date
+}
+
+/**
+ * Signs the caller out: revokes the session of `SignOut` and those opened from it. Returns the revoked sessions. Throws 409
+ * for an API key: it has no session, and a leaked key must not sign its owner out.
+ */
+export async function signOut(db: Database, input: SignOut): Promise<SessionId[]> {
+  const { caller, now } = input
+  if (caller.sessionId === null)
+    throw new Problem('conflict', 'An API key has no session. To revoke the key, delete it.')
+  if (input.all) return signOutEverywhere(db, input)
+  for (const [name, value] of Object.entries({ keep_apps: input.keepApps, keep_api_keys: input.keepApiKeys }))
+    if (value !== undefined) throw invalidField(name, 'without_all', 'is accepted only together with all')
+  if (input.refreshToken !== undefined) {
+    // An unknown token, or another user's, is not an error (RFC 7009 section 2.2).
+    const tokenHash = hashToken(input.refreshToken)
+    return revokeTokenTree(db, { tokenHash, userId: caller.userId, isFamily: input.family ?? false, now })
+  }
+  return (input.family ? revokeSessionFamily : revokeSessionTree)(db, caller.sessionId, now)
+}
+
+async function signOutEverywhere(
+  db: Database,
+  { caller: { userId, sessionId }, all, keepApps = false, keepApiKeys = false, now }: SignOut,
+): Promise<SessionId[]> {
+  const spared = all === 'others' && sessionId !== null ? { kept: sessionId } : {}
+  const ended = await endAccessRows(db, { userId, keepApps, ...spared, now })
+  if (!keepApiKeys) await endUserApiKeys(db, userId, now)
+  return ended
+}
+
+/** Describes the caller: user, session, accounts and permissions. */
+export async function describeSession(db: Database, caller: Caller): Promise<SessionDescription> {
+  const found = await findSessionDescription(db, caller.userId, caller.sessionId)
+  if (!found) throw notFound('user')
+  return found
+}
+
+/** The session with this id. Throws 404. */
+export async function loadSession(db: Database, id: SessionId): Promise<SessionRecord> {
+  const session = await findSession(db, id)
+  if (!session) throw notFound('session')
+  return session
+}
+
+/** The session of the caller's token. Throws 409 for an API key, which has none. */
+export async function loadCallerSession(db: Database, caller: Caller): Promise<SessionRecord> {
+  if (caller.sessionId === null)
+    throw new Problem('conflict', 'An API key has no session. Use the session JWT of a person.')
+  return loadSession(db, caller.sessionId)
+}

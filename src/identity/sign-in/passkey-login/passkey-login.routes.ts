@@ -1,0 +1,112 @@
+import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { named } from '../../../http/route/schema.ts'
+import { Type } from '../../../http/shape/schema-type.ts'
+import { NO_STORE, readHeader } from '../../session/session.routes.ts'
+import { toLoginOutcome } from '../outcome/login-outcome.ts'
+import { LoginPayload } from '../outcome/login-payload.schema.ts'
+import { PasskeyLoginBody, RequestOptions, toAuthentication } from '../passkey/passkey.schema.ts'
+import { askForPasskey } from '../passkey/passkey.ts'
+import { askForFactorPasskey } from '../second-factor/factor-login.ts'
+import { ChallengeSchema } from '../second-factor/second-factor.schema.ts'
+import { type FactorDeps, readPersonSession } from '../second-factor/second-factor.ts'
+import { logInWithPasskey } from './passkey-login.ts'
+
+const FactorOptionsBody = named(
+  'FactorOptions',
+  Type.Object({ challenge: ChallengeSchema }, { additionalProperties: false }),
+)
+
+/** Sign-in with a passkey, and the options of a passkey as a second factor (docs/contract/second-factor.md#passkeys). */
+export const passkeyLoginRoutes: Routes<FactorDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/auth/login/passkey/options',
+      resource: 'login',
+      action: 'passkey-options',
+      accountScope: 'none',
+      access: 'public',
+      event: 'none',
+      strictRateLimit: true,
+      summary: 'Begin to sign in with a passkey',
+      data: RequestOptions,
+    },
+    {
+      handle: async (deps: FactorDeps, { db, address, now }) => {
+        const ask = { purpose: 'passkey-sign-in', userId: null, sessionId: null, address, now } as const
+        const options = await askForPasskey(deps, db, ask)
+        return { data: { options }, message: 'Prove the passkey in the browser.', headers: NO_STORE }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/auth/login/passkey',
+      resource: 'login',
+      action: 'passkey',
+      accountScope: 'none',
+      access: 'public',
+      strictRateLimit: true,
+      summary: 'Sign in with a passkey',
+      description:
+        'Takes the answer of the browser to the options, once, within 5 minutes and from the same network. The device has to verify the person.',
+      body: PasskeyLoginBody,
+      data: LoginPayload,
+      problems: ['second_factor_failed'],
+    },
+    {
+      handle: async (deps: FactorDeps, { db, body, address, headers, now }) => {
+        const origin = { address, userAgent: readHeader(headers, 'user-agent') }
+        const credential = toAuthentication(body.credential)
+        return toLoginOutcome(await logInWithPasskey(deps, db, { credential, origin, now }))
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/auth/login/factor/options',
+      resource: 'login',
+      action: 'factor-options',
+      accountScope: 'none',
+      access: 'public',
+      event: 'none',
+      strictRateLimit: true,
+      summary: 'Ask for a passkey as the second step of a sign-in',
+      body: FactorOptionsBody,
+      data: RequestOptions,
+      problems: ['second_factor_failed'],
+    },
+    {
+      handle: async (deps: FactorDeps, { db, body, address, now }) => {
+        const result = await askForFactorPasskey(deps, db, { challenge: body.challenge, address, now })
+        if ('problem' in result) return { kind: 'refusal', problem: result.problem }
+        return { data: result, message: 'Prove the passkey in the browser.', headers: NO_STORE }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/auth/session/step-up/options',
+      resource: 'session',
+      action: 'step-up-options',
+      accountScope: 'none',
+      access: 'caller',
+      event: 'none',
+      strictRateLimit: true,
+      summary: 'Ask for a passkey to prove the second factor again',
+      data: RequestOptions,
+      problems: ['conflict'],
+    },
+    {
+      handle: async (deps: FactorDeps, { db, caller, address, now }) => {
+        const sessionId = readPersonSession(caller)
+        const ask = { purpose: 'passkey-factor', userId: caller.userId, sessionId, address, now } as const
+        const options = await askForPasskey(deps, db, ask)
+        return { data: { options }, message: 'Prove the passkey in the browser.', headers: NO_STORE }
+      },
+    },
+  ),
+]

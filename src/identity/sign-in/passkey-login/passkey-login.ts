@@ -1,0 +1,43 @@
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
+import type { UserId } from '../../../base/id.ts'
+import { Problem } from '../../../http/problem/problem.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import type { SessionDeps, SessionOrigin } from '../../session/session.ts'
+import { loadUser } from '../../user/user.ts'
+import { type SignIn, signIn } from '../outcome/sign-in.ts'
+import { methodOf, type PasskeyRefusal, usePasskey } from '../passkey/passkey.ts'
+
+/** A refused sign-in with a passkey. `userId` is the person of the passkey, where it is known. */
+export interface RefusedPasskeyLogin {
+  problem: Problem
+  userId: UserId | null
+}
+
+/**
+ * Signs a person in by a passkey alone, in the caller's transaction, which the caller commits also for a refusal
+ * (docs/contract/second-factor.md#passkeys). The device has verified the person, so the passkey counts for two factors.
+ */
+export async function logInWithPasskey(
+  deps: SessionDeps,
+  tx: Database,
+  input: { credential: AuthenticationResponseJSON; origin: SessionOrigin & { address: string }; now: Date },
+): Promise<SignIn | RefusedPasskeyLogin> {
+  const { credential, origin, now } = input
+  const { address } = origin
+  const ask = { purpose: 'passkey-sign-in', userId: null, sessionId: null, address, now } as const
+  const proof = await usePasskey(deps, tx, { ...ask, credential })
+  if (!proof.ok) return { problem: buildFailed(proof.reason), userId: proof.userId }
+  const { userId } = proof.passkey
+  const amr = [methodOf(proof.passkey), 'user', 'mfa'] as const
+  const user = await loadUser(tx, userId).catch((error: unknown) => {
+    if (error instanceof Problem) return undefined
+    throw error
+  })
+  const opened = user && (await signIn(deps, tx, { user, origin, amr, isNewUser: false, redirectUrl: null, now }))
+  return opened ?? { problem: buildFailed('disabled'), userId }
+}
+
+function buildFailed(reason: PasskeyRefusal | 'disabled'): Problem {
+  const text = 'The passkey is not known here, or this sign-in has expired. Start again.'
+  return new Problem('second_factor_failed', text, { reason, headers: { 'www-authenticate': 'Bearer' } })
+}

@@ -1,0 +1,146 @@
+import { readPage } from '../../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { IdParams } from '../../../http/route/schema.ts'
+import { NO_STORE } from '../../session/session.routes.ts'
+import { raiseSession } from '../../session/session-proof.ts'
+import { loadUser } from '../../user/user.ts'
+import {
+  CreatedPasskeyRow,
+  CreatePasskeyBody,
+  CreationOptions,
+  PasskeyRow,
+  toPasskeyRow,
+  toRegistration,
+} from '../passkey/passkey.schema.ts'
+import { selectPasskeys, toPasskey } from '../passkey/passkey.store.ts'
+import { methodOf } from '../passkey/passkey.ts'
+import { type FactorDeps, readPersonSession } from '../second-factor/second-factor.ts'
+import { askForNewPasskey, registerPasskey, removePasskey } from './passkey-registration.ts'
+
+const PASSKEY_FIELDS = {
+  document_id: { type: 'uuid' },
+  name: { type: 'text', sortable: true, like: 'few-rows' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+/** The passkeys of the caller (docs/contract/second-factor.md#passkeys). */
+export const passkeyRoutes: Routes<FactorDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/auth/factor/passkey/options',
+      resource: 'passkey',
+      action: 'begin',
+      accountScope: 'none',
+      access: 'caller',
+      event: 'none',
+      fresh: 'sign-in',
+      strictRateLimit: true,
+      summary: 'Begin to register a passkey',
+      data: CreationOptions,
+      problems: ['conflict', 'limit_reached'],
+    },
+    {
+      handle: async (deps: FactorDeps, { db, caller, address, now }) => {
+        const sessionId = readPersonSession(caller)
+        const { email, name } = await loadUser(db, caller.userId)
+        const options = await askForNewPasskey(deps, db, {
+          userId: caller.userId,
+          sessionId,
+          email,
+          name,
+          address,
+          now,
+        })
+        return { data: { options }, message: 'Create the passkey in the browser.', headers: NO_STORE }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/auth/factor/passkey',
+      resource: 'passkey',
+      action: 'create',
+      accountScope: 'none',
+      access: 'caller',
+      fresh: 'sign-in',
+      strictRateLimit: true,
+      status: 201,
+      summary: 'Register a passkey',
+      description:
+        'Takes the answer of the browser to the options, once, within 5 minutes and in the same session. The first factor of a person brings ten recovery codes. The session counts as one with a second factor.',
+      body: CreatePasskeyBody,
+      data: CreatedPasskeyRow,
+      problems: ['conflict', 'limit_reached'],
+    },
+    {
+      handle: async (deps: FactorDeps, { db, body, caller, address, now }) => {
+        const { userId } = caller
+        const sessionId = readPersonSession(caller)
+        const credential = toRegistration(body.credential)
+        const person = { userId, sessionId, address, now }
+        const result = await registerPasskey(deps, db, { ...person, name: body.name, credential })
+        if ('problem' in result) return { kind: 'refusal', problem: result.problem, target: userId }
+        const { passkey, recoveryCodes } = result
+        await raiseSession(db, { sessionId, methods: [methodOf(passkey)], now })
+        return {
+          data: { ...toPasskeyRow(passkey), recovery_codes: recoveryCodes },
+          message: 'Passkey registered.',
+          headers: NO_STORE,
+          changed: [{ id: passkey.id, account: null, url: null }],
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/auth/factor/passkey',
+      resource: 'passkey',
+      action: 'find-all',
+      accountScope: 'none',
+      access: 'caller',
+      summary: "List the caller's own passkeys",
+      data: PasskeyRow,
+      list: PASSKEY_FIELDS,
+      problems: ['conflict'],
+    },
+    {
+      handle: async (_deps: FactorDeps, { db, caller, listing }) => {
+        readPersonSession(caller)
+        const toRow = (row: Parameters<typeof toPasskey>[0]) => toPasskeyRow(toPasskey(row))
+        const page = await readPage(db, selectPasskeys(db, caller.userId), { listing, fields: PASSKEY_FIELDS, toRow })
+        return { ...page, message: 'Passkeys.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/auth/factor/passkey/{id}',
+      resource: 'passkey',
+      action: 'delete',
+      accountScope: 'none',
+      access: 'caller',
+      fresh: 'factor',
+      strictRateLimit: true,
+      summary: 'Remove a passkey',
+      params: IdParams,
+      data: PasskeyRow,
+      problems: ['conflict'],
+    },
+    {
+      handle: async (_deps: FactorDeps, { db, params, caller, now }) => {
+        readPersonSession(caller)
+        const removed = await removePasskey(db, { id: params.id, userId: caller.userId, now })
+        return {
+          data: toPasskeyRow(removed),
+          message: 'Passkey removed.',
+          changed: [{ id: removed.id, account: null, url: null }],
+        }
+      },
+    },
+  ),
+]

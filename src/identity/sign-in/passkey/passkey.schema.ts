@@ -1,0 +1,130 @@
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
+import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import { type Static, type TSchema, Type } from '../../../http/shape/schema-type.ts'
+import type { Passkey } from './passkey.store.ts'
+
+const bytes = (maxLength: number) => Type.String({ minLength: 1, maxLength, description: 'Base64url.' })
+
+/** Browsers add members as WebAuthn grows. */
+const open = { additionalProperties: true }
+
+const COMMON = {
+  id: bytes(2048),
+  rawId: bytes(2048),
+  type: Type.Literal('public-key'),
+  clientExtensionResults: Type.Object({}, open),
+}
+
+/** What `PublicKeyCredential.toJSON()` makes of a new passkey (WebAuthn section 5.1). */
+export const NewCredential = named(
+  'PasskeyRegistration',
+  Type.Object(
+    {
+      ...COMMON,
+      response: named(
+        'PasskeyRegistrationResponse',
+        Type.Object(
+          {
+            clientDataJSON: bytes(8192),
+            attestationObject: bytes(16_384),
+            transports: Type.Optional(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 10 })),
+          },
+          open,
+        ),
+      ),
+    },
+    open,
+  ),
+)
+
+/** What `PublicKeyCredential.toJSON()` makes of a proof by a passkey. */
+export const CredentialProof = named(
+  'PasskeyProof',
+  Type.Object(
+    {
+      ...COMMON,
+      response: named(
+        'PasskeyProofResponse',
+        Type.Object(
+          {
+            clientDataJSON: bytes(8192),
+            authenticatorData: bytes(8192),
+            signature: bytes(8192),
+            userHandle: Type.Optional(nullable(Type.String({ maxLength: 128 }))),
+          },
+          open,
+        ),
+      ),
+    },
+    open,
+  ),
+)
+
+export const CreatePasskeyBody = named(
+  'CreatePasskey',
+  Type.Object({ name: lineSchema(100), credential: NewCredential }, { additionalProperties: false }),
+)
+
+export const PasskeyLoginBody = named(
+  'PasskeyLogin',
+  Type.Object({ credential: CredentialProof }, { additionalProperties: false }),
+)
+
+const optionsSchema = (name: string, text: string): TSchema =>
+  named(name, Type.Object({ options: Type.Object({}, { ...open, description: text }) }))
+
+export const CreationOptions = optionsSchema(
+  'PasskeyCreationOptions',
+  'For `PublicKeyCredential.parseCreationOptionsFromJSON`.',
+)
+
+export const RequestOptions = optionsSchema(
+  'PasskeyRequestOptions',
+  'For `PublicKeyCredential.parseRequestOptionsFromJSON`.',
+)
+
+/** A passkey as the API shows it. */
+export const PasskeyRow = named(
+  'Passkey',
+  Type.Object({
+    document_id: UuidSchema,
+    name: Type.String(),
+    transports: Type.Array(Type.String()),
+    is_backed_up: Type.Boolean({ description: 'Whether it is copied to other devices.' }),
+    last_used_at: nullable(TimestampSchema),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
+
+export const CreatedPasskeyRow = named(
+  'CreatedPasskey',
+  Type.Object({
+    ...PasskeyRow.properties,
+    recovery_codes: nullable(Type.Array(Type.String(), { description: 'Of the first factor; shown once.' })),
+  }),
+)
+
+/** Maps a passkey for the wire. */
+export function toPasskeyRow(passkey: Passkey): Static<typeof PasskeyRow> {
+  return {
+    document_id: passkey.id,
+    name: passkey.name,
+    transports: passkey.transports,
+    is_backed_up: passkey.isBackedUp,
+    last_used_at: passkey.lastUsedAt?.toISOString() ?? null,
+    created_at: passkey.createdAt.toISOString(),
+    updated_at: passkey.updatedAt.toISOString(),
+  }
+}
+
+/** The proof of a checked body, as the library reads it. */
+export function toAuthentication(credential: Static<typeof CredentialProof>): AuthenticationResponseJSON {
+  const { userHandle, ...response } = credential.response
+  return { ...credential, response: { ...response, ...(userHandle && { userHandle }) } }
+}
+
+/** The new passkey of a checked body, as the library reads it. */
+export function toRegistration(credential: Static<typeof NewCredential>): RegistrationResponseJSON {
+  return credential as RegistrationResponseJSON
+}

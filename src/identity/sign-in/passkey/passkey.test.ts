@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BASE_URL, buildIdentityApp, type IdentityApp, type Person } from '../../../../test/harness/app/identity-app.ts'
+import {
+  type CborValue,
+  type Deviation,
+  SoftwareAuthenticator,
+} from '../../../../test/harness/browser/software-authenticator.ts'
+
+const PASSWORD = 'correct horse'
+const SITE = { origin: BASE_URL, rpId: 'service.test' }
+const FACTOR = '/api/v3/auth/factor/passkey'
+const LOGIN = '/api/v3/auth/login'
+const STEP_UP = '/api/v3/auth/session/step-up'
+
+let app: IdentityApp
+let root: Person
+
+beforeAll(async () => {
+  app = await buildIdentityApp()
+  root = await app.administrator()
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+let count = 0
+interface PasskeyPerson extends Person {
+  device: SoftwareAuthenticator
+  address: string
+  recoveryCodes: string[]
+  passkeyId: string
+}
+
+const optionsOf = async (path: string, request: { token?: string; address: string; body?: object }) => {
+  const reply = await app.call('POST', path, request)
+  expect(reply.status).toBe(200)
+  return reply.body.data.options
+}
+async function register(person: Person, device: SoftwareAuthenticator, deviation: Deviation = {}) {
+  const { token } = person
+  const address = '10.30.0.1'
+  const options = await optionsOf(`${FACTOR}/options`, { token, address })
+  const body = { name: 'My phone', credential: device.create(options, deviation) }
+  return app.call('POST', FACTOR, { token, address, body })
+}
+/** A person with one passkey. */
+async function newcomer(device = new SoftwareAuthenticator(SITE)): Promise<PasskeyPerson> {
+  count += 1
+  const person = await app.person(`passkey-${count}`, [], PASSWORD)
+  const reply = await register(person, device)
+  expect(reply.status).toBe(201)
+  const { document_id: passkeyId, recovery_codes: recoveryCodes } = reply.body.data
+  return { ...person, device, address: `10.31.${count}.1`, recoveryCodes, passkeyId }
+}
+const logIn = (credential: object, address: string) =>
+  app.call('POST', `${LOGIN}/passkey`, { address, body: { credential } })
+async function logInWith({ device, address }: PasskeyPerson, deviation: Deviation = {}) {
+  const options = await optionsOf(`${LOGIN}/passkey/options`, { address })
+  return logIn(device.get(options, deviation), address)
+}
+const failed = { status: 401, body: { code: 'second_factor_failed' } }
+const notAccepted = { status: 422, body: { errors: [{ path: 'credential', code: 'not_accepted' }] } }
+const lastReason = async (address: string) => {
+  const path = `/api/v3/audit/log?filters=address|eq|${address}&sort=-created_at&page_size=1`
+  return (await app.call('GET', path, { token: root.token })).body.data[0].detail?.reason
+}
+const readSession = async (token: string) =>
+  (await app.call('GET', '/api/v3/auth/session', { token })).body.data.session
+
+describe('registration', () => {
+  test('of the first passkey brings recovery codes and makes the session one with a second factor', async () => {
+    const person = await newcomer()
+    expect(person.recoveryCodes).toHaveLength(10)
+    expect(await readSession(person.token)).toMatchObject({ amr: ['hwk', 'mfa'], acr: 'aal2' })
+    const { data } = (await app.call('GET', FACTOR, { token: person.token })).body
+    expect(data).toMatchObject([{ name: 'My phone', transports: ['internal'], is_backed_up: false }])
+  })
+
+  test('of a further passkey leaves the recovery codes, and names the earlier one to the browser', async () => {
+    const person = await newcomer()
+    const options = await optionsOf(`${FACTOR}/options`, { token: person.token, address: '10.30.0.1' })
+    expect(options.excludeCredentials).toMatchObject([{ id: person.device.id.toString('base64url') }])
+    const reply = await register(person, new SoftwareAuthenticator(SITE, { isSynced: true }))
+    expect(reply).toMatchObject({ status: 201, body: { data: { recovery_codes: null, is_backed_up: true } } })
+  })
+
+  test.each<[string, Deviation]>([
+    ['another origin', { origin: 'https://evil.test' }],
+    ['a look-alike port', { origin: `${BASE_URL}:8443` }],
+    ['another relying party', { rpId: 'evil.test' }],
+    ['a frame of another site', { crossOrigin: true }],
+    ['an answer to a proof', { type: 'webauthn.get' }],
+    ['an absent person', { isUserPresent: false }],
+    ['a challenge of nobody', { challenge: Buffer.alloc(32).toString('base64url') }],
+    ['a statement that none was asked for', { attestation: { fmt: 'none', attStmt: new Map([['x', 1]]) } }],
+    [
+      "a stranger's certificate",
+      {
+        attestation: {
+          fmt: 'packed',
+          attStmt: new Map<string, CborValue>([
+            ['alg', -7],
+            ['sig', new Uint8Array(70)],
+            ['x5c', [new Uint8Array(9)]],
+          ]),
+        },
+      },
+    ],
+  ])('is refused with %s', async (_name, deviation) => {
+    count += 1
+    const person = await app.person(`refused-${count}`, [], PASSWORD)
+    expect(await register(person, new SoftwareAuthenticator(SITE), deviation)).toMatchObject(notAccepted)
+    expect((await app.call('GET', FACTOR, { token: person.token })).body.data).toEqual([])
+  })
+
+  test('serves one passkey for a challenge, in the session that asked', async () => {
+    count += 1
+    const [person, other] = [await app.person(`one-${count}`), await app.person(`two-${count}`)]
+    const address = '10.30.0.1'
+    const options = await optionsOf(`${FACTOR}/options`, { token: person.token, address })
+    const send = (token: string) => {
+      const body = { name: 'key', credential: new SoftwareAuthenticator(SITE).create(options) }
+      return app.call('POST', FACTOR, { token, address, body })
+    }
+    expect(await send(other.token)).toMatchObject(notAccepted)
+    expect((await send(person.token)).status).toBe(201)
+    expect(await send(person.token)).toMatchObject(notAccepted)
+  })
+
+  test('of a credential that another person has is refused', async () => {
+    const { device } = await newcomer()
+    const other = await app.person(`copier-${count}`)
+    expect(await register(other, device)).toMatchObject(notAccepted)
+  })
+})
+
+describe('sign-in with a passkey alone', () => {
+  test('asks for no person, needs user verification, and opens a session of two factors', async () => {
+    const person = await newcomer()
+    const options = await optionsOf(`${LOGIN}/passkey/options`, { address: person.address })
+    expect(options).toMatchObject({ rpId: 'service.test', userVerification: 'required', allowCredentials: [] })
+    const reply = await logIn(person.device.get(options), person.address)
+    expect(reply).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } })
+    expect(reply.body.data.user.document_id).toBe(person.user.id)
+    expect(await readSession(reply.body.data.jwt)).toMatchObject({ amr: ['hwk', 'user', 'mfa'], acr: 'aal2' })
+  })
+
+  test('says swk of a passkey that is copied between devices, and takes its counter of 0', async () => {
+    const person = await newcomer(new SoftwareAuthenticator(SITE, { isSynced: true }))
+    expect((await logInWith(person)).status).toBe(200)
+    const reply = await logInWith(person)
+    expect(await readSession(reply.body.data.jwt)).toMatchObject({ amr: ['swk', 'user', 'mfa'] })
+  })
+
+  test.each<[string, Deviation, string]>([
+    ['another origin', { origin: 'https://evil.test' }, 'passkey_not_verified'],
+    ['another relying party', { rpId: 'evil.test' }, 'passkey_not_verified'],
+    ['no user verification', { isUserVerified: false }, 'passkey_not_verified'],
+    ['a frame of another site', { crossOrigin: true }, 'passkey_malformed'],
+    ['an answer to a registration', { type: 'webauthn.create' }, 'passkey_not_verified'],
+    ['a counter that did not grow', { counter: 1 }, 'passkey_counter_regressed'],
+    ['a challenge of nobody', { challenge: 'x' }, 'challenge_unknown'],
+    ['the user handle of nobody', { userHandle: null }, 'passkey_of_other_person'],
+    ['an unknown credential', { id: 'AAAA' }, 'passkey_unknown'],
+  ])('is refused with %s', async (_name, deviation, reason) => {
+    const person = await newcomer()
+    expect(await logInWith(person, deviation)).toMatchObject(failed)
+    expect(await lastReason(person.address)).toBe(reason)
+  })
+
+  test("is refused with one's own signature for another person's credential or user handle", async () => {
+    const [person, victim] = [await newcomer(), await newcomer()]
+    const id = victim.device.id.toString('base64url')
+    const userHandle = Buffer.from(victim.user.id).toString('base64url')
+    expect(await logInWith(person, { id, userHandle })).toMatchObject(failed)
+    expect(await logInWith(person, { userHandle })).toMatchObject(failed)
+    expect(await logInWith(person, { id })).toMatchObject(failed)
+  })
+
+  test('takes an answer once, also of concurrent ones', async () => {
+    const person = await newcomer()
+    const options = await optionsOf(`${LOGIN}/passkey/options`, { address: person.address })
+    const answer = person.device.get(options)
+    const replies = await Promise.all([1, 2, 3].map(() => logIn(answer, person.address)))
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 401, 401])
+  })
+
+  test('takes an answer until 5 minutes have passed, from the same network', async () => {
+    const person = await newcomer()
+    const ask = () => optionsOf(`${LOGIN}/passkey/options`, { address: person.address })
+    const [early, late, elsewhere] = [await ask(), await ask(), await ask()]
+    expect(await logIn(person.device.get(elsewhere), '10.32.0.1')).toMatchObject(failed)
+    app.clock.advance(5 * 60_000 - 1)
+    expect((await logIn(person.device.get(early), person.address)).status).toBe(200)
+    app.clock.advance(1)
+    expect(await logIn(person.device.get(late), person.address)).toMatchObject(failed)
+  })
+
+  test('is refused of a disabled person and of a removed passkey', async () => {
+    const [disabled, removed] = [await newcomer(), await newcomer()]
+    const fresh = await app.administrator(`guard-${count}`)
+    await app.call('POST', `/api/v3/identity/user/${disabled.user.id}/disable`, { token: fresh.token })
+    expect(await logInWith(disabled)).toMatchObject(failed)
+    const path = `${FACTOR}/${removed.passkeyId}`
+    expect((await app.call('DELETE', path, { token: fresh.token })).status).toBe(404)
+    expect((await app.call('DELETE', path, { token: removed.token })).status).toBe(200)
+    expect(await logInWith(removed)).toMatchObject(failed)
+    expect(await readSession(removed.token)).toMatchObject({ acr: 'aal1' })
+  })
+})
+
+describe('a passkey as the second factor', () => {
+  async function openStep({ user, address }: PasskeyPerson): Promise<string> {
+    const body = { email: user.email, password: PASSWORD }
+    const reply = await app.call('POST', `${LOGIN}/local`, { address, body })
+    expect(reply.body.second_factor.methods).toEqual(['passkey', 'recovery-code'])
+    return reply.body.second_factor.challenge
+  }
+
+  test('completes a sign-in with a password, without user verification', async () => {
+    const person = await newcomer()
+    const { address, device } = person
+    const challenge = await openStep(person)
+    const options = await optionsOf(`${LOGIN}/factor/options`, { address, body: { challenge } })
+    expect(options.allowCredentials).toMatchObject([{ id: device.id.toString('base64url') }])
+    const body = { challenge, credential: device.get(options, { isUserVerified: false }) }
+    const reply = await app.call('POST', `${LOGIN}/factor`, { address, body })
+    expect(reply.status).toBe(200)
+    expect(await readSession(reply.body.data.jwt)).toMatchObject({ amr: ['pwd', 'hwk', 'mfa'], acr: 'aal2' })
+  })
+
+  test('is not proven by the passkey of another person, or by an answer to another question', async () => {
+    const [person, other] = [await newcomer(), await newcomer()]
+    const { address } = person
+    const challenge = await openStep(person)
+    const options = await optionsOf(`${LOGIN}/factor/options`, { address, body: { challenge } })
+    const send = (credential: object) =>
+      app.call('POST', `${LOGIN}/factor`, { address, body: { challenge, credential } })
+    expect(await send(other.device.get(options))).toMatchObject(failed)
+    const alone = await optionsOf(`${LOGIN}/passkey/options`, { address })
+    expect(await send(person.device.get(alone))).toMatchObject(failed)
+    const stepUp = await optionsOf(`${STEP_UP}/options`, { token: person.token, address })
+    expect(await send(person.device.get(stepUp))).toMatchObject(failed)
+  })
+
+  test('gives no options for an unknown challenge', async () => {
+    const body = { challenge: 'unknown' }
+    expect(await app.call('POST', `${LOGIN}/factor/options`, { body })).toMatchObject(failed)
+  })
+
+  test('steps a session up, once for an answer and in that session only', async () => {
+    const person = await newcomer()
+    const { token, address, device } = person
+    const other = (await logInWith(person)).body.data.jwt
+    app.clock.advance(11 * 60_000)
+    const remove = () => app.call('DELETE', `${FACTOR}/${person.passkeyId}`, { token })
+    expect(await remove()).toMatchObject({ status: 403, body: { code: 'fresh_factor_required' } })
+    const ask = () => optionsOf(`${STEP_UP}/options`, { token, address })
+    const send = (one: string, credential: object) =>
+      app.call('POST', STEP_UP, { token: one, address, body: { credential } })
+    expect(await send(other, device.get(await ask()))).toMatchObject(notAccepted)
+    const answer = device.get(await ask())
+    expect((await send(token, answer)).status).toBe(200)
+    expect(await send(token, answer)).toMatchObject(notAccepted)
+    expect((await remove()).status).toBe(200)
+  })
+
+  test('is sent alone: a body with a code beside it, or with neither, is refused', async () => {
+    const { token, address } = await newcomer()
+    for (const body of [{}, { code: '123456', credential: new SoftwareAuthenticator(SITE).get({ challenge: 'x' }) }])
+      expect(await app.call('POST', STEP_UP, { token, address, body })).toMatchObject({ status: 422 })
+  })
+})

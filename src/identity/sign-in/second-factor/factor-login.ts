@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto'
+import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server'
+import type { UserId } from '../../../base/id.ts'
+import type { Random } from '../../../base/random.ts'
+import { Problem } from '../../../http/problem/problem.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import type { SessionOrigin } from '../../session/session.ts'
+import { lockPerson } from '../../session/session-proof.ts'
+import { chargeFactorAttempt, forgiveFactorAttempt } from '../../throttle/login-attempt.ts'
+import { buildThrottled } from '../../throttle/login-problem.ts'
+import { loadUser } from '../../user/user.ts'
+import { countAttempt, findChallenge, useChallenge } from '../challenge/factor-challenge.store.ts'
+import {
+  CHALLENGE_LIFETIME_MS,
+  type ChallengeRefusal,
+  createChallenge,
+  findChallengeRefusal,
+  hashChallenge,
+} from '../challenge/factor-challenge.ts'
+import { type SignIn, signIn } from '../outcome/sign-in.ts'
+import { askForPasskey } from '../passkey/passkey.ts'
+import { type CheckedProof, type FactorProof, type ProofRefusal, useFactorProof } from './factor-proof.ts'
+import { countFactors, findPresentPasswordHash } from './second-factor.store.ts'
+import { type FactorDeps, type FactorMethod, listFactorMethods } from './second-factor.ts'
+
+/** A sign-in whose password was right and that waits for its second step. */
+export interface OpenStep {
+  challenge: string
+  methods: FactorMethod[]
+}
+
+const hashProof = (passwordHash: string) => createHash('sha256').update(passwordHash).digest()
+
+/**
+ * Begins the second step of a sign-in whose password was right, in the caller's transaction
+ * (docs/contract/second-factor.md#second-step). Undefined for a person without a second factor.
+ */
+export async function openSecondStep(
+  deps: { random: Random },
+  tx: Database,
+  input: { userId: UserId; passwordHash: string; address: string; now: Date },
+): Promise<OpenStep | undefined> {
+  const { userId, passwordHash, address, now } = input
+  const methods = listFactorMethods(await countFactors(tx, userId))
+  if (methods.length === 0) return undefined
+  const proofHash = hashProof(passwordHash)
+  return {
+    challenge: await createChallenge(deps.random, tx, { purpose: 'sign-in', userId, address, proofHash, now }),
+    methods,
+  }
+}
+
+/** The answer to a right password of a person with a second factor. */
+export function buildFactorRequired({ challenge, methods }: OpenStep): Problem {
+  return new Problem('second_factor_required', 'The password is right. Prove your second factor to sign in.', {
+    headers: { 'www-authenticate': 'Bearer' },
+    secondFactor: { challenge, methods, expiresIn: CHALLENGE_LIFETIME_MS / 1000 },
+  })
+}
+
+/** The second step of a sign-in. */
+export interface FactorLogin {
+  challenge: string
+  proof: FactorProof
+  origin: SessionOrigin & { address: string }
+  now: Date
+}
+
+/** Why a second step was refused. For the log and the audit trail only: the caller gets one text for all of them. */
+export type FactorLoginRefusal = ChallengeRefusal | ProofRefusal | 'password_changed' | 'disabled'
+
+/** A second step that may be taken, or why it may not. */
+export type CheckedFactorLogin =
+  | { kind: 'throttled'; until: Date; userId: UserId }
+  | { kind: 'refused'; reason: ChallengeRefusal }
+  | { kind: 'charged'; userId: UserId }
+
+/** A refused second step. `userId` is the person of the challenge. */
+export interface RefusedFactorLogin {
+  problem: Problem
+  userId: UserId | null
+}
+
+/**
+ * Counts a second step as failed before its proof is looked at, where the proof can be guessed. Runs outside any
+ * transaction, so that concurrent steps see each other's counts.
+ */
+export async function checkFactorLogin(db: Database, login: FactorLogin): Promise<CheckedFactorLogin> {
+  const { challenge, proof, now } = login
+  const { address } = login.origin
+  const found = await findChallenge(db, hashChallenge(challenge))
+  const reason = findChallengeRefusal(found, { purpose: 'sign-in', address, now })
+  if (reason || !found?.userId) return { kind: 'refused', reason: reason ?? 'challenge_unknown' }
+  const { userId } = found
+  if (proof.kind !== 'code') return { kind: 'charged', userId }
+  const until = await chargeFactorAttempt(db, { userId, address, now })
+  return until ? { kind: 'throttled', until, userId } : { kind: 'charged', userId }
+}
+
+/**
+ * Takes the second step of a sign-in in the caller's transaction: opens the session and uses the challenge up, or returns
+ * the refusal, which the caller commits. Concurrent steps of one person follow each other by its lock.
+ */
+export async function logInWithFactor(
+  deps: FactorDeps,
+  tx: Database,
+  { login, checked }: { login: FactorLogin; checked: CheckedFactorLogin },
+): Promise<SignIn | RefusedFactorLogin> {
+  if (checked.kind === 'throttled') return { problem: buildThrottled(checked.until, login.now), userId: checked.userId }
+  if (checked.kind === 'refused') return { problem: buildFactorFailed(checked.reason), userId: null }
+  const result = await takeStep(deps, tx, { login, userId: checked.userId })
+  return 'reason' in result ? { problem: buildFactorFailed(result.reason), userId: checked.userId } : result
+}
+
+async function takeStep(
+  deps: FactorDeps,
+  tx: Database,
+  { login, userId }: { login: FactorLogin; userId: UserId },
+): Promise<SignIn | { reason: FactorLoginRefusal }> {
+  const { origin, proof, now } = login
+  const { address } = origin
+  const hash = hashChallenge(login.challenge)
+  // The person before its factors and challenges, as whoever removes one.
+  await lockPerson(tx, userId)
+  const challenge = await countAttempt(tx, hash)
+  const reason = findChallengeRefusal(challenge, { purpose: 'sign-in', address, userId, now })
+  if (reason) return { reason }
+  const passwordHash = await findPresentPasswordHash(tx, userId)
+  if (passwordHash === undefined) return { reason: 'disabled' }
+  if (!challenge?.proofHash?.equals(hashProof(passwordHash))) return { reason: 'password_changed' }
+  const proven = await useFactorProof(deps, tx, { userId, sessionId: null, proof, address, now })
+  if (!proven.ok) return { reason: proven.reason }
+  await useChallenge(tx, hash, now)
+  const opened = await openSession(deps, tx, {
+    userId,
+    passwordHash,
+    begunAt: challenge.createdAt,
+    proven,
+    origin,
+    now,
+  })
+  if (!opened) return { reason: 'disabled' }
+  if (proof.kind === 'code') await forgiveFactorAttempt(tx, { userId, address, now })
+  return opened
+}
+
+async function openSession(
+  deps: FactorDeps,
+  tx: Database,
+  input: {
+    userId: UserId
+    passwordHash: string
+    begunAt: Date
+    proven: CheckedProof & { ok: true }
+    origin: SessionOrigin
+    now: Date
+  },
+): Promise<SignIn | undefined> {
+  const { userId, passwordHash, begunAt, proven, origin, now } = input
+  const user = await loadUser(tx, userId)
+  const amr = ['pwd' as const, ...proven.methods, 'mfa' as const]
+  return signIn(deps, tx, { user, passwordHash, begunAt, origin, amr, isNewUser: false, redirectUrl: null, now })
+}
+
+/** The options of a passkey for an open second step, or the refusal. The second step itself takes its proof. */
+export async function askForFactorPasskey(
+  deps: FactorDeps,
+  tx: Database,
+  { challenge, address, now }: { challenge: string; address: string; now: Date },
+): Promise<{ options: PublicKeyCredentialRequestOptionsJSON } | { problem: Problem }> {
+  const found = await findChallenge(tx, hashChallenge(challenge))
+  const reason = findChallengeRefusal(found, { purpose: 'sign-in', address, now })
+  if (reason || !found?.userId) return { problem: buildFactorFailed(reason ?? 'challenge_unknown') }
+  const ask = { purpose: 'passkey-factor', userId: found.userId, sessionId: null, address, now } as const
+  return { options: await askForPasskey(deps, tx, ask) }
+}
+
+/** 401 for a second step that is not accepted, the same for every reason. */
+function buildFactorFailed(reason: string): Problem {
+  const text = 'The code is wrong, was used, or this sign-in has expired. Try the next code, or sign in again.'
+  return new Problem('second_factor_failed', text, { reason, headers: { 'www-authenticate': 'Bearer' } })
+}

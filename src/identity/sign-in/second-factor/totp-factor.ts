@@ -1,0 +1,129 @@
+import type { UserId } from '../../../base/id.ts'
+import type { Keyring } from '../../../base/keyring.ts'
+import { invalidField, notFound, Problem } from '../../../http/problem/problem.ts'
+import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
+import { lockPerson } from '../../session/session-proof.ts'
+import { loadUser } from '../../user/user.ts'
+import {
+  createFirstRecoveryCodes,
+  endLastFactor,
+  type FactorDeps,
+  openTotpSecret,
+  takeCodeOf,
+  totpContextOf,
+} from './second-factor.ts'
+import { buildOtpauthUrl, encodeBase32, TOTP_SECRET_BYTES } from './totp.ts'
+import {
+  deleteTotp,
+  enrolTotp,
+  findTotp,
+  listStaleTotps,
+  replaceTotpSecret,
+  type TotpFactor,
+  type TotpFactorId,
+} from './totp-factor.store.ts'
+
+/** A factor that was enrolled, with its secret, which is shown until it is confirmed. */
+export interface EnrolledTotp {
+  factor: TotpFactor
+  /** Base32. */
+  secret: string
+  /** For a QR code. */
+  otpauthUrl: string
+}
+
+/**
+ * Enrols an authenticator app. It is no factor until `confirmTotp`; enrolling again replaces one that was not confirmed.
+ * Throws 409 when the person has a confirmed one.
+ */
+export async function enrolAuthenticator(
+  deps: FactorDeps,
+  tx: Database,
+  { userId, now }: { userId: UserId; now: Date },
+): Promise<EnrolledTotp> {
+  const id = deps.ids.next<'totp factor'>()
+  const secret = deps.random.bytes(TOTP_SECRET_BYTES)
+  const secretEncrypted = deps.keyring.seal(secret.toString('base64url'), totpContextOf(id))
+  const enrolled = await enrolTotp(tx, { id, userId, secretEncrypted, now })
+  if (!enrolled) throw new Problem('conflict', 'You have an authenticator app already. Remove it first.')
+  const otpauthUrl = buildOtpauthUrl(secret, { service: deps.serviceName, person: enrolled.email })
+  return { factor: enrolled.factor, secret: encodeBase32(secret), otpauthUrl }
+}
+
+/** The app of a person that waits for its first code, with its key; undefined when there is none. */
+export async function findEnrolled(deps: FactorDeps, db: Database, userId: UserId): Promise<EnrolledTotp | undefined> {
+  const factor = await findTotp(db, userId)
+  const secret = factor?.confirmedAt === null ? openTotpSecret(deps, factor) : undefined
+  if (!factor || !secret) return undefined
+  const { email } = await loadUser(db, userId)
+  const otpauthUrl = buildOtpauthUrl(secret, { service: deps.serviceName, person: email })
+  return { factor, secret: encodeBase32(secret), otpauthUrl }
+}
+
+/** A factor that was confirmed. `recoveryCodes` is null for a person that has recovery codes. */
+export interface ConfirmedTotp {
+  id: TotpFactorId
+  recoveryCodes: string[] | null
+}
+
+/** A 422 for a code that is not accepted, whatever the reason. */
+export function buildWrongCode(reason: string): Problem {
+  const { detail, errors = [] } = invalidField(
+    'code',
+    'wrong_code',
+    'is not a code that is valid now; wait for the next one',
+  )
+  return new Problem('validation_failed', detail, { errors, reason })
+}
+
+/**
+ * Confirms an enrolled app by its first code, in the caller's transaction. Throws 404 when none is enrolled, 409 when it is
+ * confirmed already.
+ */
+export async function confirmAuthenticator(
+  deps: FactorDeps,
+  tx: Database,
+  { userId, code, now }: { userId: UserId; code: string; now: Date },
+): Promise<ConfirmedTotp | { problem: Problem }> {
+  await lockPerson(tx, userId)
+  const factor = await findTotp(tx, userId)
+  if (!factor) throw notFound('authenticator app')
+  if (factor.confirmedAt !== null) throw new Problem('conflict', 'The authenticator app is confirmed already.')
+  const reason = await takeCodeOf(deps, tx, { factor, code: code.replace(/\s/g, ''), confirms: true, now })
+  if (reason) return { problem: buildWrongCode(reason) }
+  return { id: factor.id, recoveryCodes: await createFirstRecoveryCodes(deps, tx, { userId, now }) }
+}
+
+/** Removes the authenticator app of a person, confirmed or not. Throws 404 when it has none. */
+export async function removeAuthenticator(tx: Database, person: { userId: UserId; now: Date }): Promise<TotpFactorId> {
+  await lockPerson(tx, person.userId)
+  const removed = await deleteTotp(tx, person.userId)
+  if (!removed) throw notFound('authenticator app')
+  if (!removed.hasPasskey) await endLastFactor(tx, person)
+  return removed.id
+}
+
+const BATCH_SIZE = 200
+
+/**
+ * Encrypts, with the first key of SECRET_KEY, every secret of an app that an older key encrypted. Returns how many were
+ * encrypted anew; one that no key opens is left as it is.
+ */
+export async function reencryptTotpSecrets(deps: { keyring: Keyring }, db: Database): Promise<number> {
+  let after: TotpFactorId | null = null
+  let reencrypted = 0
+  for (;;) {
+    const last: TotpFactorId | undefined = await inTransaction(db, async (tx) => {
+      const rows = await listStaleTotps(tx, { prefix: deps.keyring.currentPrefix, after, limit: BATCH_SIZE })
+      for (const row of rows) {
+        const secret = openTotpSecret(deps, row)
+        if (!secret) continue
+        await replaceTotpSecret(tx, row.id, deps.keyring.seal(secret.toString('base64url'), totpContextOf(row.id)))
+        reencrypted += 1
+      }
+      return rows.length < BATCH_SIZE ? undefined : rows.at(-1)?.id
+    })
+    if (last === undefined) return reencrypted
+    after = last
+  }
+}

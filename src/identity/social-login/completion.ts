@@ -1,0 +1,87 @@
+import type { UserId } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import { Problem } from '../../http/problem/problem.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { SessionDeps, SessionOrigin } from '../session/session.ts'
+import { type SignIn, signIn } from '../sign-in/outcome/sign-in.ts'
+import { loadUser } from '../user/user.ts'
+import { keepEngineToken } from './flow/engine-session.ts'
+import { createLoginCode, isVerifierRight, redeemLoginCode } from './flow/login-code.ts'
+import type { LoginFlow } from './flow/login-flow.store.ts'
+import { type PersonDeps, resolvePerson } from './person/person.ts'
+import type { Refusal } from './refusal-problem.ts'
+import type { FinishedFlow } from './social-login.ts'
+
+export type CompletionDeps = SessionDeps & PersonDeps & { keyring: Keyring }
+
+/** A flow that ended: in a session, in a code that an app exchanges, or in a refusal. */
+export type Completion =
+  | { kind: 'signed-in'; flow: LoginFlow; signIn: SignIn }
+  | { kind: 'code'; flow: LoginFlow; parameter: 'code' | 'link_code'; code: string; userId: UserId }
+  | { kind: 'refused'; flow: LoginFlow | undefined; reason: Refusal; detail: string | null; userId: UserId | null }
+
+interface Origin {
+  origin: SessionOrigin
+  trace: string | null
+  now: Date
+}
+
+/**
+ * Completes a finished flow in the caller's transaction: finds or registers the user, and opens the session or makes the
+ * one-time code. The caller commits a refusal too.
+ */
+export async function completeFlow(
+  deps: CompletionDeps,
+  tx: Database,
+  { finished, origin, trace, now }: Origin & { finished: FinishedFlow },
+): Promise<Completion> {
+  if (finished.kind === 'refused') return { ...finished, userId: finished.flow?.linkTo ?? null }
+  const { flow, identity } = finished
+  if (flow.linkTo !== null) {
+    const userId = flow.linkTo
+    const code = await createLoginCode(deps.random, tx, { purpose: 'link', userId, identity }, now)
+    return { kind: 'code', flow, parameter: 'link_code', code, userId }
+  }
+  const person = await resolvePerson(deps, tx, { identity, trace, now })
+  if (person.kind === 'refused') return { ...person, flow, detail: null }
+  const { user, isNewUser } = person
+  if (flow.codeChallenge !== null) {
+    const challenge = { codeChallenge: flow.codeChallenge, isNewUser }
+    const code = await createLoginCode(deps.random, tx, { purpose: 'sign-in', userId: user.id, ...challenge }, now)
+    return { kind: 'code', flow, parameter: 'code', code, userId: user.id }
+  }
+  const signedIn = await signIn(deps, tx, { user, origin, amr: ['fed'], isNewUser, redirectUrl: flow.redirectUrl, now })
+  if (!signedIn) return { kind: 'refused', flow, reason: 'disabled', detail: null, userId: user.id }
+  const { sessionId } = signedIn.issued
+  if (finished.engineToken !== undefined)
+    await keepEngineToken(deps, tx, { sessionId, userId: user.id, token: finished.engineToken, now })
+  return { kind: 'signed-in', flow, signIn: signedIn }
+}
+
+/** The result of an exchange of a one-time code. */
+export type ExchangedCode =
+  | { kind: 'signed-in'; signIn: SignIn }
+  | { kind: 'refused'; reason: Refusal; userId: UserId | null }
+
+/**
+ * Exchanges the one-time code of a deep link for a session, in the caller's transaction
+ * (docs/contract/social-login.md#one-time-code). A wrong verifier costs the code, so that it cannot be guessed.
+ */
+export async function exchangeLoginCode(
+  deps: SessionDeps,
+  tx: Database,
+  { code, codeVerifier, origin, now }: Omit<Origin, 'trace'> & { code: string; codeVerifier: string },
+): Promise<ExchangedCode> {
+  const taken = await redeemLoginCode(tx, { code, purpose: 'sign-in', now })
+  if (taken.kind === 'refused') return taken
+  const { userId, codeChallenge, isNewUser, createdAt: begunAt } = taken.code
+  if (!isVerifierRight(codeVerifier, codeChallenge)) return { kind: 'refused', reason: 'verifier_wrong', userId }
+  const user = await loadUser(tx, userId).catch((error: unknown) => {
+    if (error instanceof Problem) return undefined
+    throw error
+  })
+  const begun = begunAt === undefined ? {} : { begunAt }
+  const signedIn =
+    user && (await signIn(deps, tx, { user, origin, amr: ['fed'], ...begun, isNewUser, redirectUrl: null, now }))
+  return signedIn ? { kind: 'signed-in', signIn: signedIn } : { kind: 'refused', reason: 'disabled', userId }
+}

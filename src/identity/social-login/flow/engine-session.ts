@@ -1,0 +1,51 @@
+import type { SessionId, UserId } from '../../../base/id.ts'
+import type { Keyring } from '../../../base/keyring.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { deleteEngineSession, findSealedEngineToken, insertEngineSession } from './engine-session.store.ts'
+import type { LoginFlow } from './login-flow.store.ts'
+
+/** The page on which a person decides about an app of a managed engine. */
+export const ENGINE_DECISION_PATH = '/auth/oauth/engine'
+
+/** How long a token is kept: as long as an authorization lives at the engine. */
+const KEPT_MS = 600_000
+
+const contextOf = (sessionId: SessionId) => `engine-session:${sessionId}`
+
+/**
+ * Whether a sign-in leads to a decision about an app, for which the engine asks for the person's own token
+ * (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). Only in the browser that began it. Pure.
+ */
+export function leadsToDecision(
+  { redirectUrl, linkTo, bindingHash }: Pick<LoginFlow, 'redirectUrl' | 'linkTo' | 'bindingHash'>,
+  baseUrl: string,
+): boolean {
+  const [page, target] = [new URL(`${baseUrl}${ENGINE_DECISION_PATH}`), URL.parse(redirectUrl)]
+  if (linkTo !== null || bindingHash === null) return false
+  return target?.origin === page.origin && target.pathname === page.pathname
+}
+
+/** Keeps the person's token at the engine for the session that the same transaction opens, encrypted. */
+export function keepEngineToken(
+  { keyring }: { keyring: Keyring },
+  tx: Database,
+  { sessionId, userId, token, now }: { sessionId: SessionId; userId: UserId; token: string; now: Date },
+): Promise<void> {
+  const expiresAt = new Date(now.getTime() + KEPT_MS)
+  return insertEngineSession(tx, { sessionId, userId, token: keyring.seal(token, contextOf(sessionId)), expiresAt })
+}
+
+/** The person's token at the engine, for this session. Undefined when none is kept, or it was kept for too long. */
+export async function findEngineToken(
+  { keyring }: { keyring: Keyring },
+  db: Database,
+  { sessionId, now }: { sessionId: SessionId; now: Date },
+): Promise<string | undefined> {
+  const sealed = await findSealedEngineToken(db, sessionId, now)
+  return sealed === undefined ? undefined : keyring.open(sealed, contextOf(sessionId))
+}
+
+/** Forgets the token of a session, with the last statement of the transaction. */
+export function forgetEngineToken(db: Database, sessionId: SessionId): Promise<void> {
+  return deleteEngineSession(db, sessionId)
+}

@@ -1,0 +1,127 @@
+import type { UserId } from '../../../base/id.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
+
+/** A row of `login_flow`. */
+export interface LoginFlow {
+  stateHash: Buffer
+  provider: string
+  /** The person who connects the provider; null for a sign-in. */
+  linkTo: UserId | null
+  redirectUrl: string
+  isDeepLink: boolean
+  bindingHash: Buffer | null
+  /** Sealed: what the engine keeps of the start. */
+  secret: string
+  codeChallenge: string | null
+  postedName: string | null
+  expiresAt: Date
+  consumedAt: Date | null
+}
+
+/** A flow that begins. */
+export type NewFlow = Omit<LoginFlow, 'postedName' | 'consumedAt'>
+
+interface FlowColumns {
+  state_hash: Buffer
+  provider: string
+  user: string | null
+  redirect_url: string
+  is_deep_link: boolean
+  binding_hash: Buffer | null
+  secret: string
+  code_challenge: string | null
+  posted_name: string | null
+  expires_at: Date
+  consumed_at: Date | null
+}
+
+const COLUMNS = `state_hash, provider, "user", redirect_url, is_deep_link, binding_hash, secret, code_challenge,
+  posted_name, expires_at, consumed_at`
+
+function toLoginFlow(row: FlowColumns): LoginFlow {
+  return {
+    stateHash: row.state_hash,
+    provider: row.provider,
+    linkTo: row.user as UserId | null,
+    redirectUrl: row.redirect_url,
+    isDeepLink: row.is_deep_link,
+    bindingHash: row.binding_hash,
+    secret: row.secret,
+    codeChallenge: row.code_challenge,
+    postedName: row.posted_name,
+    expiresAt: row.expires_at,
+    consumedAt: row.consumed_at,
+  }
+}
+
+const insert = closingStatement(`
+  new_flow as (
+    insert into login_flow (state_hash, provider, purpose, "user", redirect_url, is_deep_link, binding_hash, secret,
+      code_challenge, expires_at, created_at)
+    values ($1, $2, case when $3::uuid is null then 'sign-in' else 'link' end, $3, $4, $5, $6, $7, $8, $9, $10))`)
+
+/** Inserts a flow that begins, with the last statement of the transaction. */
+export async function insertFlow(db: Database, flow: NewFlow, now: Date): Promise<void> {
+  await insert(db, [
+    flow.stateHash,
+    flow.provider,
+    flow.linkTo,
+    flow.redirectUrl,
+    flow.isDeepLink,
+    flow.bindingHash,
+    flow.secret,
+    flow.codeChallenge,
+    flow.expiresAt,
+    now,
+  ])
+}
+
+const selectOne = statement<FlowColumns>(`select ${COLUMNS} from login_flow where state_hash = $1 and provider = $2`)
+
+/** The flow of a state, in any condition. */
+export async function findFlow(db: Database, stateHash: Buffer, provider: string): Promise<LoginFlow | undefined> {
+  const [row] = await selectOne(db, [stateHash, provider])
+  return row && toLoginFlow(row)
+}
+
+const consume = statement<FlowColumns>(`
+  update login_flow set consumed_at = $3
+  where state_hash = $1 and provider = $2 and consumed_at is null and ${isAfter('expires_at', '$3')}
+    and (binding_hash is null or binding_hash = $4)
+  returning ${COLUMNS}`)
+
+/**
+ * Consumes a living flow from the browser that it is bound to. One statement, so that of several concurrent callbacks
+ * exactly one gets the flow. Undefined otherwise; a callback from another browser consumes nothing.
+ */
+export async function consumeFlow(
+  db: Database,
+  key: { stateHash: Buffer; provider: string; bindingHash: Buffer | null; now: Date },
+): Promise<LoginFlow | undefined> {
+  const [row] = await consume(db, [key.stateHash, key.provider, key.now, key.bindingHash])
+  return row && toLoginFlow(row)
+}
+
+const keepName = statement<{ state_hash: Buffer }>(`
+  update login_flow set posted_name = $3
+  where state_hash = $1 and provider = $2 and consumed_at is null and posted_name is null returning state_hash`)
+
+/** Keeps the name that came with the answer of a flow. The first one wins. */
+export async function keepPostedName(
+  db: Database,
+  flow: { stateHash: Buffer; provider: string },
+  name: string,
+): Promise<void> {
+  await keepName(db, [flow.stateHash, flow.provider, name])
+}
+
+const removeOld = statement<{ state_hash: Buffer }>(`
+  delete from login_flow where state_hash = any(array(
+    select state_hash from login_flow where expires_at < $1 limit $2 for update skip locked))
+  returning state_hash`)
+
+/** Deletes flows that expired before `before`, `limit` at most. Returns how many. */
+export async function deleteExpiredFlows(db: Database, before: Date, limit: number): Promise<number> {
+  return (await removeOld(db, [before, limit])).length
+}

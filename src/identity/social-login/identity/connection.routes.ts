@@ -1,0 +1,147 @@
+import type { IdMaker } from '../../../base/id.ts'
+import type { TextKey } from '../../../base/language/texts.ts'
+import { notFound, Problem } from '../../../http/problem/problem.ts'
+import type { Routes } from '../../../http/route/route.ts'
+import { findNotice } from '../../pages/frame/notice.ts'
+import { buildPage } from '../../pages/frame/page.ts'
+import { type PageDeps, showProblem } from '../../pages/frame/page-route.ts'
+import { definePersonPage } from '../../pages/frame/person-page.ts'
+import { beginFlow, type FlowDeps, keepFlow } from '../social-login.ts'
+import { buildConnectionsPage, CONNECTIONS } from './connection-page.ts'
+import { describeConnections, linkIdentity, peekLink, unlinkIdentity } from './identity.ts'
+
+/** Dependencies of the page of the connected providers. */
+export interface ConnectionPageDeps extends PageDeps, FlowDeps {
+  ids: IdMaker
+}
+
+const NOTICES: Readonly<Record<string, TextKey>> = {
+  confirmed: 'security.confirmed',
+  connected: 'connections.connected',
+  disconnected: 'connections.disconnected',
+}
+
+/** What went wrong, by the name that a redirect carries: the words of the provider are not repeated. */
+const NOT_CONNECTED =
+  'The service was not connected. Start again within a minute, with an account that nobody else has connected.'
+
+const RETURN = `${CONNECTIONS}?notice=confirmed`
+
+const UUID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The providers of a person (docs/contract/pages.md#connected-services). */
+export const connectionRoutes: Routes<ConnectionPageDeps> = [
+  definePersonPage(
+    {
+      method: 'GET',
+      path: CONNECTIONS,
+      resource: 'connections-page',
+      action: 'show',
+      summary: 'The providers of the person',
+      query: ['notice', 'link_code', 'error'],
+    },
+    {
+      handle: async (deps: ConnectionPageDeps, { db, person, visitor, query, now }) => {
+        const { userId } = person
+        const { link_code: linkCode, error } = query
+        const identity = linkCode === undefined ? undefined : await peekLink(db, { code: linkCode, userId, now })
+        const isLost = linkCode !== undefined && !identity
+        const view = {
+          ...(await describeConnections(deps, db, userId)),
+          providers: deps.engine.listProviders(),
+          ...visitor,
+          asked: linkCode !== undefined && identity ? { linkCode, identity } : undefined,
+          notice: findNotice(visitor.texts, NOTICES, query.notice),
+          problem: error === undefined && !isLost ? undefined : visitor.texts.say('connections.not-connected'),
+        }
+        return buildPage({ brand: deps.brand, ...buildConnectionsPage(deps, view) })
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'GET',
+      path: `${CONNECTIONS}/begin`,
+      resource: 'identity',
+      action: 'link',
+      fresh: 'factor',
+      returnTo: RETURN,
+      writes: true,
+      strictRateLimit: true,
+      summary: 'Begin to connect a provider',
+      query: ['provider'],
+    },
+    {
+      prepare: (deps: ConnectionPageDeps, { person, query, now }) =>
+        beginFlow(deps, {
+          provider: query.provider ?? '',
+          redirectUrl: `${deps.baseUrl()}${CONNECTIONS}`,
+          codeChallenge: null,
+          browser: null,
+          linkTo: person.userId,
+          now,
+        }),
+      handle: async (_deps, { db, query, prepared, now }) => {
+        await keepFlow(db, prepared, now)
+        return { kind: 'redirect', location: prepared.redirectUrl, audit: { provider: query.provider } }
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: CONNECTIONS,
+      resource: 'identity',
+      action: 'create',
+      event: 'shared',
+      fresh: 'factor',
+      returnTo: RETURN,
+      strictRateLimit: true,
+      summary: 'Connect a provider with the form',
+      fields: { code: 200 },
+    },
+    {
+      handle: async (deps: ConnectionPageDeps, { db, person, form, now }) => {
+        const result = await linkIdentity(deps, db, { code: form.code, caller: person.caller, now })
+        if (result.kind === 'refused') {
+          const problem = new Problem('identity_not_linked', NOT_CONNECTED, { reason: result.reason })
+          const actor = { userId: person.userId, sessionId: person.sessionId, account: null }
+          return { kind: 'refusal', problem, instead: { location: `${CONNECTIONS}?error=${problem.code}` }, actor }
+        }
+        const { identity } = result
+        return {
+          kind: 'redirect',
+          status: 303,
+          location: `${CONNECTIONS}?notice=connected`,
+          changed: [{ id: identity.id, account: null }],
+          audit: { provider: identity.provider },
+        }
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: `${CONNECTIONS}/disconnect`,
+      resource: 'identity',
+      action: 'delete',
+      event: 'shared',
+      returnTo: CONNECTIONS,
+      summary: 'Disconnect a provider with the form',
+      fields: { id: 36 },
+    },
+    {
+      handle: async (deps: ConnectionPageDeps, { db, person, visitor, form, requestId }) => {
+        if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('identity'), { requestId, visitor })
+        const identity = await unlinkIdentity(deps, db, { id: form.id, caller: person.caller })
+        return {
+          kind: 'redirect',
+          status: 303,
+          location: `${CONNECTIONS}?notice=disconnected`,
+          changed: [{ id: identity.id, account: null }],
+          audit: { provider: identity.provider },
+        }
+      },
+    },
+  ),
+]

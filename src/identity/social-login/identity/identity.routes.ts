@@ -1,0 +1,178 @@
+import { readPage } from '../../../http/listing/page.ts'
+import { Problem } from '../../../http/problem/problem.ts'
+import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { IdParams } from '../../../http/route/schema.ts'
+import { NO_STORE } from '../../session/session.routes.ts'
+import { selectIdentities, toIdentityRecord } from '../person/identity.store.ts'
+import type { SocialLoginDeps } from '../social-login.routes.ts'
+import {
+  CreateIdentityBody,
+  FlowStart,
+  IdentityRow,
+  LinkBody,
+  ProviderParams,
+  toIdentityRow,
+} from '../social-login.schema.ts'
+import { beginFlow, checkProvider, keepFlow } from '../social-login.ts'
+import { checkHasSession, linkIdentity, loadOwnIdentity, unlinkIdentity } from './identity.ts'
+
+const IDENTITY_FIELDS = {
+  document_id: { type: 'uuid' },
+  provider: { type: 'text', sortable: true, like: 'few-rows' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+/** The providers that a person has connected (docs/contract/social-login.md#connecting-providers). */
+export const identityRoutes: Routes<SocialLoginDeps> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/identity',
+      resource: 'identity',
+      action: 'find-all',
+      accountScope: 'none',
+      access: 'caller',
+      summary: 'List the own identities at sign-in providers',
+      data: IdentityRow,
+      list: IDENTITY_FIELDS,
+    },
+    {
+      handle: async (_deps: SocialLoginDeps, { db, caller, listing }) => {
+        const page = await readPage(db, selectIdentities(db, caller.userId), {
+          listing,
+          fields: IDENTITY_FIELDS,
+          toRow: (row) => toIdentityRow(toIdentityRecord(row)),
+        })
+        return { ...page, message: 'Identities.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/identity/link/{provider}',
+      resource: 'identity',
+      action: 'link',
+      accountScope: 'none',
+      access: 'caller',
+      event: 'none',
+      strictRateLimit: true,
+      summary: 'Begin to connect a provider with oneself',
+      description:
+        'Open the address of the answer in a browser. Its `redirect_url` gets `link_code`, which `POST /api/v3/identity/identity` takes within 60 seconds.',
+      params: ProviderParams,
+      body: LinkBody,
+      data: FlowStart,
+      problems: ['provider_unknown', 'redirect_url_not_allowed', 'permission_denied'],
+    },
+    {
+      locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
+      prepare: async (deps, { params, body, caller, now }) => {
+        checkHasSession(caller)
+        const flow = {
+          provider: params.provider,
+          redirectUrl: body.redirect_url,
+          codeChallenge: null,
+          browser: null,
+          now,
+        }
+        return beginFlow(deps, { ...flow, linkTo: caller.userId })
+      },
+      handle: async (_deps, { db, params, prepared, now }) => {
+        await keepFlow(db, prepared, now)
+        return {
+          data: { redirectUrl: prepared.redirectUrl },
+          message: 'Continue at the provider.',
+          headers: NO_STORE,
+          audit: { provider: params.provider },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/identity',
+      resource: 'identity',
+      action: 'create',
+      accountScope: 'none',
+      access: 'caller',
+      fresh: 'factor',
+      strictRateLimit: true,
+      status: 201,
+      summary: 'Connect the provider of a link_code with oneself',
+      description: 'The user who began the connection has to send the code. It serves once.',
+      body: CreateIdentityBody,
+      data: IdentityRow,
+      problems: ['identity_not_linked', 'permission_denied'],
+    },
+    {
+      handle: async (deps: SocialLoginDeps, { db, body, caller, now }) => {
+        checkHasSession(caller)
+        const result = await linkIdentity(deps, db, { code: body.code, caller, now })
+        if (result.kind === 'refused') {
+          const detail = 'The provider was not connected. Start again, with an identity that nobody else has connected.'
+          return { kind: 'refusal', problem: new Problem('identity_not_linked', detail, { reason: result.reason }) }
+        }
+        const { identity } = result
+        return {
+          data: toIdentityRow(identity),
+          message: 'Provider connected.',
+          changed: [{ id: identity.id, account: null }],
+          location: `/api/v3/identity/identity/${identity.id}`,
+          audit: { provider: identity.provider },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/identity/{id}',
+      resource: 'identity',
+      action: 'find-one',
+      accountScope: 'none',
+      access: 'caller',
+      summary: 'Read one of the own identities',
+      params: IdParams,
+      data: IdentityRow,
+    },
+    {
+      load: (_deps: SocialLoginDeps, { db, params, caller }) => loadOwnIdentity(db, params.id, caller),
+      handle: async (_deps, { target }) => ({
+        data: toIdentityRow(target),
+        message: 'Identity.',
+        changed: [{ id: target.id, account: null }],
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/identity/identity/{id}',
+      resource: 'identity',
+      action: 'delete',
+      accountScope: 'none',
+      access: 'caller',
+      summary: 'Disconnect a provider',
+      description: 'Never the last way to sign in: a password, a passkey or another enabled provider has to remain.',
+      params: IdParams,
+      data: IdentityRow,
+      problems: ['conflict', 'permission_denied'],
+    },
+    {
+      locate: (_deps: SocialLoginDeps, { db, params, caller }) => loadOwnIdentity(db, params.id, caller),
+      handle: async (deps, { db, params, caller }) => {
+        checkHasSession(caller)
+        const identity = await unlinkIdentity(deps, db, { id: params.id, caller })
+        return {
+          data: toIdentityRow(identity),
+          message: 'Provider disconnected.',
+          changed: [{ id: identity.id, account: null }],
+          audit: { provider: identity.provider },
+        }
+      },
+    },
+  ),
+]

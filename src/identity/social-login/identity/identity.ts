@@ -1,0 +1,127 @@
+import type { IdMaker, UserId } from '../../../base/id.ts'
+import { notFound, Problem } from '../../../http/problem/problem.ts'
+import type { Caller } from '../../../http/shape/caller.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import type { Engine, ProviderIdentity } from '../../engine/engine.ts'
+import { hashSecret } from '../flow/flow-state.ts'
+import { findLinkIdentity } from '../flow/login-code.store.ts'
+import { redeemLoginCode } from '../flow/login-code.ts'
+import {
+  deleteIdentity,
+  findOwnIdentity,
+  findWaysOf,
+  type IdentityRecord,
+  lockIdentity,
+  lockWaysOf,
+  saveIdentity,
+  selectIdentities,
+  toIdentityRecord,
+  type WaysIn,
+} from '../person/identity.store.ts'
+
+/** Checks that the caller is a person with a session: a leaked API key must not add a way in. Throws 403. */
+export function checkHasSession(caller: Caller): void {
+  if (caller.sessionId !== null) return
+  throw new Problem(
+    'permission_denied',
+    'This needs the session of a person; an API key does not change ways to sign in.',
+  )
+}
+
+/** The identities of a user, the oldest first. */
+async function listOwnIdentities(db: Database, userId: UserId): Promise<IdentityRecord[]> {
+  return (await selectIdentities(db, userId).orderBy('i.created_at').execute()).map(toIdentityRecord)
+}
+
+/** An identity of the caller. Throws 404. */
+export async function loadOwnIdentity(db: Database, id: string, caller: Caller): Promise<IdentityRecord> {
+  const identity = await findOwnIdentity(db, id, caller.userId)
+  if (!identity) throw notFound('identity')
+  return identity
+}
+
+/** The identity that a `link_code` connects, without taking the code; undefined when the code is not the caller's, or old. */
+export function peekLink(
+  db: Database,
+  { code, userId, now }: { code: string; userId: UserId; now: Date },
+): Promise<ProviderIdentity | undefined> {
+  return findLinkIdentity(db, hashSecret(code), { userId, now })
+}
+
+/** Why a connection is refused, for the log and the audit trail. */
+export type LinkRefusalReason = 'code_unknown' | 'code_expired' | 'foreign_code' | 'identity_of_another'
+
+/** A connection that was made, or why not. The caller commits both: a code is spent. */
+export type LinkResult = { kind: 'linked'; identity: IdentityRecord } | { kind: 'refused'; reason: LinkRefusalReason }
+
+/**
+ * Connects the identity of a `link_code` with the caller (docs/contract/social-login.md#connecting-providers). Only the user
+ * who began the flow can: a code that somebody else's flow left in this browser is worth nothing. No address is compared,
+ * because the person proves both sides.
+ */
+export async function linkIdentity(
+  deps: { ids: IdMaker },
+  tx: Database,
+  input: { code: string; caller: Caller; now: Date },
+): Promise<LinkResult> {
+  const { caller, now } = input
+  const taken = await redeemLoginCode(tx, { code: input.code, purpose: 'link', now })
+  if (taken.kind === 'refused') return { kind: 'refused', reason: taken.reason }
+  const { userId, identity } = taken.code
+  if (userId !== caller.userId) return { kind: 'refused', reason: 'foreign_code' }
+  return saveLink(deps, tx, { userId, identity, now })
+}
+
+async function saveLink(
+  deps: { ids: IdMaker },
+  tx: Database,
+  { userId, identity, now }: { userId: UserId; identity: ProviderIdentity; now: Date },
+): Promise<LinkResult> {
+  const known = await lockIdentity(tx, identity)
+  if (known?.isLiving && known.identity.userId !== userId) return { kind: 'refused', reason: 'identity_of_another' }
+  const saved = { ...identity, id: deps.ids.next<'identity'>(), userId, lastLoginAt: null, now }
+  return { kind: 'linked', identity: await saveIdentity(tx, known?.identity, saved) }
+}
+
+/** The identities of a person for its own page, the oldest first, and whether the one that works is the only way in. */
+export async function describeConnections(
+  { engine }: { engine: Engine },
+  db: Database,
+  userId: UserId,
+): Promise<{ identities: IdentityRecord[]; isLastWay: boolean }> {
+  const identities = await listOwnIdentities(db, userId)
+  if (identities.length === 0) return { identities, isLastWay: false }
+  const ways = await findWaysOf(db, userId)
+  const enabled = engine.listProviders().map(({ name }) => name)
+  const isLastWay = ways.identities.every((identity) => !hasOtherWayIn(ways, identity, enabled))
+  return { identities, isLastWay }
+}
+
+/** Whether a person can still sign in without an identity: by a password, a passkey or another enabled provider. Pure. */
+function hasOtherWayIn(
+  { hasPassword, passkeys, identities }: WaysIn,
+  without: IdentityRecord,
+  enabled: readonly string[],
+) {
+  if (hasPassword || passkeys > 0) return true
+  return identities.some((one) => one !== without && enabled.includes(one.provider))
+}
+
+/**
+ * Disconnects an identity of the caller. Throws 404, and 409 when it is the last way in: a password, a passkey or an
+ * identity at a provider that is enabled must remain.
+ */
+export async function unlinkIdentity(
+  { engine }: { engine: Engine },
+  tx: Database,
+  { id, caller }: { id: string; caller: Caller },
+): Promise<IdentityRecord> {
+  const ways = await lockWaysOf(tx, caller.userId, id)
+  const identity = ways.identities.find((one) => one.id === id)
+  if (!identity) throw notFound('identity')
+  const enabled = engine.listProviders().map(({ name }) => name)
+  if (!hasOtherWayIn(ways, identity, enabled))
+    throw new Problem('conflict', 'This is your last way to sign in. Set a password or connect another provider first.')
+  await deleteIdentity(tx, identity.id)
+  return identity
+}

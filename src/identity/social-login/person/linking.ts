@@ -1,0 +1,44 @@
+import type { UserId } from '../../../base/id.ts'
+import type { ProviderIdentity } from '../../engine/engine.ts'
+
+/** Why a person with a proven identity is not signed in. For the log and the audit trail; `disabled` stays there. */
+export type LinkRefusal =
+  | 'disabled'
+  | 'email_missing'
+  /** The provider has not verified the address. */
+  | 'email_unverified'
+  /** A user has the address and has not verified it here. */
+  | 'owner_unverified'
+
+/** What happens to a person whom a provider has proven. */
+export type LinkDecision =
+  | { kind: 'sign-in'; userId: UserId }
+  | { kind: 'link'; userId: UserId }
+  | { kind: 'register'; email: string }
+  | { kind: 'refuse'; reason: LinkRefusal; userId: UserId | null }
+
+/** What the database knows of the person. */
+export interface KnownPerson {
+  /** The user of this identity, not deleted. */
+  linked: { userId: UserId; isActived: boolean } | undefined
+  /** The user with the address of the identity, not deleted. */
+  owner: { userId: UserId; isActived: boolean; isEmailVerified: boolean } | undefined
+}
+
+/**
+ * Decides what a proven identity means (docs/contract/social-login.md#identity-linking). A known identity signs its user in,
+ * whatever its address is today. Otherwise the address decides, and only when the provider has verified it: it belongs to a
+ * user who has verified it here too, or to nobody. A user with an unverified address may have been made by somebody who
+ * waits for its owner, so nothing is linked to that user. Pure.
+ */
+export function decideLinking(identity: ProviderIdentity, { linked, owner }: KnownPerson): LinkDecision {
+  const refuse = (reason: LinkRefusal, userId: UserId | null): LinkDecision => ({ kind: 'refuse', reason, userId })
+  if (linked) return linked.isActived ? { kind: 'sign-in', userId: linked.userId } : refuse('disabled', linked.userId)
+  if (identity.email === null) return refuse('email_missing', null)
+  // Before the owner is looked at: what an unverified address belongs to is nobody's business.
+  if (!identity.isEmailVerified) return refuse('email_unverified', null)
+  if (!owner) return { kind: 'register', email: identity.email }
+  if (!owner.isEmailVerified) return refuse('owner_unverified', owner.userId)
+  if (!owner.isActived) return refuse('disabled', owner.userId)
+  return { kind: 'link', userId: owner.userId }
+}

@@ -1,0 +1,97 @@
+import { type Html, html } from '../../../base/html.ts'
+import type { Texts } from '../../../base/language/texts.ts'
+import { Problem } from '../../../http/problem/problem.ts'
+import type { Routes } from '../../../http/route/route.ts'
+import {
+  DEV_PAGE_PATH,
+  type DevProvider,
+  type DevRequest,
+  REQUEST_PARAMETERS,
+} from '../../engine/embedded/dev-provider.ts'
+import { SAMPLE_PEOPLE } from '../../engine/embedded/sample-person.ts'
+import { buildPage } from '../../pages/frame/page.ts'
+import { definePage, type PageDeps } from '../../pages/frame/page-route.ts'
+import type { PersonDeps } from '../person/person.ts'
+import { prepareSampleUser } from './sample-user.ts'
+
+/** Dependencies of the pages of the development provider. */
+export interface DevProviderDeps extends PageDeps, PersonDeps {
+  devProvider: DevProvider
+}
+
+const ANSWER_PATH = `${DEV_PAGE_PATH}/person`
+
+function pickRequest(query: Readonly<Record<string, string | undefined>>): DevRequest {
+  return Object.fromEntries(REQUEST_PARAMETERS.flatMap((name) => (query[name] ? [[name, query[name]]] : [])))
+}
+
+function checkRequest({ devProvider }: DevProviderDeps, request: DevRequest): void {
+  if (devProvider.isRequestValid(request)) return
+  throw new Problem('malformed_request', 'This page is reached from a sign-in with the provider dev.')
+}
+
+function renderPeople(texts: Texts, request: DevRequest): Html {
+  const items = SAMPLE_PEOPLE.map(({ id, name }) => {
+    const query = new URLSearchParams({ ...request, person: id })
+    return html`<li>
+<div class="what"><p><strong>${name}</strong></p>
+<p class="quiet small">${texts.say(`sample.${id}`)}</p></div>
+<a class="button plain" href="${ANSWER_PATH}?${query.toString()}">${texts.say('sample.continue')}<span class="hidden"> ${texts.say('sample.as', { name })}</span></a>
+</li>
+`
+  })
+  return html`<div class="lead">
+<h1>${texts.say('sample.title')}</h1>
+<p class="quiet">${texts.say('sample.text')}</p>
+</div>
+<ul class="rows">${items}</ul>`
+}
+
+/**
+ * The pages of the development provider (docs/contract/social-login.md#development-provider): the consent page of a
+ * provider, and the answer. Links, because the answer leaves the page by a redirect. Mounted in development only.
+ */
+export const devProviderRoutes: Routes<DevProviderDeps> = [
+  definePage(
+    {
+      method: 'GET',
+      path: DEV_PAGE_PATH,
+      resource: 'dev-provider-page',
+      action: 'show',
+      summary: 'Choose a sample person',
+      query: REQUEST_PARAMETERS,
+    },
+    {
+      handle: async (deps: DevProviderDeps, { visitor, query }) => {
+        const { texts } = visitor
+        const request = pickRequest(query)
+        checkRequest(deps, request)
+        const title = texts.say('sample.title')
+        const page = { texts, title, content: renderPeople(texts, request), layout: 'wide' as const }
+        return buildPage({ brand: deps.brand, ...page })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: ANSWER_PATH,
+      resource: 'dev-provider-page',
+      action: 'answer',
+      summary: 'Answer as a sample person',
+      writes: true,
+      query: [...REQUEST_PARAMETERS, 'person'],
+    },
+    {
+      handle: async (deps: DevProviderDeps, { db, query, now }) => {
+        const request = pickRequest(query)
+        checkRequest(deps, request)
+        const person = SAMPLE_PEOPLE.find(({ id }) => id === query.person)
+        if (!person) throw new Problem('not_found', 'There is no such sample person.')
+        await prepareSampleUser(deps, db, { person, now })
+        const location = deps.devProvider.answer(request, person)
+        return { kind: 'redirect', status: 303, location, headers: { 'referrer-policy': 'no-referrer' } }
+      },
+    },
+  ),
+]

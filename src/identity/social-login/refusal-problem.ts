@@ -1,0 +1,64 @@
+import { Problem } from '../../http/problem/problem.ts'
+import type { EngineRefusal } from '../engine/engine.ts'
+import type { LinkRefusal } from './person/linking.ts'
+import type { FlowRefusal } from './social-login.ts'
+
+/** Every reason for which a flow does not end in a session. */
+export type Refusal = FlowRefusal | EngineRefusal | LinkRefusal | 'code_unknown' | 'code_expired' | 'verifier_wrong'
+
+/** The reasons that a person can do something about; all others have one text. */
+const TOLD: Partial<Record<Refusal, ['email_required' | 'email_not_verified' | 'identity_not_linked', string]>> = {
+  email_missing: [
+    'email_required',
+    'The provider shares no e-mail address. Allow it to share one, or sign in another way and connect the provider in your profile.',
+  ],
+  email_unverified: [
+    'email_not_verified',
+    'The provider has not verified your e-mail address. Confirm it there, or sign in another way and connect the provider in your profile.',
+  ],
+  owner_unverified: [
+    'identity_not_linked',
+    'A user with your e-mail address exists here. Sign in the way you did before, then connect the provider in your profile.',
+  ],
+}
+
+/** What went wrong, as far as the person may know it, for the refusals that nobody can mend but by starting again. */
+export const CAUSES = ['declined', 'disabled', 'expired', 'other_browser', 'used'] as const
+
+type Cause = (typeof CAUSES)[number]
+
+/** The cause of a refusal, the parameter of the callback that shows it, and a sentence. */
+const CAUSE_OF: Partial<Record<Refusal, { path: string; code: Cause; message: string }>> = {
+  denied: { path: 'error', code: 'declined', message: 'says that the person or the provider declined' },
+  // The person has proven the identity: whether its own user is disabled is no secret from it.
+  disabled: { path: 'code', code: 'disabled', message: 'proves a user who is disabled here; ask an administrator' },
+  state_expired: { path: 'state', code: 'expired', message: 'has expired; start again' },
+  foreign_browser: {
+    path: 'state',
+    code: 'other_browser',
+    message: 'began in another browser; start again in this one',
+  },
+  state_replayed: { path: 'state', code: 'used', message: 'was used already; start again' },
+}
+
+/**
+ * The problem for a refused sign-in (docs/contract/social-login.md#failures). The reason is in the log and the audit log;
+ * the person gets one sentence for all of them, unless there is something to do at the provider.
+ */
+export function buildRefusal(reason: Refusal, detail: string | null = null): Problem {
+  const told = TOLD[reason]
+  const logged = { reason: detail === null ? reason : `${reason}: ${detail}` }
+  if (told) return new Problem(told[0], told[1], logged)
+  const cause = CAUSE_OF[reason]
+  return new Problem('social_login_failed', describeFailure(cause), { ...logged, ...(cause && { errors: [cause] }) })
+}
+
+/** The `error` parameter of a deep link: the word of OAuth for a denial, else the code of the problem. */
+export function toErrorParameter(reason: Refusal, problem: Problem): string {
+  return reason === 'denied' ? 'access_denied' : problem.code
+}
+
+function describeFailure(cause: { code: Cause } | undefined): string {
+  if (cause?.code !== 'disabled') return 'The sign-in was not completed. Start it again.'
+  return 'The sign-in was not completed: the user is disabled. Ask an administrator of this service.'
+}

@@ -1,0 +1,286 @@
+import { chooseRequestTexts } from '../../base/language/request-language.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { Type } from '../../http/shape/schema-type.ts'
+import type { Brand } from '../pages/brand/brand.ts'
+import { NO_STORE, readHeader } from '../session/session.routes.ts'
+import { buildLoginOutcome } from '../sign-in/outcome/login-outcome.ts'
+import { LoginPayload, toLoginPayload } from '../sign-in/outcome/login-payload.schema.ts'
+import { buildBridgePage } from './bridge-page.ts'
+import { type CompletionDeps, completeFlow, exchangeLoginCode } from './completion.ts'
+import { addToQuery, redirectOnWeb, redirectWithCode, redirectWithTokens, refuseSignIn } from './completion-answer.ts'
+import { nameProvider } from './provider/provider-button.ts'
+import { buildRefusal } from './refusal-problem.ts'
+import {
+  CallbackForm,
+  CallbackQuery,
+  ExchangeCodeBody,
+  FlowStart,
+  ProviderParams,
+  StartQuery,
+} from './social-login.schema.ts'
+import {
+  beginFlow,
+  buildCallbackUrl,
+  checkProvider,
+  type FlowDeps,
+  finishFlow,
+  inspectFlow,
+  keepFlow,
+  takePostedForm,
+} from './social-login.ts'
+import { type ContinuationDeps, continueOnWeb } from './web-continuation.ts'
+
+/** Dependencies of social login. */
+export interface SocialLoginDeps extends FlowDeps, CompletionDeps, ContinuationDeps {
+  brand: Brand
+}
+
+const PATH = '/api/v3/auth/login/oauth/{provider}'
+
+type Headers = Record<string, string | string[] | undefined>
+
+/** Whether the answer is shown by a browser: it opens pages with `text/html`, and scripts ask for JSON. */
+function wantsPage(headers: Headers): boolean {
+  return readHeader(headers, 'accept')?.includes('text/html') === true
+}
+
+function wantsJson(headers: Headers, format: string | undefined): boolean {
+  return (
+    format === 'json' || (readHeader(headers, 'accept')?.includes('application/json') === true && !wantsPage(headers))
+  )
+}
+
+/**
+ * The value that ties a flow to this browser: its own or a new one. Null for JSON that is not fetched by a page of this
+ * service: its client may be an app, whose browser is another one.
+ */
+function bindBrowser({ binding }: FlowDeps, headers: Headers, isJson: boolean): string | null {
+  if (isJson && readHeader(headers, 'sec-fetch-site') !== 'same-origin') return null
+  return binding.read(readHeader(headers, 'cookie') ?? undefined) ?? binding.draw()
+}
+
+/** Sign-in with a provider (docs/contract/social-login.md). */
+export const socialLoginRoutes: Routes<SocialLoginDeps> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: PATH,
+      resource: 'login',
+      action: 'oauth-start',
+      accountScope: 'none',
+      access: 'public',
+      event: 'none',
+      page: 'asked',
+      writes: true,
+      strictRateLimit: true,
+      summary: 'Begin a sign-in with a provider',
+      description:
+        'Redirects to the provider. With `format=json` or `Accept: application/json` the address of the provider is in the answer.',
+      params: ProviderParams,
+      query: StartQuery,
+      data: FlowStart,
+      redirect: { statuses: [302], description: 'To the provider.' },
+      problems: ['provider_unknown', 'redirect_url_not_allowed'],
+    },
+    {
+      locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
+      prepare: async (deps, { params, query, headers, now }) => {
+        const isJson = wantsJson(headers, query.format)
+        const browser = bindBrowser(deps, headers, isJson)
+        const flow = { provider: params.provider, redirectUrl: query.redirect_url, linkTo: null, browser, now }
+        const begun = await beginFlow(deps, { ...flow, codeChallenge: query.code_challenge ?? null })
+        return { ...begun, isJson, cookies: browser === null ? [] : [deps.binding.renew(browser)] }
+      },
+      handle: async (_deps, { db, params, prepared, now }) => {
+        await keepFlow(db, prepared, now)
+        const { redirectUrl, isJson, cookies } = prepared
+        const facts = { cookies, headers: NO_STORE, audit: { provider: params.provider } }
+        if (isJson) return { ...facts, data: { redirectUrl }, message: 'Continue at the provider.' }
+        return { ...facts, kind: 'redirect', location: redirectUrl }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: `${PATH}/callback`,
+      resource: 'login',
+      action: 'oauth-callback',
+      accountScope: 'none',
+      access: 'public',
+      event: 'none',
+      page: true,
+      writes: true,
+      summary: 'The bridge page, to which a provider sends the browser',
+      description: 'Reads the code of the query or the tokens of the fragment, and continues at callback-redirect.',
+      params: ProviderParams,
+      query: CallbackQuery,
+      data: Type.String(),
+      media: { 'text/html': Type.String() },
+      redirect: { statuses: [303], description: 'To a deep link, with the error of the provider.' },
+      problems: ['provider_unknown', 'social_login_failed', 'email_required', 'email_not_verified'],
+    },
+    {
+      prepare: async (deps: SocialLoginDeps, { db, params, query, headers, now }) => {
+        const { provider } = params
+        checkProvider(deps, provider)
+        const callback = { provider, state: query.state, cookies: readHeader(headers, 'cookie') ?? undefined, now }
+        const found = await inspectFlow(deps, db, callback)
+        if (!('reason' in found) && query.error === undefined) return { found }
+        const { error, error_code: errorCode, error_description: errorDescription, iss } = query
+        const parameters = { error, errorCode, errorDescription, iss }
+        return { finished: await finishFlow(deps, db, { ...callback, parameters }) }
+      },
+      handle: async (deps, { db, params, query, prepared, address, headers, requestId, trace, now }) => {
+        const { provider } = params
+        const { found, finished } = prepared
+        if (found) {
+          const texts = chooseRequestTexts(headers)
+          const known = deps.engine.listProviders().find(({ name }) => name === provider)
+          const next = `${buildCallbackUrl('', provider)}-redirect`
+          return buildBridgePage({
+            brand: deps.brand,
+            texts,
+            flow: found.flow,
+            label: known ? nameProvider(texts, known) : provider,
+            next,
+            parameters: query,
+          })
+        }
+        const origin = { address, userAgent: readHeader(headers, 'user-agent') }
+        const completion = await completeFlow(deps, db, { finished, origin, trace, now })
+        if (completion.kind !== 'refused') throw new Error('an error of a provider completes no sign-in')
+        return refuseSignIn(completion, {
+          provider,
+          brand: deps.brand,
+          requestId,
+          texts: chooseRequestTexts(headers),
+          wantsPage: true,
+        })
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: `${PATH}/callback`,
+      resource: 'login',
+      action: 'oauth-form-callback',
+      accountScope: 'none',
+      access: 'public',
+      event: 'none',
+      page: true,
+      takesForm: true,
+      summary: 'The callback of a provider that posts its answer',
+      description:
+        'The post of another site carries no cookie, so that the browser is sent on to the same path by GET, where it has to prove that it began the sign-in.',
+      params: ProviderParams,
+      body: CallbackForm,
+      data: Type.String(),
+      media: { 'text/html': Type.String() },
+      redirect: { statuses: [303], description: 'To the bridge page.' },
+      problems: ['provider_unknown'],
+    },
+    {
+      handle: async (deps: SocialLoginDeps, { db, params, body, now }) => {
+        const { provider } = params
+        const { state, code, iss, error, user } = body
+        await takePostedForm(deps, db, { provider, state, user, now })
+        const query = Object.entries({ state, code, iss, error }).flatMap(([key, value]) =>
+          value ? [[key, value]] : [],
+        )
+        const location = addToQuery(buildCallbackUrl(deps.baseUrl(), provider), Object.fromEntries(query))
+        return { kind: 'redirect', status: 303, location, headers: NO_STORE, audit: { provider } }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: `${PATH}/callback-redirect`,
+      resource: 'login',
+      action: 'oauth',
+      accountScope: 'none',
+      access: 'public',
+      page: 'asked',
+      writes: true,
+      strictRateLimit: true,
+      summary: 'Complete a sign-in with a provider',
+      description:
+        'For an http or https `redirect_url` the login payload; for a deep link a redirect to it with the tokens, or with a one-time code when the start had a `code_challenge`. A person who is new gets a profile.',
+      params: ProviderParams,
+      query: CallbackQuery,
+      data: LoginPayload,
+      redirect: {
+        statuses: [302, 303],
+        description: 'To the deep link with tokens, a code or (303) an error; a browser without scripts to the app.',
+      },
+      problems: [
+        'provider_unknown',
+        'social_login_failed',
+        'email_required',
+        'email_not_verified',
+        'identity_not_linked',
+      ],
+    },
+    {
+      locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
+      prepare: async (deps, { db, params, query, headers, now }) => {
+        const cookies = readHeader(headers, 'cookie') ?? undefined
+        const { state, code, iss, error, error_code: errorCode, error_description: errorDescription } = query
+        const { access_token: accessToken, refresh_token: refreshToken } = query
+        const parameters = { code, iss, error, errorCode, errorDescription, accessToken, refreshToken }
+        return finishFlow(deps, db, { provider: params.provider, state, cookies, parameters, now })
+      },
+      handle: async (deps, { db, params, headers, address, requestId, trace, now, prepared }) => {
+        const origin = { address, userAgent: readHeader(headers, 'user-agent') }
+        const completion = await completeFlow(deps, db, { finished: prepared, origin, trace, now })
+        const { provider } = params
+        if (completion.kind === 'refused')
+          return refuseSignIn(completion, {
+            provider,
+            brand: deps.brand,
+            requestId,
+            texts: chooseRequestTexts(headers),
+            wantsPage: wantsPage(headers),
+          })
+        if (completion.kind === 'code') return redirectWithCode(completion)
+        const { flow, signIn } = completion
+        if (flow.isDeepLink) return redirectWithTokens(flow, signIn)
+        const continuation = await continueOnWeb(deps, db, { flow, signIn, now })
+        const redirect = redirectOnWeb(flow, signIn, continuation)
+        if (wantsPage(headers)) return redirect
+        const { kind: _kind, location, ...facts } = redirect
+        return { ...facts, data: { ...toLoginPayload(signIn), redirect_url: location }, message: 'Signed in.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/auth/login/code',
+      resource: 'login',
+      action: 'code',
+      accountScope: 'none',
+      access: 'public',
+      strictRateLimit: true,
+      summary: 'Exchange the one-time code of a deep link for tokens',
+      description: 'The code lives 60 seconds and serves once, also when the exchange fails.',
+      body: ExchangeCodeBody,
+      data: LoginPayload,
+      problems: ['social_login_failed'],
+    },
+    {
+      handle: async (deps: SocialLoginDeps, { db, body, address, headers, now }) => {
+        const origin = { address, userAgent: readHeader(headers, 'user-agent') }
+        const exchange = { code: body.code, codeVerifier: body.code_verifier, origin, now }
+        const result = await exchangeLoginCode(deps, db, exchange)
+        if (result.kind === 'refused') {
+          const actor = { userId: result.userId, sessionId: null, account: null }
+          return { kind: 'refusal', problem: buildRefusal(result.reason), actor }
+        }
+        return buildLoginOutcome(result.signIn)
+      },
+    },
+  ),
+]

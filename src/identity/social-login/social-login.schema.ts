@@ -1,0 +1,145 @@
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { MAX_REDIRECT_URL_LENGTH } from '../sign-in/outcome/redirect-url.ts'
+import type { IdentityRecord } from './person/identity.store.ts'
+
+/**
+ * Longest parameters of a callback, in characters; all of them together fit into the 16 KiB of a request. Codes of
+ * Microsoft have more than 1,000, a session JWT some 600, and an issuer is a URL.
+ */
+const LIMITS = { state: 512, iss: 2048, error: 256, description: 2048, credential: 4096, refreshToken: 1024 }
+
+const parameter = (limit: keyof typeof LIMITS, description: string) =>
+  Type.Optional(Type.String({ maxLength: LIMITS[limit], description }))
+
+/** The path parameter of a provider. Any text: an unknown name is 404, whatever it looks like. */
+export const ProviderParams = Type.Object({
+  provider: Type.String({ maxLength: 64, description: 'The name of the provider: `google`.' }),
+})
+
+const CodeChallenge = Type.String({
+  pattern: '^[A-Za-z0-9_-]{43}$',
+  minLength: 43,
+  maxLength: 43,
+  description: 'For a deep link: answers a one-time code in place of tokens (RFC 7636).',
+})
+
+/** The query of a start. */
+export const StartQuery = Type.Object({
+  redirect_url: Type.String({
+    minLength: 1,
+    maxLength: MAX_REDIRECT_URL_LENGTH,
+    description: 'Where the person continues afterwards.',
+  }),
+  format: Type.Optional(enumSchema(['json'], { description: 'Answers JSON in place of a redirect.' })),
+  code_challenge: Type.Optional(CodeChallenge),
+  code_challenge_method: Type.Optional(enumSchema(['S256'])),
+})
+
+/** The answer of a start as JSON. The name of its member is that of the interface. */
+export const FlowStart = named(
+  'OAuthStart',
+  Type.Object({ redirectUrl: Type.String({ format: 'uri', description: 'The address of the provider.' }) }),
+)
+
+/** What providers and engines send to a callback; each adds parameters of its own, which are ignored. */
+export const CallbackQuery = Type.Object(
+  {
+    state: parameter('state', 'As it was sent to the provider.'),
+    code: parameter('credential', 'The authorization code.'),
+    iss: parameter('iss', 'The issuer (RFC 9207).'),
+    error: parameter('error', 'The error of the provider (RFC 6749 section 4.1.2.1).'),
+    error_code: parameter('error', 'The more exact error of a managed engine.'),
+    error_description: parameter('description', 'The text of the error, which is not shown.'),
+    access_token: parameter('credential', 'Of an engine that answers with tokens.'),
+    refresh_token: parameter('refreshToken', 'Of an engine that answers with tokens.'),
+  },
+  { additionalProperties: true },
+)
+
+/** The form that a provider posts: Apple. */
+export const CallbackForm = named(
+  'ProviderCallback',
+  Type.Object(
+    {
+      state: parameter('state', 'As it was sent to the provider.'),
+      code: parameter('credential', 'The authorization code.'),
+      iss: parameter('iss', 'The issuer (RFC 9207).'),
+      error: parameter('error', 'The error of the provider.'),
+      user: parameter('credential', 'The name of the person as JSON, at the first sign-in only.'),
+    },
+    { additionalProperties: true },
+  ),
+)
+
+/** The body of the exchange of a one-time code. */
+export const ExchangeCodeBody = named(
+  'ExchangeLoginCode',
+  Type.Object(
+    {
+      code: Type.String({ minLength: 1, maxLength: 200, description: 'The `code` of the deep link.' }),
+      code_verifier: Type.String({
+        minLength: 43,
+        maxLength: 128,
+        pattern: '^[A-Za-z0-9._~-]{43,128}$',
+        description: 'What the `code_challenge` of the start is the SHA-256 of.',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** The body of the start of a connection. */
+export const LinkBody = named(
+  'StartIdentityLink',
+  Type.Object(
+    {
+      redirect_url: Type.String({
+        minLength: 1,
+        maxLength: MAX_REDIRECT_URL_LENGTH,
+        description: 'Gets `link_code` in its query.',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** The body that completes a connection. */
+export const CreateIdentityBody = named(
+  'CreateIdentity',
+  Type.Object(
+    { code: Type.String({ minLength: 1, maxLength: 200, description: 'The `link_code` of the redirect_url.' }) },
+    { additionalProperties: false },
+  ),
+)
+
+/** An identity as its user sees it. The subject stays inside: it names the person at the provider. */
+export const IdentityRow = named(
+  'Identity',
+  Type.Object({
+    document_id: UuidSchema,
+    provider: Type.String(),
+    email: nullable(Type.String()),
+    is_email_verified: Type.Boolean(),
+    name: nullable(Type.String()),
+    avatar_url: nullable(Type.String()),
+    last_login_at: nullable(TimestampSchema),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
+
+/** Maps an identity for the wire. */
+export function toIdentityRow(record: IdentityRecord): Static<typeof IdentityRow> {
+  return {
+    document_id: record.id,
+    provider: record.provider,
+    email: record.email,
+    is_email_verified: record.isEmailVerified,
+    name: record.name,
+    avatar_url: record.avatarUrl,
+    last_login_at: record.lastLoginAt?.toISOString() ?? null,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+  }
+}

@@ -1,0 +1,218 @@
+import type { UserId } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import type { Random } from '../../base/random.ts'
+import { Problem } from '../../http/problem/problem.ts'
+import { findOwnFault } from '../../outbound/guarded-fetch.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import {
+  type CallbackParameters,
+  type Engine,
+  type EngineRefusal,
+  EngineUnavailable,
+  type ProviderIdentity,
+} from '../engine/engine.ts'
+import { checkRedirectUrl, type RedirectRules } from '../sign-in/outcome/redirect-url.ts'
+import type { BrowserBinding } from './flow/browser-binding.ts'
+import { leadsToDecision } from './flow/engine-session.ts'
+import { hashSecret, issueState, readState } from './flow/flow-state.ts'
+import {
+  consumeFlow,
+  findFlow,
+  insertFlow,
+  keepPostedName,
+  type LoginFlow,
+  type NewFlow,
+} from './flow/login-flow.store.ts'
+import { readPostedName } from './flow/posted-name.ts'
+
+/** Dependencies of starting and finishing a flow. */
+export interface FlowDeps {
+  engine: Engine
+  keyring: Keyring
+  random: Random
+  binding: BrowserBinding
+  redirectRules: () => RedirectRules
+  baseUrl: () => string
+}
+
+/** Checks that a provider is enabled. Throws 404 `provider_unknown`, which lists none. */
+export function checkProvider({ engine }: Pick<FlowDeps, 'engine'>, name: string): void {
+  if (engine.listProviders().some((provider) => provider.name === name)) return
+  throw new Problem('provider_unknown', 'There is no sign-in provider of this name, or it is not enabled.')
+}
+
+/** The address to which a provider sends the browser back. One for each provider (RFC 9700 section 4.4.2). */
+export function buildCallbackUrl(baseUrl: string, provider: string): string {
+  return `${baseUrl}/api/v3/auth/login/oauth/${provider}/callback`
+}
+
+/** A flow that has begun at the provider, and is not kept yet. */
+export interface BegunFlow {
+  flow: NewFlow
+  /** The address of the provider, for the browser. */
+  redirectUrl: string
+}
+
+/**
+ * Begins a flow (docs/contract/social-login.md#start), outside any transaction, because it may wait for the provider;
+ * `keepFlow` keeps it. `browser` is the value of the binding cookie, or null for a flow that
+ * any browser may finish. Throws 404, 422 `redirect_url_not_allowed`, 422 for a challenge without a deep link, 503.
+ */
+export async function beginFlow(
+  deps: FlowDeps,
+  input: {
+    provider: string
+    redirectUrl: string
+    codeChallenge: string | null
+    browser: string | null
+    linkTo: UserId | null
+    now: Date
+  },
+): Promise<BegunFlow> {
+  const { provider, now } = input
+  checkProvider(deps, provider)
+  const target = checkRedirectUrl(input.redirectUrl, deps.redirectRules())
+  if (input.codeChallenge !== null && target.kind === 'web') throw buildChallengeProblem()
+  const { state, hash, expiresAt } = issueState(deps, provider, now)
+  const callbackUrl = buildCallbackUrl(deps.baseUrl(), provider)
+  const started = await deps.engine.start({ provider, state, callbackUrl, now }).catch((error: unknown) => {
+    throw error instanceof EngineUnavailable ? buildUnavailable(error) : error
+  })
+  const flow: NewFlow = {
+    stateHash: hash,
+    provider,
+    linkTo: input.linkTo,
+    redirectUrl: target.url,
+    isDeepLink: target.kind === 'deep-link',
+    bindingHash: input.browser === null ? null : hashSecret(input.browser),
+    secret: deps.keyring.seal(JSON.stringify(started.secret), sealContext(hash)),
+    codeChallenge: input.codeChallenge,
+    expiresAt,
+  }
+  return { redirectUrl: started.redirectUrl, flow }
+}
+
+/** Keeps a flow that has begun, with the last statement of the transaction. */
+export function keepFlow(db: Database, { flow }: BegunFlow, now: Date): Promise<void> {
+  return insertFlow(db, flow, now)
+}
+
+const sealContext = (stateHash: Buffer) => `login-flow:${stateHash.toString('hex')}`
+
+function buildChallengeProblem(): Problem {
+  const message = 'is for a redirect_url with a custom scheme; remove it.'
+  return new Problem('validation_failed', `code_challenge: ${message}`, {
+    errors: [{ path: 'code_challenge', code: 'without_deep_link', message }],
+  })
+}
+
+function buildUnavailable(error: EngineUnavailable): Problem {
+  const whose = findOwnFault(error)
+    ? 'This service cannot ask the sign-in provider'
+    : 'The sign-in provider does not answer'
+  return new Problem('dependency_unavailable', `${whose} at the moment. Try again soon.`, {
+    headers: { 'retry-after': '10' },
+    errors: [{ path: 'provider', code: 'no_answer', message: 'does not answer at the moment; try again soon' }],
+    reason: error.message,
+    cause: error,
+  })
+}
+
+/** Why a callback does not belong to a living flow of this browser. For the log and the audit trail only. */
+export type FlowRefusal =
+  | 'state_missing'
+  | 'state_forged'
+  | 'state_unknown'
+  | 'state_expired'
+  | 'state_replayed'
+  | 'foreign_browser'
+
+/** What comes to a callback. */
+export interface Callback {
+  provider: string
+  state: string | undefined
+  /** The `Cookie` header. */
+  cookies: string | undefined
+  now: Date
+}
+
+/** A flow, or why the callback has none. `flow` is set where the refusal may be reported to its `redirect_url`. */
+export type FoundFlow = { flow: LoginFlow } | { reason: FlowRefusal; flow?: LoginFlow }
+
+/** Looks at the flow of a callback without consuming it. */
+export async function inspectFlow(deps: FlowDeps, db: Database, callback: Callback): Promise<FoundFlow> {
+  const { provider, now } = callback
+  const state = readState(deps.keyring, callback.state, { provider, now })
+  if ('reason' in state) return state
+  const flow = await findFlow(db, state.hash, provider)
+  if (!flow) return { reason: state.isExpired ? 'state_expired' : 'state_unknown' }
+  const browser = deps.binding.read(callback.cookies)
+  if (flow.bindingHash && !(browser && hashSecret(browser).equals(flow.bindingHash)))
+    return { reason: 'foreign_browser' }
+  if (flow.consumedAt) return { reason: 'state_replayed', flow }
+  return flow.expiresAt <= now ? { reason: 'state_expired', flow } : { flow }
+}
+
+/**
+ * Keeps the name that a provider posts beside its answer. The post has no cookie, so the state alone says whose it is; it
+ * completes nothing.
+ */
+export async function takePostedForm(
+  deps: FlowDeps,
+  db: Database,
+  input: { provider: string; state: string | undefined; user: string | undefined; now: Date },
+): Promise<void> {
+  const { provider, now } = input
+  checkProvider(deps, provider)
+  const state = readState(deps.keyring, input.state, { provider, now })
+  const name = readPostedName(input.user)
+  if (name !== null && 'hash' in state) await keepPostedName(db, { stateHash: state.hash, provider }, name)
+}
+
+/** A flow that came back, and what the provider said. */
+export type FinishedFlow =
+  | {
+      kind: 'proven'
+      flow: LoginFlow
+      identity: ProviderIdentity
+      /** The person's token at a managed engine, for a sign-in that leads to a decision there. */
+      engineToken: string | undefined
+    }
+  | { kind: 'refused'; flow: LoginFlow | undefined; reason: FlowRefusal | EngineRefusal; detail: string | null }
+
+/**
+ * Finishes a flow: consumes its state, then asks the engine (docs/contract/social-login.md#callback-redirect). The state is
+ * spent before the provider is asked, so that a callback which arrives twice is answered once. Runs outside any transaction,
+ * because it waits for another server.
+ */
+export async function finishFlow(
+  deps: FlowDeps,
+  db: Database,
+  input: Callback & { parameters: CallbackParameters },
+): Promise<FinishedFlow> {
+  const { provider, now } = input
+  checkProvider(deps, provider)
+  const found = await inspectFlow(deps, db, input)
+  const refuse = (reason: FlowRefusal, flow?: LoginFlow): FinishedFlow => ({
+    kind: 'refused',
+    flow,
+    reason,
+    detail: null,
+  })
+  if ('reason' in found) return refuse(found.reason, found.flow)
+  const { stateHash, bindingHash } = found.flow
+  const flow = await consumeFlow(db, { stateHash, provider, bindingHash, now })
+  if (!flow) return refuse('state_replayed', found.flow)
+  const result = await deps.engine.complete({
+    provider,
+    state: input.state ?? '',
+    secret: JSON.parse(deps.keyring.open(flow.secret, sealContext(flow.stateHash))) as Record<string, string>,
+    callbackUrl: buildCallbackUrl(deps.baseUrl(), provider),
+    callback: input.parameters,
+    postedName: flow.postedName,
+    keepsSession: leadsToDecision(flow, deps.baseUrl()),
+    now,
+  })
+  if (result.kind === 'refused') return { kind: 'refused', flow, reason: result.reason, detail: result.detail }
+  return { kind: 'proven', flow, identity: result.identity, engineToken: result.token }
+}

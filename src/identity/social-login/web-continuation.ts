@@ -1,0 +1,49 @@
+import type { AnswerCookie } from '../../http/route/answer.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { SignIn } from '../sign-in/outcome/sign-in.ts'
+import type { OpenTarget } from '../sso/handshake.ts'
+import type { LoginFlow } from './flow/login-flow.store.ts'
+
+/** What a sign-in in a browser needs of the pages and of the handshake. */
+export interface ContinuationDeps {
+  /** The cookies of the browser session (docs/contract/pages.md#cookies). */
+  keepInBrowser: (
+    tokens: { jwt: string; expiresInSeconds: number; refreshToken: string },
+    signIn: { email: string; now: Date },
+  ) => AnswerCookie[]
+  /**
+   * The URL with a handshake token for a `redirect_url` that is a target on another domain
+   * (docs/contract/sso.md#handshake); undefined for any other one.
+   */
+  openTarget: OpenTarget
+}
+
+/** Where a browser continues, and what it keeps. */
+export interface Continuation {
+  url: string
+  cookies: AnswerCookie[]
+}
+
+/**
+ * How a browser continues after a sign-in (docs/contract/social-login.md#web-continuation). Only the browser that began the
+ * flow gets the session: for a flow that is bound to none, the tokens are in the answer alone.
+ */
+export async function continueOnWeb(
+  deps: ContinuationDeps,
+  db: Database,
+  input: { flow: LoginFlow; signIn: SignIn; now: Date },
+): Promise<Continuation> {
+  const { flow, signIn, now } = input
+  if (flow.bindingHash === null) return { url: flow.redirectUrl, cookies: [] }
+  const { sessionId, jwt, expiresInSeconds, refreshToken } = signIn.issued
+  const target = await deps.openTarget(db, {
+    userId: signIn.user.id,
+    sessionId,
+    isNew: true,
+    targetUrl: flow.redirectUrl,
+    now,
+  })
+  const { email } = signIn.user
+  const cookies = deps.keepInBrowser({ jwt, expiresInSeconds, refreshToken }, { email, now })
+  return { url: target ?? flow.redirectUrl, cookies }
+}

@@ -1,0 +1,71 @@
+import type { SessionId, UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import {
+  type AccountName,
+  OF_SESSION,
+  type SessionColumns,
+  type SessionRecord,
+  toSessionRecord,
+} from '../session/session.store.ts'
+
+/** A handshake that is being exchanged. */
+export interface HandshakeClaim {
+  sessionId: SessionId
+  userId: UserId
+  nonceHash: Buffer
+  /** The expiry of the token. */
+  expiresAt: Date
+  now: Date
+}
+
+/** The session inside a handshake, with its user. */
+export interface ClaimedHandshake {
+  session: SessionRecord
+  accounts: AccountName[]
+  /** Whether the user may sign in. */
+  isUserActive: boolean
+  /** Whether this call took the nonce: the session can be continued, and nobody used the nonce before. */
+  isClaimed: boolean
+}
+
+const claim = statement<SessionColumns & { accounts: AccountName[]; is_user_active: boolean; is_claimed: boolean }>(`
+  with found as (
+    select ${OF_SESSION}, u.is_actived and u.deleted_at is null as is_user_active
+    from session s join "user" u on u.document_id = s."user"
+    where s.document_id = $1 and s."user" = $2 for no key update of u, s
+  ), claimed as (
+    insert into sso_nonce (nonce_hash, expires_at)
+    select $3, $4 from found
+    where is_user_active and revoked_at is null and expires_at > $5 and parent is null and client_id is null
+    on conflict do nothing returning nonce_hash
+  )
+  select found.*, accounts_of(found."user") as accounts, exists (select from claimed) as is_claimed from found`)
+
+/**
+ * Locks the session and its user until the transaction ends, reads them, and takes the nonce when the session can be
+ * continued. A transaction that revokes the session or disables the user waits for this one, and then ends what this one
+ * opened; a second exchange of the nonce waits too, and does not get it. Undefined when the user has no
+ * such session.
+ */
+export async function claimHandshake(db: Database, input: HandshakeClaim): Promise<ClaimedHandshake | undefined> {
+  const { sessionId, userId, nonceHash, expiresAt, now } = input
+  const [row] = await claim(db, [sessionId, userId, nonceHash, expiresAt, now])
+  if (!row) return undefined
+  return {
+    session: toSessionRecord(row),
+    accounts: row.accounts,
+    isUserActive: row.is_user_active,
+    isClaimed: row.is_claimed,
+  }
+}
+
+const deleteExpired = statement<{ nonce_hash: Buffer }>(`
+  delete from sso_nonce where nonce_hash = any(array(
+    select nonce_hash from sso_nonce where expires_at < $1 order by expires_at limit $2 for update skip locked))
+  returning nonce_hash`)
+
+/** Deletes up to `limit` nonces of tokens that expired before `before`. Returns their number. */
+export async function deleteExpiredNonces(db: Database, before: Date, limit: number): Promise<number> {
+  return (await deleteExpired(db, [before, limit])).length
+}

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import type { UserId } from '../../base/id.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
+import { chargeAttempt, chargeOwnAttempt, forgiveAttempt } from './login-attempt.ts'
+import { lockAttempt } from './login-throttle.store.ts'
+
+const START = new Date('2026-09-11T12:00:00.000Z')
+const inMs = (ms: number) => new Date(START.getTime() + ms)
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+let names = 0
+/** An attempt with a network address that no other test has: with an e-mail address of nobody. */
+const newAttempt = () => {
+  names += 1
+  return { email: `person-${names}@example.test`, address: `10.0.${names}.1`, now: START }
+}
+/** An attempt of a person, from a network address that no other test has. */
+const newOwnAttempt = () => {
+  const { address, now } = newAttempt()
+  return { userId: randomUUID() as string as UserId, address, now }
+}
+const otherPerson = () => newOwnAttempt().userId
+
+interface Row {
+  subject: 'address' | 'email' | 'pair'
+  failures: number
+  last_failure_at: Date
+  wait_until: Date | null
+}
+
+/** The rows of the last attempts, in the order in which they are locked. */
+async function readRows(): Promise<Row[]> {
+  const { rows } = await database.pool.query(`
+    select case when email_hash = '' then 'address' when address_hash = '' then 'email' else 'pair' end as subject,
+      failures, last_failure_at, wait_until
+    from login_throttle order by email_hash, address_hash`)
+  await database.pool.query('delete from login_throttle')
+  return rows
+}
+
+/** Sets what is known of the network address before the attempts of a test. */
+async function setAddressFailures(failures: number): Promise<void> {
+  await database.pool.query(`update login_throttle set failures = $1 where email_hash = ''`, [failures])
+}
+
+test('a correct password clears the pair and the e-mail address', async () => {
+  const attempt = newOwnAttempt()
+  for (let step = 0; step < 4; step += 1) await chargeOwnAttempt(database.db, { ...attempt, now: inMs(step) })
+  const last = { ...attempt, now: inMs(4) }
+  expect(await chargeOwnAttempt(database.db, last)).toBeUndefined()
+  await forgiveAttempt(database.db, last)
+  const [, ...cleared] = await readRows()
+  const clear = { failures: 0, last_failure_at: inMs(4), wait_until: null }
+  expect(cleared.map(({ subject, ...row }) => row)).toEqual([clear, clear])
+})
+
+test.each([0, 18, 19, 60])(
+  'a correct password after %i failures reverts exactly its own failure and delay of the network address',
+  async (failures) => {
+    const attempt = newOwnAttempt()
+    await chargeOwnAttempt(database.db, attempt)
+    await setAddressFailures(failures)
+    const last = { ...attempt, userId: otherPerson(), now: inMs(1000) }
+    await chargeOwnAttempt(database.db, last)
+    await forgiveAttempt(database.db, last)
+    expect((await readRows())[0]).toMatchObject({ subject: 'address', failures, wait_until: null })
+  },
+)
+
+test('a correct password leaves a later delay of the network address by other failures', async () => {
+  const attempt = newOwnAttempt()
+  await chargeOwnAttempt(database.db, attempt)
+  await setAddressFailures(18)
+  const correct = { ...attempt, userId: otherPerson(), now: inMs(1000) }
+  await chargeOwnAttempt(database.db, correct)
+  await chargeOwnAttempt(database.db, { ...attempt, userId: otherPerson(), now: inMs(2000) })
+  await forgiveAttempt(database.db, correct)
+  const [address] = await readRows()
+  expect(address).toMatchObject({ failures: 19, last_failure_at: inMs(2000), wait_until: inMs(3000) })
+})
+
+test('an attempt after a correct password is a first one again', async () => {
+  const attempt = newOwnAttempt()
+  for (let step = 0; step < 5; step += 1) await chargeOwnAttempt(database.db, { ...attempt, now: inMs(step) })
+  expect(await chargeOwnAttempt(database.db, { ...attempt, now: inMs(5) })).toBeInstanceOf(Date)
+  await forgiveAttempt(database.db, { ...attempt, now: inMs(4) })
+  expect(await chargeOwnAttempt(database.db, { ...attempt, now: inMs(6) })).toBeUndefined()
+  await readRows()
+})
+
+test('an address of nobody is counted however its letters A to Z are written, and no other letter is one of them', async () => {
+  const { address } = newAttempt()
+  const spellings = ['kim@example.test', 'KIM@EXAMPLE.test', 'Kim@Example.Test', 'kIm@example.test', 'KiM@example.test']
+  for (const email of spellings)
+    expect(await chargeAttempt(database.db, { email, address, now: START })).toMatchObject({ kind: 'made' })
+  expect(await chargeAttempt(database.db, { email: spellings[0]!, address, now: START })).toMatchObject({
+    kind: 'waits',
+  })
+  // U+212A, the sign of Kelvin, and U+0130.
+  for (const email of ['\u212aim@example.test', 'k\u0130m@example.test'])
+    expect(await chargeAttempt(database.db, { email, address, now: START })).toMatchObject({ kind: 'made' })
+  await readRows()
+})
+
+test('the count of an attempt does not wait for the disk, and leaves the durability of its connection as it is', async () => {
+  await using single = await createTestDatabase({ poolSize: 1 })
+  const readSetting = async () => (await single.pool.query('show synchronous_commit')).rows[0].synchronous_commit
+  // The server of the tests has it off.
+  await single.pool.query('set synchronous_commit = on')
+  const attempt = newAttempt()
+  const key = { emailHash: Buffer.from('email'), addressHash: Buffer.from('address') }
+  const inside = await inTransaction(single.db, async (tx) => {
+    await lockAttempt(tx, { key, email: attempt.email, now: attempt.now })
+    const { rows } = await sql<{ at: string }>`select current_setting('synchronous_commit') as at`.execute(tx)
+    return rows[0]?.at
+  })
+  expect(inside).toBe('off')
+  expect(await readSetting()).toBe('on')
+})

@@ -1,0 +1,113 @@
+import type { UserId } from '../../base/id.ts'
+import { groupAddress } from '../../http/request/address-group.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import {
+  deleteThrottlesOfEmails,
+  lockAttempt,
+  type NamedUser,
+  type ThrottleKey,
+  takeBackAttempt,
+  takeBackFailure,
+  writeThrottles,
+} from './login-throttle.store.ts'
+import { decideAttempt, decideFactorAttempt, hashSubject } from './login-throttle.ts'
+
+/** The e-mail address, network address and time of a sign-in attempt. */
+export interface LoginAttempt {
+  email: string
+  address: string
+  now: Date
+}
+
+/** The person, network address and time of an attempt of a known person: with a password, or with a second factor. */
+export interface PersonAttempt {
+  userId: UserId
+  address: string
+  now: Date
+}
+
+const hashGroup = (address: string) => hashSubject('address', groupAddress(address))
+
+function keyOf({ email, address }: LoginAttempt): ThrottleKey {
+  return { emailHash: hashSubject('email', email), addressHash: hashGroup(address) }
+}
+
+function personKeyOf({ userId, address }: PersonAttempt): ThrottleKey {
+  return { emailHash: hashSubject('person', userId), addressHash: hashGroup(address) }
+}
+
+function factorKeyOf({ userId, address }: PersonAttempt): ThrottleKey {
+  return { emailHash: hashSubject('factor', userId), addressHash: hashGroup(address) }
+}
+
+/** What comes of a counted attempt: it waits, or its password is checked against those of the user that it names, if any. */
+export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made'; key: ThrottleKey } & NamedUser)
+
+/**
+ * Counts an attempt as failed before its password is checked. When the attempt has to wait, returns until when and counts
+ * nothing. Two round trips; an attempt that waits and has its turn already writes nothing.
+ */
+export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<ChargedAttempt> {
+  const { email, now } = attempt
+  return inTransaction(db, async (tx) => {
+    const { key, states, credentials, hasFactor } = await lockAttempt(tx, { key: keyOf(attempt), email, now })
+    const decision = decideAttempt(states, now)
+    await writeThrottles(tx, key, decision.states)
+    if (decision.kind === 'waits') return { kind: 'waits', until: decision.until }
+    return { kind: 'made', key, credentials, hasFactor }
+  })
+}
+
+/**
+ * As `chargeAttempt`, for the password of a person who is signed in. Returns until when the attempt has to wait; undefined
+ * when it was counted.
+ */
+export function chargeOwnAttempt(db: Database, attempt: PersonAttempt): Promise<Date | undefined> {
+  return chargeKnown(db, { key: personKeyOf(attempt), now: attempt.now, decide: decideAttempt })
+}
+
+/** As `chargeOwnAttempt`, for a code of a second factor. */
+export function chargeFactorAttempt(db: Database, attempt: PersonAttempt): Promise<Date | undefined> {
+  return chargeKnown(db, { key: factorKeyOf(attempt), now: attempt.now, decide: decideFactorAttempt })
+}
+
+function chargeKnown(
+  db: Database,
+  { key, now, decide }: { key: ThrottleKey; now: Date; decide: typeof decideAttempt },
+): Promise<Date | undefined> {
+  return inTransaction(db, async (tx) => {
+    const { states } = await lockAttempt(tx, { key, email: null, now })
+    const decision = decide(states, now)
+    await writeThrottles(tx, key, decision.states)
+    return decision.kind === 'waits' ? decision.until : undefined
+  })
+}
+
+/** Takes back the count of an attempt whose password was not looked at: the service had no place for it. */
+export function dropAttempt(db: Database, { key }: { key: ThrottleKey }, now: Date): Promise<void> {
+  return takeBackAttempt(db, key, now)
+}
+
+/** Takes back the count of an attempt whose password was correct, with the statement that records its session. */
+export function forgiveAttempt(tx: Database, attempt: PersonAttempt): Promise<void> {
+  return takeBackFailure(tx, personKeyOf(attempt), attempt.now)
+}
+
+/** As `forgiveAttempt`, for a code of a second factor. */
+export function forgiveFactorAttempt(tx: Database, attempt: PersonAttempt): Promise<void> {
+  return takeBackFailure(tx, factorKeyOf(attempt), attempt.now)
+}
+
+/**
+ * Clears the failed sign-ins of a person, from every network address, so that the next attempt does not wait. For a reset by
+ * an administrator, by the command, or by a proven link. Failures of network addresses stay. With the last statement of the
+ * transaction.
+ */
+export async function clearLoginThrottle(db: Database, userId: UserId): Promise<void> {
+  await deleteThrottlesOfEmails(db, [hashSubject('person', userId)])
+}
+
+/** Clears the failed codes of a person, as `clearLoginThrottle` does. For an administrator who removes its factors. */
+export async function clearFactorThrottle(db: Database, userId: UserId): Promise<void> {
+  await deleteThrottlesOfEmails(db, [hashSubject('factor', userId)])
+}

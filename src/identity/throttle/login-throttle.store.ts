@@ -1,0 +1,199 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, type Joined, statement } from '../../postgres/statement/statement.ts'
+import {
+  type CredentialColumns,
+  type Credentials,
+  hasEmail,
+  OF_CREDENTIALS,
+  toCredentials,
+} from '../user-record/user.store.ts'
+import { SUBJECTS, type Subject, type ThrottleState, type ThrottleStates } from './login-throttle.ts'
+
+/** The keys of an attempt's rows. */
+export interface ThrottleKey {
+  emailHash: Buffer
+  addressHash: Buffer
+}
+
+/** Stands for a hash that a row does not have. Sorts before every hash. */
+const NONE = Buffer.alloc(0)
+
+/** The primary key of a subject's row. The order of `SUBJECTS` is the order of the index. */
+function rowKeyOf({ emailHash, addressHash }: ThrottleKey, subject: Subject): ThrottleKey {
+  return {
+    emailHash: subject === 'address' ? NONE : emailHash,
+    addressHash: subject === 'email' ? NONE : addressHash,
+  }
+}
+
+interface ThrottleColumns {
+  email_hash: Buffer
+  address_hash: Buffer
+  failures: number
+  last_failure_at: Date
+  wait_until: Date | null
+  turn_at: Date | null
+}
+
+type LockedColumns = ThrottleColumns & Joined<CredentialColumns> & { has_factor: boolean }
+
+/** The keys of the rows, in the order of `SUBJECTS`, which is also that of the index. */
+const keysOf = (email: string) => `(''::bytea, $2::bytea), (${email}::bytea, ''::bytea), (${email}::bytea, $2::bytea)`
+
+/**
+ * An update without a change locks and returns a row that may have to be inserted first. The transaction that counts an
+ * attempt does not wait for the disk: a crash of the server takes along the counts of its last second, as those of a strict
+ * limit. The e-mail address is the person that it finds (`hashSubject` of kind `person`), else its own hash.
+ */
+const lockAll = statement<LockedColumns>(`
+  with named as materialized (
+    select ${OF_CREDENTIALS}, has_second_factor(u.document_id) as has_factor from "user" u where ${hasEmail('$4')}
+  ), subject as materialized (
+    select coalesce(
+      (select sha256(convert_to('person:' || n.document_id, 'UTF8')) from named n), $1::bytea) as hash
+  ), t as (
+    insert into login_throttle (email_hash, address_hash, failures, last_failure_at)
+    select k.email_hash, k.address_hash, 0, $3
+    from subject s cross join lateral (values ${keysOf('s.hash')}) k (email_hash, address_hash),
+      (select set_config('synchronous_commit', 'off', true)) relaxed
+    on conflict (email_hash, address_hash) do update set failures = login_throttle.failures
+    returning *
+  )
+  select t.*, n.* from t left join named n on true`)
+
+/** The user that an attempt names. */
+export interface NamedUser {
+  /** The user with the address, not deleted, and the hash of its password. */
+  credentials: Credentials | undefined
+  /** Whether it has a second factor. */
+  hasFactor: boolean
+}
+
+/** The subjects of an attempt, locked, and the user that it names. */
+export interface LockedAttempt extends NamedUser {
+  /** The keys of the rows: with the person that the attempt names, if any, in place of the e-mail address. */
+  key: ThrottleKey
+  states: ThrottleStates
+}
+
+/**
+ * Locks the rows of an attempt's subjects until the transaction ends, and reads them with the user that it names, in one
+ * statement; with the `email` null, none. Inserts missing rows, without failures, to lock them. Every attempt locks in the same order, which prevents
+ * deadlocks.
+ */
+export async function lockAttempt(
+  db: Database,
+  { key, email, now }: { key: ThrottleKey; email: string | null; now: Date },
+): Promise<LockedAttempt> {
+  const rows = await lockAll(db, [key.emailHash, key.addressHash, now, email])
+  const emailHash = rows.find((row) => row.email_hash.length > 0)?.email_hash ?? key.emailHash
+  const locked = { emailHash, addressHash: key.addressHash }
+  const stateOf = (subject: Subject) => {
+    const { emailHash, addressHash } = rowKeyOf(locked, subject)
+    const row = rows.find((one) => one.email_hash.equals(emailHash) && one.address_hash.equals(addressHash))
+    if (!row) throw new Error('a row of the sign-in throttle was lost while it was locked')
+    return toThrottleState(row)
+  }
+  const [first] = rows
+  return {
+    key: locked,
+    states: { address: stateOf('address'), email: stateOf('email'), pair: stateOf('pair') },
+    credentials: first && hasUser(first) ? toCredentials(first) : undefined,
+    hasFactor: first?.has_factor ?? false,
+  }
+}
+
+function hasUser<Row extends Joined<CredentialColumns>>(row: Row): row is Row & CredentialColumns {
+  return row.document_id !== null
+}
+
+function toThrottleState(row: ThrottleColumns): ThrottleState {
+  return {
+    failures: row.failures,
+    lastFailureAt: row.last_failure_at,
+    waitUntil: row.wait_until,
+    turnAt: row.turn_at,
+  }
+}
+
+/** Writes the states of locked rows, which therefore exist, with the last statement of the transaction. Does nothing without any. */
+export async function writeThrottles(tx: Database, key: ThrottleKey, states: Partial<ThrottleStates>): Promise<void> {
+  const written = SUBJECTS.flatMap((subject) => {
+    const state = states[subject]
+    return state ? [{ ...rowKeyOf(key, subject), ...state }] : []
+  })
+  if (written.length === 0) return
+  const column = <Value>(pick: (row: (typeof written)[number]) => Value) => written.map(pick)
+  const keys = [column((row) => row.emailHash), column((row) => row.addressHash)]
+  const times = [column((row) => row.lastFailureAt), column((row) => row.waitUntil), column((row) => row.turnAt)]
+  await write(tx, [...keys, column((row) => row.failures), ...times])
+}
+
+const write = closingStatement(`
+  counted_attempt as (
+    insert into login_throttle (email_hash, address_hash, failures, last_failure_at, wait_until, turn_at)
+    select * from unnest($1::bytea[], $2::bytea[], $3::int[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[])
+    on conflict (email_hash, address_hash) do update set failures = excluded.failures,
+      last_failure_at = excluded.last_failure_at, wait_until = excluded.wait_until, turn_at = excluded.turn_at)`)
+
+/**
+ * The rows are looked up and locked one by one, in the order of their keys. As they exist then, each insert is an update by
+ * the primary key; an update that joins them may read the whole index of it.
+ */
+const UPDATE_LOCKED = `
+  insert into login_throttle as t (email_hash, address_hash, failures, last_failure_at)
+  select l.email_hash, l.address_hash, l.failures, l.last_failure_at
+  from (values ${keysOf('$1')}) k (email_hash, address_hash)
+  cross join lateral (
+    select * from login_throttle f where f.email_hash = k.email_hash and f.address_hash = k.address_hash
+    offset 0 for update) l
+  on conflict (email_hash, address_hash) do update`
+
+const takeBack = closingStatement(`
+  forgiven_attempt as (
+    ${UPDATE_LOCKED}
+    set failures = case when t.email_hash = '' then greatest(0, t.failures - 1) else 0 end,
+      last_failure_at = case when t.email_hash = '' then t.last_failure_at else $3 end,
+      wait_until = case when t.email_hash = '' and t.last_failure_at > $3 then t.wait_until end,
+      turn_at = case when t.email_hash = '' then t.turn_at end)`)
+
+/**
+ * Takes an attempt back that was counted at `countedAt` and turned out correct, with the last statement of the transaction.
+ * Pair and e-mail address are cleared. The network address loses this one failure and its wait; clearing it would let an
+ * attacker with one known account reset it. A later wait by other failures stays.
+ */
+export function takeBackFailure(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
+  return takeBack(db, [key.emailHash, key.addressHash, countedAt])
+}
+
+const uncount = statement(`
+  ${UPDATE_LOCKED}
+  set failures = greatest(0, t.failures - 1), wait_until = case when t.last_failure_at > $3 then t.wait_until end`)
+
+/** Takes an attempt back that was counted at `countedAt` and whose password nobody looked at. Earlier failures stay. */
+export async function takeBackAttempt(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
+  await uncount(db, [key.emailHash, key.addressHash, countedAt])
+}
+
+const forgetEmails = closingStatement(`
+  forgotten_emails as (
+    delete from login_throttle where email_hash = any($1) and (email_hash, address_hash) in (
+      select email_hash, address_hash from login_throttle where email_hash = any($1)
+      order by email_hash, address_hash for update))`)
+
+/**
+ * Deletes the rows of e-mail addresses, also of their pairs, locked in the order in which attempts lock them, with the last
+ * statement of the transaction.
+ */
+export async function deleteThrottlesOfEmails(db: Database, emailHashes: readonly Buffer[]): Promise<void> {
+  await forgetEmails(db, [emailHashes])
+}
+
+/** Deletes subjects whose last failure is older than `before`. Returns their number. For maintenance. */
+export async function deleteForgottenThrottles(db: Database, before: Date): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('login_throttle')
+    .where('last_failure_at', '<', before)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

@@ -1,0 +1,254 @@
+import { sql } from 'kysely'
+import type { UserId } from '../../base/id.ts'
+import { writeAtEnd } from '../../postgres/statement/closing.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import type { RoleId } from '../access/role.store.ts'
+
+/** A row of the `user` table, without the hash of its password. */
+export interface UserRecord {
+  id: UserId
+  email: string
+  emailVerifiedAt: Date | null
+  name: string | null
+  avatarUrl: string | null
+  hasPassword: boolean
+  isActived: boolean
+  createdAt: Date
+  updatedAt: Date
+  deletedAt: Date | null
+}
+
+/** A user with its roles, in the order of their names. */
+export interface UserWithRoles extends UserRecord {
+  roles: RoleId[]
+}
+
+/** What `toUserWithRoles` reads of a row, besides the roles. */
+export interface UserColumns {
+  document_id: string
+  email: string
+  email_verified_at: Date | null
+  name: string | null
+  avatar_url: string | null
+  has_password: boolean
+  is_actived: boolean
+  created_at: Date
+  updated_at: Date
+  deleted_at: Date | null
+}
+
+const COLUMNS = [
+  'u.document_id',
+  'u.email',
+  'u.email_verified_at',
+  'u.name',
+  'u.avatar_url',
+  'u.is_actived',
+  'u.created_at',
+  'u.updated_at',
+  'u.deleted_at',
+] as const
+
+/** The hash is not selected. */
+const HAS_PASSWORD = 'u.password_hash is not null'
+
+/** The columns above of the user `u`, as SQL. */
+export const OF_USER = `${COLUMNS.join(', ')}, ${HAS_PASSWORD} as has_password`
+
+const rolesOfUser = (column: string) => `
+  array(select r.${column} from user_role ur join role r on r.document_id = ur.role
+    where ur."user" = u.document_id order by r.name)`
+
+function toUserRecord(row: UserColumns): UserRecord {
+  return {
+    id: row.document_id as UserId,
+    email: row.email,
+    emailVerifiedAt: row.email_verified_at,
+    name: row.name,
+    avatarUrl: row.avatar_url,
+    hasPassword: row.has_password,
+    isActived: row.is_actived,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    deletedAt: row.deleted_at,
+  }
+}
+
+/** Maps a user with its roles. */
+export function toUserWithRoles(row: UserColumns & { roles: string[] }): UserWithRoles {
+  return { ...toUserRecord(row), roles: row.roles as RoleId[] }
+}
+
+/** The users that are not deleted, with their roles, as the base of a list. */
+export function selectUsers(db: Database) {
+  return db
+    .selectFrom('user as u')
+    .select([
+      ...COLUMNS,
+      sql.raw<boolean>(HAS_PASSWORD).as('has_password'),
+      sql.raw<string[]>(rolesOfUser('document_id')).as('roles'),
+    ])
+    .where('u.deleted_at', 'is', null)
+}
+
+const WITH_ROLES = `${OF_USER}, ${rolesOfUser('document_id')} as roles`
+/** The user `u` with the id `$1`, not deleted. */
+export const LIVING = 'from "user" u where u.document_id = $1 and u.deleted_at is null'
+const selectOne = statement<UserColumns & { roles: string[] }>(`select ${WITH_ROLES} ${LIVING}`)
+
+/** The user with this id, not deleted. */
+export async function findUser(db: Database, id: string): Promise<UserWithRoles | undefined> {
+  const [row] = await selectOne(db, [id])
+  return row && toUserWithRoles(row)
+}
+
+/** The condition of the user `u` with an address in any case, not deleted (docs/contract/identity.md#e-mail-addresses). */
+export const hasEmail = (email: string) =>
+  `email_key(u.email) = email_key(${email}) and u.deleted_at is null and not u.is_email_shadowed`
+
+const selectByEmail = statement<UserColumns>(`select ${OF_USER} from "user" u where ${hasEmail('$1')}`)
+
+/** The user with this address in any case, not deleted. */
+export async function findUserByEmail(db: Database, email: string): Promise<UserRecord | undefined> {
+  const [row] = await selectByEmail(db, [email])
+  return row && toUserRecord(row)
+}
+
+/** A user and the hash of the password. For a sign-in only. */
+export interface Credentials {
+  user: UserRecord
+  passwordHash: string | null
+  /** When all access of the person last ended (docs/contract/sessions.md#what-ends-what). */
+  accessEndedAt: Date | null
+}
+
+/** The columns that `toCredentials` reads. */
+export interface CredentialColumns extends UserColumns {
+  password_hash: string | null
+  access_ended_at: Date | null
+}
+
+/** The columns above of the user `u`, as SQL. */
+export const OF_CREDENTIALS = `${OF_USER}, u.password_hash, u.access_ended_at`
+
+/** Maps `OF_CREDENTIALS`. */
+export function toCredentials(row: CredentialColumns): Credentials {
+  return { user: toUserRecord(row), passwordHash: row.password_hash, accessEndedAt: row.access_ended_at }
+}
+
+const insert = statement<UserColumns & { roles: string[] }>(`
+  with u as (
+    insert into "user" (document_id, email, email_verified_at, name, avatar_url, password_hash, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $7)
+    returning document_id, email, email_verified_at, name, avatar_url, password_hash, is_actived, created_at, updated_at,
+      deleted_at
+  ), given as (
+    insert into user_role ("user", role, created_at)
+    select u.document_id, r.document_id, u.created_at from u, role r where r.name = $8 or r.document_id = any($9)
+    returning role
+  )
+  select ${OF_USER},
+    array(select r.document_id from given join role r on r.document_id = given.role order by r.name) as roles
+  from u`)
+
+/** Inserts a user with the role of this name and those of these ids. Violates `user_email_key` when the address is taken. */
+export async function insertUser(
+  db: Database,
+  row: {
+    id: UserId
+    email: string
+    emailVerifiedAt: Date | null
+    name: string | null
+    avatarUrl: string | null
+    passwordHash: string | null
+    roleName: string
+    roles: readonly RoleId[]
+    now: Date
+  },
+): Promise<UserWithRoles> {
+  const { id, email, emailVerifiedAt, name, avatarUrl, passwordHash, roleName, roles, now } = row
+  const values = [id, email, emailVerifiedAt, name, avatarUrl, passwordHash, now, roleName, roles]
+  const [inserted] = (await insert(db, values)) as [UserColumns & { roles: string[] }]
+  return toUserWithRoles(inserted)
+}
+
+const insertAtEnd = closingStatement(`
+  new_user as (
+    insert into "user" (document_id, email, name, password_hash, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $5) returning document_id
+  ), new_user_roles as (
+    insert into user_role ("user", role, created_at) select u.document_id, x.role, $5 from new_user u, unnest($6::uuid[]) x (role))`)
+
+/**
+ * Inserts a user with these roles, which are locked, with the last statement of the transaction. `explain` finds the problem
+ * of a violated `user_email_key`: the address is taken.
+ */
+export async function insertCheckedUser(
+  db: Database,
+  row: { id: UserId; email: string; name: string | null; passwordHash: string | null; roles: RoleId[]; now: Date },
+  explain: (error: unknown) => unknown,
+): Promise<UserWithRoles> {
+  const { id, email, name, passwordHash, roles, now } = row
+  await insertAtEnd(db, [id, email, name, passwordHash, now, roles], { notes: `u:${id}`, explain })
+  return {
+    id,
+    email,
+    emailVerifiedAt: null,
+    name,
+    avatarUrl: null,
+    hasPassword: passwordHash !== null,
+    isActived: true,
+    roles,
+    createdAt: now,
+    updatedAt: now,
+    deletedAt: null,
+  }
+}
+
+/** The columns of a user that may change. */
+export interface UserChange {
+  email?: string
+  emailVerifiedAt?: Date | null
+  name?: string | null
+  avatarUrl?: string | null
+  passwordHash?: string
+  isActived?: boolean
+  deletedAt?: Date
+  now: Date
+}
+
+/**
+ * Changes the columns of `change`, with the last statement of the transaction. `explain` finds the problem of a violated
+ * `user_email_key`: the address is taken.
+ */
+export async function updateUser(
+  db: Database,
+  id: UserId,
+  change: UserChange,
+  explain?: (error: unknown) => unknown,
+): Promise<void> {
+  const { sql: text, parameters: values } = db
+    .updateTable('user')
+    .set({
+      ...(change.email !== undefined && { email: change.email }),
+      ...(change.emailVerifiedAt !== undefined && { email_verified_at: change.emailVerifiedAt }),
+      ...(change.name !== undefined && { name: change.name }),
+      ...(change.avatarUrl !== undefined && { avatar_url: change.avatarUrl }),
+      ...(change.passwordHash !== undefined && { password_hash: change.passwordHash }),
+      ...(change.isActived !== undefined && { is_actived: change.isActived }),
+      ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt }),
+      updated_at: change.now,
+    })
+    .where('document_id', '=', id)
+    .compile()
+  const parts = { name: text, text: `changed_user as (${text})`, values }
+  const isNoted = change.isActived !== undefined || change.deletedAt !== undefined
+  await writeAtEnd(db, { parts, ...(isNoted && { notes: `u:${id}` }), ...(explain && { explain }) })
+}
+
+/** The row of a user behind a change. Pure. */
+export function applyUserChange(user: UserWithRoles, change: UserChange): UserWithRoles {
+  const { passwordHash, now, ...columns } = change
+  return { ...user, ...columns, ...(passwordHash !== undefined && { hasPassword: true }), updatedAt: now }
+}

@@ -1,0 +1,35 @@
+import type { UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { PasswordDeps } from '../password/password.ts'
+import { checkNewPassword } from '../password/password-rule.ts'
+import { findUserByEmail, type UserWithRoles } from '../user-record/user.store.ts'
+import { setEmailVerified } from './proof/proof-token.store.ts'
+import { registerUser, type UserDeps } from './user.ts'
+
+/** The id of the person with this address, active or not. */
+export async function findPersonId(db: Database, email: string): Promise<UserId | undefined> {
+  return (await findUserByEmail(db, email))?.id
+}
+
+/** Checks the first password of an invited person and hashes it. Throws a 422 on `password`. */
+export async function hashFirstPassword(
+  { passwords }: PasswordDeps,
+  { password, owner }: { password: string; owner: { email: string; name: string | null } },
+): Promise<string> {
+  checkNewPassword(password, { path: 'password', owner })
+  return passwords.hash(password)
+}
+
+/** Registers a person whose address an invitation proved. Throws 409 when the address was taken meanwhile. */
+export function registerInvitedPerson(
+  deps: UserDeps,
+  tx: Database,
+  input: { email: string; name: string | null; passwordHash: string; now: Date },
+): Promise<UserWithRoles> {
+  return registerUser(deps, tx, { ...input, emailVerifiedAt: input.now })
+}
+
+/** Marks the address of a person as verified, when a link that was sent there came back. */
+export async function proveAddress(tx: Database, userId: UserId, now: Date): Promise<void> {
+  await setEmailVerified(tx, userId, now)
+}

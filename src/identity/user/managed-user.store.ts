@@ -1,0 +1,83 @@
+import type { UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
+import type { Holdings } from '../access/delegation.ts'
+import { GIVEN_ROLE, type GivenRole } from '../access/role.store.ts'
+import { LIVING, OF_USER, toUserWithRoles, type UserColumns, type UserWithRoles } from '../user-record/user.store.ts'
+
+/** A user with the holdings that decide who may change it. */
+export interface ManagedUser extends UserWithRoles {
+  /** The names of `roles`, in the same order. */
+  roleNames: string[]
+  holdings: Holdings
+  /** The asked roles that exist, locked against changes. */
+  asked: GivenRole[]
+  /** The other active holders of the role to keep, locked; null where this user does not leave it. */
+  otherHolders: number | null
+}
+
+/** What else a change of a user is decided on. */
+export interface UserQuestion {
+  /** The ids of the roles that the user is to have. */
+  roles?: readonly string[]
+  /** The name of a role that must keep an active holder: when the user has it, and it is not among `roles`. */
+  keptRole?: string
+}
+
+interface ManagedColumns extends UserColumns, HoldingsRow {
+  roles: string[]
+  role_names: string[]
+  asked: GivenRole[]
+  other_holders: number | null
+}
+
+/** Each part uses the one before, so that the locks are taken in this order: the user, the asked roles, the role to keep. */
+const selectManaged = statement<ManagedColumns>(`
+  with u as (
+    select * ${LIVING} for no key update
+  ), held as (
+    select h.*, r.* from u ${HOLDINGS_OF_USER} cross join lateral roles_of(u.document_id) r
+  ), asked as (
+    select r.* from role r, (select count(*) from held) locked
+    where r.document_id = any($2) order by r.document_id for share of r
+  ), given as (
+    select coalesce(json_agg(${GIVEN_ROLE}), '[]') as roles, coalesce(bool_or(r.name = $3), false) as is_kept from asked r
+  )
+  select ${OF_USER}, h.roles, h.role_names, ${HOLDINGS_COLUMNS}, g.roles as asked,
+    case when $3 = any(h.role_names) and not g.is_kept then other_holders(u.document_id, $3) end as other_holders
+  from u, held h, given g`)
+
+/**
+ * Locks the user with this id, not deleted, until the transaction ends, and reads behind the lock what decides on a change:
+ * its holdings, and what `question` asks for. The lock blocks changes of its roles and memberships.
+ */
+export async function lockUser(
+  db: Database,
+  id: string,
+  { roles = [], keptRole }: UserQuestion = {},
+): Promise<ManagedUser | undefined> {
+  const [row] = await selectManaged(db, [id, roles, keptRole ?? null])
+  if (!row) return undefined
+  const { role_names: roleNames, asked, other_holders: otherHolders } = row
+  return { ...toUserWithRoles(row), roleNames, holdings: toHoldings(row), asked, otherHolders }
+}
+
+const lockWithTokens = statement<HoldingsRow & { sessions: string[]; api_keys: string[] }>(`
+  with u as (select document_id ${LIVING} for no key update)
+  select ${HOLDINGS_COLUMNS}, t.sessions, t.api_keys from u ${HOLDINGS_OF_USER} cross join lateral lock_tokens(u.document_id) t`)
+
+/** Locks a user that is not deleted, with its unrevoked sessions and API keys, and reads its holdings. */
+export async function lockUserTokens(
+  db: Database,
+  id: string,
+): Promise<{ id: UserId; holdings: Holdings; sessions: number; apiKeys: number } | undefined> {
+  const [row] = await lockWithTokens(db, [id])
+  if (!row) return undefined
+  return {
+    id: id as UserId,
+    holdings: toHoldings(row),
+    sessions: row.sessions.length,
+    apiKeys: row.api_keys.length,
+  }
+}

@@ -1,0 +1,59 @@
+import type { UserId } from '../../../base/id.ts'
+import type { Texts } from '../../../base/language/texts.ts'
+import type { Problem } from '../../../http/problem/problem.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { checkCanSend, writeMail } from '../../mail/outbox.ts'
+import { buildVerificationMail } from '../proof/mail-texts.ts'
+import {
+  deleteProofTokens,
+  findProofCandidate,
+  insertProofToken,
+  lockProvenPerson,
+  setEmailVerified,
+} from '../proof/proof-token.store.ts'
+import { buildLinkInvalid, createProofToken, hashProofToken } from '../proof/proof-token.ts'
+import { LINKS_LIMIT, LINKS_WINDOW_MS, type LinkDeps, type LinkResult } from './password-reset.ts'
+
+/** Lifetime of a verification link. */
+export const VERIFICATION_LIFETIME_MS = 24 * 3_600_000
+
+/**
+ * Sends a verification link to the address of a person (docs/contract/sessions.md#verification-of-an-address), in the
+ * caller's transaction. Throws 503 when no mail can be sent.
+ */
+export async function requestVerification(
+  deps: LinkDeps,
+  tx: Database,
+  { userId, texts, now }: { userId: UserId; texts: Texts; now: Date },
+): Promise<LinkResult> {
+  checkCanSend(deps)
+  const since = new Date(now.getTime() - LINKS_WINDOW_MS)
+  const person = await findProofCandidate(tx, { userId }, { purpose: 'verification', since, limit: LINKS_LIMIT })
+  if (!person) return 'unknown'
+  if (person.emailVerifiedAt !== null) return 'verified_already'
+  if (person.recent >= LINKS_LIMIT) return 'too_many'
+  const { token, tokenHash } = createProofToken(deps.random)
+  const expiresAt = new Date(now.getTime() + VERIFICATION_LIFETIME_MS)
+  const { email } = person
+  await insertProofToken(tx, { tokenHash, purpose: 'verification', userId, email, expiresAt, now })
+  const content = buildVerificationMail({
+    texts,
+    link: `${deps.baseUrl()}/auth/verify?token=${token}`,
+    serviceName: deps.serviceName,
+  })
+  await writeMail(deps, tx, { kind: 'verification', to: email, content, expiresAt, now })
+  return 'sent'
+}
+
+/** Verifies the address that a link was sent to, and uses the link up, in the caller's transaction. */
+export async function verifyByLink(
+  tx: Database,
+  { token, now }: { token: string; now: Date },
+): Promise<{ userId: UserId; isChanged: boolean } | { problem: Problem }> {
+  const person = await lockProvenPerson(tx, { tokenHash: hashProofToken(token), purpose: 'verification', now })
+  if (!person) return { problem: buildLinkInvalid('unknown_used_or_expired') }
+  const { userId, isEmailVerified } = person
+  await deleteProofTokens(tx, userId, 'verification')
+  if (!isEmailVerified) await setEmailVerified(tx, userId, now)
+  return { userId, isChanged: !isEmailVerified }
+}

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { readMails } from '../../../../test/harness/browser/mailbox.ts'
+
+let app: TestApp
+
+beforeAll(async () => {
+  app = await createTestApp({ env: { BRAND_NAME: 'Northwind' } })
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+test('every mail to a person names the product by BRAND_NAME, in the subject and in the text', async () => {
+  const person = { email: 'brand@example.test', password: 'correct horse battery' }
+  await app.admin('POST', '/api/v3/identity/user', person)
+  const { jwt } = (await app.anonymous('POST', '/api/v3/auth/login/local', person)).body.data
+  const account = await app.admin('POST', '/api/v3/identity/account', { name: 'Rail' })
+  const statuses = [
+    await app.anonymous('POST', '/api/v3/auth/password/forgot', { email: person.email }),
+    await app.callAs(jwt)('POST', '/api/v3/auth/email/verify/request'),
+    await app.admin('POST', `/api/v3/identity/account/${account.body.data.document_id}/invitation`, {
+      email: person.email,
+    }),
+  ].map(({ status }) => status)
+  expect(statuses.every((status) => status < 300)).toBe(true)
+  const mails = await readMails(app, person.email)
+  expect(mails.map(({ subject }) => subject).sort()).toEqual([
+    'Confirm your e-mail address at Northwind',
+    'Invitation to the account "Rail" at Northwind',
+    'Set a new password at Northwind',
+  ])
+  for (const { text } of mails) {
+    expect(text).toContain('at Northwind')
+    expect(text).not.toContain('Signalbox')
+  }
+})
+
+test('an invitation shows the name of an account in quotation marks, on its line, and never as a link', async () => {
+  const name = 'Rail" at https://evil.example/reset \u202ecod.exe (thief@evil.example)'
+  const account = await app.admin('POST', '/api/v3/identity/account', { name })
+  const path = `/api/v3/identity/account/${account.body.data.document_id}/invitation`
+  const invited = await app.admin('POST', path, { email: 'invited@example.test' })
+  expect(invited.status).toBeLessThan(300)
+  const [mail] = await readMails(app, 'invited@example.test')
+  const shown = `"Rail' at https: / / evil. example/ reset cod. exe (thief @ evil. example)"`
+  expect(mail?.subject).toBe(`Invitation to the account ${shown} at Northwind`)
+  expect(mail?.text.split('\n')[0]).toBe(`You are invited to the account ${shown} at Northwind.`)
+  const links = mail?.text.match(/https?:\/\/\S+/g) ?? []
+  expect(links).toEqual([expect.stringMatching(/\/auth\/invitation/)])
+})

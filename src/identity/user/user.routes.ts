@@ -1,0 +1,247 @@
+import { readPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { IdParams } from '../../http/route/schema.ts'
+import type { Static } from '../../http/shape/schema-type.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { PasswordDeps } from '../password/password.ts'
+import { checkNewPassword, type PasswordOwner } from '../password/password-rule.ts'
+import { selectUsers, toUserWithRoles, type UserWithRoles } from '../user-record/user.store.ts'
+import { CreateUserBody, EndTokensBody, TokensRevoked, toUserRow, UpdateUserBody, UserRow } from './user.schema.ts'
+import {
+  changeUser,
+  createUser,
+  deleteUser,
+  disableUser,
+  enableUser,
+  endUserTokens,
+  loadManagedUser,
+  loadUser,
+  READ_USER_PERMISSION,
+  type UserDeps,
+} from './user.ts'
+
+type UserRouteDeps = UserDeps & PasswordDeps
+
+const USER_FIELDS = {
+  document_id: { type: 'uuid' },
+  email: { type: 'text', sortable: true, like: 'indexed' },
+  name: { type: 'text', like: 'indexed' },
+  is_actived: { type: 'boolean' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+/** Checks and hashes a new password before the transaction: hashing takes time. Throws a 422 on `password`. */
+async function hashNewPassword({ passwords }: PasswordDeps, password: string, owner: PasswordOwner) {
+  checkNewPassword(password, { path: 'password', owner })
+  return { passwordHash: await passwords.hash(password) }
+}
+
+/** Prepares an update: with a new password, the user that it has to fit. Throws 404, 422. */
+async function prepareUpdate(
+  deps: PasswordDeps,
+  { db, params, body }: { db: Database; params: { id: string }; body: Static<typeof UpdateUserBody> },
+): Promise<{ passwordHash?: string }> {
+  if (body.password === undefined) return {}
+  const user = await loadUser(db, params.id)
+  const { email = user.email, name = user.name, password } = body
+  return hashNewPassword(deps, password, { email, name })
+}
+
+const changedOf = (user: Pick<UserWithRoles, 'id'>) => [{ id: user.id, account: null }]
+
+/** Users (docs/contract/identity.md#tables). */
+export const userRoutes: Routes<UserRouteDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/user',
+      resource: 'user',
+      action: 'create',
+      accountScope: 'none',
+      status: 201,
+      fresh: 'factor',
+      summary: 'Create a user',
+      description: 'Every user has the role `member`, and `roles` besides: none that holds more than the caller.',
+      body: CreateUserBody,
+      data: UserRow,
+    },
+    {
+      prepare: async (deps: UserRouteDeps, { body }): Promise<{ passwordHash?: string }> => {
+        const { email, name = null, password } = body
+        return password === undefined ? {} : hashNewPassword(deps, password, { email, name })
+      },
+      handle: async (deps, { db, body, prepared, caller, now }) => {
+        const { email, name = null, roles = [] } = body
+        const user = await createUser(deps, db, { email, name, roles, ...prepared, caller, now })
+        return {
+          data: toUserRow(user),
+          message: 'User created.',
+          changed: changedOf(user),
+          location: `/api/v3/identity/user/${user.id}`,
+          audit: { roles: user.roles },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/user',
+      resource: 'user',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List users',
+      data: UserRow,
+      list: USER_FIELDS,
+    },
+    {
+      handle: async (_deps: UserDeps, { db, listing }) => {
+        const toRow = (row: Parameters<typeof toUserWithRoles>[0]) => toUserRow(toUserWithRoles(row))
+        const page = await readPage(db, selectUsers(db), { listing, fields: USER_FIELDS, toRow })
+        return { ...page, message: 'Users.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/user/{id}',
+      resource: 'user',
+      action: 'find-one',
+      permission: READ_USER_PERMISSION,
+      accountScope: 'none',
+      summary: 'Read one user',
+      params: IdParams,
+      data: UserRow,
+    },
+    {
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      handle: async (_deps, { target }) => ({ data: toUserRow(target), message: 'User.', changed: changedOf(target) }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/identity/user/{id}',
+      resource: 'user',
+      action: 'update',
+      accountScope: 'none',
+      fresh: 'factor',
+      summary: 'Change a user',
+      description:
+        '`roles` is the full list. A new password or e-mail address signs the user out everywhere. A new password also revokes the API keys of the user, unless `keep_api_keys` is true, and clears the sign-in throttle. The caller must hold everything that the user holds, everywhere and in each account of the user.',
+      params: IdParams,
+      body: UpdateUserBody,
+      data: UserRow,
+      problems: ['conflict'],
+    },
+    {
+      locate: (_deps: UserRouteDeps, { db, params }) => loadUser(db, params.id),
+      load: (_deps: UserRouteDeps, { db, params, body }) => loadManagedUser(db, params.id, { roles: body.roles }),
+      prepare: prepareUpdate,
+      handle: async (_deps, { db, target, body, prepared, caller, now }) => {
+        const { keep_api_keys: keepApiKeys, password: _, ...rest } = body
+        const keep = keepApiKeys === undefined ? {} : { keepApiKeys }
+        const user = await changeUser(db, target, { ...rest, ...prepared, ...keep, caller, now })
+        return {
+          data: toUserRow(user ?? target),
+          message: user ? 'User updated.' : 'User unchanged.',
+          changed: user ? changedOf(user) : [],
+          audit: { members: Object.keys(body), ...(body.roles && { roles: (user ?? target).roles }) },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/identity/user/{id}',
+      resource: 'user',
+      action: 'delete',
+      accountScope: 'none',
+      summary: 'Delete a user (soft)',
+      params: IdParams,
+      data: UserRow,
+      problems: ['conflict'],
+    },
+    {
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id, { roles: [] }),
+      handle: async (_deps, { db, target, caller, now }) => {
+        const user = await deleteUser(db, { user: target, caller, now })
+        return { data: toUserRow(user), message: 'User deleted.', changed: changedOf(user) }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/user/{id}/disable',
+      resource: 'user',
+      action: 'disable',
+      accountScope: 'none',
+      summary: 'Disable a user, at once',
+      description: 'Ends the sessions of the user and, unless `keep_api_keys` is true, its API keys.',
+      params: IdParams,
+      body: EndTokensBody,
+      data: UserRow,
+    },
+    {
+      locate: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id, { roles: [] }),
+      handle: async (_deps, { db, target, body, caller, now }) => {
+        const keepApiKeys = body?.keep_api_keys ?? false
+        const user = await disableUser(db, { user: target, keepApiKeys, caller, now })
+        const message = user ? 'User disabled.' : 'The user was disabled already.'
+        return { data: toUserRow(user ?? target), message, changed: user ? changedOf(user) : [] }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/user/{id}/enable',
+      resource: 'user',
+      action: 'enable',
+      accountScope: 'none',
+      summary: 'Enable a user',
+      description: 'The user has to sign in again. Revoked sessions and API keys stay revoked.',
+      params: IdParams,
+      data: UserRow,
+    },
+    {
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
+      handle: async (_deps, { db, target, caller, now }) => {
+        const user = await enableUser(db, { user: target, caller, now })
+        const message = user ? 'User enabled.' : 'The user was enabled already.'
+        return { data: toUserRow(user ?? target), message, changed: user ? changedOf(user) : [] }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/user/{id}/revoke-sessions',
+      resource: 'user',
+      action: 'revoke-sessions',
+      accountScope: 'none',
+      summary: 'Sign a user out everywhere, at once',
+      description: 'Ends the sessions of the user and, unless `keep_api_keys` is true, its API keys.',
+      params: IdParams,
+      body: EndTokensBody,
+      data: TokensRevoked,
+    },
+    {
+      locate: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      handle: async (_deps, { db, params, body, caller, now }) => {
+        const keepApiKeys = body?.keep_api_keys ?? false
+        const ended = await endUserTokens(db, params.id, { keepApiKeys, caller, now })
+        return {
+          data: { revoked: ended.sessions, api_keys_revoked: ended.apiKeys },
+          message: keepApiKeys ? 'Sessions revoked.' : 'Sessions and API keys revoked.',
+          changed: ended.sessions + ended.apiKeys > 0 ? changedOf(ended) : [],
+        }
+      },
+    },
+  ),
+]

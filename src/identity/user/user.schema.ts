@@ -1,0 +1,92 @@
+import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { NewPasswordSchema } from '../password/password.schema.ts'
+import type { UserWithRoles } from '../user-record/user.store.ts'
+
+/** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */
+const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
+
+/** Whether API keys outlive a change that revokes them (docs/contract/identity.md#key-revocation). */
+export const KeepApiKeysSchema = Type.Boolean({
+  description: "Whether the user's API keys go on. Default false: they are revoked.",
+})
+
+/** Whether apps outlive a change that ends them (docs/contract/sessions.md#what-ends-what). */
+export const KeepAppsSchema = Type.Boolean({
+  description: "Whether the person's apps stay connected. Default false: their tokens and sessions end.",
+})
+
+/** The body of the actions that revoke sessions and API keys of a user. */
+export const EndTokensBody = nullable(
+  named('EndTokens', Type.Object({ keep_api_keys: Type.Optional(KeepApiKeysSchema) })),
+)
+
+/** The numbers of revoked sessions and API keys. */
+export const TokensRevoked = named(
+  'RevokedTokens',
+  Type.Object({ revoked: Type.Integer(), api_keys_revoked: Type.Integer() }),
+)
+
+const RolesSchema = Type.Array(UuidSchema, { maxItems: 100, uniqueItems: true, description: 'Role ids.' })
+
+/** A user as the API shows it. */
+export const UserRow = named(
+  'User',
+  Type.Object({
+    document_id: UuidSchema,
+    email: Type.String(),
+    email_verified_at: nullable(TimestampSchema),
+    name: nullable(Type.String()),
+    avatar_url: nullable(Type.String()),
+    has_password: Type.Boolean({ description: 'Whether the user can sign in with a password.' }),
+    is_actived: Type.Boolean(),
+    roles: Type.Array(UuidSchema),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+    deleted_at: nullable(TimestampSchema),
+  }),
+)
+
+export const CreateUserBody = named(
+  'CreateUser',
+  Type.Object(
+    {
+      email: EmailSchema,
+      name: Type.Optional(nullable(lineSchema(200))),
+      password: Type.Optional(NewPasswordSchema),
+      roles: Type.Optional(RolesSchema),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export const UpdateUserBody = named(
+  'UpdateUser',
+  Type.Object(
+    {
+      email: Type.Optional(EmailSchema),
+      name: Type.Optional(nullable(lineSchema(200))),
+      password: Type.Optional(NewPasswordSchema),
+      roles: Type.Optional(RolesSchema),
+      keep_api_keys: Type.Optional(KeepApiKeysSchema),
+    },
+    { additionalProperties: false, minProperties: 1 },
+  ),
+)
+
+/** Maps a user for the wire. */
+export function toUserRow(user: UserWithRoles): Static<typeof UserRow> {
+  return {
+    document_id: user.id,
+    email: user.email,
+    email_verified_at: user.emailVerifiedAt?.toISOString() ?? null,
+    name: user.name,
+    avatar_url: user.avatarUrl,
+    has_password: user.hasPassword,
+    is_actived: user.isActived,
+    roles: user.roles,
+    created_at: user.createdAt.toISOString(),
+    updated_at: user.updatedAt.toISOString(),
+    deleted_at: user.deletedAt?.toISOString() ?? null,
+  }
+}

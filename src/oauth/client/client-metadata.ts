@@ -1,0 +1,107 @@
+import type { AdapterPayload } from 'oidc-provider'
+import { isUuid } from '../../base/id.ts'
+import { invalidField } from '../../http/problem/problem.ts'
+import { isLine } from '../../http/route/schema.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import type { SigningAlgorithm } from '../signing-key/signing-key.store.ts'
+import {
+  type ClientId,
+  type ClientRecord,
+  findClientWithSecrets,
+  type GrantType,
+  insertClient,
+} from './client.store.ts'
+import { checkSettings, hasSecret, NAME_LENGTH_LIMIT, URI_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
+import { describeSecrets, hashClientSecret } from './client-secret.ts'
+
+/** The client as the provider reads it (RFC 7591 section 2); undefined when there is none. */
+export async function findClientMetadata(db: Database, id: string): Promise<AdapterPayload | undefined> {
+  if (!isUuid(id)) return undefined
+  const found = await findClientWithSecrets(db, id)
+  return found && toMetadata(found.client, describeSecrets(found.secrets))
+}
+
+function toMetadata(client: ClientRecord, secrets: string): AdapterPayload {
+  return {
+    client_id: client.id,
+    client_name: client.name,
+    application_type: client.applicationType,
+    redirect_uris: client.redirectUris,
+    post_logout_redirect_uris: client.postLogoutRedirectUris,
+    grant_types: client.grantTypes,
+    response_types: client.grantTypes.includes('authorization_code') ? ['code'] : [],
+    scope: client.scopes.join(' '),
+    id_token_signed_response_alg: client.idTokenAlg,
+    dpop_bound_access_tokens: client.isDpopBound,
+    token_endpoint_auth_method: client.type === 'public' ? 'none' : client.authMethod,
+    require_pushed_authorization_requests: client.isParRequired,
+    ...(client.jwks && { jwks: client.jwks as never }),
+    ...(client.jwksUri !== null && { jwks_uri: client.jwksUri }),
+    first_party: client.isFirstParty,
+    ...(client.publisher !== null && { publisher: client.publisher }),
+    ...(hasSecret(client) && { client_secret: secrets }),
+    ...(client.backchannelLogoutUri !== null && {
+      backchannel_logout_uri: client.backchannelLogoutUri,
+      backchannel_logout_session_required: true,
+    }),
+  }
+}
+
+/** Checks of a client that registers itself what the bodies of the API check of any other. Pure. Throws 422. */
+function checkRegistration({ name, redirectUris, postLogoutRedirectUris, backchannelLogoutUri }: ClientRecord): void {
+  if (!isLine(name, NAME_LENGTH_LIMIT))
+    throw invalidField('client_name', 'name', `must be one line of at most ${NAME_LENGTH_LIMIT} characters`)
+  const lists = { redirect_uris: redirectUris, post_logout_redirect_uris: postLogoutRedirectUris }
+  for (const [member, uris] of Object.entries(lists))
+    if (uris.length > URIS_LIMIT) throw invalidField(member, 'maxItems', `must hold at most ${URIS_LIMIT} URIs`)
+  if ((backchannelLogoutUri ?? '').length > URI_LENGTH_LIMIT)
+    throw invalidField('backchannel_logout_uri', 'maxLength', `must have at most ${URI_LENGTH_LIMIT} characters`)
+}
+
+/** The name of a client that gives none: the host of its first redirect URI, else its id. */
+function findName({ client_name: name, redirect_uris: uris }: AdapterPayload, id: string): string {
+  return name ?? (URL.parse(uris?.[0] ?? '')?.host || id)
+}
+
+/** Writes a client that registered itself. Its secret is kept as a hash. Throws a 422 for settings that break a rule. */
+export async function registerDynamicClient(
+  db: Database,
+  input: { id: string; payload: AdapterPayload; now: Date },
+): Promise<void> {
+  const { id, payload, now } = input
+  const secret = typeof payload.client_secret === 'string' ? payload.client_secret : undefined
+  if (payload.token_endpoint_auth_method === 'private_key_jwt' && payload.jwks_uri !== undefined)
+    throw invalidField('jwks_uri', 'registration', 'is set by an administrator; send the keys as jwks')
+  const client: ClientRecord = {
+    id: id as ClientId,
+    name: findName(payload, id),
+    type: payload.token_endpoint_auth_method === 'none' ? 'public' : 'confidential',
+    applicationType: payload.application_type === 'native' ? 'native' : 'web',
+    redirectUris: [...(payload.redirect_uris ?? [])],
+    postLogoutRedirectUris: [...(payload.post_logout_redirect_uris ?? [])],
+    // The library refuses any other one.
+    grantTypes: [...(payload.grant_types ?? ['authorization_code'])] as GrantType[],
+    scopes: String(payload.scope).split(' '),
+    publisher: null,
+    isFirstParty: false,
+    backchannelLogoutUri: payload.backchannel_logout_uri ?? null,
+    idTokenAlg: payload.id_token_signed_response_alg as SigningAlgorithm,
+    isDpopBound: payload.dpop_bound_access_tokens === true,
+    authMethod: payload.token_endpoint_auth_method === 'private_key_jwt' ? 'private_key_jwt' : 'client_secret_basic',
+    // Keys without a use of theirs are no fault of a client, which may name them for other providers.
+    jwks: payload.token_endpoint_auth_method === 'private_key_jwt' ? ((payload.jwks ?? null) as never) : null,
+    jwksUri: null,
+    isParRequired: payload.require_pushed_authorization_requests === true,
+    registration: 'dynamic',
+    // Nobody has checked who registered it: a logo would make it look like somebody else.
+    logoUri: null,
+    logoHash: null,
+    createdAt: now,
+    updatedAt: now,
+  }
+  checkRegistration(client)
+  checkSettings(client)
+  await inTransaction(db, (tx) =>
+    insertClient(tx, client, secret === undefined ? undefined : { id, hash: hashClientSecret(secret) }),
+  )
+}

@@ -1,0 +1,36 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { Random } from '../../base/random.ts'
+import type { ClientSecret } from './client.store.ts'
+
+/** A new secret: `sbcs_` and 32 random bytes. Only its hash is stored. */
+export function createClientSecret(random: Random): { secret: string; hash: Buffer } {
+  const secret = `sbcs_${random.bytes(32).toString('base64url')}`
+  return { secret, hash: hashClientSecret(secret) }
+}
+
+/** The hash of a secret, as the table keeps it. 256 random bits need no slow hash. */
+export function hashClientSecret(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer')
+}
+
+/**
+ * The secrets of a client as the provider holds them in place of a secret: `<hash>.<expiry>` in a list, the expiry in
+ * milliseconds or empty. Nobody can authenticate with this text.
+ */
+export function describeSecrets(secrets: readonly ClientSecret[]): string {
+  const parts = secrets.map(({ hash, expiresAt }) => `${hash.toString('base64url')}.${expiresAt?.getTime() ?? ''}`)
+  return parts.length > 0 ? parts.join(',') : 'none'
+}
+
+/** Whether `given` is one of the described secrets that has not expired. In constant time for each. */
+export function isOneOfSecrets(described: string, given: string, nowMs: number): boolean {
+  const presented = hashClientSecret(given)
+  let isKnown = false
+  for (const part of described.split(',')) {
+    const [text = '', expiry = ''] = part.split('.')
+    const known = Buffer.from(text, 'base64url')
+    const isSame = known.length === presented.length && timingSafeEqual(known, presented)
+    if (isSame && (expiry === '' || Number(expiry) > nowMs)) isKnown = true
+  }
+  return isKnown
+}

@@ -1,0 +1,256 @@
+import type { Id } from '../../base/id.ts'
+import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, isNull, statement } from '../../postgres/statement/statement.ts'
+import type { SigningAlgorithm } from '../signing-key/signing-key.store.ts'
+import { type ClientProof, DEFAULT_PROOF } from './client-proof.ts'
+
+export type ClientId = Id<'oauth client'>
+
+/** The grant type of a device without a browser (RFC 8628). */
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** The grant types that a client may use. */
+export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT] as const
+
+export type GrantType = (typeof GRANT_TYPES)[number]
+
+/** A row of the `oauth_client` table. */
+export interface ClientRecord extends ClientProof {
+  /** Also the `client_id` of the protocol. */
+  id: ClientId
+  name: string
+  type: 'confidential' | 'public'
+  applicationType: 'web' | 'native'
+  redirectUris: string[]
+  postLogoutRedirectUris: string[]
+  grantTypes: GrantType[]
+  scopes: string[]
+  publisher: string | null
+  isFirstParty: boolean
+  backchannelLogoutUri: string | null
+  idTokenAlg: SigningAlgorithm
+  isDpopBound: boolean
+  registration: 'administrator' | 'dynamic'
+  /** Where the logo was fetched from. */
+  logoUri: string | null
+  /** Changes with the logo. */
+  logoHash: string | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** A secret of a client, without the secret. */
+export interface ClientSecret {
+  hash: Buffer
+  expiresAt: Date | null
+}
+
+interface ClientColumns {
+  document_id: string
+  name: string
+  type: ClientRecord['type']
+  application_type: ClientRecord['applicationType']
+  redirect_uris: string[]
+  post_logout_redirect_uris: string[]
+  grant_types: string[]
+  scopes: string[]
+  publisher: string | null
+  first_party: boolean
+  backchannel_logout_uri: string | null
+  id_token_signed_response_alg: SigningAlgorithm
+  dpop_bound_access_tokens: boolean
+  registration: ClientRecord['registration']
+  logo_uri: string | null
+  logo_hash: string | null
+  proof: unknown
+  created_at: Date
+  updated_at: Date
+}
+
+const COLUMNS = [
+  'document_id',
+  'name',
+  'type',
+  'application_type',
+  'redirect_uris',
+  'post_logout_redirect_uris',
+  'grant_types',
+  'scopes',
+  'publisher',
+  'first_party',
+  'backchannel_logout_uri',
+  'id_token_signed_response_alg',
+  'dpop_bound_access_tokens',
+  'registration',
+  'logo_uri',
+  'logo_hash',
+  'proof',
+  'created_at',
+  'updated_at',
+] as const
+
+const OF_CLIENT = COLUMNS.map((column) => `c.${column}`).join(', ')
+
+/** Columns whose words the database checks, typed as text. */
+type Loose<Columns> = { [Name in keyof Columns]: Columns[Name] extends string ? string : Columns[Name] }
+
+/** Maps a row of the `oauth_client` table. */
+export function toClientRecord(row: Loose<ClientColumns>): ClientRecord {
+  return {
+    id: row.document_id as ClientId,
+    name: row.name,
+    type: row.type as ClientRecord['type'],
+    applicationType: row.application_type as ClientRecord['applicationType'],
+    redirectUris: row.redirect_uris,
+    postLogoutRedirectUris: row.post_logout_redirect_uris,
+    grantTypes: row.grant_types as GrantType[],
+    scopes: row.scopes,
+    publisher: row.publisher,
+    isFirstParty: row.first_party,
+    backchannelLogoutUri: row.backchannel_logout_uri,
+    idTokenAlg: row.id_token_signed_response_alg as SigningAlgorithm,
+    isDpopBound: row.dpop_bound_access_tokens,
+    registration: row.registration as ClientRecord['registration'],
+    logoUri: row.logo_uri,
+    logoHash: row.logo_hash,
+    ...DEFAULT_PROOF,
+    ...(row.proof as Partial<ClientProof> | null),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+/** The clients that are not deleted, as the base of a list. */
+export function selectClients(db: Database) {
+  return db.selectFrom('oauth_client').select(COLUMNS).where('deleted_at', 'is', null)
+}
+
+const selectOne = statement<ClientColumns>(
+  `select ${OF_CLIENT} from oauth_client c where c.document_id = $1 and c.deleted_at is null`,
+)
+
+/** The client with this id. */
+export async function findClient(db: Database, id: string): Promise<ClientRecord | undefined> {
+  const [row] = await selectOne(db, [id])
+  return row && toClientRecord(row)
+}
+
+const countSecrets = countBehindLock<ClientColumns & { live_secrets: number }>({
+  counts: 'valid secrets of a client',
+  lock: 'oauth_client',
+  rows: 'select * from oauth_client where document_id = $1 and deleted_at is null',
+  read: `select ${OF_CLIENT}, live_secrets_of(c.document_id, $2) as live_secrets from locked c`,
+})
+
+/** Locks the client with this id until the transaction ends, and counts its valid secrets behind the lock. */
+export async function lockClient(
+  db: Database,
+  id: string,
+  now: Date,
+): Promise<{ client: ClientRecord; liveSecrets: number } | undefined> {
+  const [row] = await countSecrets(db, [id, now])
+  return row && { client: toClientRecord(row), liveSecrets: row.live_secrets }
+}
+
+interface SecretColumns {
+  hashes: string[]
+  expiries: (Date | null)[]
+}
+
+const selectWithSecrets = statement<ClientColumns & SecretColumns>(`
+  select ${OF_CLIENT}, s.hashes, s.expiries from oauth_client c
+  cross join lateral (
+    select coalesce(array_agg(encode(secret_hash, 'hex') order by created_at, document_id), '{}') as hashes,
+      coalesce(array_agg(expires_at order by created_at, document_id), '{}') as expiries
+    from oauth_client_secret where client = c.document_id
+  ) s
+  where c.document_id = $1 and c.deleted_at is null`)
+
+/** The client with this id and the hashes of its secrets. */
+export async function findClientWithSecrets(
+  db: Database,
+  id: string,
+): Promise<{ client: ClientRecord; secrets: ClientSecret[] } | undefined> {
+  const [row] = await selectWithSecrets(db, [id])
+  if (!row) return undefined
+  const secrets = row.hashes.map((hash, index) => ({
+    hash: Buffer.from(hash, 'hex'),
+    expiresAt: row.expiries[index] ?? null,
+  }))
+  return { client: toClientRecord(row), secrets }
+}
+
+const insert = closingStatement(`
+  new_client as (
+    insert into oauth_client (document_id, name, type, application_type, redirect_uris, post_logout_redirect_uris,
+      grant_types, scopes, publisher, first_party, backchannel_logout_uri, id_token_signed_response_alg,
+      dpop_bound_access_tokens, registration, created_at, updated_at, logo_uri, logo_hash, proof)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) returning document_id
+  ), new_client_secret as (
+    insert into oauth_client_secret (document_id, client, secret_hash, expires_at, created_at)
+    select $20::uuid, document_id, $21::bytea, null, $15 from new_client where $20::uuid is not null)`)
+
+function toValues(row: ClientRecord): unknown[] {
+  const { id, name, type, applicationType, redirectUris, postLogoutRedirectUris, grantTypes, scopes } = row
+  const { publisher, isFirstParty, backchannelLogoutUri, idTokenAlg, isDpopBound, registration } = row
+  const lists = [redirectUris, postLogoutRedirectUris, grantTypes, scopes]
+  const rest = [publisher, isFirstParty, backchannelLogoutUri, idTokenAlg, isDpopBound, registration]
+  const { authMethod, jwks, jwksUri, isParRequired } = row
+  const proof = JSON.stringify({ authMethod, jwks, jwksUri, isParRequired })
+  const last = [row.createdAt, row.updatedAt, row.logoUri, row.logoHash, proof]
+  return [id, name, type, applicationType, ...lists, ...rest, ...last]
+}
+
+/** Inserts a client with its first secret, with the last statement of the transaction. */
+export function insertClient(
+  db: Database,
+  row: ClientRecord,
+  secret: { id: string; hash: Buffer } | undefined,
+): Promise<void> {
+  return insert(db, [...toValues(row), secret?.id ?? null, secret?.hash ?? null])
+}
+
+/** The note of a changed client, which drops it from `ClientCache`. */
+const noteOf = (id: ClientId) => `c:${id}`
+
+const update = closingStatement(`
+  changed_client as (
+    update oauth_client set name = $2, type = $3, application_type = $4, redirect_uris = $5,
+      post_logout_redirect_uris = $6, grant_types = $7, scopes = $8, publisher = $9, first_party = $10,
+      backchannel_logout_uri = $11, id_token_signed_response_alg = $12, dpop_bound_access_tokens = $13,
+      registration = $14, created_at = $15, updated_at = $16, logo_uri = $17, logo_hash = $18, proof = $19
+    where document_id = $1)`)
+
+/** Writes a locked client again, with the last statement of the transaction. */
+export function updateClient(db: Database, row: ClientRecord): Promise<void> {
+  return update(db, toValues(row), { notes: noteOf(row.id) })
+}
+
+const rotate = closingStatement(`
+  ended_secrets as (
+    update oauth_client_secret set expires_at = $5
+    where client = $1 and (expires_at is null or expires_at > $5)
+  ), next_secret as (
+    insert into oauth_client_secret (document_id, client, secret_hash, expires_at, created_at) values ($2, $1, $3, null, $4)
+  ), touched_client as (update oauth_client set updated_at = $4 where document_id = $1)`)
+
+/** Adds a secret to a locked client; those before it are accepted until `overlapUntil`. */
+export function rotateClientSecret(
+  db: Database,
+  input: { client: ClientId; secret: { id: string; hash: Buffer }; overlapUntil: Date; now: Date },
+): Promise<void> {
+  const { client, secret, overlapUntil, now } = input
+  return rotate(db, [client, secret.id, secret.hash, now, overlapUntil], { notes: noteOf(client) })
+}
+
+const remove = closingStatement(`
+  deleted_client as (update oauth_client set deleted_at = $2, updated_at = $2 where document_id = $1),
+  deleted_secrets as (delete from oauth_client_secret where client = $1),
+  deleted_logo as (delete from oauth_client_logo where client = $1),
+  ended_grants as (update oauth_grant set revoked_at = $2, updated_at = $2 where client = $1 and ${isNull('revoked_at')})`)
+
+/** Deletes a locked client with its secrets and grants, whose tokens `end_client` ends, with the last statement. */
+export function deleteClientRow(db: Database, id: ClientId, now: Date): Promise<void> {
+  return remove(db, [id, now], { notes: noteOf(id) })
+}

@@ -1,0 +1,49 @@
+import { hasPlainHost } from '../../http/request/plain-host.ts'
+import type { ClientRecord } from './client.store.ts'
+
+/** Longest redirect URI, in characters. */
+const URI_LIMIT = 2048
+
+/** Hosts of the machine itself (RFC 8252 section 7.3). */
+const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** Schemes that a browser or the system gives a meaning of its own. */
+const RESERVED_SCHEMES = new Set([
+  'javascript:',
+  'data:',
+  'file:',
+  'blob:',
+  'about:',
+  'vbscript:',
+  'ws:',
+  'wss:',
+  'ftp:',
+])
+
+/**
+ * The rule that a redirect URI breaks, in words that complete "must ..."; undefined when it breaks none. Pure
+ * (docs/contract/oauth.md#redirect-uris). At a request the URI is compared exactly; only the port of a loopback URI of a
+ * native client is free.
+ */
+export function findRedirectFault(uri: string, applicationType: ClientRecord['applicationType']): string | undefined {
+  const url = uri.length <= URI_LIMIT ? URL.parse(uri) : null
+  if (!url) return `be an absolute URI of at most ${URI_LIMIT} characters`
+  if (/[\s\p{C}*\\]/u.test(uri)) return 'hold no space, no control character, no backslash and no wildcard'
+  if (uri.includes('#')) return 'have no fragment'
+  if (!hasPlainHost(url)) return 'have a host of letters, digits, hyphens and dots'
+  if (url.username !== '' || url.password !== '') return 'have no user name'
+  if (/(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\?#]|$)/i.test(uri)) return 'have no dot segments'
+  if (url.protocol === 'https:') return undefined
+  if (url.protocol === 'http:')
+    return LOOPBACK_HOSTS.has(url.hostname) ? undefined : 'be https, except on the machine itself (http://127.0.0.1)'
+  if (applicationType === 'web') return 'be https; custom schemes are for native clients'
+  if (RESERVED_SCHEMES.has(url.protocol)) return 'not use a scheme that the system reserves'
+  // RFC 8252 section 7.1: a reversed domain name, so that two apps do not choose the same scheme.
+  return url.protocol.includes('.') ? undefined : 'use a scheme with a dot, such as com.example.app:'
+}
+
+/** Where a browser may be sent to from a form: the origin, or the custom scheme (CSP, `form-action`). */
+export function findFormTarget(uri: string): string {
+  const url = new URL(uri)
+  return url.origin === 'null' ? url.protocol : url.origin
+}

@@ -1,0 +1,22 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+
+/** A grant that is being written locks its client (foreign key), so that a client in use is passed over or waited for. */
+const remove = statement(`
+  with old as materialized (
+    select c.document_id from oauth_client c
+    where c.registration = 'dynamic' and c.created_at < $1
+      and not exists (select from oauth_grant g where g.client = c.document_id)
+    order by c.created_at limit $2 for update skip locked
+  ), secrets as (
+    delete from oauth_client_secret where client = any(array(select document_id from old))
+  )
+  delete from oauth_client where document_id = any(array(select document_id from old)) returning 1`)
+
+/**
+ * Deletes up to `limit` clients that registered themselves before `before` and that nobody ever allowed anything. Returns
+ * their number. For maintenance.
+ */
+export async function deleteUnusedClients(db: Database, before: Date, limit: number): Promise<number> {
+  return (await remove(db, [before, limit])).length
+}

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../../../test/harness/app/app.ts'
+import { addInteraction } from '../../../test/harness/browser/oauth-rows.ts'
+import { holdUser, race } from '../../../test/harness/plan/race.ts'
+
+const CLIENTS = '/api/v3/oauth/client'
+const GRANTS = '/api/v3/oauth/grant'
+const ALL = ['openid', 'profile', 'email', 'contract:read', 'contract:write', 'account:read']
+
+/** Two processes on one database. */
+let one: TestApp
+let other: TestApp
+beforeAll(async () => {
+  one = await createTestApp()
+  other = await createTestApp({ database: one.database })
+})
+afterAll(async () => {
+  await other[Symbol.asyncDispose]()
+  await one[Symbol.asyncDispose]()
+})
+
+interface Person {
+  userId: string
+  call: TestCall
+  inOther: TestCall
+  clientId: string
+  /** Answers an authorization that asks for `scope`, in the process of `call`. */
+  decide(call: TestCall, scope: string, scopes?: readonly string[]): Promise<() => Promise<TestAnswer>>
+  grants(): Promise<{ document_id: string; scopes: string[] }[]>
+}
+
+async function signIn(): Promise<Person> {
+  const { call, userId, token } = await one.signInMember()
+  const body = { name: 'Example app', type: 'confidential', redirect_uris: ['https://app.example.com/callback'] }
+  const clientId = (await one.admin('POST', CLIENTS, { ...body, scopes: ALL })).body.data.client_id
+  return {
+    userId,
+    call,
+    inOther: other.callAs(token),
+    clientId,
+    decide: async (by, scope, scopes) => {
+      const id = await addInteraction(one, { userId, clientId, scope })
+      const decision = { authorization_id: id, decision: 'approve', ...(scopes && { scopes }) }
+      return () => by('POST', '/api/v3/oauth/decision', decision)
+    },
+    grants: async () => (await call('GET', GRANTS)).body.data,
+  }
+}
+
+const holdGrant = (id: string) => ({
+  text: 'select from oauth_grant where document_id = $1 for update',
+  values: [id],
+})
+
+/** A person who has allowed an app to read contracts. */
+async function allowContracts() {
+  const person = await signIn()
+  const approve = await person.decide(person.call, 'openid email contract:read')
+  expect((await approve()).status).toBe(200)
+  const [grant] = await person.grants()
+  return { person, grantId: grant?.document_id ?? '' }
+}
+
+describe('a consent that is taken back while another authorization of the app is approved', () => {
+  test.each(['first', 'last'])('is taken back for good: a scope, %s', async (place) => {
+    const { person, grantId } = await allowContracts()
+    const takeBack = await person.decide(person.call, 'openid email contract:read', ['openid', 'email'])
+    const approve = await person.decide(person.inOther, 'openid email account:read')
+    const requests = place === 'first' ? [takeBack, approve] : [approve, takeBack]
+    const answers = await race(one.database, holdGrant(grantId), requests)
+    expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    const [grant] = await person.grants()
+    expect(grant?.scopes.toSorted()).toEqual(['account:read', 'email', 'openid'])
+  })
+
+  test('is taken back for good: the whole grant', async () => {
+    const { person, grantId } = await allowContracts()
+    const approve = await person.decide(person.inOther, 'openid email')
+    const remove = () => person.call('DELETE', `${GRANTS}/${grantId}`)
+    const answers = await race(one.database, holdGrant(grantId), [remove, approve])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    const grants = await person.grants()
+    expect(grants).toMatchObject([{ scopes: ['openid', 'email'] }])
+    expect(grants[0]?.document_id).not.toBe(grantId)
+  })
+
+  test('is given to no client that is deleted meanwhile', async () => {
+    const { person, grantId } = await allowContracts()
+    const approve = await person.decide(person.inOther, 'openid email')
+    const remove = () => one.admin('DELETE', `${CLIENTS}/${person.clientId}`)
+    const [removed, approved] = await race(one.database, holdGrant(grantId), [remove, approve])
+    expect([removed?.status, approved?.status]).toEqual([200, 404])
+    const { rows } = await one.database.pool.query(
+      'select count(*)::int as live from oauth_grant where client = $1 and revoked_at is null',
+      [person.clientId],
+    )
+    expect(rows[0].live).toBe(0)
+  })
+})
+
+test('five approvals of one person at once keep all that was allowed', async () => {
+  const person = await signIn()
+  const asked = [
+    'openid profile',
+    'openid email',
+    'openid contract:read',
+    'openid contract:write',
+    'openid account:read',
+  ]
+  const requests = await Promise.all(
+    asked.map((scope, index) => person.decide(index % 2 === 0 ? person.call : person.inOther, scope)),
+  )
+  const answers = await race(one.database, holdUser(person.userId), requests)
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+  const grants = await person.grants()
+  expect(grants).toHaveLength(1)
+  expect(grants[0]?.scopes.toSorted()).toEqual(ALL.toSorted())
+})
+
+test('a decision counts only while its session lives', async () => {
+  const person = await signIn()
+  expect((await person.inOther('GET', '/api/v3/auth/session')).status).toBe(200)
+  const approve = await person.decide(person.inOther, 'openid email')
+  const path = `/api/v3/identity/user/${person.userId}/revoke-sessions`
+  const revoke = () => one.admin('POST', path)
+  const [revoked, approved] = await race(one.database, holdUser(person.userId), [revoke, approve])
+  expect([revoked?.status, approved?.status]).toEqual([200, 404])
+  const { rows } = await one.database.pool.query('select from oauth_grant where "user" = $1', [person.userId])
+  expect(rows).toHaveLength(0)
+})

@@ -1,0 +1,140 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
+import { type GrantRecord, toGrantRecord } from '../grant/grant.store.ts'
+import { hashStateId } from '../grant/state-id.ts'
+
+/** A question that the provider asks the person of an authorization. */
+export interface Interaction {
+  id: string
+  /** What is asked: to sign in, to choose an account, to allow something. */
+  prompt: string
+  reasons: string[]
+  /** The parameters of the authorization request. */
+  params: Record<string, string | string[] | undefined>
+  /** The person that the provider knows; null before the sign-in. */
+  accountId: string | null
+  /** Answers to earlier questions of the same authorization. */
+  lastAnswers: Record<string, unknown>
+  /** The family of tokens that the browser has already. */
+  familyId: string | null
+  /** Where the browser continues after the answer. */
+  returnTo: string
+  createdAt: Date
+  isAnswered: boolean
+}
+
+interface InteractionPayload {
+  prompt: { name: string; reasons: string[] }
+  params: Interaction['params']
+  session?: { accountId?: string }
+  lastSubmission?: Record<string, unknown>
+  grantId?: string
+  returnTo: string
+  iat: number
+}
+
+interface InteractionColumns {
+  payload: InteractionPayload
+  consumed_at: Date | null
+  created_at: Date
+}
+
+function toInteraction(id: string, { payload, consumed_at, created_at }: InteractionColumns): Interaction {
+  return {
+    id,
+    prompt: payload.prompt.name,
+    reasons: payload.prompt.reasons,
+    params: payload.params,
+    accountId: payload.session?.accountId ?? null,
+    lastAnswers: payload.lastSubmission ?? {},
+    familyId: payload.grantId ?? null,
+    returnTo: payload.returnTo,
+    createdAt: created_at,
+    isAnswered: consumed_at !== null,
+  }
+}
+
+const CREATED = "to_timestamp((payload ->> 'iat')::double precision) as created_at"
+
+const selectOne = statement<InteractionColumns>(`
+  select payload, consumed_at, ${CREATED} from oauth_state
+  where model = 'Interaction' and id_hash = $1 and ${isAfter('expires_at', '$2')}`)
+
+/** The interaction with this id that has not expired. */
+export async function findInteraction(db: Database, id: string, now: Date): Promise<Interaction | undefined> {
+  const [row] = await selectOne(db, [hashStateId(id), now])
+  return row && toInteraction(id, row)
+}
+
+const selectApp = statement<{ name: string }>(`
+  select (select c.name from oauth_client c
+    where c.document_id = (i.payload -> 'params' ->> 'client_id')::uuid and c.deleted_at is null) as name
+  from oauth_state i where i.model = 'Interaction' and i.id_hash = $1 and ${isAfter('i.expires_at', '$2')}`)
+
+/** The name of the app that an interaction is for. */
+export async function findAppName(db: Database, id: string, now: Date): Promise<string | undefined> {
+  const [row] = await selectApp(db, [hashStateId(id), now])
+  return row?.name ?? undefined
+}
+
+/** An interaction that is being answered, with what its person allowed its client before. */
+export interface ClaimedInteraction extends Interaction {
+  grant: GrantRecord | undefined
+}
+
+type ClaimedColumns = InteractionColumns & { [Name in keyof Parameters<typeof toGrantRecord>[0]]: never }
+
+const claim = statement<ClaimedColumns>('select * from claim_consent($1, $2, $3, $4)')
+
+/**
+ * Locks the person, the client and what the one allows the other until the transaction ends, and takes the question for
+ * consent with this id, which asks this person. Of calls at the same time exactly one gets it. `sessionId` is that of the
+ * decision, if it has one: it must live.
+ */
+export async function claimConsent(
+  db: Database,
+  { id, userId, sessionId, now }: { id: string; userId: string; sessionId: string | null; now: Date },
+): Promise<ClaimedInteraction | undefined> {
+  const [row] = await claim(db, [hashStateId(id), now, userId, sessionId])
+  if (!row) return undefined
+  return { ...toInteraction(id, row), grant: row.document_id === null ? undefined : toGrantRecord(row) }
+}
+
+const answer = closingStatement(`
+  answered_interaction as (
+    update oauth_state set payload = payload || jsonb_build_object('result', $2::jsonb)
+    where model = 'Interaction' and id_hash = $1)`)
+
+/** Writes the answer that the provider reads when the browser continues, with the last statement of the transaction. */
+export function answerInteraction(db: Database, id: string, result: Record<string, unknown>): Promise<void> {
+  return answer(db, [hashStateId(id), JSON.stringify(result)])
+}
+
+const keepFamily = closingStatement(`
+  kept_family as (
+    insert into oauth_state (model, id_hash, payload, grant_id, consent, expires_at)
+    values ('Grant', $1, $2, $3, $4, $5)
+    on conflict (model, id_hash) do update set payload = excluded.payload, expires_at = excluded.expires_at)`)
+
+/** Writes a family of tokens that rests on a grant, with the last statement of the transaction. */
+export function writeFamily(
+  db: Database,
+  input: { familyId: string; grantId: string; payload: Record<string, unknown>; expiresAt: Date },
+): Promise<void> {
+  const { familyId, grantId, payload, expiresAt } = input
+  return keepFamily(db, [hashStateId(familyId), JSON.stringify(payload), familyId, grantId, expiresAt])
+}
+
+const narrow = closingStatement(`
+  narrowed_families as (
+    update oauth_state set payload = payload || $3::jsonb
+    where model = 'Grant' and consent = $1 and grant_id is distinct from $2)`)
+
+/** Writes the scopes of a grant to its families except one, with the last statement of the transaction. */
+export function narrowFamilies(
+  db: Database,
+  input: { grantId: string; except: string | null; members: object },
+): Promise<void> {
+  const { grantId, except, members } = input
+  return narrow(db, [grantId, except, JSON.stringify(members)])
+}

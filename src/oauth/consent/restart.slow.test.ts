@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
+import {
+  type OauthPerson,
+  type OauthWorld,
+  openBrowser,
+  startOauthWorld,
+} from '../../../test/harness/browser/oauth-service.ts'
+
+let world: OauthWorld
+let person: OauthPerson
+let flow: Flow
+beforeAll(async () => {
+  world = await startOauthWorld()
+  person = await world.person()
+  flow = await openFlow(world, await world.client())
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+/** Begins a request in a browser whose person signed in before, and stops at the question. Returns where it begins again. */
+async function restartOf(parameters: Record<string, string>, isPushed: boolean) {
+  const browser = openBrowser()
+  await flow.signIn(browser, { person })
+  // The provider counts in whole seconds.
+  const { pool } = world.app.database
+  await pool.query(`update session set auth_time = auth_time - interval '1 minute' where "user" = $1`, [person.userId])
+  const { url } = await flow.prepare({ parameters, isPushed })
+  const asked = await world.walk(browser, url, { decision: 'stop' })
+  const id = new URL(asked.url).searchParams.get('id') ?? ''
+  const answer = await browser.visit(`${world.baseUrl}/auth/oauth/restart?${new URLSearchParams({ id })}`)
+  return { browser, id, restart: new URL(String(answer.headers.location), world.baseUrl) }
+}
+
+describe.each([
+  ['pushed', true],
+  ['by address', false],
+])('a request %s that begins again', (_name, isPushed) => {
+  test('asks again to sign in, and keeps everything else that it asked for', async () => {
+    const asked = {
+      prompt: 'login consent',
+      max_age: '600',
+      acr_values: 'aal2',
+      login_hint: 'ada@example.com',
+      ui_locales: 'de',
+      nonce: 'n-1',
+    }
+    const { browser, restart } = await restartOf(asked, isPushed)
+    expect(Object.fromEntries(restart.searchParams)).toMatchObject(asked)
+    const again = await world.walk(browser, restart.href, { decision: 'stop' })
+    expect(new URL(again.url).pathname).toBe('/auth/oauth/sign-in')
+    expect(again.body).toContain('again=1')
+  })
+
+  test('does not ask again who has signed in since it was asked', async () => {
+    const { browser, id } = await restartOf({ prompt: 'login consent' }, isPushed)
+    await world.app.database.pool.query(
+      `update session set auth_time = now() + interval '1 minute' where "user" = $1 and revoked_at is null`,
+      [person.userId],
+    )
+    const answer = await browser.visit(`${world.baseUrl}/auth/oauth/restart?${new URLSearchParams({ id })}`)
+    const restart = new URL(String(answer.headers.location), world.baseUrl)
+    expect(restart.searchParams.get('prompt')).toBe('consent')
+    expect(restart.searchParams.get('scope')).toBe('openid email offline_access contract:read')
+  })
+})

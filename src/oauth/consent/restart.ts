@@ -1,0 +1,36 @@
+import type { SessionId } from '../../base/id.ts'
+import type { SessionRecord } from '../../identity/session/session.store.ts'
+import { loadSession } from '../../identity/session/session.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { PROVIDER_PATH } from '../provider/provider-source.ts'
+import type { Interaction } from './interaction.store.ts'
+
+/** Whether a session was opened, or its person proved again who it is, since the question was asked. */
+export const isSignedInSince = ({ createdAt }: Interaction, { authTime }: SessionRecord): boolean =>
+  Math.floor(authTime.getTime() / 1000) >= Math.floor(createdAt.getTime() / 1000)
+
+/**
+ * The path of the authorization request from its beginning, with all its parameters, pushed ones too. A sign-in and a choice
+ * of the account are asked for again, unless the person of `session` has just done that. A device begins with its code.
+ */
+function buildRestartPath(interaction: Interaction, session: SessionRecord | undefined): string {
+  const { params, returnTo } = interaction
+  if (new URL(returnTo).pathname.startsWith(`${PROVIDER_PATH}/device/`)) return `${PROVIDER_PATH}/device`
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(params))
+    for (const one of [value ?? []].flat()) if (name !== 'prompt') query.append(name, one)
+  const prompts = typeof params.prompt === 'string' ? params.prompt.split(' ') : []
+  const isDone = session !== undefined && isSignedInSince(interaction, session)
+  const rest = isDone ? prompts.filter((one) => one !== 'login' && one !== 'select_account') : prompts
+  if (rest.length > 0) query.set('prompt', rest.join(' '))
+  return `${PROVIDER_PATH}/authorize?${query}`
+}
+
+/** Where an authorization begins again, for whoever is signed in in this browser by now. */
+export async function findRestartPath(
+  db: Database,
+  interaction: Interaction,
+  person: { sessionId: SessionId } | undefined,
+): Promise<string> {
+  return buildRestartPath(interaction, person && (await loadSession(db, person.sessionId)))
+}

@@ -1,0 +1,273 @@
+import { parseCookie } from 'cookie'
+import { readKeptLanguage } from '../../base/language/request-language.ts'
+import { findLanguage, readUiLocales, type Texts } from '../../base/language/texts.ts'
+import { Problem } from '../../http/problem/problem.ts'
+import type { PageOutcome, RedirectOutcome, Routes } from '../../http/route/route.ts'
+import type { SignedInPerson, Visitor } from '../../identity/pages/browser/browser-session.ts'
+import { buildPage } from '../../identity/pages/frame/page.ts'
+import { definePage, type PageDeps, showProblem } from '../../identity/pages/frame/page-route.ts'
+import { askToSignIn, buildSignInUrl } from '../../identity/pages/frame/page-url.ts'
+import type { SessionRecord } from '../../identity/session/session.store.ts'
+import { loadSession, signOut } from '../../identity/session/session.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { findActiveAccount } from '../claims/account-facts.store.ts'
+import { findClient } from '../client/client.store.ts'
+import { type ConsentDeps, decideConsent, readAskedScopes } from '../consent/consent.ts'
+import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } from '../consent/consent-page.ts'
+import { answerInteraction, findInteraction, type Interaction } from '../consent/interaction.store.ts'
+import { findRestartPath } from '../consent/restart.ts'
+import { ENTRY, INTERACTION_COOKIE } from '../consent/sign-in-app.ts'
+import { buildLoginAnswer, isNeededPerson, mustSignInAgain } from '../consent/sign-in-demand.ts'
+import { findGrantOf } from '../grant/grant.store.ts'
+import { SCOPES } from '../scope/scope-catalogue.ts'
+
+export interface InteractionDeps extends PageDeps, ConsentDeps {}
+
+const RESTART = `${ENTRY}/restart`
+const ID_LIMIT = 100
+
+const SCOPE_FIELDS = Object.fromEntries(SCOPES.map(({ name }) => [fieldOfScope(name), 1]))
+
+const ANSWERED = { code: 'answered', message: 'is of a question that was answered; start again in the app' }
+const FOREIGN = { code: 'other_browser', message: 'is of a question that began in another browser, or has expired' }
+
+/** The authorization of this id that began in this browser. Throws `link_invalid`. */
+async function loadInteraction(
+  db: Database,
+  { id, cookieHeader, now }: { id: string | undefined; cookieHeader: string | undefined; now: Date },
+): Promise<Interaction> {
+  const isOwn = id !== undefined && parseCookie(cookieHeader ?? '')[INTERACTION_COOKIE] === id
+  const interaction = isOwn ? await findInteraction(db, id, now) : undefined
+  if (interaction && !interaction.isAnswered) return interaction
+  // The cookie lives as long as the question: a question of its own that is not there any more was answered.
+  const cause = isOwn ? ANSWERED : FOREIGN
+  const reason = isOwn ? 'authorization answered' : 'authorization of another browser'
+  throw new Problem('link_invalid', `id: ${cause.message}`, { reason, errors: [{ path: 'id', ...cause }] })
+}
+
+const pathOf = ({ prompt, id }: Interaction) =>
+  `${ENTRY}/${prompt === 'consent' ? 'consent' : 'sign-in'}?${new URLSearchParams({ id })}`
+
+/** Hands the sign-in of this browser to the provider, and leads on to the app. */
+async function continueAs(
+  deps: InteractionDeps,
+  db: Database,
+  input: {
+    interaction: Interaction
+    person: SignedInPerson
+    session: SessionRecord
+    visitor: Pick<Visitor, 'texts'>
+  },
+): Promise<PageOutcome> {
+  const { interaction, person, session } = input
+  await answerInteraction(db, interaction.id, buildLoginAnswer(interaction, person.userId, session))
+  const texts = chooseFlowTexts(interaction, input.visitor)
+  const clientName = await findClientName(db, interaction, texts)
+  const href = interaction.returnTo
+  const page = buildPage({ brand: deps.brand, ...buildContinuePage({ texts, clientName, href }) })
+  return {
+    ...page,
+    // A redirect would be checked against the form-action of the sign-in form that led here.
+    headers: { ...page.headers, refresh: `0;url=${href}` },
+    audit: { client: interaction.params.client_id },
+    actor: { userId: person.userId, sessionId: person.sessionId, account: null },
+  }
+}
+
+async function findClientName(db: Database, { params }: Interaction, texts: Texts): Promise<string> {
+  return (await findClient(db, String(params.client_id)))?.name ?? texts.say('app.unnamed')
+}
+
+/** The language of an authorization: what its app asks for, else that of the visitor. */
+const chooseFlowTexts = ({ params }: Interaction, { texts }: Pick<Visitor, 'texts'>): Texts =>
+  findLanguage(readUiLocales(params.ui_locales)) ?? texts
+
+const goTo = (location: string): RedirectOutcome => ({ kind: 'redirect', status: 303, location })
+/** The pages of an authorization: who one is, and what the app may do (docs/contract/oauth.md#consent). */
+export const interactionRoutes: Routes<InteractionDeps> = [
+  definePage(
+    {
+      method: 'GET',
+      path: ENTRY,
+      resource: 'oauth-page',
+      action: 'enter',
+      summary: 'The question that an authorization asks',
+      query: ['id'],
+    },
+    {
+      handle: async (deps: InteractionDeps, { db, query, cookieHeader, now }) => {
+        const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+        // The pages on the way, such as that of a second step, do not know the request.
+        const lang = findLanguage(readUiLocales(interaction.params.ui_locales))?.lang ?? ''
+        const cookies = lang === (readKeptLanguage(cookieHeader) ?? '') ? [] : [deps.cookies.keepLanguage(lang)]
+        return { ...goTo(pathOf(interaction)), ...(cookies.length > 0 && { cookies }) }
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: RESTART,
+      resource: 'oauth-page',
+      action: 'restart',
+      summary: 'Begin an authorization again, with the account that is signed in now',
+      query: ['id'],
+    },
+    {
+      handle: async (_deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) =>
+        goTo(await findRestartPath(db, await loadInteraction(db, { id: query.id, cookieHeader, now }), visitor.person)),
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: `${ENTRY}/sign-in`,
+      resource: 'oauth-page',
+      action: 'sign-in',
+      summary: 'Continue an authorization as the person of this browser',
+      query: ['id'],
+      writes: true,
+    },
+    {
+      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
+        const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+        const { person, browserId } = visitor
+        if (!person) return askToSignIn(visitor, pathOf(interaction))
+        if (interaction.accountId !== null && interaction.accountId !== person.userId)
+          return goTo(await findRestartPath(db, interaction, person))
+        const session = await loadSession(db, person.sessionId)
+        const mustSignIn = mustSignInAgain(interaction, session)
+        if (interaction.prompt === 'login' && !mustSignIn && isNeededPerson(interaction, person.userId))
+          return continueAs(deps, db, { interaction, person, session, visitor })
+        const texts = chooseFlowTexts(interaction, visitor)
+        const email = (await findActiveAccount(db, person.userId))?.email ?? ''
+        const clientName = await findClientName(db, interaction, texts)
+        const signInAgain = mustSignIn ? buildSignInUrl({ next: pathOf(interaction), again: '1' }) : null
+        const view = { texts, authorizationId: interaction.id, browserId, email, clientName, signInAgain }
+        return buildPage({ brand: deps.brand, ...buildAccountPage(deps, view) })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: `${ENTRY}/continue`,
+      resource: 'oauth-page',
+      action: 'continue',
+      summary: 'Continue an authorization with the account that is signed in',
+      fields: { id: ID_LIMIT },
+    },
+    {
+      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
+        const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+        const { person } = visitor
+        if (!person) return askToSignIn(visitor, pathOf(interaction))
+        const session = await loadSession(db, person.sessionId)
+        if (interaction.prompt === 'consent' || mustSignInAgain(interaction, session)) return goTo(pathOf(interaction))
+        return continueAs(deps, db, { interaction, person, session, visitor })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: `${ENTRY}/switch`,
+      resource: 'session',
+      action: 'revoke',
+      event: 'shared',
+      summary: 'Sign out of this browser, to continue an authorization with another account',
+      fields: { id: ID_LIMIT },
+    },
+    {
+      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
+        const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+        const { person } = visitor
+        const ended = person
+          ? await signOut(db, { caller: person, all: false, family: true, refreshToken: undefined, now })
+          : []
+        return {
+          // The session of the provider ends with that of the browser, and with it what rests on it.
+          ...goTo(buildSignInUrl({ next: `${RESTART}?${new URLSearchParams({ id: interaction.id })}` })),
+          cookies: deps.cookies.signOut(),
+          changed: ended.map((id) => ({ id, account: null })),
+          actor: { userId: person?.userId ?? null, sessionId: person?.sessionId ?? null, account: null },
+        }
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: `${ENTRY}/consent`,
+      resource: 'oauth-page',
+      action: 'consent',
+      summary: 'What an app asks for',
+      query: ['id'],
+    },
+    {
+      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
+        const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+        const { person, browserId } = visitor
+        if (!person) return askToSignIn(visitor, pathOf(interaction))
+        if (interaction.accountId !== person.userId) return goTo(await findRestartPath(db, interaction, person))
+        const clientId = String(interaction.params.client_id)
+        const client = await findClient(db, clientId)
+        if (!client) throw new Problem('link_invalid', 'The app is not registered any more.')
+        const { redirect_uri: redirectUri } = interaction.params
+        return buildPage({
+          brand: deps.brand,
+          ...buildConsentPage(deps, {
+            texts: chooseFlowTexts(interaction, visitor),
+            authorizationId: interaction.id,
+            browserId,
+            client,
+            redirectUri: typeof redirectUri === 'string' ? redirectUri : null,
+            email: (await findActiveAccount(db, person.userId))?.email ?? '',
+            asked: readAskedScopes(interaction),
+            allowed: (await findGrantOf(db, person.userId, clientId))?.scopes,
+          }),
+        })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: `${ENTRY}/consent`,
+      resource: 'oauth-decision',
+      action: 'create',
+      event: 'shared',
+      summary: 'Decide whether an app gets access',
+      fields: { id: ID_LIMIT, decision: 10, ...SCOPE_FIELDS } as Record<string, number>,
+    },
+    {
+      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, requestId, now }) => {
+        const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+        const { person } = visitor
+        if (!person) return askToSignIn(visitor, pathOf(interaction))
+        const { decision } = form
+        if (decision !== 'approve' && decision !== 'deny')
+          return showProblem(deps, new Problem('validation_failed', 'decision: must be approve or deny'), {
+            requestId,
+            visitor,
+          })
+        const scopes = readAskedScopes(interaction).filter((name) => form[fieldOfScope(name)] === '1')
+        const recorded = await decideConsent(deps, db, {
+          authorizationId: interaction.id,
+          isApproved: decision === 'approve',
+          scopes,
+          userId: person.userId,
+          sessionId: person.sessionId,
+          now,
+        })
+        const { grant, clientId, authorizeUrl } = recorded
+        return {
+          ...goTo(authorizeUrl),
+          changed: [{ id: grant?.id ?? null, account: null, url: null }],
+          actor: { userId: person.userId, sessionId: person.sessionId, account: null },
+          audit: { decision, client: clientId, ...(grant && { scopes: grant.scopes }) },
+        }
+      },
+    },
+  ),
+]

@@ -1,0 +1,232 @@
+import { type IdMaker, isUuid, type UserId } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import { isStorableText } from '../../base/stored-text.ts'
+import { notFound, Problem } from '../../http/problem/problem.ts'
+import { cleanName } from '../../identity/engine/embedded/clean-profile.ts'
+import type { SupabaseAnswer, SupabaseClient } from '../../identity/engine/supabase/supabase-client.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import {
+  type ListedGrant,
+  listOpenRevocations,
+  noteEndedThere,
+  recordEngineGrants,
+  upsertEngineGrant,
+} from '../grant/engine-grant.store.ts'
+import type { GrantId } from '../grant/grant.store.ts'
+import { listScopeNames } from '../scope/scope.ts'
+import { findScope } from '../scope/scope-catalogue.ts'
+import { type ConsentDecision, claimDecision, keepDecision, releaseDecision } from './engine-decision.store.ts'
+
+/** A question to the engine that was not answered is asked again after this. */
+const CLAIM_MS = 30_000
+
+/** What an app asks: the page shows it, or continues at once where an earlier consent covers it. */
+export type AskedConsent =
+  | { kind: 'pending'; clientId: string; clientName: string; redirectUri: string; scopes: readonly string[] }
+  | { kind: 'covered'; authorizeUrl: string }
+
+/** A person at the engine: the user here, and its token there. */
+export interface EnginePerson {
+  userId: UserId
+  token: string
+}
+
+/** A decision as the engine took it. */
+export interface DecidedConsent {
+  /** Where the browser continues. */
+  authorizeUrl: string
+  /** The app; null where an earlier consent covers what it asks for, because the engine names none then. */
+  clientId: string | null
+  /** What was granted; null for a denial, for a repeat, and where `clientId` is. */
+  grantId: GrantId | null
+}
+
+/** Consent at a managed engine (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). */
+export interface EngineConsent {
+  /**
+   * What an app asks of this person. What the person has taken back here since is ended there before, so that it is asked
+   * for again. Where an earlier consent covers it, what the engine has granted is recorded here, so that it is listed and can
+   * be taken back: it may have been given there alone. Throws 404 for an authorization that is unknown, expired or of another
+   * person, and 503 when the engine does not answer.
+   */
+  describe(db: Database, person: EnginePerson, asked: { authorizationId: string; now: Date }): Promise<AskedConsent>
+  /**
+   * Decides an authorization, and answers where the browser continues. The engine is asked once, however often and in
+   * however many processes this is called; a repeat gets the same address. Throws 404 like `describe`, 409 for another
+   * decision or a person other than the first, and 503 when the engine does not answer.
+   */
+  decide(
+    db: Database,
+    input: {
+      person: EnginePerson
+      authorizationId: string
+      decision: ConsentDecision
+      /** What the person leaves to the app; names that open no permission are the engine's and are left out. */
+      scopes: readonly string[]
+      now: Date
+    },
+  ): Promise<DecidedConsent>
+  /** Ends the session of the person at the engine that a decision needed. Never rejects. */
+  leave(token: string): Promise<void>
+}
+
+const contextOf = (authorizationId: string) => `engine decision:${authorizationId}`
+
+/** Builds consent by the authorization endpoints of Supabase Auth, called from this server alone. */
+export function buildEngineConsent(deps: {
+  client: SupabaseClient
+  keyring: Pick<Keyring, 'seal' | 'open'>
+  ids: IdMaker
+}): EngineConsent {
+  const { client, keyring, ids } = deps
+
+  async function describe(
+    db: Database,
+    person: EnginePerson,
+    { authorizationId, now }: { authorizationId: string; now: Date },
+  ): Promise<AskedConsent> {
+    for (const clientId of await listOpenRevocations(db, person.userId)) {
+      const answer = await ask(() => client.revokeGrant(person.token, clientId))
+      // What the engine does not have is ended.
+      if (!answer.ok && answer.status !== 404) throw buildUnavailable(answer.code)
+      await noteEndedThere(db, person.userId, clientId)
+    }
+    const asked = readAsked(checkAnswer(await ask(() => client.readAuthorization(person.token, authorizationId))))
+    if (asked.kind === 'covered') await recordCovered(db, person, now)
+    return asked
+  }
+
+  /** The engine says what it has approved by itself in its list of grants only. */
+  async function recordCovered(db: Database, { userId, token }: EnginePerson, now: Date): Promise<void> {
+    const listed = checkAnswer(await ask(() => client.listGrants(token)))
+    const grants = readListed(listed).map((grant) => ({ ...grant, id: ids.next<'oauth grant'>() }))
+    if (grants.length > 0) await recordEngineGrants(db, { userId, grants, readAt: now })
+  }
+
+  /** Reading first makes the person the owner; a consent before that is a 404 there. */
+  async function askOnce(
+    db: Database,
+    input: { person: EnginePerson; authorizationId: string; decision: ConsentDecision; now: Date },
+  ) {
+    const { person, authorizationId, decision } = input
+    const asked = await describe(db, person, input)
+    if (asked.kind === 'covered') {
+      // The engine has approved by itself. A person who denies it sends no code to the app.
+      const { authorizeUrl } = asked
+      return { authorizeUrl: decision === 'deny' ? buildDenial(authorizeUrl) : authorizeUrl, asked: undefined }
+    }
+    const answer = await ask(() => client.decideAuthorization(person.token, authorizationId, decision))
+    return { authorizeUrl: readUrl(checkAnswer(answer).redirect_url), asked }
+  }
+
+  return {
+    describe,
+    decide: async (db, { person, authorizationId, decision, scopes, now }) => {
+      const claimed = await claimDecision(db, {
+        ...{ authorizationId, userId: person.userId, decision, now },
+        apiScope: decision === 'approve' ? listApiScopes(scopes).join(' ') : '',
+        staleBefore: new Date(now.getTime() - CLAIM_MS),
+      })
+      if (!claimed || (!claimed.isClaimed && claimed.authorizeUrl === null)) throw buildInFlight()
+      if (claimed.userId !== person.userId) throw notFound('authorization')
+      if (claimed.decision !== decision) throw new Problem('conflict', 'This authorization was decided otherwise.')
+      if (claimed.authorizeUrl !== null)
+        return {
+          authorizeUrl: keyring.open(claimed.authorizeUrl, contextOf(authorizationId)),
+          clientId: claimed.clientId,
+          grantId: null,
+        }
+      try {
+        const { authorizeUrl, asked } = await askOnce(db, { person, authorizationId, decision, now })
+        const sealed = keyring.seal(authorizeUrl, contextOf(authorizationId))
+        const clientId = asked?.clientId ?? null
+        const grantId = await inTransaction(db, async (tx) => {
+          await keepDecision(tx, { authorizationId, clientId, authorizeUrl: sealed, now })
+          if (decision === 'deny' || !asked || !isUuid(asked.clientId)) return null
+          const granted = [...new Set([...asked.scopes, ...listApiScopes(scopes)])]
+          return upsertEngineGrant(tx, {
+            ...{ id: ids.next<'oauth grant'>(), userId: person.userId, now },
+            ...{ clientId: asked.clientId, clientName: asked.clientName, scopes: granted },
+          })
+        })
+        return { authorizeUrl, clientId, grantId }
+      } catch (error) {
+        await releaseDecision(db, authorizationId)
+        throw error
+      }
+    },
+    leave: (token) => client.endSession(token).catch(() => {}),
+  }
+}
+
+/** The scopes that open a permission of the API. */
+function listApiScopes(scopes: readonly string[]): string[] {
+  return listScopeNames(scopes.join(' ')).filter((name) => (findScope(name)?.permissions.length ?? 0) > 0)
+}
+
+/** The answer to an app that the person denies, from the one that approves (RFC 6749 section 4.1.2.1). Pure. */
+function buildDenial(authorizeUrl: string): string {
+  const url = new URL(authorizeUrl)
+  url.searchParams.delete('code')
+  url.searchParams.set('error', 'access_denied')
+  return url.href
+}
+
+function buildInFlight(): Problem {
+  return new Problem('conflict', 'This authorization is being decided. Try again in some seconds.')
+}
+
+async function ask(call: () => Promise<SupabaseAnswer>): Promise<SupabaseAnswer> {
+  return call().catch((cause: unknown) => {
+    throw buildUnavailable(cause)
+  })
+}
+
+function buildUnavailable(cause: unknown): Problem {
+  const detail = 'The identity engine does not answer. Try again in some seconds.'
+  return new Problem('dependency_unavailable', detail, { cause, headers: { 'retry-after': '5' } })
+}
+
+/** The data of an answer. Throws 404, 409 or 503 for an error. */
+function checkAnswer(answer: SupabaseAnswer): Readonly<Record<string, unknown>> {
+  if (answer.ok) return answer.data
+  if (answer.status >= 500 || answer.status === 429) throw buildUnavailable(answer.code)
+  if (answer.status === 400) throw new Problem('conflict', 'This authorization is decided already. Start again.')
+  throw notFound('authorization')
+}
+
+function readAsked(data: Readonly<Record<string, unknown>>): AskedConsent {
+  if (data.redirect_url !== undefined) return { kind: 'covered', authorizeUrl: readUrl(data.redirect_url) }
+  const { id, name } = (data.client ?? {}) as { id?: unknown; name?: unknown }
+  if (typeof id !== 'string' || !isStorableText(id) || typeof data.redirect_uri !== 'string')
+    throw buildUnavailable('NO_CLIENT')
+  return {
+    kind: 'pending',
+    clientId: id,
+    // A client without a name has none in the answer.
+    clientName: cleanName(name) ?? id,
+    redirectUri: data.redirect_uri,
+    scopes: typeof data.scope === 'string' ? listScopeNames(data.scope).filter(isStorableText) : [],
+  }
+}
+
+/** Most grants of a person that are recorded at once. */
+const LISTED_LIMIT = 200
+
+/** The grants in an answer of the engine, one of each app. Pure. */
+function readListed(answer: unknown): Omit<ListedGrant, 'id'>[] {
+  const found = new Map<string, Omit<ListedGrant, 'id'>>()
+  for (const one of Array.isArray(answer) ? answer.slice(0, LISTED_LIMIT) : []) {
+    const { client, scopes } = (one ?? {}) as { client?: { id?: unknown; name?: unknown }; scopes?: unknown }
+    const clientId = client?.id
+    if (typeof clientId !== 'string' || !isUuid(clientId) || !Array.isArray(scopes)) continue
+    const names = scopes.filter((name) => typeof name === 'string' && isStorableText(name))
+    found.set(clientId.toLowerCase(), { clientId, clientName: cleanName(client?.name) ?? clientId, scopes: names })
+  }
+  return [...found.values()]
+}
+
+function readUrl(value: unknown): string {
+  if (typeof value !== 'string' || !URL.canParse(value)) throw buildUnavailable('NO_REDIRECT_URL')
+  return value
+}

@@ -1,0 +1,103 @@
+import type { UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+
+/** What a person decides about an authorization. */
+export type ConsentDecision = 'approve' | 'deny'
+
+/** A decision as it is kept. `authorizeUrl` is encrypted; null while the engine is asked. */
+export interface EngineDecision {
+  userId: UserId
+  decision: ConsentDecision
+  authorizeUrl: string | null
+  /** The app; null until the engine has named it. */
+  clientId: string | null
+  /** Whether this call may ask the engine. */
+  isClaimed: boolean
+}
+
+const claim = statement<{
+  user: UserId
+  decision: ConsentDecision
+  authorize_url: string | null
+  client_id: string | null
+  is_claimed: boolean
+}>(`
+  with claimed as (
+    insert into oauth_engine_decision as d (authorization_id, "user", decision, api_scope, claimed_at)
+    values ($1, $2, $3, $4, $5)
+    on conflict (authorization_id) do update
+      set "user" = excluded."user", decision = excluded.decision, api_scope = excluded.api_scope,
+        claimed_at = excluded.claimed_at
+      where d.authorize_url is null and d.claimed_at <= $6
+    returning "user", decision, authorize_url, client_id, true as is_claimed
+  )
+  select * from claimed
+  union all
+  select "user", decision, authorize_url, client_id, false from oauth_engine_decision
+  where authorization_id = $1 and not exists (select from claimed)`)
+
+/**
+ * Claims an authorization for one question to the engine. Of several calls at once one gets it. A claim from before
+ * `staleBefore` whose answer was not kept may be claimed again. Undefined when another call has just claimed it.
+ */
+export async function claimDecision(
+  db: Database,
+  row: {
+    authorizationId: string
+    userId: UserId
+    decision: ConsentDecision
+    apiScope: string
+    now: Date
+    staleBefore: Date
+  },
+): Promise<EngineDecision | undefined> {
+  const { authorizationId, userId, decision, apiScope, now, staleBefore } = row
+  const [kept] = await claim(db, [authorizationId, userId, decision, apiScope, now, staleBefore])
+  return (
+    kept && {
+      userId: kept.user,
+      decision: kept.decision,
+      authorizeUrl: kept.authorize_url,
+      clientId: kept.client_id,
+      isClaimed: kept.is_claimed,
+    }
+  )
+}
+
+const keep = statement(`
+  update oauth_engine_decision set client_id = $2, authorize_url = $3, decided_at = $4 where authorization_id = $1`)
+
+/** Keeps the answer of the engine. */
+export async function keepDecision(
+  db: Database,
+  row: { authorizationId: string; clientId: string | null; authorizeUrl: string; now: Date },
+): Promise<void> {
+  await keep(db, [row.authorizationId, row.clientId, row.authorizeUrl, row.now])
+}
+
+const release = statement('delete from oauth_engine_decision where authorization_id = $1 and authorize_url is null')
+
+/** Gives a claim up whose question the engine refused. */
+export async function releaseDecision(db: Database, authorizationId: string): Promise<void> {
+  await release(db, [authorizationId])
+}
+
+const removeOld = statement<{ authorization_id: string }>(`
+  delete from oauth_engine_decision where authorization_id = any(array(
+    select d.authorization_id from oauth_engine_decision d
+    where d.claimed_at < $1 and (
+      d.decided_at is null or d.decision = 'deny' or d.client_id is null or exists (
+        select from oauth_engine_decision later
+        where later."user" = d."user" and later.client_id = d.client_id and later.decision = 'approve'
+          and later.decided_at > d.decided_at))
+    limit $2 for update skip locked))
+  returning authorization_id`)
+
+/**
+ * Deletes decisions from before `before`, `limit` at most, except the last approval of each person and app: the hook reads
+ * its scopes. Returns how many.
+ */
+export async function deleteOldDecisions(db: Database, before: Date, limit: number): Promise<number> {
+  return (await removeOld(db, [before, limit])).length
+}

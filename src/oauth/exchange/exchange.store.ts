@@ -1,0 +1,90 @@
+import type { SessionId, UserId } from '../../base/id.ts'
+import type { AccountName } from '../../identity/session/session.store.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
+
+/** What an access token names. */
+export interface TokenClaim {
+  /** The user, or the subject at a managed engine. */
+  userId: UserId | null
+  subject: string | null
+  /** Whether the database keeps the token. */
+  isKept: boolean
+  clientId: string
+  grantId: string | null
+  tokenId: string | null
+  /** When the session of the token began, at a managed engine. */
+  beganAt: Date | null
+  now: Date
+}
+
+/** What the database says of it. */
+export interface ClaimedToken {
+  /** Null when no user is known. */
+  userId: UserId | null
+  isUserActive: boolean
+  /** What speaks against client, grant or token. */
+  fault: string | null
+  /** The accounts of the user, the longest membership first. */
+  accounts: AccountName[]
+  /** The scopes that the grant of a kept token has by now; null when the database does not keep the token. */
+  allowedScopes: string[] | null
+  /** The session of the browser that a kept token ends with; null for one that outlives it. */
+  browserSession: SessionId | null
+  /** The grant here of the app at a managed engine; null when none is known, and when the database keeps the token. */
+  engineGrant: string | null
+}
+
+const claim = statement<{
+  holder: UserId | null
+  is_active: boolean
+  fault: string | null
+  accounts: AccountName[]
+  allowed: string[] | null
+  browser: SessionId | null
+  kept_grant: string | null
+}>('select * from claim_exchange($1, $2, $3, $4, $5, $6, $7, $8)')
+
+/** Locks the grant and the user of an access token until the transaction ends, and reads what decides. */
+export async function claimExchange(db: Database, token: TokenClaim): Promise<ClaimedToken> {
+  const { userId, subject, isKept, clientId, grantId, tokenId, beganAt, now } = token
+  const [row] = await claim(db, [userId, subject, isKept, clientId, grantId, tokenId, now, beganAt])
+  if (!row) throw new Error('claim_exchange returns one row')
+  const { holder: user, is_active: isUserActive, fault, accounts, allowed: allowedScopes } = row
+  const { browser: browserSession, kept_grant: engineGrant } = row
+  return { userId: user, isUserActive, fault, accounts, allowedScopes, browserSession, engineGrant }
+}
+
+const endGrant = statement<{ document_id: SessionId }>('select end_grant($1, $2, $3) as document_id')
+
+/** Ends the sessions of a grant, and with `isFinal` the grant. Returns those that this call ends. */
+export async function endGrantRows(
+  db: Database,
+  { grantId, isFinal, now }: { grantId: string; isFinal: boolean; now: Date },
+): Promise<SessionId[]> {
+  return (await endGrant(db, [grantId, isFinal, now])).map((row) => row.document_id)
+}
+
+const endGrantAhead = aheadStatement('select from end_grant($1, true, $2)')
+
+/** Ends a grant with its sessions, in the round trip of the next statement of the transaction. */
+export async function endGrantWithNext(db: Database, grantId: string, now: Date): Promise<void> {
+  await endGrantAhead(db, [grantId, now])
+}
+
+const endClientAhead = aheadStatement('select from end_client($1, $2)')
+
+/** Ends the sessions of the apps of a locked client, in the round trip of the next statement of the transaction. */
+export async function endClientWithNext(db: Database, clientId: string, now: Date): Promise<void> {
+  await endClientAhead(db, [clientId, now])
+}
+
+const deleteEnded = statement<{ grant_id: string }>(`
+  delete from oauth_ended_grant where grant_id = any(array(
+    select grant_id from oauth_ended_grant where ended_at < $1 order by ended_at limit $2 for update skip locked))
+  returning grant_id`)
+
+/** Deletes up to `limit` grants that ended before `before`. Returns their number. */
+export async function deleteEndedGrants(db: Database, before: Date, limit: number): Promise<number> {
+  return (await deleteEnded(db, [before, limit])).length
+}

@@ -1,0 +1,174 @@
+import type { SessionId, UserId } from '../../base/id.ts'
+import { Problem } from '../../http/problem/problem.ts'
+import {
+  type IssuedSession,
+  openLockedSession,
+  type SessionDeps,
+  type SessionOrigin,
+} from '../../identity/session/session.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { listScopeNames } from '../scope/scope.ts'
+import { type AccessToken, LEEWAY_SECONDS, type TokenRefusal, verifyAccessToken } from './access-token.ts'
+import { type ClaimedToken, claimExchange, endGrantRows } from './exchange.store.ts'
+import type { TokenIssuer } from './token-issuer.ts'
+
+/** Dependencies of an exchange. */
+export interface ExchangeDeps extends SessionDeps {
+  /** The issuers whose tokens are exchanged. Without any, every token is refused. */
+  tokenIssuers: readonly TokenIssuer[]
+}
+
+/** Why an exchange is refused. For the log and the audit trail only: the caller gets one answer for all of them. */
+export type ExchangeRefusal =
+  | TokenRefusal
+  | 'user_unknown'
+  | 'user_inactive'
+  | 'scope_exceeded'
+  | 'client_mismatch'
+  /** What the database or the engine says. */
+  | (string & {})
+
+/** A token that was presented: a genuine one, or the reason of its refusal. */
+export type Presented =
+  | { ok: true; token: AccessToken }
+  | { ok: false; reason: ExchangeRefusal; token: AccessToken | undefined }
+
+/** An opened session. */
+export interface Exchanged {
+  kind: 'exchanged'
+  issued: IssuedSession
+  token: AccessToken
+  userId: UserId
+  /** What the session may do at most. */
+  scope: string
+}
+
+/** A refused exchange. `token` is what a genuine token says. */
+export interface RefusedExchange {
+  kind: 'refused'
+  reason: ExchangeRefusal
+  token: AccessToken | undefined
+  userId: UserId | null
+}
+
+/**
+ * Verifies an access token, and asks a managed engine whether its session lives. Runs outside any transaction. Throws 503
+ * `dependency_unavailable` when that engine does not answer.
+ */
+export async function presentToken(
+  { tokenIssuers }: Pick<ExchangeDeps, 'tokenIssuers'>,
+  text: string,
+  now: Date,
+): Promise<Presented> {
+  const result = await verifyAccessToken(tokenIssuers, text, now)
+  if (!result.ok) return { ok: false, reason: result.reason, token: undefined }
+  const { token, issuer } = result
+  if (!issuer.askOnline) return { ok: true, token }
+  const answer = await issuer.askOnline(text).catch((cause: unknown) => {
+    const detail = 'The identity engine does not answer. Try again in some seconds.'
+    throw new Problem('dependency_unavailable', detail, { cause, headers: { 'retry-after': '5' } })
+  })
+  return answer.isLiving ? { ok: true, token } : { ok: false, reason: answer.reason, token }
+}
+
+/** Names nothing in the database: a token that is refused is looked for there like any other. */
+const NOBODY: Pick<AccessToken, 'isOwn' | 'isKept' | 'subject' | 'clientId' | 'grantId' | 'tokenId' | 'beganAt'> = {
+  isOwn: true,
+  isKept: false,
+  subject: '00000000-0000-0000-0000-000000000000',
+  clientId: '',
+  grantId: null,
+  tokenId: null,
+  beganAt: new Date(0),
+}
+
+/**
+ * Exchanges a presented access token for a session of its own (docs/contract/oauth-exchange.md#exchange), in the caller's
+ * transaction, which must be committed also for a refusal. The session is that of the app, within `scope` when the caller
+ * asks for less than the token has. It ends with the token and cannot be refreshed. Every refusal does the same work.
+ */
+export async function exchangeToken(
+  deps: SessionDeps,
+  tx: Database,
+  input: {
+    presented: Presented
+    /** What the caller asks for; default: all that the token has. */
+    scope?: string | undefined
+    /** Who the caller says it is. */
+    clientId?: string | undefined
+    origin: SessionOrigin
+    now: Date
+  },
+): Promise<Exchanged | RefusedExchange> {
+  const { presented, clientId: named, origin, now } = input
+  const { isOwn, isKept, subject, clientId, grantId, tokenId, beganAt } = presented.ok ? presented.token : NOBODY
+  const found = await claimExchange(tx, {
+    userId: isOwn ? (subject as UserId) : null,
+    subject: isOwn ? null : subject,
+    ...{ isKept, clientId, grantId, tokenId, beganAt, now },
+  })
+  const { token } = presented
+  if (!presented.ok) return { kind: 'refused', reason: presented.reason, token, userId: null }
+  const { userId } = found
+  const granted = limitScope(presented.token.scope, found.allowedScopes)
+  const scope = input.scope ?? granted
+  const reason = findRefusal(found, presented.token, { scope, granted, named })
+  if (userId === null || reason) return { kind: 'refused', reason: reason ?? 'user_unknown', token, userId }
+  const issued = await openLockedSession(deps, tx, {
+    userId,
+    accounts: found.accounts,
+    origin,
+    // What a managed engine calls the grant is a session there.
+    client: { id: clientId, scope, grantId: isOwn ? grantId : found.engineGrant },
+    endsWith: found.browserSession,
+    isRefreshable: false,
+    ...(presented.token.authTime && { authTime: presented.token.authTime }),
+    // A token within its leeway opens a session of some seconds.
+    endsAt: new Date(presented.token.expiresAt.getTime() + 2 * LEEWAY_SECONDS * 1000),
+    now,
+  })
+  return { kind: 'exchanged', issued, token: presented.token, userId, scope }
+}
+
+/** Why a genuine token opens no session; undefined when it does. Pure. */
+function findRefusal(
+  found: ClaimedToken,
+  token: AccessToken,
+  { scope, granted, named }: { scope: string; granted: string; named: string | undefined },
+): ExchangeRefusal | undefined {
+  if (found.userId === null) return 'user_unknown'
+  if (!found.isUserActive) return 'user_inactive'
+  if (found.fault !== null) return found.fault
+  if (named !== undefined && named !== token.clientId) return 'client_mismatch'
+  const names = listScopeNames(granted)
+  return listScopeNames(scope).every((name) => names.includes(name)) ? undefined : 'scope_exceeded'
+}
+
+/** The scopes of a token that its grant still has: the person may have narrowed it since. Pure. */
+function limitScope(scope: string, allowed: readonly string[] | null): string {
+  if (allowed === null) return scope
+  return listScopeNames(scope)
+    .filter((name) => allowed.includes(name))
+    .join(' ')
+}
+
+/**
+ * Ends a grant (docs/contract/oauth-exchange.md#end-of-a-grant), in the caller's transaction: its sessions end in every
+ * process, and no access token of it opens another one, also not in a transaction under way. Returns the sessions that this
+ * call ends.
+ */
+export function endSessionsOfGrant(
+  db: Database,
+  {
+    grantId,
+    now,
+    isFinal = true,
+  }: {
+    grantId: string
+    now: Date
+    /** False when only tokens of the grant end, which may still issue others. Default true. */
+    isFinal?: boolean
+  },
+): Promise<SessionId[]> {
+  return endGrantRows(db, { grantId, isFinal, now })
+}

@@ -1,0 +1,50 @@
+import type { IssuerKeys } from '../signing-key/issuer-keys.ts'
+
+/** What an issuer says of the person of one of its tokens, when it is asked. */
+export type OnlineAnswer = { isLiving: true } | { isLiving: false; reason: string }
+
+/**
+ * An issuer whose access tokens are exchanged (docs/contract/oauth-exchange.md#exchange). The service has one: its own
+ * provider, or the managed engine.
+ */
+export interface TokenIssuer {
+  /** Whether it is the service's own provider. Its subjects are the ids of users; those of another engine are its own. */
+  isOwn: boolean
+  /** Whether the database keeps its clients, grants and tokens, which are then looked up (`provider_token_fault`). */
+  isKept: boolean
+  /** The `iss` of its tokens. */
+  issuer: () => string
+  /** The accepted `aud` of an access token for the API. */
+  audiences: () => readonly string[]
+  /** The accepted `typ` in lower case, without `application/`; undefined for a token without one. */
+  types: readonly (string | undefined)[]
+  keys: IssuerKeys
+  /** The claims that name the grant, and the scopes. */
+  grantClaim: string
+  scopeClaims: readonly string[]
+  /**
+   * Asks the issuer whether the session of a genuine token lives. Where it is left out, the database knows. Rejects when
+   * the issuer does not answer.
+   */
+  askOnline?: (token: string) => Promise<OnlineAnswer>
+}
+
+/** The `aud` of access tokens for the API of this service (docs/contract/oauth.md#access-token). */
+export function buildApiAudience(baseUrl: string): string {
+  return `${baseUrl}/api/v3`
+}
+
+/** The issuer of the service's own provider: JWT access tokens by RFC 9068. */
+export function buildOwnIssuer(parts: { baseUrl: () => string; keys: IssuerKeys; isKept: boolean }): TokenIssuer {
+  const { baseUrl, keys, isKept } = parts
+  return {
+    isOwn: true,
+    isKept,
+    issuer: () => `${baseUrl()}/api/v3/oauth`,
+    audiences: () => [buildApiAudience(baseUrl())],
+    types: ['at+jwt'],
+    keys,
+    grantClaim: 'grant_id',
+    scopeClaims: ['scope'],
+  }
+}

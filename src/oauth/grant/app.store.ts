@@ -1,0 +1,69 @@
+import type { UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { GrantId } from './grant.store.ts'
+
+/** Apps that a page lists. */
+const APPS_LIMIT = 200
+
+/** An app that a person allows something. */
+export interface AppWithAccess {
+  grantId: GrantId
+  clientId: string
+  name: string
+  publisher: string | null
+  logoHash: string | null
+  scopes: string[]
+  since: Date
+  /** When a token was issued or the session of the app was used, to the hour; null before the first time. */
+  lastUsedAt: Date | null
+}
+
+interface AppColumns {
+  document_id: GrantId
+  client: string
+  name: string
+  publisher: string | null
+  logo_hash: string | null
+  scopes: string[]
+  created_at: Date
+  last_used_at: Date | null
+}
+
+const toApp = (row: AppColumns): AppWithAccess => ({
+  grantId: row.document_id,
+  clientId: row.client,
+  name: row.name,
+  publisher: row.publisher,
+  logoHash: row.logo_hash,
+  scopes: row.scopes,
+  since: row.created_at,
+  lastUsedAt: row.last_used_at,
+})
+
+const SESSION_USED =
+  'select max(s.last_used_at) from session s where s.grant_id = g.document_id::text and s.revoked_at is null'
+
+const selectApps = statement<AppColumns>(`
+  select g.document_id, g.client, c.name, c.publisher, c.logo_hash, g.scopes, g.created_at,
+    greatest((select u.used_at from oauth_grant_use u where u.grant_id = g.document_id), (${SESSION_USED})) as last_used_at
+  from oauth_grant g
+    cross join lateral (select * from oauth_client x where x.document_id = g.client offset 0) c
+  where g."user" = $1 and g.revoked_at is null
+  order by last_used_at desc nulls last, g.created_at desc limit $2`)
+
+/** The apps that a person allows something, the one that was used last first. */
+export async function listApps(db: Database, userId: UserId): Promise<AppWithAccess[]> {
+  return (await selectApps(db, [userId, APPS_LIMIT])).map(toApp)
+}
+
+const selectEngineApps = statement<AppColumns>(`
+  select g.document_id, g.client, g.client_name as name, null as publisher, null as logo_hash, g.scopes, g.created_at,
+    (${SESSION_USED}) as last_used_at
+  from engine_grant g where g."user" = $1 and g.revoked_at is null
+  order by last_used_at desc nulls last, g.created_at desc limit $2`)
+
+/** As `listApps`, of the apps of a managed engine. */
+export async function listEngineApps(db: Database, userId: UserId): Promise<AppWithAccess[]> {
+  return (await selectEngineApps(db, [userId, APPS_LIMIT])).map(toApp)
+}

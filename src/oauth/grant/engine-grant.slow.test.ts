@@ -1,0 +1,135 @@
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { TestApp } from '../../../test/harness/app/app.ts'
+import { localOf } from '../../../test/harness/app/social-app.ts'
+import { readPayload } from '../../../test/harness/app/sso-app.ts'
+import type { SimulatedClient } from '../../../test/harness/fakes/supabase-simulator/oauth-server.ts'
+import type { SupabaseSimulator } from '../../../test/harness/fakes/supabase-simulator/simulator.ts'
+import {
+  ENGINE_REDIRECT,
+  type EngineSignUp,
+  type SupabaseApp,
+  startSupabaseApp,
+} from '../../../test/harness/fakes/supabase-simulator/supabase-app.ts'
+
+/** Consents that people give at a managed engine alone, driven by the official client, beside those that they give here. */
+
+const GRANTS = '/api/v3/oauth/grant'
+
+let ground: SupabaseApp
+let app: TestApp
+let simulator: SupabaseSimulator
+let registered: SimulatedClient
+let people = 0
+
+beforeAll(async () => {
+  ground = await startSupabaseApp()
+  ;({ app, simulator } = ground)
+})
+afterAll(() => ground?.[Symbol.asyncDispose]())
+beforeEach(() => {
+  people += 1
+  ground.nextPerson()
+  registered = ground.register(`App ${people}`)
+})
+
+const beginAuthorization = (scope?: string) => ground.beginAuthorization(registered, scope)
+const signUp = () => ground.signUp()
+
+type SignedUp = EngineSignUp
+
+/** The person allows the app at the engine alone; returns the app's tokens. */
+async function allowThere({ official }: SignedUp, scope?: string) {
+  const { id, verifier } = await beginAuthorization(scope)
+  const details = await official.oauth.getAuthorizationDetails(id)
+  const covered = (details.data as { redirect_url?: string } | null)?.redirect_url
+  const approved =
+    covered ?? (await official.oauth.approveAuthorization(id, { skipBrowserRedirect: true })).data?.redirect_url
+  return redeem(new URL(approved ?? '').searchParams.get('code') ?? '', verifier)
+}
+
+async function redeem(code: string, verifier: string) {
+  return (await ground.askToken(registered, { grant_type: 'authorization_code', code, code_verifier: verifier })).body
+}
+
+/** The browser comes to the page of this service, signs in there with the provider and sees it again. */
+async function openPage(signedUp: SignedUp, scope?: string) {
+  const { id, verifier } = await beginAuthorization(scope)
+  const path = `/auth/oauth/engine?authorization_id=${id}`
+  const { browser } = signedUp
+  const page = await browser.get(path)
+  const [, href = ''] = /href="(\/api\/v3\/auth\/login\/oauth\/google[^"]*)"/.exec(String(page.body)) ?? []
+  const started = await browser.get(href.replaceAll('&amp;', '&'))
+  const callback = await simulator.browse(String(started.headers.location))
+  await browser.get(localOf(callback).replace('/callback', '/callback-redirect'))
+  return { page: await browser.get(path), verifier }
+}
+
+const listGrants = async (userId: string) => (await app.admin('GET', `${GRANTS}?filters=user|eq|${userId}`)).body.data
+const exchange = (token: string) => app.anonymous('POST', '/api/v3/oauth/exchange', { token })
+
+describe('a consent that was given at the engine', () => {
+  test('is recorded when it is covered, listed, and ends everything when it is taken back here', async () => {
+    const one = await signUp()
+    const tokens = await allowThere(one)
+    expect(await listGrants(one.userId)).toEqual([])
+    // Less than what was allowed is covered, too.
+    const { page } = await openPage(one, 'email')
+    expect(String(page.headers.refresh)).toContain(`${ENGINE_REDIRECT}?code=`)
+    const [grant] = await listGrants(one.userId)
+    expect(grant).toMatchObject({ client: registered.client_id, scopes: ['openid', 'email'] })
+    const opened = await exchange(tokens.access_token ?? '')
+    expect(readPayload(opened.body.jwt)).toMatchObject({ grant_id: grant.document_id })
+    expect((await app.admin('DELETE', `${GRANTS}/${grant.document_id}`)).status).toBe(200)
+    expect((await exchange(tokens.access_token ?? '')).status).toBe(401)
+    expect((await app.callAs(opened.body.jwt)('GET', '/api/v3/auth/session')).status).toBe(401)
+  })
+
+  test('revives nothing of the API that was taken back here, and has a grant of its own', async () => {
+    const one = await signUp()
+    await allowThere(one)
+    await openPage(one)
+    const [first] = await listGrants(one.userId)
+    await app.database.pool.query(
+      `insert into oauth_engine_decision (authorization_id, "user", client_id, decision, api_scope, authorize_url, claimed_at,
+        decided_at) values ($1, $2, $3, 'approve', 'contract:read', 'sealed', $4, $4)`,
+      [`of-${people}`, one.userId, registered.client_id, new Date(app.clock.now())],
+    )
+    await app.admin('DELETE', `${GRANTS}/${first.document_id}`)
+    app.clock.advance(1_000)
+    // The page ends it at the engine, and asks; the person then allows it at the engine alone.
+    expect((await openPage(one)).page.headers.refresh).toBeUndefined()
+    await allowThere(one)
+    await openPage(one)
+    const [next] = await listGrants(one.userId)
+    expect(next.document_id).not.toBe(first.document_id)
+    const tokens = await allowThere(one)
+    expect(decodeJwt(tokens.access_token ?? '')).not.toHaveProperty('api_scope')
+    expect(readPayload((await exchange(tokens.access_token ?? '')).body.jwt).grant_id).toBe(next.document_id)
+  })
+
+  test('that nobody has recorded gives its session no grant, never the session at the engine', async () => {
+    const one = await signUp()
+    const tokens = await allowThere(one)
+    const opened = await exchange(tokens.access_token ?? '')
+    expect(opened.status).toBe(200)
+    expect(readPayload(opened.body.jwt)).not.toHaveProperty('grant_id')
+  })
+
+  test('stays out of the list while the person takes it back during the question', async () => {
+    const one = await signUp()
+    await allowThere(one)
+    await openPage(one)
+    const [grant] = await listGrants(one.userId)
+    app.clock.advance(1_000)
+    await app.database.pool.query('update engine_grant set revoked_at = $2, updated_at = $2 where document_id = $1', [
+      grant.document_id,
+      new Date(app.clock.now() + 60_000),
+    ])
+    await app.database.pool.query('update engine_grant set is_ended_there = true where document_id = $1', [
+      grant.document_id,
+    ])
+    await openPage(one)
+    expect(await listGrants(one.userId)).toEqual([])
+  })
+})

@@ -1,0 +1,136 @@
+import { sql } from 'kysely'
+import type { UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
+import { type GrantId, type GrantRecord, toGrantRecord } from './grant.store.ts'
+
+interface GrantColumns {
+  document_id: string
+  user: string
+  client: string
+  scopes: string[]
+  refused_scopes: string[]
+  created_at: Date
+  updated_at: Date
+}
+
+/** The grants at a managed engine that are not revoked, as the base of a list: of one user, or of all. */
+export function selectEngineGrants(db: Database, owner: UserId | 'all') {
+  const live = db
+    .selectFrom('engine_grant as g')
+    .select([
+      'g.document_id',
+      'g.user',
+      'g.client',
+      'g.scopes',
+      sql<string[]>`'{}'::text[]`.as('refused_scopes'),
+      'g.created_at',
+      'g.updated_at',
+      'g.client_name',
+      sql<string | null>`null`.as('publisher'),
+    ])
+    .where('g.revoked_at', 'is', null)
+  return owner === 'all' ? live : live.where('g.user', '=', owner)
+}
+
+const lockOne = statement<GrantColumns & { client_name: string }>(`
+  select g.document_id, g."user", g.client, g.scopes, '{}'::text[] as refused_scopes, g.created_at, g.updated_at,
+    g.client_name
+  from engine_grant g where g.document_id = $1 and g.revoked_at is null for no key update`)
+
+/** Locks a grant at a managed engine that is not revoked, until the transaction ends. */
+export async function lockEngineGrant(
+  db: Database,
+  id: string,
+): Promise<(GrantRecord & { clientName: string; publisher: null }) | undefined> {
+  const [row] = await lockOne(db, [id])
+  return row && { ...toGrantRecord(row), clientName: row.client_name, publisher: null }
+}
+
+const upsert = statement<{ document_id: GrantId }>(`
+  insert into engine_grant as g (document_id, "user", client, client_name, scopes, created_at, updated_at)
+  values ($1, $2, $3, $4, $5, $6, $6)
+  on conflict ("user", client) do update set client_name = excluded.client_name, scopes = excluded.scopes,
+    document_id = case when g.revoked_at is null then g.document_id else excluded.document_id end,
+    created_at = case when g.revoked_at is null then g.created_at else excluded.created_at end,
+    updated_at = excluded.updated_at, revoked_at = null, is_ended_there = false
+  returning document_id`)
+
+/** Writes what a user allows an app: a new grant, or the scopes of the one that there is. Returns its id. */
+export async function upsertEngineGrant(
+  db: Database,
+  row: { id: GrantId; userId: UserId; clientId: string; clientName: string; scopes: readonly string[]; now: Date },
+): Promise<GrantId> {
+  const { id, userId, clientId, clientName, scopes, now } = row
+  const [kept] = await upsert(db, [id, userId, clientId, clientName, scopes, now])
+  if (!kept) throw new Error('a grant was not written')
+  return kept.document_id
+}
+
+/** What a person allows an app, as the engine lists it. */
+export interface ListedGrant {
+  id: GrantId
+  clientId: string
+  clientName: string
+  scopes: readonly string[]
+}
+
+const record = statement(`
+  insert into engine_grant as g (document_id, "user", client, client_name, scopes, created_at, updated_at)
+  select t.id, $1, t.client, t.name, t.scopes, $3, $3
+  from jsonb_to_recordset($2::jsonb) as t (id uuid, client uuid, name text, scopes text[])
+  on conflict ("user", client) do update set client_name = excluded.client_name,
+    scopes = case when g.revoked_at is null then array(select distinct unnest(g.scopes || excluded.scopes))
+      else excluded.scopes end,
+    document_id = case when g.revoked_at is null then g.document_id else excluded.document_id end,
+    created_at = case when g.revoked_at is null then g.created_at else excluded.created_at end,
+    updated_at = excluded.updated_at, revoked_at = null, is_ended_there = false
+  where (g.revoked_at is null and not excluded.scopes <@ g.scopes)
+    or (g.revoked_at < $3 and g.is_ended_there)`)
+
+/**
+ * Records what the engine lists: a person may have allowed an app there alone. `readAt` is a time before the engine was
+ * asked: what was taken back here since stays so. A grant that was taken back before, and that the engine had ended, was given
+ * anew.
+ */
+export async function recordEngineGrants(
+  db: Database,
+  { userId, grants, readAt }: { userId: UserId; grants: readonly ListedGrant[]; readAt: Date },
+): Promise<void> {
+  const rows = grants.map(({ id, clientId, clientName, scopes }) => ({
+    id,
+    client: clientId,
+    name: clientName,
+    scopes,
+  }))
+  await record(db, [userId, JSON.stringify(rows), readAt])
+}
+
+const endAhead = aheadStatement('select from end_engine_grant($1, $2, $3)')
+
+/** Ends a grant with the sessions of its app, in the round trip of the next statement of the transaction. */
+export function endEngineGrantWithNext(
+  db: Database,
+  grant: Pick<GrantRecord, 'userId' | 'clientId'>,
+  now: Date,
+): Promise<void> {
+  return endAhead(db, [grant.userId, grant.clientId, now])
+}
+
+const selectOpen = statement<{ client: string }>(
+  'select client from engine_grant where "user" = $1 and revoked_at is not null and not is_ended_there',
+)
+
+/** The apps whose grant of this user is revoked here, and not yet at the engine. */
+export async function listOpenRevocations(db: Database, userId: UserId): Promise<string[]> {
+  return (await selectOpen(db, [userId])).map(({ client }) => client)
+}
+
+const markEnded = statement(
+  'update engine_grant set is_ended_there = true where "user" = $1 and client = $2 and revoked_at is not null',
+)
+
+/** Notes that the engine has ended a revoked grant too. */
+export async function noteEndedThere(db: Database, userId: UserId, clientId: string): Promise<void> {
+  await markEnded(db, [userId, clientId])
+}

@@ -1,0 +1,35 @@
+import type { Random } from '../../base/random.ts'
+import { listClaimsOf } from '../claims/asked-claims.ts'
+import type { GrantRecord } from './grant.store.ts'
+
+/** How long a family of tokens lives, in seconds: as long as a session (docs/contract/sessions.md#refresh-tokens). */
+export const FAMILY_SECONDS = 90 * 24 * 3600
+
+/** The scopes of a grant as the provider's model holds them. */
+export interface GrantMembers {
+  openid: { scope: string; claims: string[] }
+  resources: Record<string, string>
+  rejected: { openid: { scope: string; claims: string[] }; resources: Record<string, string> } | undefined
+}
+
+/**
+ * The members of the provider's model for a grant: every scope is one of OpenID Connect and one of the API, and the claims are
+ * those that the scopes open. Pure.
+ */
+export function buildGrantMembers(
+  { scopes, refusedScopes }: Pick<GrantRecord, 'scopes' | 'refusedScopes'>,
+  apiResource: string,
+): GrantMembers {
+  const given = describe(scopes, apiResource)
+  return { ...given, rejected: refusedScopes.length === 0 ? undefined : describe(refusedScopes, apiResource) }
+}
+
+function describe(scopes: readonly string[], apiResource: string) {
+  const scope = scopes.join(' ')
+  return { openid: { scope, claims: listClaimsOf(scopes) }, resources: { [apiResource]: scope } }
+}
+
+/** A part of a family id that nobody guesses. */
+export function createFamilyPart(random: Random): string {
+  return random.bytes(16).toString('base64url')
+}

@@ -1,0 +1,110 @@
+import { readPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { findOwners } from '../../identity/access/own-rows.ts'
+import { ScopeSchema } from '../client/client.schema.ts'
+import { selectEngineGrants } from './engine-grant.store.ts'
+import { type GrantRecord, selectGrants, toGrantRecord } from './grant.store.ts'
+import { type GrantDeps, loadOwnGrant, revokeGrant } from './grant.ts'
+
+/** A grant as the API shows it. */
+const GrantRow = named(
+  'OauthGrant',
+  Type.Object({
+    document_id: UuidSchema,
+    user: UuidSchema,
+    client: UuidSchema,
+    client_name: Type.String(),
+    publisher: nullable(Type.String()),
+    scopes: Type.Array(ScopeSchema),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
+
+const GRANT_FIELDS = {
+  document_id: { type: 'uuid' },
+  user: { type: 'uuid' },
+  client: { type: 'uuid' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+function toGrantRow(
+  grant: GrantRecord,
+  client: { clientName: string; publisher: string | null },
+): Static<typeof GrantRow> {
+  return {
+    document_id: grant.id,
+    user: grant.userId,
+    client: grant.clientId,
+    client_name: client.clientName,
+    publisher: client.publisher,
+    scopes: grant.scopes,
+    created_at: grant.createdAt.toISOString(),
+    updated_at: grant.updatedAt.toISOString(),
+  }
+}
+
+/** What people allow apps to do (docs/contract/oauth.md#grants). */
+export const grantRoutes: Routes<GrantDeps> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/oauth/grant',
+      resource: 'oauth-grant',
+      action: 'find-all',
+      accountScope: 'none',
+      access: 'caller',
+      opensAll: true,
+      summary: 'List what people allow OAuth clients to do',
+      description: "The caller's own grants; with the permission `oauth-grant:find-all` those of all users.",
+      data: GrantRow,
+      problems: ['permission_denied'],
+      list: GRANT_FIELDS,
+    },
+    {
+      handle: async ({ isManaged }: GrantDeps, { db, caller, permission, listing }) => {
+        const owners = findOwners(caller, permission)
+        const base = isManaged ? selectEngineGrants(db, owners) : selectGrants(db, owners)
+        const page = await readPage(db, base as ReturnType<typeof selectGrants>, {
+          listing,
+          fields: GRANT_FIELDS,
+          source: { table: 'g' },
+          toRow: (row) => toGrantRow(toGrantRecord(row), { clientName: row.client_name, publisher: row.publisher }),
+        })
+        return { ...page, message: 'Grants.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/oauth/grant/{id}',
+      resource: 'oauth-grant',
+      action: 'delete',
+      accountScope: 'none',
+      access: 'caller',
+      opensAll: true,
+      summary: 'Revoke a grant, with every token that rests on it, at once',
+      description: "The caller's own grant; with the permission `oauth-grant:delete` any user's.",
+      params: IdParams,
+      data: GrantRow,
+      problems: ['permission_denied'],
+    },
+    {
+      locate: (deps: GrantDeps, { db, params, caller, permission }) =>
+        loadOwnGrant(deps, db, { id: params.id, caller, permission }),
+      handle: async (deps, { db, params, caller, permission, now }) => {
+        const grant = await revokeGrant(deps, db, { id: params.id, caller, permission, now })
+        return {
+          data: toGrantRow(grant, grant),
+          message: 'Access removed.',
+          changed: [{ id: grant.id, account: null, url: null }],
+          audit: { client: grant.clientId, user: grant.userId },
+        }
+      },
+    },
+  ),
+]

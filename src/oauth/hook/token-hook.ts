@@ -1,0 +1,59 @@
+import type { AccountId, UserId } from '../../base/id.ts'
+import { listScopeNames } from '../scope/scope.ts'
+
+/** The user for whom a token is asked. */
+export interface TokenSubject {
+  userId: UserId
+  isActive: boolean
+  /** The account with the longest membership. */
+  accountId: AccountId | null
+}
+
+/** What is asked: a token for an app, or with `client` null one for the person itself at a managed engine. */
+export interface TokenRequest {
+  /** Undefined for somebody who is not known here. */
+  subject: TokenSubject | undefined
+  client: { id: string; scope: string } | null
+  /** Scopes of the API that the person granted the app, where the engine knows none of them. */
+  apiScope?: string | null
+  /** Whether the person took back what it allowed the app. */
+  isRevoked?: boolean
+  /** When the sessions of the person's apps were ended last. */
+  appsEndedAt?: Date | null
+  /** When the session of the token began, in seconds since 1970; undefined where the engine does not say it. */
+  beganAtSeconds?: number | undefined
+}
+
+/** Claims to add to the token, or why there is none. */
+export type TokenDecision =
+  | { kind: 'issue'; claims: Readonly<Record<string, unknown>> }
+  | { kind: 'refuse'; reason: 'user_unknown' | 'user_disabled' | 'grant_revoked' | 'access_ended' }
+
+/**
+ * Decides whether a user gets a token, and with which claims (docs/contract/oauth-exchange.md#access-token-hook), at issue
+ * and at every refresh. A person who signs in at a managed engine for the first time is unknown here and gets a token of
+ * its own; an app never gets one for an unknown person. Pure.
+ */
+export function decideTokenClaims({
+  subject,
+  client,
+  apiScope = null,
+  isRevoked = false,
+  appsEndedAt = null,
+  beganAtSeconds,
+}: TokenRequest): TokenDecision {
+  if (!subject) return client ? { kind: 'refuse', reason: 'user_unknown' } : { kind: 'issue', claims: {} }
+  if (!subject.isActive) return { kind: 'refuse', reason: 'user_disabled' }
+  if (!client) return { kind: 'issue', claims: {} }
+  if (isRevoked) return { kind: 'refuse', reason: 'grant_revoked' }
+  if (appsEndedAt && beganAtSeconds !== undefined && beganAtSeconds <= Math.floor(appsEndedAt.getTime() / 1000))
+    return { kind: 'refuse', reason: 'access_ended' }
+  const maySeeAccounts = listScopeNames(`${client.scope} ${apiScope ?? ''}`).includes('account:read')
+  return {
+    kind: 'issue',
+    claims: {
+      ...(maySeeAccounts && subject.accountId !== null && { account: subject.accountId }),
+      ...(apiScope && { api_scope: apiScope }),
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import { hash } from 'node:crypto'
+import type { KoaContextWithOIDC } from 'oidc-provider'
+import type { Clock } from '../../../base/clock.ts'
+import type { Keyring } from '../../../base/keyring.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { thumbprint } from '../../signing-key/signing-key.ts'
+import { type FoundState, findRefreshAnswer } from './state.store.ts'
+
+/** The rules for a refresh token that is used again. */
+export interface RefreshRules {
+  /** For how long the same client gets the first answer again. 0: never, every second use ends the family. */
+  repeatMs: number
+}
+
+/** A repeat that was in time is answered, also when it is read a moment later. */
+const MARGIN_MS = 3_000
+
+const REPEAT = Symbol('the spent refresh token of a repeat')
+type Marked = { [REPEAT]?: Buffer }
+
+/** Marks a request as the repeat of a redemption. */
+export function markRepeat(ctx: KoaContextWithOIDC, idHash: Buffer): void {
+  ;(ctx as Marked)[REPEAT] = idHash
+}
+
+/**
+ * A hash of who redeems a refresh token. A confidential client has proved itself by its secret, and a bound one by its
+ * DPoP key; of any other client the network address has to be the same.
+ */
+export function bindRefresh(ctx: KoaContextWithOIDC): Buffer {
+  const client = ctx.oidc.client
+  const isPublic = client?.tokenEndpointAuthMethod === 'none'
+  const key = readProofKey(ctx.get('dpop'))
+  const parts = [client?.clientId, key ?? (isPublic ? `address ${ctx.ip}` : 'authenticated')]
+  return hash('sha256', parts.join('\n'), 'buffer')
+}
+
+/** The thumbprint of the key of a DPoP proof. The provider has checked its signature before it looks for a token. */
+function readProofKey(proof: string): string | undefined {
+  if (proof === '') return undefined
+  try {
+    const { jwk } = JSON.parse(Buffer.from(proof.split('.')[0] ?? '', 'base64url').toString())
+    return `key ${thumbprint(jwk)}`
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a request repeats, within the time of the rules, the redemption that spent a refresh token. */
+export function isRefreshRepeat(
+  { refresh, machineClock }: { refresh: RefreshRules; machineClock: Pick<Clock, 'now'> },
+  found: FoundState,
+  ctx: KoaContextWithOIDC,
+): boolean {
+  if (!found.consumedAt || !found.consumedBy || ctx.oidc?.route !== 'token') return false
+  if (found.payload.clientId !== ctx.oidc.client?.clientId) return false
+  if (machineClock.now() - found.consumedAt.getTime() >= refresh.repeatMs) return false
+  return found.consumedBy.equals(bindRefresh(ctx))
+}
+
+const contextOf = (idHash: Buffer) => `oauth-refresh:${idHash.toString('hex')}`
+
+/** Encrypts the answer to a redemption, for the row of the spent token. */
+export function sealAnswer({ keyring }: { keyring: Keyring }, idHash: Buffer, body: unknown): string {
+  return keyring.seal(JSON.stringify(body), contextOf(idHash))
+}
+
+/**
+ * Answers the repeat of a redemption with the first answer (docs/contract/oauth.md#refresh-tokens): a client that lost the
+ * answer goes on with the same successor, and there is never a second one. The answer is kept encrypted for a short time.
+ */
+export async function answerRepeat(
+  {
+    db,
+    keyring,
+    machineClock,
+    refresh,
+  }: { db: Database; keyring: Keyring; machineClock: Clock; refresh: RefreshRules },
+  ctx: KoaContextWithOIDC,
+): Promise<void> {
+  const spent = (ctx as Marked)[REPEAT]
+  if (!spent) return
+  const since = new Date(machineClock.now() - refresh.repeatMs - MARGIN_MS)
+  const answer = await findRefreshAnswer(db, spent, since)
+  if (answer === undefined) return
+  ctx.status = 200
+  ctx.body = JSON.parse(keyring.open(answer, contextOf(spent)))
+}
+
+/** Whether a request is marked as the repeat of a redemption. */
+export const isMarkedRepeat = (ctx: object): boolean => REPEAT in ctx

@@ -1,0 +1,127 @@
+import type { KoaContextWithOIDC } from 'oidc-provider'
+import type { SessionId, UserId } from '../../../base/id.ts'
+import type { AccountFacts } from '../../claims/account-facts.store.ts'
+import type { GrantRecord } from '../../grant/grant.store.ts'
+import type { BrowserPerson } from './session-bridge.ts'
+import type { FoundState, StateRow } from './state.store.ts'
+
+/** A row to write, with what it rests on. */
+export interface BatchRow extends StateRow {
+  /** The family that must live; null for a family itself and for what belongs to none. */
+  familyHash: Buffer | null
+}
+
+/** A code or token that the request spends. */
+export interface SpentState {
+  model: string
+  idHash: Buffer
+  consumedBy: Buffer | null
+}
+
+/** The browser of an authorization, for the statement that reads what belongs to it. */
+export interface ExpectedBrowser {
+  userId: UserId
+  sessionId: SessionId
+  clientId: string | undefined
+}
+
+/**
+ * What one request has read of the state, and what it will write. Each is one statement: the provider asks for the rows
+ * one by one, and knows nothing of the others that it will ask for.
+ */
+export interface RequestState {
+  /** The rows by `keyOf`; undefined for a row that is not there. */
+  rows: Map<string, Promise<FoundState | undefined>>
+  /** The sessions of the provider by their `uid`. */
+  sessions: Map<string, FoundState | undefined>
+  accounts: Map<string, AccountFacts | undefined>
+  /** By user and client. */
+  grants: Map<string, GrantRecord | undefined>
+  browser: ExpectedBrowser | undefined
+  person: Promise<BrowserPerson | undefined> | undefined
+  /** What to write at the end, by `keyOf`. */
+  writes: Map<string, BatchRow>
+  spent: SpentState | undefined
+}
+
+/** Where the rows of a request are written at its end. Elsewhere each is written at once. */
+const BATCHED_ROUTES = new Set(['authorization', 'resume', 'token'])
+
+/** What is written at the end. Other rows are read by other requests before, or must be found to be new. */
+const BATCHED_MODELS = new Set(['AccessToken', 'AuthorizationCode', 'Grant', 'Interaction', 'RefreshToken', 'Session'])
+
+/** What is spent at the end of a request to the token endpoint. */
+const SPENT_MODELS = new Set(['AuthorizationCode', 'DeviceCode', 'RefreshToken'])
+
+const STATE = Symbol('the state of a request')
+type Holder = { [STATE]?: RequestState }
+
+/** The key of a row. */
+export const keyOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`
+
+/** The state of a request; undefined for a call of the provider outside of one. */
+export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestState | undefined {
+  if (!ctx) return undefined
+  const holder = ctx as Holder
+  holder[STATE] ??= {
+    rows: new Map(),
+    sessions: new Map(),
+    accounts: new Map(),
+    grants: new Map(),
+    browser: undefined,
+    person: undefined,
+    writes: new Map(),
+    spent: undefined,
+  }
+  return holder[STATE]
+}
+
+/** No session has this id. */
+const NO_SESSION = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * The session of the browser that must live while codes and families of a request are written: that of its person. A request
+ * to the token endpoint comes from no browser.
+ */
+export function findBrowserOfRows(ctx: KoaContextWithOIDC | undefined, state: RequestState | undefined): string | null {
+  return !ctx || ctx.oidc.route === 'token' ? null : (state?.browser?.sessionId ?? NO_SESSION)
+}
+
+/** What a request has left to its end; undefined when that is nothing. */
+export function findWrites(ctx: object): RequestState | undefined {
+  const state = (ctx as Holder)[STATE]
+  return state && (state.writes.size > 0 || state.spent) ? state : undefined
+}
+
+/** Leaves a row to the end of the request. False when it has to be written at once. */
+export function leaveToEnd(ctx: KoaContextWithOIDC | undefined, row: BatchRow): boolean {
+  const state = findRequestState(ctx)
+  if (!ctx || !state || !BATCHED_ROUTES.has(ctx.oidc.route) || !BATCHED_MODELS.has(row.model)) return false
+  const key = keyOf(row.model, row.idHash)
+  state.writes.set(key, row)
+  state.rows.set(key, Promise.resolve({ payload: row.payload, consumedAt: null, consumedBy: null }))
+  return true
+}
+
+/** Leaves the redemption of a code or token to the end of the request. False when it has to be made at once. */
+export function spendAtEnd(ctx: KoaContextWithOIDC | undefined, spent: SpentState): boolean {
+  const state = findRequestState(ctx)
+  if (!ctx || !state || ctx.oidc.route !== 'token' || !SPENT_MODELS.has(spent.model) || state.spent) return false
+  state.spent = spent
+  return true
+}
+
+/** A row that the request has read or will write; undefined for any other. */
+export function findKnownRow(
+  ctx: KoaContextWithOIDC | undefined,
+  key: { model: string; idHash: Buffer },
+): Promise<FoundState | undefined> | undefined {
+  return (ctx as Holder | undefined)?.[STATE]?.rows.get(keyOf(key.model, key.idHash))
+}
+
+/** Forgets a row that is deleted. */
+export function forgetRow(ctx: KoaContextWithOIDC | undefined, key: { model: string; idHash: Buffer }): void {
+  const state = findRequestState(ctx)
+  state?.writes.delete(keyOf(key.model, key.idHash))
+  state?.rows.delete(keyOf(key.model, key.idHash))
+}

@@ -1,0 +1,147 @@
+import type { UserId } from '../../../base/id.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { isAfter, statement } from '../../../postgres/statement/statement.ts'
+import { type AccountColumns, type AccountFacts, OF_ACCOUNT, toAccountFacts } from '../../claims/account-facts.store.ts'
+import type { GrantRecord } from '../../grant/grant.store.ts'
+import { type FoundState, followsLiveBrowser } from './state.store.ts'
+
+type Payload = Record<string, unknown>
+
+type NullableAccount = { [Name in keyof AccountColumns]: AccountColumns[Name] | null }
+
+interface TokenColumns extends NullableAccount {
+  model: string
+  payload: Payload
+  consumed_at: Date | null
+  consumed_by: Buffer | null
+  family: Payload | null
+  provider_session: Payload | null
+}
+
+/** A code or token with what decides about it. */
+export interface LoadedToken {
+  model: string
+  found: FoundState
+  /** Its family, the session of the provider that it was issued in, and its person: undefined for what is gone. */
+  family: FoundState | undefined
+  session: FoundState | undefined
+  account: AccountFacts | undefined
+}
+
+const toFound = (payload: Payload | null): FoundState | undefined =>
+  payload === null ? undefined : { payload, consumedAt: null, consumedBy: null }
+
+const toAccount = (row: NullableAccount): AccountFacts | undefined =>
+  row.user_id === null ? undefined : toAccountFacts(row as AccountColumns)
+
+/**
+ * Written so that PostgreSQL keeps one plan, and a good one also while a table is nearly empty. Two models and not an array
+ * of them: it expects ten elements of an unknown array, and plans the statement anew for each request. Lateral joins with a
+ * limit look one row up by its whole key.
+ */
+const selectTokens = statement<TokenColumns>(`
+  select t.model, t.payload, t.consumed_at, t.consumed_by, f.payload as family, p.payload as provider_session,
+    ${OF_ACCOUNT}
+  from oauth_state t
+  left join lateral (
+    select g.payload from oauth_state g
+    where g.model = 'Grant' and g.id_hash = sha256(convert_to(t.grant_id, 'UTF8')) and ${isAfter('g.expires_at', '$4')}
+    limit 1
+  ) f on true
+  left join lateral (
+    select s.payload from oauth_state s
+    where s.model = 'Session' and s.uid = t.payload ->> 'sessionUid' and ${isAfter('s.expires_at', '$4')}
+      and ${followsLiveBrowser('$4')}
+    limit 1
+  ) p on true
+  left join lateral (
+    select * from "user" x where x.document_id = uuid_of(t.payload ->> 'accountId') limit 1
+  ) u on u.is_actived and u.deleted_at is null
+  where t.model in ($1, $2) and t.id_hash = $3 and ${isAfter('t.expires_at', '$4')}`)
+
+/** The rows with this id that have not expired, one of each model at most, each with what decides about it. */
+export async function loadTokens(
+  db: Database,
+  { models, idHash, now }: { models: readonly [string, string?]; idHash: Buffer; now: Date },
+): Promise<LoadedToken[]> {
+  const [model, other = model] = models
+  const rows = await selectTokens(db, [model, other, idHash, now])
+  return rows.map((row) => ({
+    model: row.model,
+    found: { payload: row.payload, consumedAt: row.consumed_at, consumedBy: row.consumed_by },
+    family: toFound(row.family),
+    session: toFound(row.provider_session),
+    account: toAccount(row),
+  }))
+}
+
+interface BrowserColumns extends NullableAccount {
+  provider_session: Payload | null
+  amr: string[] | null
+  acr: string | null
+  auth_time: Date | null
+  grant_row: string | null
+  scopes: string[] | null
+  refused_scopes: string[] | null
+  redirect_uris: string[] | null
+  grant_created_at: Date | null
+  grant_updated_at: Date | null
+  family: Payload | null
+}
+
+/** What an authorization starts with. */
+export interface LoadedBrowser {
+  /** The session of the provider in this browser. */
+  session: FoundState | undefined
+  /** How the person signed in; undefined when the session of the browser is gone. */
+  signIn: { amr: string[]; acr: string | null; authTime: Date } | undefined
+  account: AccountFacts | undefined
+  /** What the person allows the client, and its family of tokens in this browser. */
+  grant: GrantRecord | undefined
+  family: FoundState | undefined
+}
+
+const selectBrowser = statement<BrowserColumns>(`
+  select s.payload as provider_session, b.amr, b.acr, b.auth_time,
+    g.document_id as grant_row, g.scopes, g.refused_scopes, g.redirect_uris, g.created_at as grant_created_at,
+    g.updated_at as grant_updated_at, f.payload as family, ${OF_ACCOUNT}
+  from (select $1::bytea as id_hash, $2::uuid as browser, $3::uuid as person, $4::text as client) k
+  left join lateral (
+    select o.payload from oauth_state o
+    where o.model = 'Session' and o.id_hash = k.id_hash and ${isAfter('o.expires_at', '$5')}
+    limit 1
+  ) s on true
+  left join session b on b.document_id = k.browser
+  left join "user" u on u.document_id = k.person and u.is_actived and u.deleted_at is null
+  left join oauth_grant g on g."user" = k.person and g.client = uuid_of(k.client) and g.revoked_at is null
+  left join lateral (
+    select o.payload from oauth_state o
+    where o.model = 'Grant' and ${isAfter('o.expires_at', '$5')}
+      and o.id_hash = sha256(convert_to(s.payload -> 'authorizations' -> k.client ->> 'grantId', 'UTF8'))
+    limit 1
+  ) f on true`)
+
+/** Reads what an authorization in a browser starts with, in one statement. `idHash`: null for a browser without the cookie. */
+export async function loadBrowser(
+  db: Database,
+  key: { idHash: Buffer | null; sessionId: string; userId: string; clientId: string | undefined; now: Date },
+): Promise<LoadedBrowser> {
+  const { idHash, sessionId, userId, clientId, now } = key
+  const [row] = await selectBrowser(db, [idHash, sessionId, userId, clientId ?? null, now])
+  if (!row) throw new Error('the statement returns one row')
+  return {
+    session: toFound(row.provider_session),
+    signIn: row.auth_time === null ? undefined : { amr: row.amr ?? [], acr: row.acr, authTime: row.auth_time },
+    account: toAccount(row),
+    grant: toGrant(row, { userId: userId as UserId, clientId: clientId as GrantRecord['clientId'] }),
+    family: toFound(row.family),
+  }
+}
+
+function toGrant(row: BrowserColumns, ids: Pick<GrantRecord, 'userId' | 'clientId'>): GrantRecord | undefined {
+  const { grant_row: id, scopes, refused_scopes: refusedScopes, redirect_uris: redirectUris } = row
+  if (id === null || !scopes || !refusedScopes || !redirectUris || !row.grant_created_at || !row.grant_updated_at)
+    return undefined
+  const times = { createdAt: row.grant_created_at, updatedAt: row.grant_updated_at }
+  return { id: id as GrantRecord['id'], ...ids, scopes, refusedScopes, redirectUris, ...times }
+}

@@ -1,0 +1,141 @@
+import type { KoaContextWithOIDC } from 'oidc-provider'
+import type { Clock } from '../../../base/clock.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { type AccountFacts, findActiveAccount } from '../../claims/account-facts.store.ts'
+import { findGrantOf, type GrantRecord } from '../../grant/grant.store.ts'
+import { hashStateId } from '../../grant/state-id.ts'
+import { findRequestState, keyOf, type RequestState } from './request-state.ts'
+import type { BrowserPerson } from './session-bridge.ts'
+import { type FoundState, findState, findStateByUid } from './state.store.ts'
+import { loadBrowser, loadTokens } from './state-load.store.ts'
+
+/** Dependencies of the reads. */
+export interface ReadDeps {
+  db: Database
+  machineClock: Clock
+}
+
+/** What is read together with its family, the session of the provider and the person. */
+const TOKEN_MODELS = new Set(['AccessToken', 'AuthorizationCode', 'DeviceCode', 'RefreshToken'])
+
+/** Where a token is looked up as an access token and as a refresh token. */
+const LOOK_UP_ROUTES = new Set(['introspection', 'revocation'])
+
+/** The row of this id that has not expired: one that the request knows, or else read with what the request needs next. */
+export function readRow(
+  deps: ReadDeps,
+  { model, idHash }: { model: string; idHash: Buffer },
+  ctx: KoaContextWithOIDC | undefined,
+): Promise<FoundState | undefined> {
+  const state = findRequestState(ctx)
+  const known = state?.rows.get(keyOf(model, idHash))
+  if (known) return known
+  const now = new Date(deps.machineClock.now())
+  if (!ctx || !state) return findState(deps.db, { model, idHash, now })
+  if (model === 'Session' && state.browser) {
+    state.person ??= readBrowser(deps, state, idHash)
+    return state.person.then(() => state.rows.get(keyOf(model, idHash)))
+  }
+  if (!TOKEN_MODELS.has(model)) return keep(state, keyOf(model, idHash), findState(deps.db, { model, idHash, now }))
+  const isLookUp = LOOK_UP_ROUTES.has(ctx.oidc.route) && (model === 'AccessToken' || model === 'RefreshToken')
+  const models = isLookUp ? (['AccessToken', 'RefreshToken'] as const) : ([model] as const)
+  const loaded = readTokens(deps, state, { models, idHash, now })
+  for (const one of models)
+    keep(
+      state,
+      keyOf(one, idHash),
+      loaded.then((found) => found.get(one)),
+    )
+  return loaded.then((found) => found.get(model))
+}
+
+function keep(
+  state: RequestState,
+  key: string,
+  found: Promise<FoundState | undefined>,
+): Promise<FoundState | undefined> {
+  state.rows.set(key, found)
+  return found
+}
+
+async function readTokens(
+  { db }: ReadDeps,
+  state: RequestState,
+  key: { models: readonly [string, string?]; idHash: Buffer; now: Date },
+): Promise<Map<string, FoundState>> {
+  const found = new Map<string, FoundState>()
+  for (const token of await loadTokens(db, key)) {
+    const { grantId, sessionUid, accountId } = token.found.payload
+    found.set(token.model, token.found)
+    if (typeof grantId === 'string') keep(state, keyOf('Grant', hashStateId(grantId)), Promise.resolve(token.family))
+    if (typeof sessionUid === 'string') state.sessions.set(sessionUid, token.session)
+    if (typeof accountId === 'string') state.accounts.set(accountId, token.account)
+  }
+  return found
+}
+
+/** The row with this `uid`: one that the request knows, or else read. */
+export async function readRowByUid(
+  { db, machineClock }: ReadDeps,
+  { model, uid }: { model: string; uid: string },
+  ctx: KoaContextWithOIDC | undefined,
+): Promise<FoundState | undefined> {
+  const state = findRequestState(ctx)
+  if (model === 'Session' && state?.sessions.has(uid)) return state.sessions.get(uid)
+  return findStateByUid(db, { model, uid, now: new Date(machineClock.now()) })
+}
+
+/** The account of a subject: one that the request knows, or else read. Undefined for a disabled or deleted user. */
+export async function readAccount(
+  { db }: ReadDeps,
+  subject: string,
+  ctx: KoaContextWithOIDC | undefined,
+): Promise<AccountFacts | undefined> {
+  const state = findRequestState(ctx)
+  return state?.accounts.has(subject) ? state.accounts.get(subject) : findActiveAccount(db, subject)
+}
+
+/** What a user allows a client: known to the request, or else read. */
+export async function readGrant(
+  { db }: ReadDeps,
+  { userId, clientId }: { userId: string; clientId: string },
+  ctx: KoaContextWithOIDC,
+): Promise<GrantRecord | undefined> {
+  const grants = findRequestState(ctx)?.grants
+  const key = grantKey(userId, clientId)
+  return grants?.has(key) ? grants.get(key) : findGrantOf(db, userId, clientId)
+}
+
+const grantKey = (userId: string, clientId: string) => `${userId} ${clientId}`
+
+/** The person of the browser that the request expects; read with the session of the provider, if it has one. */
+export async function readPerson(deps: ReadDeps, ctx: KoaContextWithOIDC): Promise<BrowserPerson | undefined> {
+  const state = findRequestState(ctx)
+  if (!state?.browser) return undefined
+  state.person ??= readBrowser(deps, state, null)
+  return state.person
+}
+
+async function readBrowser(
+  { db, machineClock }: ReadDeps,
+  state: RequestState,
+  idHash: Buffer | null,
+): Promise<BrowserPerson | undefined> {
+  const { browser } = state
+  if (!browser) return undefined
+  const { userId, sessionId, clientId } = browser
+  const loaded = await loadBrowser(db, { idHash, ...browser, now: new Date(machineClock.now()) })
+  if (idHash) keep(state, keyOf('Session', idHash), Promise.resolve(loaded.session))
+  state.accounts.set(userId, loaded.account)
+  if (clientId !== undefined) state.grants.set(grantKey(userId, clientId), loaded.grant)
+  const familyId = clientId === undefined ? undefined : readFamilyId(loaded.session, clientId)
+  if (familyId !== undefined) keep(state, keyOf('Grant', hashStateId(familyId)), Promise.resolve(loaded.family))
+  return loaded.signIn && { userId, sessionId, ...loaded.signIn }
+}
+
+function readFamilyId(session: FoundState | undefined, clientId: string): string | undefined {
+  const { authorizations = {} } = (session?.payload ?? {}) as {
+    authorizations?: Record<string, { grantId?: string } | undefined>
+  }
+  return Object.hasOwn(authorizations, clientId) ? authorizations[clientId]?.grantId : undefined
+}

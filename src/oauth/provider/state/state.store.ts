@@ -1,0 +1,196 @@
+import type { Database } from '../../../postgres/statement/database.ts'
+import { isAfter, statement } from '../../../postgres/statement/statement.ts'
+
+/** What the provider keeps of one model under one id. */
+export interface StateRow {
+  model: string
+  idHash: Buffer
+  payload: Record<string, unknown>
+  grantId: string | null
+  /** The row of `oauth_grant` that the authorization rests on. */
+  consent: string | null
+  uid: string | null
+  userCodeHash: Buffer | null
+  expiresAt: Date
+}
+
+/** A row as it was found. */
+export interface FoundState {
+  payload: Record<string, unknown>
+  consumedAt: Date | null
+  /** A hash of the client that spent it. */
+  consumedBy: Buffer | null
+}
+
+interface FoundColumns {
+  payload: Record<string, unknown>
+  consumed_at: Date | null
+  consumed_by: Buffer | null
+}
+
+const FOUND = 's.payload, s.consumed_at, s.consumed_by'
+
+const toFound = (row: FoundColumns | undefined): FoundState | undefined =>
+  row && { payload: row.payload, consumedAt: row.consumed_at, consumedBy: row.consumed_by }
+
+const upsert = statement<object>(`
+  with family as materialized (
+    select 1 from oauth_state where model = 'Grant' and id_hash = $9 for key share
+  )
+  insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
+  select $1, $2::bytea, $3::jsonb, $4, $5::uuid, $6, $7::bytea, $8::timestamptz
+  where $9::bytea is null or exists (select from family)
+  on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
+    consent = excluded.consent, uid = excluded.uid,
+    user_code_hash = coalesce(excluded.user_code_hash, oauth_state.user_code_hash), expires_at = excluded.expires_at`)
+
+function toValues(row: StateRow): unknown[] {
+  const { model, idHash, payload, grantId, consent, uid, userCodeHash, expiresAt } = row
+  return [model, idHash, JSON.stringify(payload), grantId, consent, uid, userCodeHash, expiresAt]
+}
+
+/**
+ * Writes a row, or writes it again. Whether it was spent stays as it is. Nothing is written when the family that
+ * `familyHash` names has ended; one that ends at the same time waits for this write, and then deletes it.
+ */
+export async function upsertState(db: Database, row: StateRow, familyHash: Buffer | null = null): Promise<void> {
+  await upsert(db, [...toValues(row), familyHash])
+}
+
+const insertNew = statement<object>(`
+  insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing returning 1`)
+
+/** Inserts a row that must be new. False when there is one already. */
+export async function insertNewState(db: Database, row: StateRow): Promise<boolean> {
+  return (await insertNew(db, toValues(row))).length > 0
+}
+
+const findOne = statement<FoundColumns>(`
+  select ${FOUND} from oauth_state s where s.model = $1 and s.id_hash = $2 and ${isAfter('s.expires_at', '$3')}`)
+
+/** The row of this id that has not expired. */
+export async function findState(
+  db: Database,
+  key: { model: string; idHash: Buffer; now: Date },
+): Promise<FoundState | undefined> {
+  const [row] = await findOne(db, [key.model, key.idHash, key.now])
+  return toFound(row)
+}
+
+/**
+ * The condition on a row `s`: the session of the browser that it follows lives, or it follows none. The session is looked up
+ * by its key alone, in a scalar subquery: a plan that was made while the tables were empty would otherwise read every
+ * session that lives, by an index that holds no others.
+ */
+export const followsLiveBrowser = (at: string) => `(
+  s.payload ->> 'browserSession' is null
+  or (
+    select b.revoked_at is null and b.expires_at > ${at} from session b
+    where b.document_id = (s.payload ->> 'browserSession')::uuid
+  ))`
+
+const findUid = statement<FoundColumns>(`
+  select ${FOUND} from oauth_state s
+  where s.model = $1 and s.uid = $2 and ${isAfter('s.expires_at', '$3')} and ${followsLiveBrowser('$3')}`)
+
+/** The row with this `uid` that has not expired, while the session of the browser that it belongs to lives. */
+export async function findStateByUid(
+  db: Database,
+  key: { model: string; uid: string; now: Date },
+): Promise<FoundState | undefined> {
+  const [row] = await findUid(db, [key.model, key.uid, key.now])
+  return toFound(row)
+}
+
+const findUserCode = statement<FoundColumns>(`
+  select ${FOUND} from oauth_state s where s.model = $1 and s.user_code_hash = $2 and ${isAfter('s.expires_at', '$3')}`)
+
+/** The row with this user code that has not expired. */
+export async function findStateByUserCode(
+  db: Database,
+  key: { model: string; userCodeHash: Buffer; now: Date },
+): Promise<FoundState | undefined> {
+  const [row] = await findUserCode(db, [key.model, key.userCodeHash, key.now])
+  return toFound(row)
+}
+
+const consume = statement<object>(`
+  update oauth_state set consumed_at = $3, consumed_by = $4
+  where model = $1 and id_hash = $2 and consumed_at is null returning 1`)
+
+/** Spends a row. False when it was spent before, or is gone: of calls at the same time exactly one gets true. */
+export async function consumeState(
+  db: Database,
+  key: { model: string; idHash: Buffer; consumedBy: Buffer | null; now: Date },
+): Promise<boolean> {
+  return (await consume(db, [key.model, key.idHash, key.now, key.consumedBy])).length > 0
+}
+
+const destroy = statement<object>('delete from oauth_state where model = $1 and id_hash = $2')
+
+/** Deletes a row. */
+export async function deleteState(db: Database, key: { model: string; idHash: Buffer }): Promise<void> {
+  await destroy(db, [key.model, key.idHash])
+}
+
+const endFamily = statement<object>("delete from oauth_state where model = 'Grant' and grant_id = $1")
+const deleteOfFamily = statement<object>('delete from oauth_state where grant_id = $1')
+const deleteOfModel = statement<object>('delete from oauth_state where grant_id = $1 and model = $2')
+
+/** Deletes the rows of one model of an authorization. */
+export async function deleteOfFamilyModel(db: Database, grantId: string, model: string): Promise<void> {
+  await deleteOfModel(db, [grantId, model])
+}
+
+/**
+ * Ends an authorization with every code and token of it. The first statement waits for tokens that are being written; the
+ * second one sees them.
+ */
+export async function deleteFamily(db: Database, grantId: string): Promise<void> {
+  await endFamily(db, [grantId])
+  await deleteOfFamily(db, [grantId])
+}
+
+const poll = statement<object>(`
+  update oauth_state set polled_at = statement_timestamp()
+  where model = $1 and id_hash = $2
+    and (polled_at is null or polled_at <= statement_timestamp() - $3 * interval '1 millisecond') returning 1`)
+
+/** Notes that a device asks for its tokens. False when it asked less than `spacingMs` ago: of parallel calls one gets true. */
+export async function notePoll(
+  db: Database,
+  key: { model: string; idHash: Buffer },
+  spacingMs: number,
+): Promise<boolean> {
+  return (await poll(db, [key.model, key.idHash, spacingMs])).length > 0
+}
+
+const readAnswer = statement<{ answer: string }>(`
+  select answer from oauth_state where model = 'RefreshToken' and id_hash = $1 and consumed_at > $2 and answer is not null`)
+
+/** The encrypted answer to a redemption after `since`. */
+export async function findRefreshAnswer(db: Database, idHash: Buffer, since: Date): Promise<string | undefined> {
+  const [row] = await readAnswer(db, [idHash, since])
+  return row?.answer
+}
+
+const clearAnswers = statement<object>(`
+  update oauth_state s set answer = null
+  from (select model, id_hash from oauth_state where answer is not null and consumed_at < $1 limit $2 for update skip locked) old
+  where s.model = old.model and s.id_hash = old.id_hash returning 1`)
+
+/** Clears answers of redemptions before `before`. Returns how many. */
+export async function clearOldAnswers(db: Database, before: Date, limit: number): Promise<number> {
+  return (await clearAnswers(db, [before, limit])).length
+}
+
+const deleteExpired = statement<object>(`
+  delete from oauth_state s
+  using (select model, id_hash from oauth_state where expires_at < $1 order by expires_at limit $2 for update skip locked) old
+  where s.model = old.model and s.id_hash = old.id_hash returning 1`)
+
+/** Deletes rows that expired before `before`. Returns how many. */
+export async function deleteExpiredState(db: Database, before: Date, limit: number): Promise<number> {
+  return (await deleteExpired(db, [before, limit])).length
+}

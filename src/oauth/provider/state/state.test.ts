@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Flow, openFlow } from '../../../../test/harness/browser/oauth-flow.ts'
+import {
+  type OauthPerson,
+  type OauthWorld,
+  openBrowser,
+  startOauthWorld,
+} from '../../../../test/harness/browser/oauth-service.ts'
+import { hashStateId } from '../../grant/state-id.ts'
+import { clearOldAnswers, deleteExpiredState, upsertState } from './state.store.ts'
+
+let world: OauthWorld
+let person: OauthPerson
+let flow: Flow
+beforeAll(async () => {
+  world = await startOauthWorld()
+  person = await world.person()
+  flow = await openFlow(world, await world.client())
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+test('what the database holds opens nothing: no code, token, session or interaction id is in it', async () => {
+  const browser = openBrowser()
+  const begun = await flow.begin(browser, { person, parameters: { prompt: 'consent' } })
+  const code = new URL(begun.callback).searchParams.get('code') ?? ''
+  const tokens = await flow.redeem(begun)
+  const next = await flow.refresh(tokens.refresh_token)
+  const { rows } = await world.app.database.pool.query('select * from oauth_state')
+  const kept = JSON.stringify(rows)
+  const cookies = [...browser.cookiesOf(world.baseUrl)].filter(
+    ([name, value]) => name.startsWith('signalbox_oauth') && value !== '',
+  )
+  const ids = [
+    code,
+    tokens.access_token,
+    tokens.refresh_token,
+    next.refresh_token,
+    ...cookies.map(([, value]) => value),
+  ]
+  expect(cookies.length).toBeGreaterThan(0)
+  for (const id of ids) expect(kept).not.toContain(id)
+})
+
+test('expired rows are deleted in batches, and no others', async () => {
+  const { db } = world.app.database
+  const now = new Date()
+  const row = (id: string, expiresAt: Date) =>
+    upsertState(db, {
+      model: 'Sample',
+      idHash: hashStateId(id),
+      payload: {},
+      grantId: null,
+      consent: null,
+      uid: null,
+      userCodeHash: null,
+      expiresAt,
+    })
+  for (const id of ['a', 'b', 'c']) await row(id, new Date(now.getTime() - 1))
+  await row('d', now)
+  expect(await deleteExpiredState(db, now, 2)).toBe(2)
+  expect(await deleteExpiredState(db, now, 2)).toBe(1)
+  const { rows } = await world.app.database.pool.query(
+    "select count(*)::int as n from oauth_state where model = 'Sample'",
+  )
+  expect(rows[0].n).toBe(1)
+})
+
+test('the answer to a refresh is kept encrypted, and cleared when it is not repeated any more', async () => {
+  const { tokens } = await flow.signIn(openBrowser(), { person, parameters: { prompt: 'consent' } })
+  await flow.refresh(tokens.refresh_token)
+  const { db, pool } = world.app.database
+  const read = async () => (await pool.query('select answer from oauth_state where answer is not null')).rows
+  expect(JSON.stringify(await read())).not.toContain('access_token')
+  await clearOldAnswers(db, new Date(Date.now() + 1000), 100)
+  expect(await read()).toEqual([])
+})
+
+test('maintenance sweeps the state of the provider', async () => {
+  const { pool } = world.app.database
+  await pool.query("update oauth_state set expires_at = now() - interval '2 hours' where model = 'Session'")
+  const report = await world.app.app.maintenance.sweep()
+  expect(report.oauthState).toBeGreaterThan(0)
+  expect(report.oauthKeys).toBe(0)
+})

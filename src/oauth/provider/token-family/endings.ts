@@ -1,0 +1,74 @@
+import { stringifySetCookie } from 'cookie'
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { findOwnRequestId } from '../../../http/request/request-id.ts'
+import type { AnswerCookie } from '../../../http/route/answer.ts'
+import { findGrantIdOf } from '../../grant/state-id.ts'
+
+/** Who ended something, and by which request. */
+export interface EndingFacts {
+  clientId: string | null
+  address: string
+  requestId: string | null
+}
+
+/** What the service does when the provider ends something. */
+export interface ProviderEndings {
+  /** Ends the session of a browser that signed out at a client's request. Returns the cookies that remove it. */
+  endBrowserSession(session: { userId: string; sessionId: string }, facts: EndingFacts): Promise<AnswerCookie[]>
+  /**
+   * Ends the sessions of a grant of which a family of tokens ended: revoked by its client, because a code or token was used
+   * twice, or by a sign-out. Never rejects.
+   */
+  recordFamilyEnd(grantId: string, cause: 'revoked' | 'reused' | 'signed out', facts: EndingFacts): Promise<void>
+  /** Records that a client got no token for a person who is disabled or deleted. Never rejects. */
+  recordRefusedPerson(userId: string, facts: EndingFacts): Promise<void>
+}
+
+interface EndedSession {
+  destroyed?: boolean
+  accountId?: string
+  browserSession?: string
+}
+
+/** Who made a request of the provider. */
+export function readEndingFacts(ctx: KoaContextWithOIDC): EndingFacts {
+  const requestId = ctx.res.getHeader('x-request-id')
+  return {
+    clientId: ctx.oidc.client?.clientId ?? null,
+    address: ctx.ip,
+    requestId: typeof requestId === 'string' ? findOwnRequestId(ctx.req, requestId) : null,
+  }
+}
+
+const ENDED = Symbol('what ends with a family')
+type Marked = { [ENDED]?: Promise<void>[] }
+
+/** Lets the service follow what the provider ends. */
+export function followEndings(provider: Provider, endings: ProviderEndings): void {
+  provider.on('grant.revoked', (ctx, familyId) => {
+    const { route } = ctx.oidc
+    const cause = route === 'revocation' ? 'revoked' : route === 'token' ? 'reused' : 'signed out'
+    const ending = endings.recordFamilyEnd(findGrantIdOf(familyId), cause, readEndingFacts(ctx))
+    const marked = ctx as Marked
+    marked[ENDED] = [...(marked[ENDED] ?? []), ending]
+  })
+}
+
+/** Waits for what `followEndings` has begun, before the client reads the answer. */
+export async function finishEndings(endings: ProviderEndings, ctx: KoaContextWithOIDC): Promise<void> {
+  await Promise.all((ctx as Marked)[ENDED] ?? [])
+  const { oidc } = ctx
+  if (oidc?.route !== 'end_session_confirm') return
+  const { destroyed, accountId, browserSession } = (oidc.session ?? {}) as EndedSession
+  if (!destroyed || accountId === undefined || browserSession === undefined) return
+  const session = { userId: accountId, sessionId: browserSession }
+  for (const { maxAgeSeconds, ...cookie } of await endings.endBrowserSession(session, readEndingFacts(ctx)))
+    ctx.append(
+      'set-cookie',
+      stringifySetCookie({ ...cookie, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) }),
+    )
+}
+
+/** Whether a request has ended something that `finishEndings` waits for. */
+export const hasEndings = (ctx: KoaContextWithOIDC): boolean =>
+  ENDED in ctx || ctx.oidc?.route === 'end_session_confirm'

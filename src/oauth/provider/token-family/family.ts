@@ -1,0 +1,96 @@
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { IdMaker, UserId } from '../../../base/id.ts'
+import type { Random } from '../../../base/random.ts'
+import { listScopesOfClaims } from '../../claims/asked-claims.ts'
+import type { ClientId } from '../../client/client.store.ts'
+import { buildGrantMembers, createFamilyPart, type GrantMembers } from '../../grant/family-members.ts'
+import type { GrantRecord, widenGrant } from '../../grant/grant.store.ts'
+import { buildFamilyId, findGrantIdOf } from '../../grant/state-id.ts'
+import { keepKnownScopes } from '../../scope/scope.ts'
+import { findRequestState } from '../state/request-state.ts'
+import { type ReadDeps, readGrant } from '../state/state-reader.ts'
+import { type EndingFacts, readEndingFacts } from './endings.ts'
+
+/** Dependencies of `findFamily`. */
+export interface FamilyDeps extends ReadDeps {
+  ids: IdMaker
+  random: Random
+  apiResource: string
+  /**
+   * Writes what a first-party client is allowed without a question, with its event and its audit entry. Undefined when the
+   * client was deleted, or the person disabled, meanwhile.
+   */
+  keepSilentGrant: (row: Parameters<typeof widenGrant>[1], facts: EndingFacts) => Promise<GrantRecord | undefined>
+}
+
+type GrantModel = InstanceType<Provider['Grant']> & { jti: string }
+
+/**
+ * The family of tokens that an authorization belongs to: that of this browser, else a new one for what the person allowed
+ * before, on whatever device. Undefined when the person has allowed this client nothing, or nothing at this redirect URI, or is
+ * not signed in in this browser any more. A first-party client on the web is allowed what it asks for without a question, as
+ * far as the catalogue has it.
+ */
+export async function findFamily(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantModel | undefined> {
+  const { oidc } = ctx
+  const { client, session, account } = oidc
+  if (!client || !session || !account) return undefined
+  // An answer that was given before a sign-out is not the sign-in of whoever holds the browser now.
+  if (findRequestState(ctx)?.browser?.userId !== account.accountId) return undefined
+  const grant = await findLiveGrant(deps, ctx)
+  if (!grant) return undefined
+  const known = (oidc.result?.consent?.grantId as string | undefined) ?? session.grantIdFor(client.clientId)
+  const found = known !== undefined && findGrantIdOf(known) === grant.id && (await oidc.provider.Grant.find(known))
+  const family = (found || buildFamily(deps, ctx, grant)) as GrantModel
+  const members = buildGrantMembers(grant, deps.apiResource)
+  if (found && isSame(family, members)) return family
+  Object.assign(family, members)
+  await family.save()
+  return family
+}
+
+/** Whether a family has the scopes and claims of its grant. */
+function isSame({ openid, rejected }: GrantModel, members: GrantMembers): boolean {
+  const describe = (one: { scope?: string | undefined; claims?: string[] | undefined } | undefined) => [
+    one?.scope,
+    one?.claims,
+  ]
+  const known = [describe(openid), describe(rejected?.openid)]
+  return JSON.stringify(known) === JSON.stringify([describe(members.openid), describe(members.rejected?.openid)])
+}
+
+function buildFamily(deps: FamilyDeps, { oidc }: KoaContextWithOIDC, grant: GrantRecord): GrantModel {
+  const jti = buildFamilyId(grant.id, createFamilyPart(deps.random))
+  const facts = { jti, accountId: grant.userId, clientId: grant.clientId }
+  return new oidc.provider.Grant(facts) as GrantModel
+}
+
+/** Whether each client needs no question: `metadata` writes all members anew at each call. */
+const silentClients = new WeakMap<object, boolean>()
+
+function isSilentClient(client: NonNullable<KoaContextWithOIDC['oidc']['client']>): boolean {
+  const known = silentClients.get(client)
+  if (known !== undefined) return known
+  const isSilent = client.metadata().first_party === true && client.applicationType === 'web'
+  silentClients.set(client, isSilent)
+  return isSilent
+}
+
+/** Whether a consent was given for the redirect URI of a request; a device has none. */
+function isForRedirect({ redirectUris }: GrantRecord, { oidc }: KoaContextWithOIDC): boolean {
+  const { redirect_uri: uri } = oidc.params ?? {}
+  return typeof uri !== 'string' || redirectUris.includes(uri)
+}
+
+async function findLiveGrant(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantRecord | undefined> {
+  const { client, account, requestParamScopes, params } = ctx.oidc
+  const userId = account?.accountId as UserId
+  const clientId = client?.clientId as ClientId
+  const grant = await readGrant(deps, { userId, clientId }, ctx)
+  const isSilent = client !== undefined && isSilentClient(client)
+  if (!isSilent) return grant && isForRedirect(grant, ctx) ? grant : undefined
+  const scopes = keepKnownScopes([...requestParamScopes, ...listScopesOfClaims(params?.claims)])
+  if (grant && scopes.every((name) => grant.scopes.includes(name))) return grant
+  const row = { id: grant?.id ?? deps.ids.next<'oauth grant'>(), userId, clientId, scopes, refusedScopes: [] }
+  return deps.keepSilentGrant({ ...row, now: new Date(deps.machineClock.now()) }, readEndingFacts(ctx))
+}

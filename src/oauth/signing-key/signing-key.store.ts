@@ -1,0 +1,103 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+
+/** The algorithms that the provider signs with. */
+export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const
+export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
+
+/** A signing key, its private part encrypted. */
+export interface SigningKeyRecord {
+  kid: string
+  alg: SigningAlgorithm
+  /** Encrypted under the context of its `kid`. */
+  privateKey: string
+  /** From here on it signs, until a newer key of its algorithm does. */
+  activeAt: Date
+  /** From here on it is not published any more; null while no newer key replaces it. */
+  expiresAt: Date | null
+}
+
+interface KeyColumns {
+  kid: string
+  alg: SigningAlgorithm
+  private_key: string
+  active_at: Date
+  expires_at: Date | null
+}
+
+const selectLive = statement<KeyColumns>(`
+  select kid, alg, private_key, active_at, expires_at from oauth_signing_key
+  where expires_at is null or expires_at > $1 order by active_at, kid`)
+
+/** The keys that have not expired, in the order in which they become active. */
+export async function listSigningKeys(db: Database, now: Date): Promise<SigningKeyRecord[]> {
+  const rows = await selectLive(db, [now])
+  return rows.map(({ kid, alg, private_key, active_at, expires_at }) => ({
+    kid,
+    alg,
+    privateKey: private_key,
+    activeAt: active_at,
+    expiresAt: expires_at,
+  }))
+}
+
+const lock = statement<object>(`select pg_advisory_xact_lock(hashtext('${ADVISORY_LOCKS.signingKeys.key}'))`)
+
+/** Makes other transactions that create keys wait until this one ends. */
+export async function lockSigningKeys(tx: Database): Promise<void> {
+  await lock(tx, [])
+}
+
+const insert = statement<object>(`
+  insert into oauth_signing_key (kid, alg, private_key, active_at, created_at) values ($1, $2, $3, $4, $5)`)
+
+/** Inserts a key. */
+export async function insertSigningKey(
+  db: Database,
+  key: Omit<SigningKeyRecord, 'expiresAt'>,
+  now: Date,
+): Promise<void> {
+  await insert(db, [key.kid, key.alg, key.privateKey, key.activeAt, now])
+}
+
+const expire = statement<object>(
+  'update oauth_signing_key set expires_at = $2 where kid = any($1) and (expires_at is null or expires_at > $2)',
+)
+
+/** Sets when keys are not published any more. */
+export async function expireSigningKeys(db: Database, kids: readonly string[], expiresAt: Date): Promise<void> {
+  await expire(db, [kids, expiresAt])
+}
+
+const deleteOld = statement<object>('delete from oauth_signing_key where expires_at < $1 returning 1')
+
+/** Deletes keys that expired before `before`. Returns how many. */
+export async function deleteExpiredSigningKeys(db: Database, before: Date): Promise<number> {
+  return (await deleteOld(db, [before])).length
+}
+
+const selectStale = statement<{ kid: string; private_key: string }>(
+  'select kid, private_key from oauth_signing_key where not starts_with(private_key, $1)',
+)
+
+/** The keys that an older secret than the first encrypted. */
+export async function listStaleSigningKeys(
+  db: Database,
+  prefix: string,
+): Promise<{ kid: string; privateKey: string }[]> {
+  return (await selectStale(db, [prefix])).map((row) => ({ kid: row.kid, privateKey: row.private_key }))
+}
+
+const replace = statement<object>(
+  'update oauth_signing_key set private_key = $3 where kid = $1 and private_key = $2 returning 1',
+)
+
+/** Replaces the ciphertext of a key, unless it was replaced meanwhile. */
+export async function replaceSigningKey(
+  db: Database,
+  kid: string,
+  { from, to }: { from: string; to: string },
+): Promise<boolean> {
+  return (await replace(db, [kid, from, to])).length > 0
+}

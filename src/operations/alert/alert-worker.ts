@@ -1,0 +1,130 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import type { IdMaker } from '../../base/id.ts'
+import { claimIncidents, type DueIncident, markPosted, postponeIncident } from '../../delivery/incident/alert.store.ts'
+import { type IncidentCheck, runIncidentCheck } from '../../delivery/incident/alert.ts'
+import { buildDeliveryHeaders } from '../../delivery/post/delivery-headers.ts'
+import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+
+/** How often incidents to post are looked for. */
+const POLL_MS = 1_000
+
+/** How often the checks run, in polls. */
+const CHECK_EVERY_POLLS = 10
+
+/** Incidents claimed at once; they are posted one after the other. */
+const BATCH_SIZE = 10
+
+/** For how long a claim holds: longer than a batch takes whose receiver does not answer. */
+const LEASE_MS = 120_000
+
+/** The wait after the first failed POST; it doubles with each further one, up to the second number. */
+const WAIT_MS = { first: 10_000, longest: 600_000 }
+
+export interface AlertWorkerDeps {
+  ids: IdMaker
+  /** What finds incidents, apart from the transactions that begin them. */
+  checks: readonly IncidentCheck[]
+  db: Database
+  clock: Clock
+  logger: Logger
+  fetch: GuardedFetch
+  /** `ALERT_WEBHOOK_URL`; without it nothing is posted. */
+  url: string | undefined
+  /** `ALERT_WEBHOOK_SECRET`; without it POSTs carry no signature. */
+  secret: string | undefined
+  /** The base of the service's URLs. */
+  baseUrl: () => string
+  userAgent: string
+}
+
+/** Posts the beginning and the end of incidents (docs/contract/delivery.md#alerts). */
+export interface AlertWorker {
+  /** Looks for incidents that begin or end. */
+  check(): Promise<void>
+  /** Posts what is due. Returns the number of POSTs. */
+  drain(): Promise<number>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Builds the worker. One for each process with the role `maintenance`; an incident is posted by one at a time. */
+export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
+  const { db, clock, logger, url } = deps
+  const stopping = new AbortController()
+
+  async function drain(): Promise<number> {
+    if (url === undefined) return 0
+    for (let posts = 0; ; ) {
+      const nowMs = clock.now()
+      const leaseEnd = new Date(nowMs + LEASE_MS)
+      const claimed = await claimIncidents(db, { now: new Date(nowMs), leaseEnd, limit: BATCH_SIZE })
+      for (const one of claimed) await post(deps, url, one, stopping.signal)
+      posts += claimed.length
+      if (claimed.length < BATCH_SIZE || stopping.signal.aborted) return posts
+    }
+  }
+
+  async function check(): Promise<void> {
+    for (const one of deps.checks) await runIncidentCheck(deps, one, new Date(clock.now()))
+  }
+
+  return {
+    check,
+    drain,
+    run: async () => {
+      for (let polls = 0; !stopping.signal.aborted; polls += 1) {
+        const work = polls % CHECK_EVERY_POLLS === 0 ? check().then(drain) : drain()
+        await work.catch((error: unknown) =>
+          logger.warn({ err: error }, 'incidents not read: see docs/operations.md, alerts'),
+        )
+        await clock.sleep(POLL_MS, stopping.signal)
+      }
+    },
+    stop: () => stopping.abort(),
+  }
+}
+
+/** Posts one incident and records what came of it. */
+async function post(deps: AlertWorkerDeps, url: string, one: DueIncident, signal: AbortSignal): Promise<void> {
+  const { db, clock, logger } = deps
+  const body = buildAlertBody(one, deps.baseUrl())
+  const timestampSeconds = Math.floor(clock.now() / 1000)
+  const { secret } = deps
+  const headers =
+    secret === undefined
+      ? { 'content-type': 'application/json', 'user-agent': deps.userAgent }
+      : buildDeliveryHeaders({
+          ...{ userAgent: deps.userAgent, secret, body, timestampSeconds, attempt: one.attempts },
+          ...{ eventId: one.id, deliveryId: one.id, eventType: `alert.${one.status}` },
+        })
+  const failure = await deps
+    .fetch(url, { method: 'POST', headers, body, signal })
+    .then(({ ok, status }) => (ok ? undefined : `status ${status}`))
+    .catch((error: unknown) => (error as { code?: string }).code ?? 'FAILED')
+  const now = clock.now()
+  if (failure === undefined) return markPosted(db, one, new Date(now))
+  const facts = { incident: one.incident, incident_id: one.id, attempt: one.attempts, error: failure }
+  logger.warn(facts, 'alert not posted: see docs/operations.md, alerts')
+  await postponeIncident(db, one.id, new Date(now + findAlertWait(one.attempts)))
+}
+
+/** The wait after this many failed POSTs, in milliseconds. Pure. */
+function findAlertWait(attempts: number): number {
+  return Math.min(WAIT_MS.longest, WAIT_MS.first * 2 ** Math.max(0, attempts - 1))
+}
+
+/** The body of an alert. Pure. */
+function buildAlertBody(one: DueIncident, baseUrl: string): string {
+  return JSON.stringify({
+    id: one.id,
+    incident: one.incident,
+    subject: one.subject,
+    status: one.status,
+    since: one.since.toISOString(),
+    resolved_at: one.resolvedAt?.toISOString() ?? null,
+    summary: one.summary,
+    url: one.url === null ? null : `${baseUrl}${one.url}`,
+  })
+}

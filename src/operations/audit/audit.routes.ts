@@ -1,0 +1,45 @@
+import { listAuditEntries, toAuditRecord } from '../../event/recording/audit.store.ts'
+import { readScopedPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { AuditRow, toAuditRow } from './audit.schema.ts'
+
+const AUDIT_FIELDS = {
+  document_id: { type: 'uuid' },
+  action: { type: 'text' },
+  outcome: { type: 'text' },
+  user: { type: 'uuid' },
+  session: { type: 'uuid' },
+  api_key: { type: 'uuid' },
+  client_id: { type: 'text' },
+  account: { type: 'uuid' },
+  target: { type: 'uuid' },
+  address: { type: 'text' },
+  request_id: { type: 'text' },
+  created_at: { type: 'timestamp', sortable: true },
+} as const
+
+/** Reads the audit log. No route writes it: the pipeline and the operations record entries. */
+export const auditRoutes: Routes<object> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/audit/log',
+      resource: 'audit-log',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List the audit log',
+      data: AuditRow,
+      list: AUDIT_FIELDS,
+    },
+    {
+      handle: async (_deps: object, { db, listing }) => {
+        const page = await readScopedPage(db, listAuditEntries(db), {
+          listing,
+          fields: AUDIT_FIELDS,
+          toRow: (row) => toAuditRow(toAuditRecord(row)),
+        })
+        return { ...page, message: 'Audit log.' }
+      },
+    },
+  ),
+]

@@ -1,0 +1,52 @@
+import type { AuditRecord } from '../../event/recording/audit.store.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+
+/** An entry of the audit log as the API shows it. */
+export const AuditRow = named(
+  'AuditEntry',
+  Type.Object({
+    document_id: UuidSchema,
+    action: Type.String({ description: '`<resource>.<action>`.' }),
+    outcome: enumSchema(['success', 'failure']),
+    user: nullable(UuidSchema),
+    session: nullable(UuidSchema),
+    api_key: nullable(UuidSchema),
+    client_id: nullable(Type.String({ description: 'The app that acted for the user.' })),
+    account: nullable(UuidSchema),
+    target: nullable(UuidSchema),
+    address: nullable(Type.String()),
+    request_id: nullable(Type.String()),
+    detail: Type.Record(Type.String(), Type.Unknown()),
+    count: Type.Integer({
+      description:
+        'How many equal refusals of one minute the entry stands for; 1 for every other entry. The other members are those of the first.',
+    }),
+    created_at: TimestampSchema,
+    updated_at: Type.String({
+      format: 'date-time',
+      description: 'The same as `created_at`: of an entry only `count` changes, for a minute.',
+    }),
+  }),
+)
+
+/** Maps a row for the wire. */
+export function toAuditRow(record: AuditRecord): Static<typeof AuditRow> {
+  return {
+    document_id: record.id,
+    action: record.action,
+    outcome: record.outcome,
+    user: record.userId,
+    session: record.sessionId,
+    api_key: record.apiKeyId,
+    client_id: record.clientId,
+    account: record.account,
+    target: record.target,
+    address: record.address,
+    request_id: record.requestId,
+    detail: record.detail,
+    count: record.count ?? 1,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.createdAt.toISOString(),
+  }
+}

@@ -1,0 +1,96 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { explainStatements, type PlanNode } from '../../../test/harness/plan/explain.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { AccountId } from '../../base/id.ts'
+import { readSummary } from './dashboard.store.ts'
+
+const SUCCESSES = 30_000
+const FAILURES = 5_000
+/** Counts of the last 24 hours: one row for each minute and status. */
+const MINUTES = 2 * 1_440
+const SHOWN = 10
+/** Deliveries of some accounts that are counted (docs/contract/delivery.md#dashboard). */
+const COUNTED = 100_000
+
+describe(`the summary over ${SUCCESSES + FAILURES} ended deliveries`, () => {
+  const clock = buildManualClock()
+  const now = new Date(clock.now())
+  let database: TestDatabase
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    const { db } = database
+    const webhook = await buildLedger(db, clock).addWebhook()
+    await sql`
+      insert into webhook_dispatch_ended
+        (document_id, webhook, event_id, event, status, attempts, ended_at, created_at, updated_at)
+      select gen_random_uuid(), ${webhook}::uuid, gen_random_uuid(), 'contract.create',
+        case when n <= ${FAILURES}::int then 'exhausted' else 'success' end, 1, at, at, at
+      from (
+        select n, ${now}::timestamptz - n * interval '1 second' as at
+        from generate_series(1, ${SUCCESSES + FAILURES}::int) n
+      ) x`.execute(db)
+    await sql`
+      insert into webhook_delivery_minute (minute, status, shard, came, deliveries)
+      select date_trunc('minute', ${now}::timestamptz) - n * interval '1 minute', status, 0, 1, 1
+      from generate_series(0, ${MINUTES / 2 - 1}::int) n, (values ('success'), ('exhausted')) s (status)`.execute(db)
+    await sql`analyze webhook_dispatch_open, webhook_dispatch_ended, webhook_delivery_minute`.execute(db)
+  })
+  afterAll(() => database[Symbol.asyncDispose]())
+
+  it('reads the counts of minutes and of webhooks and the failures that it shows, no other delivery and no webhook', async () => {
+    const read = (db: TestDatabase['db']) => readSummary(db, { now, failures: SHOWN, scope: 'all' })
+    expect((await read(database.db)).recentFailures).toHaveLength(SHOWN)
+    const explained = await explainStatements(database, read)
+    const nodes = explained.flatMap((one) => one.nodes)
+    const countOf = (tables: string) =>
+      nodes.filter((node) => node['Relation Name']?.startsWith(tables)).reduce((sum, node) => sum + countRead(node), 0)
+    expect(countOf('webhook_dispatch')).toBe(SHOWN)
+    expect(countOf('webhook_delivery_minute')).toBeLessThanOrEqual(MINUTES)
+    expect(nodes.map((node) => node['Relation Name'])).not.toContain('webhook')
+  })
+})
+
+describe('the summary of an account with many deliveries', () => {
+  const clock = buildManualClock()
+  const now = new Date(clock.now())
+  let database: TestDatabase
+  let account: AccountId
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    const ledger = buildLedger(database.db, clock)
+    account = await ledger.addAccount()
+    const webhook = await ledger.addWebhook({ account })
+    await addDeliveries(webhook, COUNTED)
+  })
+  afterAll(() => database[Symbol.asyncDispose]())
+
+  const addDeliveries = (webhook: string, count: number) =>
+    sql`
+      insert into webhook_dispatch_ended
+        (document_id, webhook, event_id, event, account, status, attempts, ended_at, created_at, updated_at)
+      select gen_random_uuid(), ${webhook}::uuid, gen_random_uuid(), 'contract.create', ${account}::uuid, 'success', 1,
+        ${now}, ${now}, ${now}
+      from generate_series(1, ${count}::int) n`.execute(database.db)
+
+  it('counts 100,000 of them, and says when there are more', async () => {
+    const read = async () => {
+      const summary = await readSummary(database.db, { now, failures: SHOWN, scope: [account] })
+      return { success: summary.deliveries.success, isComplete: summary.isComplete }
+    }
+    expect(await read()).toEqual({ success: COUNTED, isComplete: true })
+    const { rows } = await sql<{ id: string }>`select document_id as id from webhook`.execute(database.db)
+    await addDeliveries(rows[0]?.id ?? '', 1)
+    expect(await read()).toEqual({ success: COUNTED, isComplete: false })
+  })
+})
+
+/** Rows that a step of a plan took from a table or an index, with those that it passed over. */
+function countRead(node: PlanNode): number {
+  if (!node['Node Type'].includes('Scan')) return 0
+  return ((node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)) * (node['Actual Loops'] ?? 1)
+}

@@ -1,0 +1,86 @@
+import type { CatalogueEntry } from '../../event/catalogue/catalogue.ts'
+import { compareCatalogue } from '../../event/catalogue/sync.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { named, nullable, TimestampSchema } from '../../http/route/schema.ts'
+import { Type } from '../../http/shape/schema-type.ts'
+import { DispatchRow, toDispatchRow } from '../../webhook/ledger/dispatch.schema.ts'
+import { readSummary } from './dashboard.store.ts'
+
+/** Failures the summary shows (docs/contract/delivery.md#fixed-constants). */
+const RECENT_FAILURES = 10
+
+/** Dependencies of the dashboard. */
+export interface DashboardDeps {
+  catalogue: readonly CatalogueEntry[]
+}
+
+const Count = Type.Integer()
+
+const SummarySchema = named(
+  'DashboardSummary',
+  Type.Object({
+    deliveries_24h: named(
+      'DeliveryCounts',
+      Type.Object({
+        pending: Count,
+        retrying: Count,
+        success: Count,
+        exhausted: Count,
+        failed: Count,
+        cancelled: Count,
+      }),
+    ),
+    is_complete: Type.Boolean({
+      description:
+        'Whether all deliveries are counted. For a caller who holds the permission for some accounts only, 100,000 are.',
+    }),
+    webhooks: named('WebhookCounts', Type.Object({ active: Count, inactive: Count, auto_disabled: Count })),
+    catalogue: nullable(
+      named(
+        'CatalogueSummary',
+        Type.Object(
+          { generated_count: Count, synced_count: Count, in_sync: Type.Boolean() },
+          { description: 'Null for a caller who holds the permission for some accounts only.' },
+        ),
+      ),
+    ),
+    recent_failures: Type.Array(DispatchRow),
+    series_24h: Type.Array(
+      named('HourlyDeliveries', Type.Object({ hour: TimestampSchema, success: Count, failed: Count })),
+    ),
+  }),
+)
+
+export const dashboardRoutes: Routes<DashboardDeps> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/dashboard/summary',
+      resource: 'webhook',
+      action: 'dashboard',
+      accountScope: 'none',
+      ownAccounts: true,
+      isExpensive: true,
+      problems: ['read_too_expensive'],
+      summary: 'Deliveries, webhooks and catalogue at a glance',
+      data: SummarySchema,
+    },
+    {
+      handle: async (deps: DashboardDeps, { db, scope, now }) => {
+        const summary = await readSummary(db, { now, failures: RECENT_FAILURES, scope })
+        const { generated_count, synced_count, in_sync } = compareCatalogue(deps.catalogue, summary.eventTypes)
+        return {
+          data: {
+            deliveries_24h: summary.deliveries,
+            is_complete: summary.isComplete,
+            webhooks: summary.webhooks,
+            catalogue: scope === 'all' ? { generated_count, synced_count, in_sync } : null,
+            recent_failures: summary.recentFailures.map(toDispatchRow),
+            series_24h: summary.hours.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
+          },
+          message: 'Summary of the last 24 hours.',
+        }
+      },
+    },
+  ),
+]

@@ -1,0 +1,178 @@
+import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
+import type { PermissionScope } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import {
+  type DispatchColumns,
+  type DispatchRecord,
+  OF_DISPATCH,
+  toDispatchRecord,
+} from '../../webhook/ledger/dispatch.store.ts'
+import { HEALTH_WINDOW_MS } from '../health/webhook-out.ts'
+
+/** Deliveries by the hour of their creation. */
+export interface DeliveriesOfHour {
+  hour: Date
+  success: number
+  failed: number
+}
+
+/** The facts of the dashboard, all of one instant. */
+export interface Summary {
+  /** Deliveries of the last 24 h by status, with zeros. */
+  deliveries: Record<'pending' | 'retrying' | 'success' | 'exhausted' | 'failed' | 'cancelled', number>
+  /** Whether `deliveries` and `hours` count all of them. */
+  isComplete: boolean
+  /** Webhooks that are not deleted: active ones, inactive ones, and the inactive ones that the service disabled. */
+  webhooks: { active: number; inactive: number; auto_disabled: number }
+  /** The compared columns of every row of the `event` table. */
+  eventTypes: Pick<EventTypeRecord, 'internal' | 'accountScope' | 'method' | 'route' | 'source' | 'isActived'>[]
+  /** The most recent deliveries that ended without success in the last 24 h. */
+  recentFailures: DispatchRecord[]
+  /** The last 24 h, oldest hour first, empty hours included. */
+  hours: DeliveriesOfHour[]
+}
+
+/**
+ * The deliveries of the last 24 hours, by the hour in which they were made and by status: from the counts of minutes, so it
+ * costs the same at any size of the ledger. The window begins with the minute that holds its first instant.
+ */
+const RECENT = `
+  recent as materialized (
+    select date_trunc('hour', minute) as hour, status, sum(deliveries) as deliveries,
+      sum(deliveries) filter (where minute >= date_trunc('minute', $2::timestamptz)) as in_window
+    from webhook_delivery_minute
+    where minute >= least(date_trunc('minute', $2::timestamptz), date_trunc('hour', $1::timestamptz) - interval '23 hours')
+    group by 1, 2
+  )`
+
+/** Deliveries of some accounts that the dashboard counts (docs/contract/delivery.md#dashboard). */
+const DELIVERIES_LIMIT = 100_000
+
+/** The delivery `d` is of an own account, and so is its webhook, which is looked up by its id. */
+const OWNED = `d.account = own.account and (
+    select not w.is_global and w.account = any($4::uuid[]) from webhook w where w.document_id = d.webhook)`
+
+/**
+ * The same of the deliveries of the accounts `$4`, which the counts of minutes do not tell apart: from their ledger rows, the
+ * newest of each account first, up to a limit.
+ */
+const RECENT_OF_ACCOUNTS = `
+  counted as materialized (
+    select made.* from unnest($4::uuid[]) as own (account) cross join lateral (
+      select d.created_at, d.status from webhook_dispatch d
+      where ${OWNED} and d.created_at >= least($2, date_trunc('hour', $1::timestamptz) - interval '23 hours')
+      order by d.created_at desc limit ${DELIVERIES_LIMIT + 1}) made
+    limit ${DELIVERIES_LIMIT + 1}
+  ), recent as materialized (
+    select date_trunc('hour', created_at) as hour, status, count(*) as deliveries,
+      count(*) filter (where created_at >= $2) as in_window
+    from (select * from counted limit ${DELIVERIES_LIMIT}) kept group by 1, 2
+  )`
+
+const DELIVERIES = `
+  select json_object_agg(s.status, s.deliveries) from (
+    select s.status, coalesce(sum(r.in_window), 0)::bigint as deliveries
+    from unnest(array['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled']) as s (status)
+    left join recent r on r.status = s.status
+    group by s.status) s`
+
+/** All webhooks: triggers count each change, so it reads a few rows at any number of them. */
+const WEBHOOK_COUNTS = `
+  select json_build_object('active', coalesce(sum(active), 0)::bigint, 'inactive', coalesce(sum(inactive), 0)::bigint,
+    'auto_disabled', coalesce(sum(auto_disabled), 0)::bigint)
+  from webhook_count`
+
+/** The webhooks of the accounts `$4`. */
+const WEBHOOK_COUNTS_OF_ACCOUNTS = `
+  select json_build_object('active', count(*) filter (where is_actived), 'inactive', count(*) filter (where not is_actived),
+    'auto_disabled', count(*) filter (where not is_actived and disabled_reason = 'consecutive-failures'))
+  from webhook where deleted_at is null and not is_global and account = any($4::uuid[])`
+
+const EVENT_TYPES = `
+  select json_build_object('internal', internal, 'accountScope', account_scope, 'method', method, 'route', route,
+    'source', source, 'isActived', is_actived)
+  from event order by internal`
+
+const FAILURES = `
+  select row_to_json(d) from (
+    select ${OF_DISPATCH} from webhook_dispatch d
+    where d.status in ('exhausted', 'failed') and d.ended_at >= $2
+    order by d.ended_at desc, d.document_id desc limit $3) d`
+
+const HOURS = `
+  select json_build_object('hour', h.hour, 'success', coalesce(d.success, 0)::bigint,
+    'failed', coalesce(d.failed, 0)::bigint)
+  from generate_series(
+    date_trunc('hour', $1::timestamptz) - interval '23 hours', date_trunc('hour', $1::timestamptz), interval '1 hour'
+  ) as h (hour)
+  left join (
+    select hour, sum(deliveries) filter (where status = 'success') as success,
+      sum(deliveries) filter (where status in ('exhausted', 'failed')) as failed
+    from recent group by hour
+  ) d on d.hour = h.hour
+  order by h.hour`
+
+/** In JSON an instant is text. */
+type InJson<Columns> = { [Name in keyof Columns]: Columns[Name] extends Date | null ? string | null : Columns[Name] }
+
+interface SummaryColumns extends Pick<Summary, 'deliveries' | 'webhooks'> {
+  is_complete: boolean
+  event_types: Summary['eventTypes']
+  recent_failures: InJson<DispatchColumns>[]
+  hours: { hour: string; success: number; failed: number }[]
+}
+
+const selectSummary = statement<SummaryColumns>(`
+  with ${RECENT}
+  select (${DELIVERIES}) as deliveries, (${WEBHOOK_COUNTS}) as webhooks, array(${EVENT_TYPES}) as event_types,
+    true as is_complete, array(${FAILURES}) as recent_failures, array(${HOURS}) as hours`)
+
+const FAILURES_OF_ACCOUNTS = `
+  select row_to_json(f) from (
+    select failed.* from unnest($4::uuid[]) as own (account) cross join lateral (
+      select ${OF_DISPATCH}, d.ended_at from webhook_dispatch d
+      where d.status in ('exhausted', 'failed') and d.ended_at >= $2 and ${OWNED}
+      order by d.ended_at desc, d.document_id desc limit $3) failed
+    order by failed.ended_at desc, failed.document_id desc limit $3) f`
+
+const selectSummaryOfAccounts = statement<SummaryColumns>(`
+  with ${RECENT_OF_ACCOUNTS}
+  select (${DELIVERIES}) as deliveries,
+    (${WEBHOOK_COUNTS_OF_ACCOUNTS}) as webhooks, '{}'::json[] as event_types,
+    (select count(*) <= ${DELIVERIES_LIMIT} from counted) as is_complete,
+    array(${FAILURES_OF_ACCOUNTS}) as recent_failures, array(${HOURS}) as hours`)
+
+/**
+ * Reads the facts of the dashboard within `scope` in one statement, with at most `failures` recent failures. The event types
+ * are those of everybody, and empty for a caller of some accounts.
+ */
+export async function readSummary(
+  db: Database,
+  { now, failures, scope }: { now: Date; failures: number; scope: PermissionScope },
+): Promise<Summary> {
+  const values = [now, new Date(now.getTime() - HEALTH_WINDOW_MS), failures]
+  const [row] =
+    scope === 'all' ? await selectSummary(db, values) : await selectSummaryOfAccounts(db, [...values, scope])
+  const { deliveries, is_complete: isComplete, webhooks, event_types, recent_failures, hours } = row as SummaryColumns
+  return {
+    deliveries,
+    isComplete,
+    webhooks,
+    eventTypes: event_types,
+    recentFailures: recent_failures.map((one) => toDispatchRecord(toColumns(one))),
+    hours: hours.map((one) => ({ ...one, hour: new Date(one.hour) })),
+  }
+}
+
+function toColumns(row: InJson<DispatchColumns>): DispatchColumns {
+  const toDate = (text: string | null) => (text === null ? null : new Date(text))
+  return {
+    ...row,
+    next_attempt_at: toDate(row.next_attempt_at),
+    last_attempt_at: toDate(row.last_attempt_at),
+    delivered_at: toDate(row.delivered_at),
+    created_at: new Date(row.created_at as string),
+    updated_at: new Date(row.updated_at as string),
+  }
+}

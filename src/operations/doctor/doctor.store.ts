@@ -1,0 +1,48 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { DatabaseFacts } from './database-findings.ts'
+import type { KeyUse } from './setting-findings.ts'
+
+interface ServerRow extends Omit<DatabaseFacts, 'fsync' | 'fullPageWrites'> {
+  fsync: string
+  fullPageWrites: string
+}
+
+const selectServer = statement<ServerRow>(`
+  select current_setting('server_version_num')::int as "versionNumber",
+    current_setting('server_encoding') as encoding,
+    pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as "isReadOnly",
+    has_schema_privilege('public', 'create') as "mayCreate",
+    (select count(*) from pg_tables where schemaname = 'public' and not pg_has_role(tableowner, 'usage')) as "foreignTables",
+    current_setting('fsync') as fsync,
+    current_setting('full_page_writes') as "fullPageWrites",
+    current_setting('synchronous_commit') as "synchronousCommit",
+    current_setting('max_connections')::int as "maxConnections",
+    current_setting('superuser_reserved_connections')::int
+      + coalesce(current_setting('reserved_connections', true)::int, 0) as "reservedConnections",
+    (select sum(numbackends) - 1 from pg_stat_database)::int as "usedConnections",
+    (extract(epoch from clock_timestamp()) * 1000)::float8 as now`)
+
+/** Reads what the database says of itself. */
+export async function readDatabaseFacts(db: Database): Promise<DatabaseFacts> {
+  const [row] = await selectServer(db, [])
+  if (!row) throw new Error('a select without a table has one row')
+  return { ...row, fsync: row.fsync === 'on', fullPageWrites: row.fullPageWrites === 'on' }
+}
+
+/** Ciphertexts are `v1.<key id>. ...` (src/base/keyring.ts). */
+const countKeys = statement<KeyUse>(`
+  select kind, split_part(sealed, '.', 2) as "keyId", count(*) as count from (
+    select 'webhook secrets' as kind, secret_encrypted as sealed from webhook where deleted_at is null
+    union all
+    select 'provisioning secrets', secret_encrypted from provisioning_target where deleted_at is null
+    union all
+    select 'authenticator apps', secret_encrypted from totp_factor
+    union all
+    select 'signing keys', private_key from oauth_signing_key
+  ) s where sealed is not null group by 1, 2 order by 1, 2`)
+
+/** Counts the stored secrets by kind and key. */
+export function countStoredSecrets(db: Database): Promise<KeyUse[]> {
+  return countKeys(db, [])
+}

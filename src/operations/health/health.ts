@@ -1,0 +1,75 @@
+import { cacheFor } from '../../base/cached.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { decideProvisioningHealth, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
+import type { RealtimeHealth } from '../../realtime/realtime-health.ts'
+import { decideSecretHealth, readSecretFacts } from '../stored-secret/secret-health.ts'
+import { decideClockHealth, readClockFacts } from './clock-health.ts'
+import { readWebhookOutFacts } from './health.store.ts'
+import { decideWebhookOutHealth, FACTS_LIFETIME_MS } from './webhook-out.ts'
+
+/** The health of one component, with its facts. */
+export interface ComponentHealth {
+  component: 'webhook-out' | 'provisioning' | 'stored-secrets' | 'clock'
+  status: 'operational' | 'degraded'
+  checkedAt: Date
+  details: object
+}
+
+/** Dependencies of the health routes. */
+export interface HealthDeps {
+  /** The health of outbound webhooks, at most 5 s old. */
+  readWebhookOutHealth: () => Promise<ComponentHealth>
+  /** The health of realtime publishing, at most 5 s old. */
+  readRealtimeHealth: () => Promise<RealtimeHealth>
+  /** The health of provisioning, at most 5 s old. */
+  readProvisioningHealth: () => Promise<ComponentHealth>
+  /** The health of stored secrets, at most 5 s old. */
+  readSecretHealth: () => Promise<ComponentHealth>
+  /** The health of the clocks of all processes, at most 5 s old. */
+  readClockHealth: () => Promise<ComponentHealth>
+}
+
+/** Checks outbound webhooks at `now`. */
+export async function checkWebhookOut(db: Database, now: Date): Promise<ComponentHealth> {
+  const details = await readWebhookOutFacts(db, now)
+  return { component: 'webhook-out', status: decideWebhookOutHealth(details), checkedAt: now, details }
+}
+
+/** Checks provisioning at `now`. */
+async function checkProvisioning(db: Database, now: Date): Promise<ComponentHealth> {
+  const details = await readProvisioningFacts(db, now)
+  return { component: 'provisioning', status: decideProvisioningHealth(details), checkedAt: now, details }
+}
+
+/** Checks stored secrets at `now`. */
+async function checkSecrets(db: Database, keyIds: readonly string[], now: Date): Promise<ComponentHealth> {
+  const details = await readSecretFacts(db, keyIds)
+  return { component: 'stored-secrets', status: decideSecretHealth(details), checkedAt: now, details }
+}
+
+/** Checks the clocks of all processes at `now`. */
+async function checkClock(db: Database, now: Date): Promise<ComponentHealth> {
+  const details = await readClockFacts(db, now)
+  return { component: 'clock', status: decideClockHealth(details), checkedAt: now, details }
+}
+
+/** Builds the dependencies of the health routes. The routes are public, so all callers of a process share one check in 5 s. */
+export function buildHealthDeps(deps: {
+  db: Database
+  clock: Pick<Clock, 'now'>
+  /** The key ids of SECRET_KEY. */
+  keyIds: readonly string[]
+  readRealtimeHealth: HealthDeps['readRealtimeHealth']
+}): HealthDeps {
+  const { db, clock, keyIds, readRealtimeHealth } = deps
+  const cache = (check: (now: Date) => Promise<ComponentHealth>) =>
+    cacheFor(clock, FACTS_LIFETIME_MS, () => check(new Date(clock.now())))
+  return {
+    readRealtimeHealth,
+    readWebhookOutHealth: cache((now) => checkWebhookOut(db, now)),
+    readProvisioningHealth: cache((now) => checkProvisioning(db, now)),
+    readSecretHealth: cache((now) => checkSecrets(db, keyIds, now)),
+    readClockHealth: cache((now) => checkClock(db, now)),
+  }
+}

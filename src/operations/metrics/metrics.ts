@@ -1,0 +1,172 @@
+import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client'
+import { cacheFor } from '../../base/cached.ts'
+import type { Clock } from '../../base/clock.ts'
+import { VERSION } from '../../base/version.ts'
+import { ERROR_CLASSES } from '../../delivery/post/attempt-result.ts'
+import { OWN_FAULT_CODES, type OwnFault } from '../../outbound/own-fault/own-fault.ts'
+import { type Database, isDatabaseReady } from '../../postgres/statement/database.ts'
+import type { RecordedDelivery } from '../../provisioning/delivery/settle.ts'
+import type { RecordedAttempt, WebhookNotice } from '../../webhook/delivery/settle.ts'
+import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
+import { addDatabaseMetrics, type DatabaseMetricsDeps } from './database-metrics.ts'
+import { buildProcessMetrics, type ProcessMetrics, type ProcessMetricsDeps } from './process-metrics.ts'
+import { buildRealtimeMetrics, type RealtimeMetrics } from './realtime-metrics.ts'
+import { openRuntimeMetrics } from './runtime-metrics.ts'
+import { buildSharedMetrics } from './shared-metrics.ts'
+import type { StorageMetricsDeps } from './storage-metrics.ts'
+
+/** The label values of the counters below. Each series starts at 0: a counter that first appears with 1 has no increase. */
+const ERRORS = ['none', ...ERROR_CLASSES]
+const TRIGGERS = ['schedule', 'test', 'replay'] as const
+const NOTICES = ['webhook.failing', 'webhook.auto-disable', 'webhook.recovered'] as const
+const RESPONSE_CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
+
+/** The metrics of one process. */
+export interface Metrics extends ProcessMetrics {
+  /** The Prometheus text of `GET /metrics`, at most 5 s old. */
+  render(): Promise<string>
+  contentType: string
+  /** Counts recorded attempts and notices. */
+  countAttempts(recorded: readonly RecordedAttempt[], notices: readonly WebhookNotice[]): void
+  /** Counts an attempt that was not made for a fault of this process. */
+  countOwnFault(fault: OwnFault): void
+  /** Counts recorded attempts of provisioning. */
+  countProvisioning(recorded: readonly RecordedDelivery[]): void
+  /** Counts an answered request. */
+  countRequest(request: { route: string; method: string; status: number; durationMs: number }): void
+  realtime: RealtimeMetrics
+}
+
+export interface MetricsDeps extends ProcessMetricsDeps, DatabaseMetricsDeps {
+  db: Database
+  clock: Clock
+  /** The key ids of SECRET_KEY. */
+  keyIds: readonly string[]
+  storage: StorageMetricsDeps
+  /** POSTs in flight. */
+  inFlight: () => number
+  /** The roles of this process. */
+  roles: readonly string[]
+  /** Every role that a process may have. */
+  allRoles: readonly string[]
+}
+
+/**
+ * Builds the metrics. `webhook_out_deliveries_total` comes from the database and counts over all time and all processes.
+ * The others belong to this process and do not need the database. The text is built at most once in 5 s.
+ */
+export function buildMetrics(deps: MetricsDeps): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  describeProcess(deps, registers)
+  addDatabaseMetrics(deps, registry)
+  const renderShared = buildSharedMetrics(deps)
+  const databaseUp = new Gauge({
+    name: 'database_up',
+    help: 'Whether the database answered and took changes. While it does not, metrics from the database are left out.',
+    registers,
+  })
+  const attempts = new Counter({
+    name: 'webhook_out_attempts_total',
+    help: 'Attempts of this process, by the class of their failure; "none" for a success.',
+    labelNames: ['error', 'trigger'],
+    registers,
+  })
+  const duration = new Histogram({
+    name: 'webhook_out_attempt_duration_seconds',
+    help: 'Duration of a POST.',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
+    registers,
+  })
+  const notices = new Counter({
+    name: 'webhook_out_notices_total',
+    help: 'Webhooks that were failing, were disabled, or recovered.',
+    labelNames: ['event'],
+    registers,
+  })
+  const provisioned = new Counter({
+    name: 'provisioning_attempts_total',
+    help: 'Attempts of this process to tell a target of a user, by the class of their failure; "none" for a success.',
+    labelNames: ['error'],
+    registers,
+  })
+  const requests = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Duration of a request, by route and status.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
+    registers,
+  })
+  const responses = new Counter({
+    name: 'http_responses_total',
+    help: 'Answers to requests of the API, by the class of their status.',
+    labelNames: ['class'],
+    registers,
+  })
+  for (const error of ERRORS) for (const trigger of TRIGGERS) attempts.inc({ error, trigger }, 0)
+  for (const event of NOTICES) notices.inc({ event }, 0)
+  for (const error of ERRORS) provisioned.inc({ error }, 0)
+  for (const name of RESPONSE_CLASSES) responses.inc({ class: name }, 0)
+  return {
+    contentType: registry.contentType,
+    render: cacheFor(deps.clock, FACTS_LIFETIME_MS, async () => {
+      const shared = (await isDatabaseReady(deps.db)) ? await renderShared() : ''
+      databaseUp.set(shared === '' ? 0 : 1)
+      return shared + (await openRuntimeMetrics().metrics()) + (await registry.metrics())
+    }),
+    countAttempts: (recorded, seen) => {
+      for (const { attempt, decision } of recorded) {
+        attempts.inc({ error: decision.lastError ?? 'none', trigger: attempt.trigger })
+        duration.observe(attempt.durationMs / 1000)
+      }
+      for (const notice of seen) notices.inc({ event: notice.event })
+    },
+    countOwnFault: buildOwnFaultCounter(registers),
+    countProvisioning: (recorded) => {
+      for (const { decision } of recorded) provisioned.inc({ error: decision.lastError ?? 'none' })
+    },
+    countRequest: ({ route, method, status, durationMs }) => {
+      requests.observe({ route, method, status: String(status) }, durationMs / 1000)
+      responses.inc({ class: `${Math.floor(status / 100)}xx` })
+    },
+    ...{ realtime: buildRealtimeMetrics(registry), ...buildProcessMetrics(deps, registry) },
+  }
+}
+
+/** Counts the attempts that this process could not make. */
+function buildOwnFaultCounter(registers: Registry[]): Metrics['countOwnFault'] {
+  const faults = new Counter({
+    name: 'signalbox_own_faults_total',
+    help: 'Attempts that were not made, for want of something of this process: descriptors, ports, memory, time.',
+    labelNames: ['code'],
+    registers,
+  })
+  for (const code of OWN_FAULT_CODES) faults.inc({ code }, 0)
+  return ({ code }) => faults.inc({ code })
+}
+
+/** What this process is and does: its version, for each role whether it has it, and its POSTs in flight. */
+function describeProcess({ roles, allRoles, inFlight }: MetricsDeps, registers: Registry[]): void {
+  new Gauge({
+    name: 'webhook_out_in_flight',
+    help: 'POSTs in flight in this process.',
+    registers,
+    collect() {
+      this.set(inFlight())
+    },
+  })
+  const build = new Gauge({
+    name: 'signalbox_build_info',
+    help: 'Always 1; the labels have the version of Signalbox and of Node.',
+    labelNames: ['version', 'node_version'],
+    registers,
+  })
+  build.set({ version: VERSION, node_version: process.versions.node }, 1)
+  const role = new Gauge({
+    name: 'signalbox_role',
+    help: 'Whether this process has the role: 1 or 0.',
+    labelNames: ['role'],
+    registers,
+  })
+  for (const name of allRoles) role.set({ role: name }, roles.includes(name) ? 1 : 0)
+}

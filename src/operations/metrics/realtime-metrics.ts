@@ -1,0 +1,113 @@
+import { Counter, Histogram, type Registry } from '@prometheus-io/client'
+import type { MessageErrorClass, MessageStatus } from '../../realtime/provider/outcome.ts'
+
+/** A recorded attempt of a realtime message, as far as the metrics need it. */
+export interface CountedMessage {
+  status: string
+  error: string | null
+  durationMs: number
+}
+
+/** The metrics of realtime publishing, of this process. */
+export interface RealtimeMetrics {
+  /** Counts recorded attempts. */
+  countMessages(messages: readonly CountedMessage[]): void
+  /** Counts messages that log-only mode did not publish. */
+  countUnpublished(messages: number): void
+  /** Counts a request to the provider, by what came of it. */
+  countRequest(request: { source: string; outcome: string }): void
+  /** Counts an authorization of a channel, by its answer. */
+  countAuthorization(answer: 'granted' | 'refused'): void
+  /** Counts an event of a webhook of the provider. */
+  countProviderEvent(name: string): void
+  /** Counts an event of a channel of the embedded server, and whether the inspector has it. */
+  countChannelEvent(name: string, isRecorded: boolean): void
+}
+
+/** The classes of a failed attempt. */
+const ERRORS = Object.keys({
+  ...{ connect: true, dns: true, tls: true, timeout: true, reset: true, protocol: true, redirect: true },
+  ...{ not_json: true, http_4xx: true, http_5xx: true, interrupted: true },
+} satisfies Record<MessageErrorClass, true>)
+
+/** The errors that a message of each status may have. Each series starts at 0, so that a rate has no gap at its beginning. */
+const MESSAGE_ERRORS: Readonly<Record<MessageStatus | 'log_only', readonly string[]>> = {
+  published: ['none'],
+  log_only: ['none'],
+  retrying: ['none', ...ERRORS],
+  rejected: ['http_4xx'],
+  exhausted: ERRORS,
+}
+
+/** The events of webhooks of the Pusher protocol. */
+const PROVIDER_EVENTS = new Set([
+  'channel_occupied',
+  'channel_vacated',
+  'member_added',
+  'member_removed',
+  'client_event',
+  'cache_miss',
+  'subscription_count',
+])
+
+/** Builds the metrics of realtime publishing. */
+export function buildRealtimeMetrics(registry: Registry): RealtimeMetrics {
+  const registers = [registry]
+  const messages = new Counter({
+    name: 'realtime_messages_total',
+    help: 'Attempts of realtime messages of this process, by the status that they came to; "log_only" for those not published.',
+    labelNames: ['status', 'error'],
+    registers,
+  })
+  const duration = new Histogram({
+    name: 'realtime_publish_duration_seconds',
+    help: 'Duration of the call that published a message.',
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers,
+  })
+  const requests = new Counter({
+    name: 'realtime_provider_requests_total',
+    help: 'Requests to the realtime provider, by source (probe or publish) and outcome (ok, rejected or failed).',
+    labelNames: ['source', 'outcome'],
+    registers,
+  })
+  const authorizations = new Counter({
+    name: 'realtime_authorizations_total',
+    help: 'Authorizations of private channels, by answer.',
+    labelNames: ['answer'],
+    registers,
+  })
+  const events = new Counter({
+    name: 'realtime_provider_events_total',
+    help: 'Events of webhooks of the realtime provider, by name; "other" for names that the protocol does not have.',
+    labelNames: ['name'],
+    registers,
+  })
+  const channelEvents = new Counter({
+    name: 'realtime_channel_events_total',
+    help: 'Events of channels of the embedded server, by name, and by whether they were recorded or dropped for their number.',
+    labelNames: ['name', 'outcome'],
+    registers,
+  })
+  for (const [status, errors] of Object.entries(MESSAGE_ERRORS))
+    for (const error of errors) messages.inc({ status, error }, 0)
+  for (const source of ['probe', 'publish'])
+    for (const outcome of ['ok', 'rejected', 'failed']) requests.inc({ source, outcome }, 0)
+  for (const answer of ['granted', 'refused']) authorizations.inc({ answer }, 0)
+  for (const name of [...PROVIDER_EVENTS, 'other']) events.inc({ name }, 0)
+  for (const name of PROVIDER_EVENTS)
+    for (const outcome of ['recorded', 'dropped']) channelEvents.inc({ name, outcome }, 0)
+  return {
+    countChannelEvent: (name, isRecorded) => channelEvents.inc({ name, outcome: isRecorded ? 'recorded' : 'dropped' }),
+    countProviderEvent: (name) => events.inc({ name: PROVIDER_EVENTS.has(name) ? name : 'other' }),
+    countMessages: (recorded) => {
+      for (const { status, error, durationMs } of recorded) {
+        messages.inc({ status, error: error ?? 'none' })
+        duration.observe(durationMs / 1000)
+      }
+    },
+    countUnpublished: (count) => messages.inc({ status: 'log_only', error: 'none' }, count),
+    countRequest: (request) => requests.inc(request),
+    countAuthorization: (answer) => authorizations.inc({ answer }),
+  }
+}

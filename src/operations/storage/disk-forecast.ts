@@ -1,0 +1,49 @@
+/** Rows that come at a rate and are deleted when they are old. */
+export interface KeptRows {
+  /** What they take now, with their indexes. */
+  bytes: number
+  /** The age of the oldest, in days. */
+  ageDays: number
+  /** What comes each day. */
+  bytesPerDay: number
+  /** After how many days they are deleted; 0: never. */
+  retentionDays: number
+}
+
+/** Beyond this no rate of today says anything. */
+const HORIZON_DAYS = 3_650
+
+/**
+ * The days until `freeBytes` are used up, when rows go on to come as they do; null when they are not within ten years, which
+ * is when deletions keep up with what comes, or nothing comes. Until rows reach their retention nothing of them is deleted;
+ * then those that are there go as they came, on average, and from the retention on what comes and what goes is the same.
+ * PostgreSQL gives no freed space back: the forecast is of the first time that the disk would be full.
+ */
+export function forecastFullDisk(freeBytes: number, kept: readonly KeptRows[]): number | null {
+  const usedAt = (day: number) => kept.reduce((sum, rows) => sum + growthOf(rows, day), 0)
+  if (freeBytes <= 0) return 0
+  // Growth is linear between these days.
+  const bends = kept.flatMap(({ ageDays, retentionDays }) =>
+    retentionDays === 0 ? [] : [Math.max(0, retentionDays - ageDays), retentionDays, endOfOld(ageDays, retentionDays)],
+  )
+  const days = [0, ...bends.filter((day) => day < HORIZON_DAYS), HORIZON_DAYS].sort((one, other) => one - other)
+  for (const [index, to] of days.entries()) {
+    if (usedAt(to) < freeBytes) continue
+    const from = days[index - 1] ?? 0
+    const share = (freeBytes - usedAt(from)) / (usedAt(to) - usedAt(from))
+    return from + (to - from) * share
+  }
+  return null
+}
+
+/** When the last of the rows that are there now is deleted. */
+const endOfOld = (ageDays: number, retentionDays: number) => Math.max(0, retentionDays - ageDays) + ageDays
+
+/** By how much these rows grow until `day`. */
+function growthOf({ bytes, ageDays, bytesPerDay, retentionDays }: KeptRows, day: number): number {
+  if (retentionDays === 0) return bytesPerDay * day
+  const came = bytesPerDay * Math.min(day, retentionDays)
+  const untilDeletion = Math.max(0, retentionDays - ageDays)
+  const gone = ageDays === 0 ? 0 : bytes * Math.min(1, Math.max(0, day - untilDeletion) / ageDays)
+  return came - gone
+}

@@ -1,0 +1,47 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+
+/** What the database says of its size and of how it grows. */
+export interface StorageFacts {
+  /** All of this database. */
+  databaseBytes: number
+  /** Events with their deliveries and attempts: what `WEBHOOK_LEDGER_RETENTION_DAYS` holds. */
+  ledgerBytes: number
+  /** The events that are kept, as they were numbered: those that nobody recorded in the end among them. */
+  events: number
+  /** The time from the oldest event to now; 0 without one. */
+  ledgerDays: number
+  /** The days that `recentEvents` counts: the last seven, or all while they are fewer. */
+  recentDays: number
+  recentEvents: number
+  /** The audit log without the entries that rows of events hold. */
+  auditBytes: number
+  auditDays: number
+}
+
+/** Reads each end of the events and of the audit log by an index, whatever there is between. */
+const selectStorage = statement<StorageFacts>(`
+  with oldest as materialized (
+    select created_at, coalesce(ordinal, 0) as ordinal from event_occurrence order by created_at limit 1
+  ), newest as materialized (
+    select created_at, coalesce(ordinal, 0) as ordinal from event_occurrence order by created_at desc limit 1
+  ), recent as materialized (
+    select created_at, coalesce(ordinal, 0) as ordinal from event_occurrence
+    where created_at >= $1::timestamptz - interval '7 days' order by created_at limit 1
+  )
+  select pg_database_size(current_database())::float8 as "databaseBytes",
+    (pg_total_relation_size('event_occurrence') + pg_total_relation_size('webhook_dispatch_ended')
+      + pg_total_relation_size('webhook_attempt'))::float8 as "ledgerBytes",
+    coalesce((select ordinal from newest) - (select ordinal from oldest) + 1, 0)::float8 as events,
+    coalesce(extract(epoch from $1 - (select created_at from oldest)), 0)::float8 / 86400 as "ledgerDays",
+    coalesce(extract(epoch from $1 - (select created_at from recent)), 0)::float8 / 86400 as "recentDays",
+    coalesce((select ordinal from newest) - (select ordinal from recent) + 1, 0)::float8 as "recentEvents",
+    pg_total_relation_size('audit_log')::float8 as "auditBytes",
+    coalesce(extract(epoch from $1 - (select min(created_at) from audit_log)), 0)::float8 / 86400 as "auditDays"`)
+
+/** Reads the size of the database and the ends of what it keeps. */
+export async function readStorageFacts(db: Database, now: Date): Promise<StorageFacts> {
+  const [row] = await selectStorage(db, [now])
+  if (!row) throw new Error('a select without a table has one row')
+  return row
+}

@@ -1,0 +1,99 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+
+/** The tables that keep secrets until somebody replaces them, with the column that has the ciphertext. */
+const LASTING = [
+  ['webhook', 'secret_encrypted'],
+  ['provisioning_target', 'secret_encrypted'],
+  ['totp_factor', 'secret_encrypted'],
+  ['oauth_signing_key', 'private_key'],
+] as const
+
+/** A table that keeps secrets. */
+export type SecretPlace = (typeof LASTING)[number][0]
+
+/** The parts of `with` that find the key ids of a table by its index, one after the other, without reading the table. */
+function findKeys([table, column]: readonly [string, string]): string {
+  const key = `split_part(${column}, '.', 2)`
+  const next = (after: string) =>
+    `(select ${key} from ${table} where ${column} is not null ${after} order by ${key} limit 1)`
+  return `${table}_keys (key_id) as (
+    select ${next('')}
+    union all
+    select ${next(`and ${key} > k.key_id`)} from ${table}_keys k where k.key_id is not null
+  )`
+}
+
+/** Counts the secrets under each key that is not listed in `$1`, up to `$2` of a table and key. */
+const selectUnlisted = statement<{ place: SecretPlace; key_id: string; is_listed: boolean; secrets: number }>(`
+  with recursive ${LASTING.map(findKeys).join(', ')}
+  ${LASTING.map(
+    ([table, column]) => `
+    select '${table}' as place, key_id, key_id = any($1::text[]) as is_listed,
+      case when key_id = any($1::text[]) then 0 else (
+        select count(*)::int from (
+          select from ${table} where ${column} is not null and split_part(${column}, '.', 2) = k.key_id limit $2
+        ) s) end as secrets
+    from ${table}_keys k where key_id is not null`,
+  ).join(' union all ')}`)
+
+/** A key id under which a table keeps secrets. `secrets` is counted only where SECRET_KEY does not list the key. */
+export interface UsedKey {
+  place: SecretPlace
+  keyId: string
+  isListed: boolean
+  secrets: number
+}
+
+/** The key ids that lasting secrets are sealed under. Reads a few index entries, and counts what no key opens. */
+export async function listUsedKeys(db: Database, keyIds: readonly string[], limit: number): Promise<UsedKey[]> {
+  const rows = await selectUnlisted(db, [keyIds, limit])
+  return rows.map((row) => ({
+    place: row.place,
+    keyId: row.key_id,
+    isListed: row.is_listed,
+    secrets: row.secrets,
+  }))
+}
+
+/** Ciphertexts that end by themselves: `oauth_state` has them as members of a payload. */
+const PASSING = `
+  select 'mail_outbox' as place, content as sealed, expires_at from mail_outbox
+    where status = 'waiting' and content is not null and expires_at > $1
+  union all
+  select 'login_flow', secret, expires_at from login_flow where consumed_at is null and expires_at > $1
+  union all
+  select 'oauth_state', sealed, expires_at from oauth_state cross join lateral (
+    values (payload ->> 'deviceCode'), (payload ->> 'parJti'), (payload ->> 'sealedId'), (answer)) x (sealed)
+    where sealed is not null and expires_at > $1
+  union all
+  select 'engine_session', token, expires_at from engine_session where expires_at > $1
+  union all
+  select 'oauth_engine_decision', authorize_url, decided_at + interval '1 hour' from oauth_engine_decision
+    where authorize_url is not null and decided_at > $1::timestamptz - interval '1 hour'`
+
+const countByKey = statement<{ place: string; key_id: string; secrets: number; ends_at: Date | null }>(`
+  select place, split_part(sealed, '.', 2) as key_id, count(*)::int as secrets, max(ends_at) as ends_at from (
+    ${LASTING.map(
+      ([table, column]) =>
+        `select '${table}' as place, ${column} as sealed, null::timestamptz as ends_at from ${table} where ${column} is not null`,
+    ).join(' union all ')}
+    union all select place, sealed, expires_at from (${PASSING}) passing
+  ) every
+  group by 1, 2 order by 1, 2`)
+
+/** How many secrets of a table are sealed under a key. */
+export interface SecretCount {
+  /** The table. */
+  place: string
+  keyId: string
+  secrets: number
+  /** When the last of them expires; null for secrets that last. */
+  endsAt: Date | null
+}
+
+/** Counts every stored secret by table and key. Reads the whole tables: for commands. */
+export async function countSecrets(db: Database, now: Date): Promise<SecretCount[]> {
+  const rows = await countByKey(db, [now])
+  return rows.map((row) => ({ place: row.place, keyId: row.key_id, secrets: row.secrets, endsAt: row.ends_at }))
+}

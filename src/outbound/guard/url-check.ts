@@ -1,0 +1,46 @@
+import { buildCache } from '../../base/cache.ts'
+import { type CallbackRefusal, type CallbackRules, checkCallbackUrl, findLiteral } from './callback-url.ts'
+import { type Resolution, resolveLiteral } from './resolve.ts'
+
+/** URLs whose checks are held at most. */
+const HELD_LIMIT = 4_096
+
+/** A callback URL that passed its check. */
+export interface CheckedUrl {
+  ok: true
+  url: URL
+  /** The address that its host is, without brackets; undefined for a name. */
+  literal: string | undefined
+  /** What the look-up of a literal gives; undefined for a name, which is looked up each time. */
+  literalResolution: Resolution | undefined
+}
+
+/** Checks a URL as `checkCallbackUrl` does. */
+export type UrlCheck = (text: string) => CheckedUrl | CallbackRefusal
+
+/**
+ * Builds the check of URLs that are posted to again and again: what depends on text and rules alone is held, and dropped
+ * when the rules change (the sink's URL is known once the service listens). Names are looked up for each POST all the same.
+ */
+export function buildUrlCheck(rules: CallbackRules): UrlCheck {
+  const held = buildCache<string, CheckedUrl | CallbackRefusal>({ limit: HELD_LIMIT })
+  let sinkUrl = rules.sinkUrl
+  return (text) => {
+    if (sinkUrl !== rules.sinkUrl) held.clear()
+    sinkUrl = rules.sinkUrl
+    const known = held.find(text)
+    if (known) return known
+    const checked = check(text, rules)
+    held.put(text, checked)
+    return checked
+  }
+}
+
+function check(text: string, rules: CallbackRules): CheckedUrl | CallbackRefusal {
+  const checked = checkCallbackUrl(text, rules)
+  if (!checked.ok) return checked
+  const { url, isExempt } = checked
+  const literal = findLiteral(url.hostname)
+  const literalResolution = literal === undefined ? undefined : resolveLiteral(literal, isExempt)
+  return { ok: true, url, literal, literalResolution }
+}

@@ -1,0 +1,134 @@
+import { type Connection, type ConnectionOptions, type ConnectionTarget, openConnection } from './connection.ts'
+import { buildIdleLimits } from './idle-limit.ts'
+
+/** Limits of idle connections, for one target and in total. The caller limits the connections in use. */
+export interface IdleCaps {
+  perTarget: number
+  total: number
+}
+
+/** The limits for the POSTs of deliveries. */
+const DELIVERY_CAPS: IdleCaps = { perTarget: 256, total: 1_024 }
+
+/** A connection that was idle for less than this was read of last in this turn of the event loop or shortly before. */
+const UNREAD_MS = 100
+
+/** A connection with its key in the pool. */
+export interface PooledConnection extends Connection {
+  key: string
+  origin: string
+  /** Since when it has been idle; while it is in use, for how long it had been. Null before its first use ended. */
+  idle: { sinceMs: number | null; beforeMs: number | null }
+}
+
+/** Reuses connections between requests. */
+export interface ConnectionPool {
+  /** An idle connection to exactly this target, the most recently used first; else a new one. */
+  take(target: ConnectionTarget): PooledConnection
+  /**
+   * Resolves once what has arrived on the connection that `take` would reuse is read, when that was idle for a while: a close
+   * that waits there unread would meet the POST. Undefined where nothing is to be waited for.
+   */
+  settle(target: ConnectionTarget): Promise<void> | undefined
+  /** Returns a connection whose response was read to its end; closes it over the limits. */
+  giveBack(connection: PooledConnection): void
+  /** Ends a connection that is in use. */
+  drop(connection: PooledConnection): void
+  /** The receiver closed a reused connection before an answer: it was idle for too long. */
+  noteReset(connection: PooledConnection): void
+  /** What the receiver said of its idle limit, in milliseconds. */
+  noteAnnounced(connection: PooledConnection, limitMs: number): void
+  /** The number of idle connections. */
+  idleCount(): number
+  /** Ends every idle connection. */
+  clear(): void
+}
+
+/**
+ * Builds the pool. The key consists of the origin and the checked addresses: a connection is reused only for a request whose
+ * own look-up returned the addresses it was opened with. Receivers of one origin share connections also when their owners
+ * differ: the server behind the origin sees all of their POSTs, and a connection carries one POST at a time. An idle
+ * connection that closes, by its time limit or by the receiver, leaves the pool. For how long it was open says for how
+ * long others of its origin may be reused; one that is too old for that stays open to tell.
+ */
+export function buildConnectionPool(options: ConnectionOptions, caps: IdleCaps = DELIVERY_CAPS): ConnectionPool {
+  const idleByKey = new Map<string, PooledConnection[]>()
+  /** In the order in which they became idle. */
+  const idle = new Set<PooledConnection>()
+  const limits = buildIdleLimits()
+
+  function remove(connection: PooledConnection) {
+    if (!idle.delete(connection)) return
+    const siblings = idleByKey.get(connection.key)!
+    siblings.splice(siblings.indexOf(connection), 1)
+    if (siblings.length === 0) idleByKey.delete(connection.key)
+  }
+
+  function drop(connection: PooledConnection) {
+    remove(connection)
+    connection.destroy()
+  }
+
+  const measureIdle = ({ idle: { sinceMs } }: PooledConnection) => (sinceMs === null ? 0 : options.now() - sinceMs)
+
+  function open(target: ConnectionTarget, key: string): PooledConnection {
+    const { origin } = target
+    const connection: PooledConnection = {
+      ...openConnection(target, options),
+      ...{ key, origin, idle: { sinceMs: null, beforeMs: null } },
+    }
+    connection.client.on('disconnect', (_origin, _targets, error) => {
+      if (!idle.has(connection)) return
+      const idleMs = measureIdle(connection)
+      // Our own limit closes with this code.
+      if ((error as { code?: unknown }).code === 'UND_ERR_INFO') limits.noteOpen(origin, idleMs)
+      else limits.noteClosed(origin, idleMs)
+      drop(connection)
+    })
+    return connection
+  }
+
+  const buildKey = ({ origin, addresses }: ConnectionTarget) =>
+    `${origin} ${addresses
+      .map(({ address }) => address)
+      .sort()
+      .join(' ')}`
+
+  return {
+    settle(target) {
+      const kept = idleByKey.get(buildKey(target))?.at(-1)
+      if (kept === undefined || measureIdle(kept) < UNREAD_MS) return undefined
+      // Timers run before sockets are read, and immediates after them.
+      return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+    },
+    take(target) {
+      const key = buildKey(target)
+      // The one that was used last, so the others are older still.
+      const kept = idleByKey.get(key)?.at(-1)
+      if (kept === undefined || measureIdle(kept) > limits.reuseMs(target.origin)) return open(target, key)
+      kept.idle.beforeMs = measureIdle(kept)
+      remove(kept)
+      return kept
+    },
+    giveBack(connection) {
+      const { beforeMs } = connection.idle
+      if (beforeMs !== null) limits.noteOpen(connection.origin, beforeMs)
+      connection.idle = { sinceMs: options.now(), beforeMs: null }
+      const siblings = idleByKey.get(connection.key) ?? []
+      if (siblings.length >= caps.perTarget) return connection.destroy()
+      idleByKey.set(connection.key, siblings)
+      siblings.push(connection)
+      idle.add(connection)
+      if (idle.size > caps.total) drop(idle.values().next().value!)
+    },
+    drop,
+    noteReset: ({ origin, idle: { beforeMs } }) => {
+      if (beforeMs !== null) limits.noteClosed(origin, beforeMs)
+    },
+    noteAnnounced: ({ origin }, limitMs) => limits.noteAnnounced(origin, limitMs),
+    idleCount: () => idle.size,
+    clear: () => {
+      for (const connection of [...idle]) drop(connection)
+    },
+  }
+}

@@ -1,0 +1,96 @@
+import { Socket } from 'node:net'
+import pg from 'pg'
+import { systemClock } from '../../base/clock.ts'
+
+/** After how much silence TCP asks whether the other side is there, and keeps the connection known on the way. */
+export const KEEP_ALIVE_MS = 60_000
+
+/** The server asks sooner: the locks of a session whose process or path is gone end within some 20 s. */
+export const SERVER_KEEP_ALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=3 -c tcp_keepalives_count=3'
+
+/** After a limit has passed, how long the answer may still lie unread: the timer of a process that stood still fires first. */
+const READ_FIRST_MS = 50
+
+/** How long a connection to a server that takes no changes is used at most: then the next one may reach another server. */
+const READ_ONLY_LIFE_MS = 1_000
+
+/** What the server reports of itself when a connection opens, and when it changes (PostgreSQL, Frontend/Backend Protocol). */
+const READ_ONLY_REPORTS = ['in_hot_standby', 'default_transaction_read_only']
+
+/** What a server said of itself on a connection. */
+interface Standing {
+  openedAtMs: number
+  /** Its reports that say that it takes no changes. */
+  readOnly: Set<string>
+}
+
+const standings = new WeakMap<pg.ClientBase, Standing>()
+
+/** Whether a connection should leave its pool: its server is a standby or read-only, and the next one may find another. */
+export function shouldLeave(client: pg.ClientBase): boolean {
+  const standing = standings.get(client)
+  return (
+    standing !== undefined && standing.readOnly.size > 0 && performance.now() - standing.openedAtMs >= READ_ONLY_LIFE_MS
+  )
+}
+
+interface ParameterStatus {
+  parameterName: string
+  parameterValue: string
+}
+
+/** The socket of a connection and its messages; the driver's types leave them out. */
+export interface ClientInternals {
+  connection: { stream: Socket; on(event: 'parameterStatus', listen: (message: ParameterStatus) => void): void }
+}
+
+/** What a client class is told. */
+export interface ClientOptions {
+  silenceLimitMs: number
+  /** Whether nothing uses the connection: then its silence means nothing. */
+  isResting: (client: pg.ClientBase) => boolean
+  /** Runs when a connection was found dead, before its statements fail. */
+  onSilent: () => void
+}
+
+/** The driver's client, on a socket that ends when a server says nothing for so long while a statement waits for it. */
+export function buildClient({ silenceLimitMs, isResting, onSilent }: ClientOptions): typeof pg.Client {
+  return class extends pg.Client {
+    constructor(config?: string | pg.ClientConfig) {
+      const socket = new Socket()
+      super({ ...(config as pg.ClientConfig), stream: () => socket })
+      const standing: Standing = { openedAtMs: performance.now(), readOnly: new Set() }
+      standings.set(this, standing)
+      const { connection } = this as unknown as ClientInternals
+      connection.on('parameterStatus', ({ parameterName: name, parameterValue: value }) => {
+        if (!READ_ONLY_REPORTS.includes(name)) return
+        if (value === 'on') standing.readOnly.add(name)
+        else standing.readOnly.delete(name)
+      })
+      endWhenSilent(socket, silenceLimitMs, () => {
+        if (isResting(this)) return false
+        onSilent()
+        return true
+      })
+    }
+  }
+}
+
+/** Ends a socket that received nothing for `limitMs`, where `judge` says so. */
+function endWhenSilent(socket: Socket, limitMs: number, judge: () => boolean): void {
+  socket.setTimeout(limitMs, () => {
+    const { bytesRead } = socket
+    void systemClock.sleep(READ_FIRST_MS).then(() => {
+      if (socket.destroyed || socket.bytesRead !== bytesRead || !judge()) return
+      endSilent(socket)
+    })
+  })
+}
+
+/** Ends a socket with the error of a database that did not answer. */
+export function endSilent(socket: Socket): void {
+  socket.emit('error', Object.assign(new Error('the database did not answer'), { code: 'ETIMEDOUT' }))
+  // With a reset: what was not sent must not reach the server later, when nobody waits for its answer. Only TCP has one.
+  if (socket.remotePort === undefined) socket.destroy()
+  else socket.resetAndDestroy()
+}

@@ -1,0 +1,71 @@
+import type { Database } from './database.ts'
+import { ADVISORY_LOCKS, LOCK_ORDER } from './locks.ts'
+import { aheadStatement, statement } from './statement.ts'
+
+/** A lock of the register: of rows of a table, or an advisory lock by its name. */
+export type LockName = (typeof LOCK_ORDER)[number] | keyof typeof ADVISORY_LOCKS
+
+/** How a limit is counted: each way takes the lock before the snapshot of the count. */
+type Counting =
+  /** One statement. `rows` selects what is locked, as the part `locked`; `read` counts by volatile functions of its columns. */
+  | { rows: string; before?: string; read: string }
+  /** Two statements in one round trip: `take` waits for the lock. */
+  | { take: string; count: string }
+  /**
+   * One statement that calls `by`, a function of the database that locks and then counts. `adds`: the statement adds the row
+   * too, so that it may be its own transaction.
+   */
+  | { by: string; call: string; adds?: boolean }
+
+/** A limit of rows. */
+export interface CountedLimit {
+  /** What is counted, for a person. */
+  counts: string
+  /** The lock behind which no other transaction adds such a row. */
+  lock: LockName
+  counting: Counting
+  /** Its statements, in their order. */
+  texts: readonly string[]
+}
+
+const limits: CountedLimit[] = []
+
+/** Every limit that was defined: those of the modules that are loaded. */
+export const listCountedLimits = (): readonly CountedLimit[] => limits
+
+/**
+ * Defines a limit that counts rows, and returns the function that counts it. A statement that waits for a lock reads as of
+ * before its wait; each way of `Counting` reads after it, so of parallel requests none sees fewer rows than there are
+ * (docs/decisions/0030-locks.md). The function takes the lock itself, also where the transaction holds it already, and throws
+ * outside a transaction: the lock would end before the row is added. `$1`, `$2`, ... take `values`; of two statements the first takes
+ * `locked`. Returns the rows.
+ */
+export function countBehindLock<Row>(
+  limit: Pick<CountedLimit, 'counts' | 'lock'> & Counting,
+): (db: Database, values: readonly unknown[], locked?: readonly unknown[]) => Promise<Row[]> {
+  const { counts, lock } = limit
+  if (!isRegistered(lock)) throw new Error(`the lock ${lock} is not in src/postgres/statement/locks.ts`)
+  const texts = buildTexts(limit)
+  limits.push({ counts, lock, counting: limit, texts })
+  const ahead = texts.slice(0, -1).map(aheadStatement)
+  const count = statement<Row>(texts.at(-1) ?? '')
+  const isWhole = 'by' in limit && limit.adds === true
+  return async (db, values, locked = values) => {
+    if (!db.isTransaction && !isWhole)
+      throw new Error(`${counts} are counted in a transaction, which keeps the lock of ${lock}`)
+    for (const take of ahead) await take(db, locked)
+    return count(db, values)
+  }
+}
+
+function isRegistered(lock: string): boolean {
+  return lock in ADVISORY_LOCKS || LOCK_ORDER.some((name) => name === lock)
+}
+
+function buildTexts(counting: Counting): string[] {
+  if ('rows' in counting) {
+    const { before, rows, read } = counting
+    return [`with ${before === undefined ? '' : `${before}, `}locked as (${rows} for no key update) ${read}`]
+  }
+  return 'take' in counting ? [counting.take, counting.count] : [counting.call]
+}

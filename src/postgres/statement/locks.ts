@@ -1,0 +1,96 @@
+/** An advisory lock of the service. */
+interface AdvisoryLock {
+  /** The number that is locked, or how the text begins whose hash is locked. */
+  key: number | string
+  /** What waits for it. */
+  serializes: string
+}
+
+/**
+ * Every advisory lock of the service. No key occurs elsewhere in the source, and functions of the database use no other
+ * (`advisory-locks.test.ts`).
+ */
+export const ADVISORY_LOCKS = {
+  migration: { key: 7_320_114, serializes: 'migrations of the schema' },
+  webhookClaims: { key: 7_320_115, serializes: 'claims of dispatches, which share it, with statements that route' },
+  provisioningClaims: { key: 7_320_116, serializes: 'claims of provisioning' },
+  provisioningTargets: { key: 7_320_117, serializes: 'new provisioning targets, which are counted' },
+  signingKeys: { key: 'oauth_signing_key', serializes: 'changes of the signing keys of OAuth' },
+  invitations: { key: 'signalbox invitations ', serializes: 'new invitations of an account, which are counted' },
+  signInIdentity: { key: 'identity ', serializes: 'sign-ins by an identity at a provider, and its disconnection' },
+  signInAddress: { key: 'address ', serializes: 'sign-ins at providers with one e-mail address' },
+  oauthClient: {
+    key: 'oauth client ',
+    serializes: 'exchanges of the tokens of a client, which share it, with its end',
+  },
+  oauthGrant: { key: 'oauth grant ', serializes: 'exchanges of the tokens of a grant, which share it, with its end' },
+  strangers: {
+    key: 'signalbox stranger ',
+    serializes: 'rows of strangers of a network or a client, which are counted',
+  },
+  realtimeProcess: { key: 'realtime ', serializes: 'nothing: a process holds it while its connection lives' },
+  worker: { key: '', serializes: 'nothing: a worker holds its id while its listening connection lives' },
+} as const satisfies Record<string, AdvisoryLock>
+
+/**
+ * The order in which a transaction takes its locks: rows of tables, and advisory locks by their names above. Whoever holds a
+ * lock waits for none that comes before it, so that no two transactions wait for each other. Rows of one table are locked in
+ * the order of their ids. A table that is not named comes last. (`docs/decisions/0030-locks.md`, `lock-order.test.ts`)
+ */
+export const LOCK_ORDER = [
+  'account',
+  'signInIdentity',
+  'signInAddress',
+  'user',
+  'oauth_client',
+  'engine_grant',
+  'oauthClient',
+  'oauth_grant',
+  'oauthGrant',
+  'permission',
+  'role',
+  'invitations',
+  'account_invitation',
+  'account_member',
+  'account_member_role',
+  'role_permission',
+  'session_refresh',
+  'session',
+  'api_key',
+  'oauth_state',
+  'oauth_client_secret',
+  'signingKeys',
+  'contract',
+  'event',
+  'webhook',
+  'webhook_event',
+  'event_queue',
+  'webhook_fan_out',
+  'webhookClaims',
+  'webhook_dispatch_open',
+  'webhook_dispatch_ended',
+  'webhook_attempt',
+  'webhook_queue',
+  'replay_job',
+  'provisioningTargets',
+  'provisioningClaims',
+  'provisioning_target',
+  'provisioning_stream',
+  'provisioning_delivery',
+  'provisioning_job',
+  'login_flow',
+  'strangers',
+  'login_throttle',
+] as const
+
+/** Rows that only whoever holds the row of their person changes: behind that lock they need no order of their own. */
+export const ROWS_OF_A_PERSON = [
+  'identity',
+  'totp_factor',
+  'passkey',
+  'recovery_code',
+  'factor_challenge',
+  'proof_token',
+  'login_code',
+  'user_role',
+] as const

@@ -1,0 +1,94 @@
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import type { TargetRecord } from './target.store.ts'
+
+const ProtocolSchema = named(
+  'ProvisioningProtocol',
+  enumSchema(['webhook', 'scim'], {
+    description: '`webhook`: signed events are posted to the URL. `scim`: the users of a SCIM 2.0 service are changed.',
+  }),
+)
+const UrlSchema = Type.String({
+  minLength: 1,
+  description:
+    'HTTPS, a public host, at most 2048 characters. http:// only in development. Of a SCIM service its base, without /Users.',
+})
+const NameSchema = nullable(Type.String({ maxLength: 100 }))
+const DescriptionSchema = nullable(Type.String({ maxLength: 500 }))
+const TokenSchema = Type.String({
+  minLength: 1,
+  maxLength: 4096,
+  pattern: '^[\\x21-\\x7e]+$',
+  description: 'The bearer token of a SCIM service. Never shown again.',
+})
+
+/** The public row of a target (docs/contract/provisioning.md#targets). Never with its secret. */
+const targetMembers = {
+  document_id: UuidSchema,
+  protocol: ProtocolSchema,
+  url: Type.String(),
+  name: nullable(Type.String()),
+  description: nullable(Type.String()),
+  is_actived: Type.Boolean({ description: 'While false, what is queued for the target rests.' }),
+  created_by: nullable(UuidSchema),
+  updated_by: nullable(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+}
+export const TargetRow = named('ProvisioningTarget', Type.Object(targetMembers))
+
+/** The answer to create and to rotate-secret: the only two that show the secret. */
+export const TargetWithSecret = named(
+  'ProvisioningTargetWithSecret',
+  Type.Object({
+    ...targetMembers,
+    secret: nullable(
+      Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay, and of a SCIM service.' }),
+    ),
+  }),
+)
+
+export const CreateTargetBody = named(
+  'CreateProvisioningTarget',
+  Type.Object(
+    {
+      url: UrlSchema,
+      protocol: Type.Optional(ProtocolSchema),
+      name: Type.Optional(NameSchema),
+      description: Type.Optional(DescriptionSchema),
+      token: Type.Optional(TokenSchema),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export const UpdateTargetBody = named(
+  'UpdateProvisioningTarget',
+  Type.Object(
+    {
+      url: Type.Optional(UrlSchema),
+      name: Type.Optional(NameSchema),
+      description: Type.Optional(DescriptionSchema),
+      token: Type.Optional(TokenSchema),
+    },
+    { additionalProperties: false, minProperties: 1 },
+  ),
+)
+
+/** Maps a row for the wire. */
+export function toTargetRow(record: TargetRecord): Static<typeof TargetRow> {
+  return {
+    document_id: record.id,
+    protocol: record.protocol,
+    url: record.url,
+    name: record.name,
+    description: record.description,
+    is_actived: record.isActived,
+    created_by: record.createdBy,
+    updated_by: record.updatedBy,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+    deleted_at: record.deletedAt?.toISOString() ?? null,
+  }
+}

@@ -1,0 +1,195 @@
+import { sql } from 'kysely'
+import type { Id, UserId } from '../../base/id.ts'
+import { writeAtEnd } from '../../postgres/statement/closing.ts'
+import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+
+export type TargetId = Id<'provisioning target'>
+
+/** What a target speaks: signed events, or SCIM 2.0 (RFC 7644). */
+export type TargetProtocol = 'webhook' | 'scim'
+
+/** A row of the `provisioning_target` table, without its secret. */
+export interface TargetRecord {
+  id: TargetId
+  protocol: TargetProtocol
+  url: string
+  name: string | null
+  description: string | null
+  isActived: boolean
+  createdBy: UserId | null
+  updatedBy: UserId | null
+  createdAt: Date
+  updatedAt: Date
+  deletedAt: Date | null
+}
+
+/** The columns of the public row: everything but the secret, so that no read can leak it. */
+const PUBLIC_COLUMNS = [
+  'document_id',
+  'protocol',
+  'url',
+  'name',
+  'description',
+  'is_actived',
+  'created_by',
+  'updated_by',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+] as const
+
+interface TargetColumns {
+  document_id: string
+  protocol: string
+  url: string
+  name: string | null
+  description: string | null
+  is_actived: boolean
+  created_by: string | null
+  updated_by: string | null
+  created_at: Date
+  updated_at: Date
+  deleted_at: Date | null
+}
+
+const RETURNED = PUBLIC_COLUMNS.join(', ')
+
+/** Maps a row of the table. */
+export function toTargetRecord(row: TargetColumns): TargetRecord {
+  return {
+    id: row.document_id as TargetId,
+    protocol: row.protocol as TargetProtocol,
+    url: row.url,
+    name: row.name,
+    description: row.description,
+    isActived: row.is_actived,
+    createdBy: row.created_by as UserId | null,
+    updatedBy: row.updated_by as UserId | null,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    deletedAt: row.deleted_at,
+  }
+}
+
+/** The living targets, as the base of a list. */
+export function selectTargets(db: Database) {
+  return db.selectFrom('provisioning_target').select(PUBLIC_COLUMNS).where('deleted_at', 'is', null)
+}
+
+const FIND = `select ${RETURNED} from provisioning_target where document_id = $1 and deleted_at is null`
+const selectOne = statement<TargetColumns>(FIND)
+const selectAndLock = statement<TargetColumns>(`${FIND} for no key update`)
+
+/** The living target with this id; `lock` keeps it from changing until the transaction ends. */
+export async function findTarget(
+  db: Database,
+  id: string,
+  options: { lock?: boolean } = {},
+): Promise<TargetRecord | undefined> {
+  const [row] = await (options.lock ? selectAndLock : selectOne)(db, [id])
+  return row && toTargetRecord(row)
+}
+
+/** Creations follow each other, so that they count each other. */
+const insert = countBehindLock<TargetColumns>({
+  counts: 'provisioning targets',
+  lock: 'provisioningTargets',
+  by: 'count_targets_under_lock',
+  adds: true,
+  call: `
+    insert into provisioning_target (document_id, protocol, url, name, description, secret_encrypted, created_by,
+      updated_by, created_at, updated_at)
+    select $1, $2, $3, $4, $5, $6, $7, $7, $8, $8 where count_targets_under_lock() < $9
+    returning ${RETURNED}`,
+})
+
+/** Inserts an active target. Undefined when there are `limit` living ones already. */
+export async function insertTarget(
+  db: Database,
+  row: {
+    id: TargetId
+    protocol: TargetProtocol
+    url: string
+    name: string | null
+    description: string | null
+    secretEncrypted: string
+    by: UserId | null
+    now: Date
+    limit: number
+  },
+): Promise<TargetRecord | undefined> {
+  const { id, protocol, url, name, description, secretEncrypted, by, now, limit } = row
+  const values = [id, protocol, url, name, description, secretEncrypted, by, now, limit]
+  const [inserted] = await insert(db, values)
+  return inserted && toTargetRecord(inserted)
+}
+
+/** What may change in a target. Members left out stay. */
+export interface TargetChange {
+  url?: string
+  name?: string | null
+  description?: string | null
+  isActived?: boolean
+  secretEncrypted?: string
+  deletedAt?: Date
+}
+
+/** Changes a locked target with the last statement of the transaction. Returns the row behind the change. */
+export async function changeLockedTarget(
+  db: Database,
+  target: TargetRecord,
+  change: TargetChange,
+  { by, now }: { by: UserId; now: Date },
+): Promise<TargetRecord> {
+  const { secretEncrypted, ...columns } = change
+  const { sql: text, parameters: values } = db
+    .updateTable('provisioning_target')
+    .set({
+      // What was learned of users holds for the former URL.
+      ...(change.url !== undefined && { url: change.url, generation: sql<number>`generation + 1` }),
+      ...(change.name !== undefined && { name: change.name }),
+      ...(change.description !== undefined && { description: change.description }),
+      ...(change.isActived !== undefined && { is_actived: change.isActived }),
+      ...(secretEncrypted !== undefined && { secret_encrypted: secretEncrypted }),
+      ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt }),
+      updated_by: by,
+      updated_at: now,
+    })
+    .where('document_id', '=', target.id)
+    .compile()
+  const parts = { name: text, text: `changed_target as (${text})`, values }
+  await writeAtEnd(db, { parts, ...(change.deletedAt !== undefined && { notes: 't' }) })
+  return { ...target, ...columns, updatedBy: by, updatedAt: now }
+}
+
+/** Encrypted secrets that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
+const selectStale = statement<{ id: TargetId; secretEncrypted: string }>(`
+  select document_id as id, secret_encrypted as "secretEncrypted" from provisioning_target
+  where not starts_with(secret_encrypted, $1) and ($2::uuid is null or document_id > $2::uuid)
+  order by document_id limit $3 for update`)
+
+/** The stale secrets of targets, as `reencryptSecrets` reads them. */
+export function listStaleTargetSecrets(
+  db: Database,
+  input: { prefix: string; after: string | null; limit: number },
+): Promise<{ id: string; secretEncrypted: string }[]> {
+  return selectStale(db, [input.prefix, input.after, input.limit])
+}
+
+/** Replaces the encrypted form of a secret; the secret itself and the row's times stay. */
+export async function replaceTargetSecret(db: Database, id: string, secretEncrypted: string): Promise<void> {
+  const change = { secret_encrypted: secretEncrypted }
+  await db.updateTable('provisioning_target').set(change).where('document_id', '=', id).execute()
+}
+
+const hasWork = statement<{ has: boolean }>(`
+  select exists (select from provisioning_target where deleted_at is null)
+    or exists (select from provisioning_stream where due_at is not null)
+    or exists (select from provisioning_stream where lease_owner is not null) as has`)
+
+/** Whether there is a target, or a delivery of a deleted one that has not ended. */
+export async function hasProvisioningWork(db: Database): Promise<boolean> {
+  return (await hasWork(db, []))[0]?.has === true
+}

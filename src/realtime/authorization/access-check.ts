@@ -1,0 +1,85 @@
+import type { Logger } from 'pino'
+import type { UserId } from '../../base/id.ts'
+import { type Caller, includesAccount } from '../../http/shape/caller.ts'
+import { listJoinable } from './channel-access.ts'
+import type { GrantedAccess, GrantedChannels } from './granted-access.ts'
+
+/** Ends what a user may not have any more. */
+export interface SubscriptionEnds {
+  /** Ends one subscription; undefined where the provider can only end whole connections. */
+  endSubscription?: (subscription: { userId: UserId; channel: string }) => Promise<void>
+  /** Ends all connections of a user. */
+  endConnections: (userId: UserId) => Promise<void>
+}
+
+/** What a check is built from. */
+export interface AccessCheckDeps {
+  /** What these users may do now; those who are disabled or gone are left out. */
+  readCallers: (users: readonly UserId[]) => Promise<ReadonlyMap<UserId, Caller>>
+  grants: GrantedAccess
+  ends: SubscriptionEnds
+  logger: Logger
+}
+
+/** Users that are read with one statement. */
+export const CHECKED_AT_ONCE = 500
+
+/** Users whose subscriptions are ended at the same time. */
+export const ENDED_AT_ONCE = 8
+
+/** What a user was granted and has lost. */
+interface Loss {
+  userId: UserId
+  channels: string[]
+  /** Disabled or gone: the user keeps no connection, whatever it is for. */
+  isGone: boolean
+}
+
+/** What a user has lost; undefined for nothing. Pure. */
+function findLoss(userId: UserId, channels: GrantedChannels, caller: Caller | undefined): Loss | undefined {
+  const scope = caller ? listJoinable(caller) : []
+  const lost = [...channels].filter(([, account]) => !includesAccount(scope, account)).map(([channel]) => channel)
+  return caller && lost.length === 0 ? undefined : { userId, channels: lost, isGone: !caller }
+}
+
+/** The users whose subscriptions could not be ended, and why the first of them could not. */
+export interface FailedEnds {
+  users: UserId[]
+  error: unknown
+}
+
+/**
+ * Looks at what some users were granted, and ends what they have lost. Returns the users for whom that failed, such as
+ * while the provider is away; undefined when there is none. Rejects when it cannot look. `signal` ends it early.
+ */
+export async function checkAccess(
+  deps: AccessCheckDeps,
+  users: readonly UserId[],
+  signal: AbortSignal,
+): Promise<FailedEnds | undefined> {
+  const failed: FailedEnds = { users: [], error: undefined }
+  for (let first = 0; first < users.length && !signal.aborted; first += CHECKED_AT_ONCE) {
+    const granted = await deps.grants.list(users.slice(first, first + CHECKED_AT_ONCE))
+    const callers = await deps.readCallers([...granted.keys()])
+    const losses = [...granted].flatMap(([user, channels]) => findLoss(user, channels, callers.get(user)) ?? [])
+    const next = losses.values()
+    const endNext = async () => {
+      for (const loss of next) {
+        if (signal.aborted) return
+        await endLoss(deps, loss).catch((error: unknown) => {
+          failed.error ??= error
+          failed.users.push(loss.userId)
+        })
+      }
+    }
+    await Promise.all(Array.from({ length: Math.min(ENDED_AT_ONCE, losses.length) }, endNext))
+  }
+  return failed.users.length > 0 ? failed : undefined
+}
+
+async function endLoss({ ends, grants, logger }: AccessCheckDeps, { userId, channels, isGone }: Loss): Promise<void> {
+  if (isGone || !ends.endSubscription) await ends.endConnections(userId)
+  else for (const channel of channels) await ends.endSubscription({ userId, channel })
+  await grants.forget(userId, channels)
+  logger.info({ user: userId, channels: channels.length }, 'realtime subscriptions ended: the user lost its access')
+}

@@ -1,0 +1,45 @@
+import type { AccountId, UserId } from '../../base/id.ts'
+import type { TokenName } from '../../identity/caller/token-life.ts'
+
+/** A session or API key with which something was granted. */
+export interface GrantedToken {
+  name: TokenName
+  userId: UserId
+  /** When it has to be looked at again: when its JWT or the key expires. Null for a key that does not. */
+  endsAt: Date | null
+}
+
+/** A subscription that was granted, or with `channel` and `account` null a sign-in of a connection. */
+export interface GrantedSubscription {
+  userId: UserId
+  channel: string | null
+  account: AccountId | null
+  socketId: string
+  token: Omit<GrantedToken, 'userId'> | undefined
+}
+
+/** What a user was granted: the account of each channel. */
+export type GrantedChannels = ReadonlyMap<string, AccountId>
+
+/** Which tokens are asked for. */
+export type AskedTokens = readonly TokenName[] | { endBy: Date }
+
+/** Who was granted what, whichever process granted it. */
+export interface GrantedAccess {
+  /** Notes a grant. Resolves when it would be found without this process. */
+  add(granted: GrantedSubscription): Promise<void>
+  /** What these users were granted; users without anything may be left out. */
+  list(users: readonly UserId[]): Promise<ReadonlyMap<UserId, GrantedChannels>>
+  /** All users that were granted something, some at a time. */
+  listUsers(): AsyncIterable<readonly UserId[]>
+  /** Forgets what a user has lost. */
+  forget(userId: UserId, channels: readonly string[]): Promise<void>
+  /** Those of these tokens with which something was granted, or some of those that are to be looked at by a time. */
+  findTokens(asked: AskedTokens): Promise<readonly GrantedToken[]>
+  /** All tokens with which something was granted, some at a time. */
+  listTokens(): AsyncIterable<readonly GrantedToken[]>
+  /** Notes until when a token serves. */
+  extendToken(token: GrantedToken): Promise<void>
+  /** Ends what was granted with tokens, and forgets them. The connections of the users in `ended` have ended already. */
+  endTokens(tokens: readonly GrantedToken[], ended: ReadonlySet<UserId>): Promise<void>
+}

@@ -1,0 +1,209 @@
+import type { Clock } from '../../base/clock.ts'
+import type { UserId } from '../../base/id.ts'
+import { isTokenName, type TokenName } from '../../identity/caller/token-life.ts'
+import { type AccessCheckDeps, checkAccess } from './access-check.ts'
+import type { GrantedSubscription, GrantedToken } from './granted-access.ts'
+import { checkTokens, type TokenCheckDeps } from './token-check.ts'
+
+/** How long notes are collected: a change of a role may concern many users, and several changes come together. */
+export const COLLECT_MS = 50
+
+/** How long after a note a grant of the same user is looked at again: it may have been decided before. */
+const LATE_MS = 5_000
+
+/** How often tokens that end by themselves are looked for. Less than the second in which their subscriptions end. */
+const DUE_EVERY_MS = 800
+
+/** Wait before users are tried again whose subscriptions could not be ended. */
+export const RETRY_MS = 2_000
+
+const NOBODY: ReadonlySet<UserId> = new Set()
+
+/** Ends the subscriptions of who loses a membership, the permission, the session or the API key, or is disabled. */
+export interface SubscriptionGuard {
+  remember(granted: GrantedSubscription): Promise<void>
+  /**
+   * Takes the note of a change: `u:<user>`, `s:<session>`, `k:<API key>`, or `*` for a change that may concern all. Others are
+   * ignored.
+   */
+  apply(note: string): void
+  /** Takes a grant that another process made. */
+  noteGrant(userId: UserId, token?: string): void
+  /** Looks each second at tokens that end by themselves, until stopped. */
+  run(): Promise<void>
+  /** Resolves when all that was noted is done. */
+  settled(): Promise<void>
+  stop(): void
+}
+
+/** What a guard is built from. */
+export interface SubscriptionGuardDeps extends AccessCheckDeps, TokenCheckDeps {
+  clock: Clock
+}
+
+/**
+ * Builds the guard. It looks again at what users were granted when a trigger notes a change of them: the notes are those
+ * that the memory of callers lives by (docs/contract/realtime.md#lost-access). Users who are named come at once, however
+ * many a note for all concerns: the look at all of them runs beside it, a page at a time, and never twice at once.
+ */
+export function buildSubscriptionGuard(deps: SubscriptionGuardDeps): SubscriptionGuard {
+  const { grants, clock } = deps
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const noted = new Set<UserId>()
+  const notedTokens = new Set<TokenName>()
+  const seen = buildSeenNotes(clock)
+
+  function report(error: unknown): void {
+    if (signal.aborted) return
+    deps.logger.error({ err: error }, 'realtime subscriptions not ended: see docs/operations.md, realtime')
+  }
+
+  /** Users keep what they lost until a retry succeeds: the provider may be away. */
+  function retry(users: readonly UserId[] | 'all', error: unknown): void {
+    const concerned = users === 'all' ? users : users.length
+    deps.logger.error(
+      { err: error, users: concerned },
+      'realtime subscriptions not ended: see docs/operations.md, realtime',
+    )
+    void clock.sleep(RETRY_MS, signal).then(() => (users === 'all' ? all.start() : note(users)))
+  }
+
+  /** Returns the users whose connections were ended. */
+  async function check(users: readonly UserId[]): Promise<ReadonlySet<UserId>> {
+    const ended = new Set<UserId>()
+    const endConnections = async (userId: UserId) => {
+      await deps.ends.endConnections(userId)
+      ended.add(userId)
+    }
+    const failed = await checkAccess({ ...deps, ends: { ...deps.ends, endConnections } }, users, signal)
+    if (failed) retry(failed.users, failed.error)
+    return ended
+  }
+
+  async function lookAtTokens(find: () => Promise<readonly GrantedToken[]>, ended: ReadonlySet<UserId>): Promise<void> {
+    await checkTokens(deps, await find(), { ended, now: new Date(clock.now()) })
+  }
+
+  const named = buildRounds(clock, signal, async () => {
+    const [users, names] = [[...noted], [...notedTokens]]
+    noted.clear()
+    notedTokens.clear()
+    const ended = await check(users).catch((error: unknown) => {
+      retry(users, error)
+      return NOBODY
+    })
+    await lookAtTokens(async () => (names.length > 0 ? grants.findTokens(names) : []), ended).catch(
+      (error: unknown) => {
+        report(error)
+        void clock.sleep(RETRY_MS, signal).then(() => noteTokens(names))
+      },
+    )
+  })
+
+  const all = buildRounds(clock, signal, async () => {
+    try {
+      for await (const page of grants.listUsers()) {
+        if (signal.aborted) return
+        await check(page)
+      }
+      for await (const page of grants.listTokens()) {
+        if (signal.aborted) return
+        await lookAtTokens(async () => page, NOBODY)
+      }
+    } catch (error) {
+      retry('all', error)
+    }
+  })
+
+  function noteTokens(names: readonly TokenName[]): void {
+    for (const name of names) notedTokens.add(name)
+    if (names.length > 0) named.start()
+  }
+
+  function note(users: readonly UserId[]): void {
+    for (const userId of users) noted.add(userId)
+    named.start()
+  }
+
+  function noteGrant(userId: UserId, token?: string): void {
+    if (seen.isRecent(`u:${userId}`)) note([userId])
+    if (token !== undefined && isTokenName(token) && seen.isRecent(token)) noteTokens([token])
+  }
+
+  return {
+    remember: async (granted) => {
+      await grants.add(granted)
+      noteGrant(granted.userId, granted.token?.name)
+    },
+    noteGrant,
+    apply: (text) => {
+      const isToken = isTokenName(text)
+      if (text !== '*' && !isToken && !text.startsWith('u:')) return
+      seen.add(text)
+      if (isToken) return noteTokens([text])
+      if (text === '*') all.start()
+      else note([text.slice('u:'.length) as UserId])
+    },
+    run: async () => {
+      while (!signal.aborted) {
+        await clock.sleep(DUE_EVERY_MS, signal)
+        if (signal.aborted) return
+        const endBy = new Date(clock.now())
+        // The next look finds them again.
+        await lookAtTokens(() => grants.findTokens({ endBy }), NOBODY).catch(report)
+      }
+    },
+    settled: async () => {
+      while (named.working() || all.working()) await Promise.all([named.working(), all.working()])
+    },
+    stop: () => stopping.abort(),
+  }
+}
+
+/** Runs `work` some time after `start`; once more where `start` was called while it ran. */
+function buildRounds(clock: Clock, signal: AbortSignal, work: () => Promise<void>) {
+  let working: Promise<void> | undefined
+  let isWanted = false
+
+  async function run(): Promise<void> {
+    await clock.sleep(COLLECT_MS, signal)
+    while (isWanted && !signal.aborted) {
+      isWanted = false
+      await work()
+    }
+    working = undefined
+  }
+
+  return {
+    working: () => working,
+    start: () => {
+      isWanted = true
+      if (!signal.aborted) working ??= run()
+    },
+  }
+}
+
+/** Remembers for a while whom notes named: a grant that was decided before the change may be made after it. */
+function buildSeenNotes(clock: Pick<Clock, 'now'>) {
+  const atMs = new Map<string, number>()
+
+  function forgetOld(nowMs: number): void {
+    for (const [text, notedAtMs] of atMs) {
+      if (nowMs - notedAtMs < LATE_MS) return
+      atMs.delete(text)
+    }
+  }
+
+  const isNew = (text: string) => clock.now() - (atMs.get(text) ?? Number.NEGATIVE_INFINITY) < LATE_MS
+  return {
+    add: (text: string) => {
+      const nowMs = clock.now()
+      forgetOld(nowMs)
+      // The oldest one stands first.
+      atMs.delete(text)
+      atMs.set(text, nowMs)
+    },
+    isRecent: (text: string) => isNew('*') || isNew(text),
+  }
+}

@@ -1,0 +1,38 @@
+import type { Logger } from 'pino'
+import type { UserId } from '../../base/id.ts'
+import type { TokenName } from '../../identity/caller/token-life.ts'
+import type { GrantedAccess, GrantedToken } from './granted-access.ts'
+
+/** What a check of tokens is built from. */
+export interface TokenCheckDeps {
+  /** Until when those of these sessions and API keys serve that live. */
+  readTokens: (names: readonly TokenName[], now: Date) => Promise<ReadonlyMap<TokenName, Date | null>>
+  grants: GrantedAccess
+  logger: Logger
+}
+
+/**
+ * Looks at tokens with which something was granted, and ends what was granted with those that have ended: signed out, revoked
+ * or expired. A session that was refreshed serves on. The connections of the users in `ended` have ended already. Rejects when
+ * it cannot look, or cannot end.
+ */
+export async function checkTokens(
+  { readTokens, grants, logger }: TokenCheckDeps,
+  tokens: readonly GrantedToken[],
+  { ended, now }: { ended: ReadonlySet<UserId>; now: Date },
+): Promise<void> {
+  if (tokens.length === 0) return
+  const living = await readTokens(
+    tokens.map(({ name }) => name),
+    now,
+  )
+  for (const token of tokens) {
+    const endsAt = living.get(token.name)
+    if (endsAt !== undefined && endsAt?.getTime() !== token.endsAt?.getTime())
+      await grants.extendToken({ ...token, endsAt })
+  }
+  const gone = tokens.filter(({ name }) => !living.has(name))
+  if (gone.length === 0) return
+  await grants.endTokens(gone, ended)
+  logger.info({ tokens: gone.length }, 'realtime subscriptions ended: their session or API key ended')
+}

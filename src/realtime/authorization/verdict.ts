@@ -1,0 +1,74 @@
+import type { ProviderErrorClass, ProviderVerdict } from '../provider/provider-outcome.ts'
+
+/** Where an outcome comes from. */
+export type OutcomeSource = 'probe' | 'publish'
+
+/** An outcome that says whether the provider works. */
+interface Conclusive {
+  source: OutcomeSource
+  isSuccess: boolean
+  atMs: number
+}
+
+/** What is known of the provider. */
+export interface Verdict {
+  status: 'operational' | 'degraded' | 'down'
+  lastSuccessAt: Date | null
+  /** The class of the last failure, and when it was. */
+  lastError: ProviderErrorClass | null
+  lastErrorAt: Date | null
+  /** The status of the last refusal (4xx): it never changes the verdict, and keeps a wrong secret visible. */
+  lastWarningCode: number | null
+  lastWarningAt: Date | null
+}
+
+/** What was seen of the provider so far. */
+export interface Observations {
+  /** The latest ones, the newest last. */
+  conclusive: readonly Conclusive[]
+  facts: Omit<Verdict, 'status'>
+}
+
+/** Nothing was seen yet. */
+export const NOTHING_SEEN: Observations = {
+  conclusive: [],
+  facts: { lastSuccessAt: null, lastError: null, lastErrorAt: null, lastWarningCode: null, lastWarningAt: null },
+}
+
+/** Outcomes that are looked at. */
+const KEPT = 20
+
+/** Publishes in a row whose failure means `down`, though the probe succeeds. */
+const FAILED_PUBLISHES = 3
+
+/** For how long a failure among the latest outcomes is a reason for `degraded`. */
+const DEGRADED_FOR_MS = 300_000
+
+/** Adds an outcome. Pure. */
+export function observe(
+  seen: Observations,
+  outcome: ProviderVerdict,
+  { source, now }: { source: OutcomeSource; now: Date },
+): Observations {
+  if (outcome.kind === 'rejected') {
+    const facts = { ...seen.facts, lastWarningCode: outcome.statusCode, lastWarningAt: now }
+    return { ...seen, facts }
+  }
+  const isSuccess = outcome.kind === 'ok'
+  const facts = isSuccess
+    ? { ...seen.facts, lastSuccessAt: now }
+    : { ...seen.facts, lastError: outcome.errorClass, lastErrorAt: now }
+  return { conclusive: [...seen.conclusive, { source, isSuccess, atMs: now.getTime() }].slice(-KEPT), facts }
+}
+
+/**
+ * The verdict (docs/contract/realtime.md#health-probe): `down` when the last outcome is a failure, or the last three
+ * publishes are; `degraded` when one of the latest outcomes was, within five minutes. Pure.
+ */
+export function decideVerdict({ conclusive, facts }: Observations, now: Date): Verdict {
+  const publishes = conclusive.filter((one) => one.source === 'publish').slice(-FAILED_PUBLISHES)
+  const allFailed = publishes.length === FAILED_PUBLISHES && publishes.every((one) => !one.isSuccess)
+  if (conclusive.at(-1)?.isSuccess === false || allFailed) return { status: 'down', ...facts }
+  const isShaken = conclusive.some((one) => !one.isSuccess && now.getTime() - one.atMs < DEGRADED_FOR_MS)
+  return { status: isShaken ? 'degraded' : 'operational', ...facts }
+}

@@ -1,0 +1,100 @@
+import { deletionOfOld } from '../../postgres/retention.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { ChannelEvent } from './channel-event.ts'
+
+/** One report of a channel event. */
+export interface ReportedEvent extends ChannelEvent {
+  /** `origin` and `position` make a report one report: a repetition changes nothing. */
+  origin: string
+  position: number
+  happenedAt: Date
+}
+
+// One statement, so that an event is recorded and applied, or neither. The channels are changed in one order, because two
+// statements that wait for each other would be a deadlock. A report is applied once, and never over a later one.
+const record = statement<{ count: number }>(`
+  with recorded as (
+    insert into realtime_channel_event (document_id, origin, position, name, channel, user_id, event, bytes,
+      subscription_count, happened_at, created_at)
+    select uuid_at($1, x.n::integer), x.origin, x.position, x.name, x.channel, x.user_id, x.event, x.bytes, x.count,
+      x.happened_at, $1
+    from unnest($2::text[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::integer[], $9::integer[],
+      $10::timestamptz[]) with ordinality
+      as x (origin, position, name, channel, user_id, event, bytes, count, happened_at, n)
+    on conflict (origin, position) do nothing
+    returning *
+  ), latest as (
+    select channel,
+      (array_agg(name order by happened_at desc, position desc) filter (where name like 'channel_%'))[1] as occupancy,
+      max(happened_at) filter (where name like 'channel_%') as occupancy_at,
+      (array_agg(subscription_count order by happened_at desc, position desc)
+        filter (where subscription_count is not null))[1] as count,
+      max(happened_at) filter (where subscription_count is not null) as counted_at
+    from recorded group by channel
+  ), applied as (
+    insert into realtime_channel_state as s (channel, occupied_since, occupancy_at, subscription_count, counted_at,
+      changed_at)
+    select channel, case when occupancy = 'channel_occupied' then occupancy_at end, occupancy_at, count, counted_at, $1
+    from latest where occupancy_at is not null or counted_at is not null order by channel
+    on conflict (channel) do update set changed_at = excluded.changed_at,
+      occupied_since = case when excluded.occupancy_at >= coalesce(s.occupancy_at, '-infinity')
+        then excluded.occupied_since else s.occupied_since end,
+      occupancy_at = greatest(s.occupancy_at, excluded.occupancy_at),
+      subscription_count = case when excluded.counted_at >= coalesce(s.counted_at, '-infinity')
+        then excluded.subscription_count else s.subscription_count end,
+      counted_at = greatest(s.counted_at, excluded.counted_at)
+  ) select count(*)::int as count from recorded`)
+
+/** Records what was reported, and applies it to the states of the channels. Returns how many events were new. */
+export async function recordChannelEvents(db: Database, events: readonly ReportedEvent[], now: Date): Promise<number> {
+  const column = <Value>(read: (one: ReportedEvent) => Value) => events.map(read)
+  const [row] = await record(db, [
+    now,
+    column((one) => one.origin),
+    column((one) => one.position),
+    column((one) => one.name),
+    column((one) => one.channel),
+    column((one) => one.userId),
+    column((one) => one.event),
+    column((one) => one.bytes),
+    column((one) => one.subscriptionCount),
+    column((one) => one.happenedAt),
+  ])
+  return row?.count ?? 0
+}
+
+const COLUMNS = [
+  'document_id',
+  'name',
+  'channel',
+  'user_id',
+  'event',
+  'bytes',
+  'subscription_count',
+  'happened_at',
+  'created_at',
+] as const
+
+/** The recorded events, as the base of a list. */
+export function selectChannelEvents(db: Database) {
+  return db.selectFrom('realtime_channel_event').select(COLUMNS)
+}
+
+const listStates = statement<{ channel: string; occupied_since: Date }>(`
+  select channel, occupied_since from realtime_channel_state where channel = any($1) and occupied_since is not null`)
+
+/** Since when channels are occupied, as far as it was reported. */
+export async function readOccupiedSince(db: Database, channels: readonly string[]): Promise<Map<string, Date>> {
+  const rows = channels.length > 0 ? await listStates(db, [channels]) : []
+  return new Map(rows.map((row) => [row.channel, row.occupied_since]))
+}
+
+/** Deletes up to `limit` events from before `before`. Returns how many there were. */
+export const deleteOldChannelEvents = deletionOfOld('realtime_channel_event', {
+  key: 'document_id',
+  time: 'created_at',
+})
+
+/** Deletes up to `limit` states of channels that nothing was reported of since `before`. Returns how many there were. */
+export const deleteOldChannelStates = deletionOfOld('realtime_channel_state', { key: 'channel', time: 'changed_at' })

@@ -1,0 +1,80 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { openBudget, spend } from '../embedded/frame/budget.ts'
+import { type ReportedEvent, recordChannelEvents } from './channel-event.store.ts'
+import type { ChannelEvent } from './channel-event.ts'
+
+/** How long events are collected: what happens together is recorded by one statement. */
+export const FEED_COLLECT_MS = 500
+
+/** Events that are recorded a second, and at once: a crowd that comes and leaves must not fill the database. */
+const RATE = { perSecond: 50, burst: 500 } as const
+
+/** What a feed is built from. */
+export interface ChannelFeedDeps {
+  db: Database
+  clock: Clock
+  logger: Logger
+  /** Names this process; no other one has the same. */
+  workerId: string
+  /** Counts an event, and whether it was recorded or dropped. */
+  countEvent: (name: string, isRecorded: boolean) => void
+}
+
+/** Records what the embedded server reports. */
+export interface ChannelFeed {
+  /** Takes an event. Of the counts of a channel only the last one of a statement is recorded. */
+  note(event: ChannelEvent): void
+  /** Resolves when all that was noted is recorded. */
+  settled(): Promise<void>
+  /** Records what was noted, at once. */
+  stop(): Promise<void>
+}
+
+/** Builds the feed. What a process has noted and not recorded is lost with it: the feed is for people who look. */
+export function buildChannelFeed(deps: ChannelFeedDeps): ChannelFeed {
+  const { db, clock, logger, countEvent } = deps
+  const budget = openBudget(RATE.burst, clock.now())
+  let waiting = new Map<string, ReportedEvent>()
+  let number = 0
+  const stopping = new AbortController()
+  let working: Promise<void> | undefined
+
+  async function work(): Promise<void> {
+    while (waiting.size > 0) {
+      await clock.sleep(FEED_COLLECT_MS, stopping.signal)
+      const events = [...waiting.values()].sort((a, b) => a.position - b.position)
+      waiting = new Map()
+      await recordChannelEvents(db, events, new Date(clock.now())).catch((error: unknown) =>
+        logger.warn(
+          { err: error, events: events.length },
+          'realtime channel events lost: see docs/operations.md, realtime',
+        ),
+      )
+    }
+    working = undefined
+  }
+
+  async function settled(): Promise<void> {
+    while (working) await working
+  }
+
+  return {
+    note: (event) => {
+      const isCount = event.name === 'subscription_count'
+      const key = isCount ? `count ${event.channel}` : String(number)
+      const isRecorded = waiting.has(key) || spend(budget, RATE, clock.now())
+      countEvent(event.name, isRecorded)
+      if (!isRecorded) return
+      number += 1
+      waiting.set(key, { ...event, origin: deps.workerId, position: number, happenedAt: new Date(clock.now()) })
+      working ??= work()
+    },
+    settled,
+    stop: () => {
+      stopping.abort()
+      return settled()
+    },
+  }
+}

@@ -1,0 +1,47 @@
+import type { AccountId } from '../../base/id.ts'
+
+/** What a private channel is about. */
+export interface ChannelSubject {
+  kind: 'account' | 'contract'
+  /** The `document_id` of the account or the contract. */
+  id: string
+}
+
+/**
+ * The names of private channels, whole: `private-(contract|account)-{uuid}` with a lower-case UUID. Whoever signs another
+ * name signs more than a subscription: a name that begins with `:user::` reads as a sign-in
+ * (docs/contract/realtime.md#channels).
+ */
+const PRIVATE_CHANNEL = /^private-(account|contract)-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/
+
+/** The length of the longest private channel's name: its pattern is not tried on more. */
+const CHANNEL_LENGTH = 'private-contract-'.length + 36
+
+/** Reads the name of a private channel; undefined when it is none. `$` does not match before a line break in JavaScript. */
+export function parseChannel(name: string): ChannelSubject | undefined {
+  if (name.length > CHANNEL_LENGTH) return undefined
+  const [, kind, id] = PRIVATE_CHANNEL.exec(name) ?? []
+  return kind === undefined || id === undefined ? undefined : { kind: kind as ChannelSubject['kind'], id }
+}
+
+/** The name of a private channel. */
+export function nameChannel({ kind, id }: ChannelSubject): string {
+  return `private-${kind}-${id}`
+}
+
+/** What decides over the channels of an event. */
+export interface ChannelledEvent {
+  account: AccountId | null
+  /** The contract that the event is about, where it belongs to the account. */
+  contract: string | null
+}
+
+/**
+ * The channels that an event is published on (docs/contract/realtime.md#published-events): that of its account, and for a
+ * contract its own; none without an owner. Pure.
+ */
+export function listChannels({ account, contract }: ChannelledEvent): string[] {
+  if (account === null) return []
+  const ofAccount = nameChannel({ kind: 'account', id: account })
+  return contract === null ? [ofAccount] : [ofAccount, nameChannel({ kind: 'contract', id: contract })]
+}

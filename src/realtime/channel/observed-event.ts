@@ -1,0 +1,35 @@
+import type { Observation } from '../embedded/application/application.ts'
+import { type ChannelEvent, readText } from './channel-event.ts'
+
+/**
+ * The channel event of what the embedded server observes; undefined for what is none, such as a publish of the service:
+ * the inspector lists those as messages. Pure.
+ */
+export function readObservation(observation: Observation): ChannelEvent | undefined {
+  const nothing = { userId: null, event: null, bytes: null, subscriptionCount: null }
+  switch (observation.kind) {
+    case 'channel_occupied':
+    case 'channel_vacated':
+      return ofClients({ ...nothing, name: observation.kind, channel: observation.channel })
+    case 'member_added':
+    case 'member_removed':
+      return { ...nothing, name: observation.kind, channel: observation.channel, userId: observation.user }
+    case 'subscription_count': {
+      const { channel, count } = observation
+      return ofClients({ ...nothing, name: 'subscription_count', channel, subscriptionCount: count })
+    }
+    case 'publish': {
+      const { source, event, channels, bytes, userId } = observation.publish
+      const [channel] = channels
+      if (source !== 'client' || channel === undefined) return undefined
+      return { ...nothing, name: 'client_event', channel, event: readText(event), bytes, userId: userId ?? null }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** The channel of a signed-in user, which the server makes for itself, is left out. */
+function ofClients(event: ChannelEvent): ChannelEvent | undefined {
+  return event.channel.startsWith('#') ? undefined : event
+}

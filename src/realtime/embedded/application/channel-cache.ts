@@ -1,0 +1,36 @@
+import { buildCache } from '../../../base/cache.ts'
+
+/** The last event of a cache channel. */
+export interface CachedEvent {
+  event: string
+  data: string
+  expiresAtMs: number
+}
+
+/** The last events of an application's cache channels, in memory. */
+export interface ChannelCache {
+  put(channel: string, event: CachedEvent): void
+  find(channel: string, nowMs: number): CachedEvent | undefined
+  /** What has not expired; the channel that was used longest ago comes first. */
+  entries(nowMs: number): [channel: string, event: CachedEvent][]
+}
+
+/** Builds a cache of at most `limit` channels; the one that was published in or joined longest ago makes room. */
+export function buildChannelCache(limit: number): ChannelCache {
+  const kept = buildCache<string, CachedEvent>({ limit })
+  return {
+    put: (channel, event) => {
+      const known = kept.find(channel)
+      // Another process may send what it keeps after a newer event arrived.
+      if (known && known.expiresAtMs > event.expiresAtMs) return
+      kept.put(channel, event)
+    },
+    find: (channel, nowMs) => {
+      const event = kept.find(channel)
+      if (event && event.expiresAtMs > nowMs) return event
+      kept.drop(channel)
+      return undefined
+    },
+    entries: (nowMs) => kept.entries().filter(([, event]) => event.expiresAtMs > nowMs),
+  }
+}

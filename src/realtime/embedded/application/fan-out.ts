@@ -1,0 +1,69 @@
+import { parseChannelName } from '../frame/channel-name.ts'
+import { encodeTextFrame, writeEvent, writeMemberAdded, writeMemberRemoved } from '../frame/server-frame.ts'
+import type { Application, PublishedEvent, RealtimeWorld, RecentPublish } from './application.ts'
+import type { Transition } from './channel-registry.ts'
+import { type Connection, sendFrame } from './connection.ts'
+
+/** Publishes that the inspector can read back. */
+const RECENT_LIMIT = 200
+
+/** Delivers an event to the subscribers of this process. */
+export function deliver(world: RealtimeWorld, application: Application, published: PublishedEvent): void {
+  const { event, channels, data, socketId, userId, source } = published
+  const nowMs = world.clock.now()
+  let delivered = 0
+  for (const channel of channels) {
+    if (source === 'api' && parseChannelName(channel)?.isCache) {
+      const expiresAtMs = nowMs + world.limits.cacheSeconds * 1000
+      application.cache.put(channel, { event, data, expiresAtMs })
+    }
+    const subscribers = application.registry.subscribersOf(channel)
+    if (!subscribers) continue
+    const frame = encodeTextFrame(writeEvent({ event, channel, data, userId }))
+    for (const connection of subscribers.keys())
+      if (connection.socketId !== socketId && sendFrame(world, connection, frame)) delivered += 1
+  }
+  world.counts.published += 1
+  world.counts.delivered += delivered
+  const bytes = Buffer.byteLength(data)
+  const publish: RecentPublish = { at: new Date(nowMs), event, channels, bytes, source, userId, delivered }
+  application.recent.push(publish)
+  if (application.recent.length > RECENT_LIMIT) application.recent.shift()
+  world.observe({ app: application.app.id, kind: 'publish', publish, data })
+}
+
+/** Tells the subscribers of this process of members that came or left. `joined` caused it and is not told of itself. */
+export function announce(
+  world: RealtimeWorld,
+  application: Application,
+  { transitions, joined }: { transitions: readonly Transition[]; joined?: Connection },
+): void {
+  const app = application.app.id
+  for (const transition of transitions) {
+    const { name: channel } = transition.channel
+    switch (transition.kind) {
+      case 'occupied':
+      case 'vacated':
+        world.observe({ app, kind: `channel_${transition.kind}`, channel })
+        break
+      case 'member_added':
+        sendToAll(world, application, { channel, text: writeMemberAdded(channel, transition.member), except: joined })
+        world.observe({ app, kind: 'member_added', channel, user: transition.member.id })
+        break
+      case 'member_removed':
+        sendToAll(world, application, { channel, text: writeMemberRemoved(channel, transition.userId) })
+        world.observe({ app, kind: 'member_removed', channel, user: transition.userId })
+        break
+    }
+  }
+}
+
+function sendToAll(
+  world: RealtimeWorld,
+  { registry }: Application,
+  { channel, text, except }: { channel: string; text: string; except?: Connection | undefined },
+): void {
+  const frame = encodeTextFrame(text)
+  for (const connection of registry.subscribersOf(channel)?.keys() ?? [])
+    if (connection !== except) sendFrame(world, connection, frame)
+}

@@ -1,0 +1,114 @@
+import { type ChannelName, isUserId, parseChannelName } from '../frame/channel-name.ts'
+import { type ClientFrame, readChannelData } from '../frame/client-frame.ts'
+import { type RefusalName, SUBSCRIPTION_REFUSALS } from '../frame/close-reason.ts'
+import {
+  type Member,
+  writeCacheMiss,
+  writeError,
+  writeEvent,
+  writeSubscribed,
+  writeSubscriptionError,
+} from '../frame/server-frame.ts'
+import { buildSubscriptionText, classifyToken } from '../frame/signature.ts'
+import type { RealtimeWorld } from './application.ts'
+import { type Connection, noteUser, sendText } from './connection.ts'
+import { announce } from './fan-out.ts'
+import { wasWithdrawn } from './recent-endings.ts'
+
+type SubscribeFrame = Extract<ClientFrame, { kind: 'subscribe' }>
+
+/** A judged subscription: refused, or accepted for a channel and, where the client names one, a user. */
+type Verdict = { refusal: RefusalName } | { channel: ChannelName; user?: Member | undefined }
+
+const TOKEN_REFUSALS = {
+  missing: 'auth-missing',
+  'wrong-key': 'wrong-key',
+  'wrong-signature': 'wrong-signature',
+} as const
+
+/** Subscribes a connection, or refuses to. */
+export function subscribe(world: RealtimeWorld, connection: Connection, frame: SubscribeFrame): void {
+  if (connection.channels.has(frame.channel)) {
+    sendText(world, connection, writeError(`Existing subscription to channel ${frame.channel}`))
+    return
+  }
+  const verdict = decideSubscription(world, connection, frame)
+  if ('refusal' in verdict) return void refuse(world, connection, { channel: frame.channel, name: verdict.refusal })
+  const { channel, user } = verdict
+  const { registry } = connection.application
+  const member = channel.kind === 'presence' ? user : undefined
+  if (channel.kind !== 'public') connection.isAuthorized = true
+  if (user) noteUser(connection, user.id)
+  connection.channels.set(channel.name, channel)
+  const transitions = registry.join(channel, connection, member)
+  world.relay.markChanged(connection.application, channel.name, member?.id)
+  sendText(world, connection, writeSubscribed(channel.name, member && registry.membersOf(channel.name)))
+  announce(world, connection.application, { transitions, joined: connection })
+  if (channel.isCache) sendCached(world, connection, channel.name)
+}
+
+/** Sends `pusher:subscription_error` to the channel and, as the hosted service does, `pusher:error` to the connection. */
+function refuse(
+  world: RealtimeWorld,
+  connection: Connection,
+  { channel, name }: { channel: string; name: RefusalName },
+): void {
+  const refusal = SUBSCRIPTION_REFUSALS[name]
+  sendText(world, connection, writeSubscriptionError(channel, refusal))
+  sendText(world, connection, writeError(`${refusal.error}: ${channel.slice(0, 200)}`))
+}
+
+function decideSubscription(world: RealtimeWorld, connection: Connection, frame: SubscribeFrame): Verdict {
+  const { limits } = world
+  const channel = parseChannelName(frame.channel)
+  if (!channel) return { refusal: 'invalid-name' }
+  if (connection.channels.size >= limits.channelsPerConnection) return { refusal: 'too-many-channels' }
+  const isWithdrawnFrom = (user: string) => wasWithdrawn(connection.application, user, channel.name)
+  if (connection.withdrawn.has(channel.name) || [...connection.users].some(isWithdrawnFrom))
+    return { refusal: 'access-ended' }
+  if (channel.kind === 'public') return { channel }
+  if (channel.kind === 'user') return connection.userId === channel.userId ? { channel } : { refusal: 'not-signed-in' }
+  const { channelData } = frame
+  if (channelData !== undefined && Buffer.byteLength(channelData) > limits.memberBytes)
+    return { refusal: 'data-too-large' }
+  const { app, registry } = connection.application
+  const token = classifyToken(app, frame.auth, buildSubscriptionText(connection.socketId, channel.name, channelData))
+  if (token !== 'valid') return { refusal: TOKEN_REFUSALS[token] }
+  if (channelData === undefined && channel.kind !== 'presence') return { channel }
+  const user = readChannelData(channelData ?? '')
+  if (!user || !isUserId(user.id)) return { refusal: 'invalid-data' }
+  if (isWithdrawnFrom(user.id)) return { refusal: 'access-ended' }
+  const isNew = channel.kind === 'presence' && !registry.hasMember(channel.name, user.id)
+  if (isNew && registry.countMembers(channel.name) >= limits.members) return { refusal: 'too-many-members' }
+  return { channel, user }
+}
+
+function sendCached(world: RealtimeWorld, connection: Connection, channel: string): void {
+  const cached = connection.application.cache.find(channel, world.clock.now())
+  if (!cached) return void sendText(world, connection, writeCacheMiss(channel))
+  sendText(world, connection, writeEvent({ event: cached.event, channel, data: cached.data }))
+}
+
+/** Ends a subscription, if there is one. The protocol has no answer to it. */
+export function unsubscribe(world: RealtimeWorld, connection: Connection, channel: string): boolean {
+  if (!connection.channels.delete(channel)) return false
+  const { registry } = connection.application
+  const userId = registry.subscribersOf(channel)?.get(connection)
+  const transitions = registry.leave(channel, connection)
+  world.relay.markChanged(connection.application, channel, userId)
+  announce(world, connection.application, { transitions })
+  return true
+}
+
+/**
+ * Withdraws the access of a connection to a channel: an existing subscription ends with `pusher:subscription_error`, and a new
+ * one is refused until `permit`. Returns whether a subscription ended.
+ */
+export function withdraw(world: RealtimeWorld, connection: Connection, channel: string): boolean {
+  connection.withdrawn.add(channel)
+  connection.permitted.delete(channel)
+  connection.tokens.delete(channel)
+  if (!unsubscribe(world, connection, channel)) return false
+  sendText(world, connection, writeSubscriptionError(channel, SUBSCRIPTION_REFUSALS['access-ended']))
+  return true
+}

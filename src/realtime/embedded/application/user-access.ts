@@ -1,0 +1,129 @@
+import { USER_PREFIX } from '../frame/channel-name.ts'
+import type { Application, RealtimeWorld } from './application.ts'
+import { type Connection, closeConnection, noteUser, type PermittedToken } from './connection.ts'
+import { noteTermination, noteWithdrawal, wasTerminated, wasWithdrawn } from './recent-endings.ts'
+import { unsubscribe, withdraw } from './subscription.ts'
+
+/** Whose access to what. */
+export interface ChannelAccess {
+  channel: string
+  user: string
+}
+
+/** A subscription of a socket that was authorized. */
+export interface Permission extends ChannelAccess {
+  socketId: string
+  /** What the channel belongs to; opaque here. */
+  owner?: string
+  /** The token of the authorization. */
+  token?: { name: string; endsAtMs: number | null } | undefined
+}
+
+/** Stands for a channel where a connection was permitted to sign in: no channel has this name. */
+export const SIGN_IN = ''
+
+/**
+ * Channels that may be authorized for one connection. Each has to be remembered for as long as the connection lives, because
+ * its signature stays valid. A page that browses through more of them connects again, and begins anew.
+ */
+const PERMISSIONS_LIMIT = 1_000
+
+/** The users that connections of this process were permitted a channel for. */
+export function listUsersHere({ byUser }: Application): string[] {
+  const isPermitted = ([user, connections]: [string, Set<Connection>]) =>
+    [...connections].some(({ permitted }) => [...permitted.values()].some((one) => one.user === user))
+  return [...byUser].filter(isPermitted).map(([user]) => user)
+}
+
+/**
+ * The channels that the connections of this process were permitted for a user, and what each belongs to; undefined for a
+ * user without a connection.
+ */
+export function listPermissionsHere({ byUser }: Application, user: string): ReadonlyMap<string, string> | undefined {
+  const connections = byUser.get(user)
+  if (!connections) return undefined
+  const channels = new Map<string, string>()
+  for (const { permitted } of connections)
+    for (const [channel, one] of permitted) if (one.user === user) channels.set(channel, one.owner)
+  return channels
+}
+
+/** Closes the connections of a user in this process, and returns their number. */
+export function terminateHere(world: RealtimeWorld, application: Application, user: string): number {
+  noteTermination(application, user, world.clock.now())
+  const connections = [...(application.byUser.get(user) ?? [])]
+  for (const connection of connections) closeConnection(connection, 'terminated')
+  return connections.length
+}
+
+/** Withdraws the access of a user to a channel in this process, and returns the number of subscriptions that ended. */
+export function withdrawHere(world: RealtimeWorld, application: Application, access: ChannelAccess): number {
+  noteWithdrawal(application, access, world.clock.now())
+  let ended = 0
+  for (const connection of application.byUser.get(access.user) ?? [])
+    if (withdraw(world, connection, access.channel)) ended += 1
+  return ended
+}
+
+/**
+ * Notes for whom a subscription of a socket was authorized, and permits it again after a withdrawal, except right after it: the
+ * permission may have been decided before.
+ */
+export function permitHere(
+  world: RealtimeWorld,
+  application: Application,
+  { socketId, channel, user, owner, token }: Permission,
+): void {
+  const connection = application.connections.get(socketId)
+  if (!connection) return
+  if (wasTerminated(connection, user)) return void closeConnection(connection, 'terminated')
+  noteUser(connection, user)
+  if (token) holdToken(connection, channel, { ...token, user })
+  if (channel === SIGN_IN) {
+    connection.withdrawn.delete(channel)
+    return void observePermission(world, application, { user, token })
+  }
+  if (wasWithdrawn(application, user, channel)) return void connection.withdrawn.add(channel)
+  connection.withdrawn.delete(channel)
+  if (owner === undefined) return
+  const isNew = !connection.permitted.has(channel)
+  if (isNew && connection.permitted.size >= PERMISSIONS_LIMIT)
+    return void closeConnection(connection, 'many-authorizations')
+  connection.permitted.set(channel, { user, owner })
+  observePermission(world, application, { user, token })
+}
+
+function observePermission(
+  world: RealtimeWorld,
+  { app }: Application,
+  { user, token }: Pick<Permission, 'user' | 'token'>,
+): void {
+  world.observe({ app: app.id, kind: 'permitted', user, ...(token && { token: token.name }) })
+}
+
+/** Notes the token of a permission. A session serves as long as the latest of its JWTs. */
+function holdToken(connection: Connection, channel: string, { name, user, endsAtMs }: PermittedToken): void {
+  const { tokens } = connection.application
+  const held = tokens.get(name) ?? { name, user, endsAtMs, connections: new Set() }
+  if (endsAtMs === null || (held.endsAtMs !== null && endsAtMs > held.endsAtMs)) held.endsAtMs = endsAtMs
+  tokens.set(name, held)
+  held.connections.add(connection)
+  connection.tokens.set(channel, name)
+}
+
+/**
+ * Ends what was permitted with a token on the connections of this process: its subscriptions, and the sign-in of connections.
+ * What was permitted with another token stays, and so do the connections.
+ */
+export function endTokenHere(world: RealtimeWorld, { tokens }: Application, name: string): void {
+  const held = tokens.get(name)
+  if (!held) return
+  tokens.delete(name)
+  for (const connection of held.connections) {
+    const channels = [...connection.tokens].filter(([, one]) => one === name).map(([channel]) => channel)
+    for (const channel of channels) withdraw(world, connection, channel)
+    if (!channels.includes(SIGN_IN) || connection.userId !== held.user) continue
+    connection.userId = undefined
+    unsubscribe(world, connection, `${USER_PREFIX}${held.user}`)
+  }
+}

@@ -1,0 +1,141 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { groupAddress } from '../../../http/request/address-group.ts'
+import type { Application, RealtimeWorld } from '../application/application.ts'
+import { type Connection, closeConnection, forgetUsers, sendText } from '../application/connection.ts'
+import { unsubscribe } from '../application/subscription.ts'
+import type { AddressBook } from '../frame/address-book.ts'
+import { openBudget } from '../frame/budget.ts'
+import { CLOSE_REASONS, type CloseName } from '../frame/close-reason.ts'
+import { writeError, writeHello } from '../frame/server-frame.ts'
+import { makeSocketId } from '../frame/socket-id.ts'
+import { admit, serveMessage } from './client-session.ts'
+import { decideHandshake } from './handshake.ts'
+
+/** A client that does not answer a close is ended after this. */
+const CLOSE_LIMIT_MS = 5_000
+
+/** What the door is built from. */
+export interface DoorParts {
+  world: RealtimeWorld
+  addresses: AddressBook
+  addressOf: (request: IncomingMessage) => string
+  allowedOrigins: readonly string[] | undefined
+  isServing: () => boolean
+}
+
+/** Builds the handler of upgrades: decides on each, and opens connections. */
+export function buildDoor(parts: DoorParts) {
+  const { world, addresses } = parts
+  const { clock, limits, counts } = world
+  const byKey = new Map([...world.applications.values()].map((application) => [application.app.key, application]))
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: limits.messageBytes,
+    closeTimeout: CLOSE_LIMIT_MS,
+  } as ConstructorParameters<typeof WebSocketServer>[0])
+
+  function open(application: Application, webSocket: WebSocket, from: { socket: Duplex; address: string }): void {
+    const nowMs = clock.now()
+    const connection: Connection = {
+      ...{ application, webSocket, ...from, socketId: makeSocketId(world.random) },
+      ...{
+        channels: new Map(),
+        users: new Set(),
+        permitted: new Map(),
+        tokens: new Map(),
+        withdrawn: new Set(),
+        isAuthorized: false,
+        isClosing: false,
+      },
+      ...{ openedAtMs: nowMs, lastSeenAtMs: nowMs },
+      messages: openBudget(limits.messageBurst, nowMs),
+      clientEvents: openBudget(limits.clientEventsPerSecond, nowMs),
+      release: () => release(world, connection),
+    }
+    application.connections.set(connection.socketId, connection)
+    addresses.open(from.address)
+    counts.connections += 1
+    counts.opened += 1
+    listen(world, connection)
+    webSocket.on('close', () => {
+      counts.connections -= 1
+      addresses.close(from.address)
+      release(world, connection)
+    })
+    sendText(world, connection, writeHello(connection.socketId, limits.activityTimeoutSeconds))
+    world.observe({ app: application.app.id, kind: 'connected', socketId: connection.socketId })
+  }
+
+  function refuse(webSocket: WebSocket, name: CloseName): void {
+    const { code, reason } = CLOSE_REASONS[name]
+    counts.refused += 1
+    // What a refused client sends is not read, and neither is a fault of it.
+    webSocket.on('error', () => {})
+    webSocket.send(writeError(reason, code))
+    webSocket.close(code, reason)
+  }
+
+  function handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const address = groupAddress(parts.addressOf(request))
+    const verdict = decideHandshake({
+      url: request.url ?? '',
+      origin: request.headers.origin,
+      address,
+      isKnownKey: (key) => byKey.has(key),
+      allowedOrigins: parts.allowedOrigins,
+      isServing: parts.isServing(),
+      nowMs: clock.now(),
+      ...{ limits, counts, addresses },
+    })
+    if ('status' in verdict) {
+      counts.refused += 1
+      return void endWithStatus(socket, verdict.status)
+    }
+    server.handleUpgrade(request, socket, head, (webSocket) => {
+      const application = 'key' in verdict ? byKey.get(verdict.key) : undefined
+      if (application) open(application, webSocket, { socket, address })
+      else if ('close' in verdict) refuse(webSocket, verdict.close)
+    })
+  }
+
+  return { handleUpgrade }
+}
+
+function listen(world: RealtimeWorld, connection: Connection): void {
+  const { webSocket } = connection
+  const seen = () => void admit(world, connection)
+  webSocket.on('message', (data, isBinary) => {
+    if (isBinary) return closeConnection(connection, 'binary-frame')
+    serveMessage(world, connection, data.toString())
+  })
+  // The library answers pings.
+  webSocket.on('ping', seen)
+  webSocket.on('pong', seen)
+  // A broken frame, or one over the limit: the library closes the connection with the code of RFC 6455.
+  webSocket.on('error', () => {
+    connection.isClosing = true
+  })
+}
+
+/** Ends everything of a closed connection. */
+function release(world: RealtimeWorld, connection: Connection): void {
+  const { application, socketId } = connection
+  connection.isClosing = true
+  if (!application.connections.delete(socketId)) return
+  for (const channel of [...connection.channels.keys()]) unsubscribe(world, connection, channel)
+  forgetUsers(connection)
+  world.observe({ app: application.app.id, kind: 'disconnected', socketId })
+}
+
+const STATUS_TEXTS = { 429: 'Too Many Requests', 503: 'Service Unavailable' } as const
+
+function endWithStatus(socket: Duplex, status: keyof typeof STATUS_TEXTS): void {
+  const retry = status === 429 ? 60 : 1
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_TEXTS[status]}\r\nconnection: close\r\nretry-after: ${retry}\r\ncontent-length: 0\r\n\r\n`,
+  )
+}

@@ -1,0 +1,45 @@
+import type { RealtimeCounts } from '../application/application.ts'
+import type { AddressBook } from '../frame/address-book.ts'
+import { type CloseName, classifyVersion } from '../frame/close-reason.ts'
+import type { RealtimeLimits } from '../frame/limits.ts'
+
+/** What becomes of a request for a connection: opened, refused over HTTP, or opened and closed with a code. */
+export type HandshakeVerdict = { key: string } | { status: 429 | 503 } | { close: CloseName }
+
+/** What decides on a handshake. */
+export interface HandshakeFacts {
+  /** Path and query. */
+  url: string
+  /** The `Origin` header, which browsers send. */
+  origin: string | undefined
+  address: string
+  isKnownKey: (key: string) => boolean
+  /** Origins that may connect; undefined: all. */
+  allowedOrigins: readonly string[] | undefined
+  /** Whether the server takes connections: not before it joined the others, nor while it stops. */
+  isServing: boolean
+  limits: RealtimeLimits
+  counts: Pick<RealtimeCounts, 'connections'>
+  addresses: AddressBook
+  nowMs: number
+}
+
+/**
+ * Decides on a handshake. Refusals that a browser has to understand are closes with a code, since it shows no status of HTTP; those
+ * that protect the server cost it no WebSocket.
+ */
+export function decideHandshake(facts: HandshakeFacts): HandshakeVerdict {
+  const { limits, addresses, address } = facts
+  if (!facts.isServing) return { status: 503 }
+  if (addresses.hit(address, facts.nowMs) > limits.newConnectionsPerAddress) return { status: 429 }
+  const [path = '', query] = facts.url.split('?', 2)
+  const key = /^\/app\/([^/]+)\/?$/.exec(path)?.[1]
+  if (key === undefined) return { close: 'unknown-path' }
+  const version = classifyVersion(new URLSearchParams(query).get('protocol'))
+  if (version) return { close: version }
+  if (!facts.isKnownKey(key)) return { close: 'unknown-app' }
+  if (facts.allowedOrigins && facts.origin !== undefined && !facts.allowedOrigins.includes(facts.origin))
+    return { close: 'foreign-origin' }
+  if (addresses.countOpen(address) >= limits.connectionsPerAddress) return { close: 'address-quota' }
+  return facts.counts.connections >= limits.connections ? { close: 'over-capacity' } : { key }
+}

@@ -1,0 +1,93 @@
+import type { Database } from '../../../postgres/statement/database.ts'
+import { ADVISORY_LOCKS } from '../../../postgres/statement/locks.ts'
+import { statement } from '../../../postgres/statement/statement.ts'
+
+/** The channel of notifications between the processes. */
+export const FLEET_CHANNEL = 'signalbox_realtime'
+
+/** The lock that a process holds while its listening connection lives. */
+export const fleetLock = (process: string) => `${ADVISORY_LOCKS.realtimeProcess.key}${process}`
+
+/** A message to the other processes. */
+export interface OutgoingMessage {
+  number: number
+  payload: string
+  /** The text of its notification. */
+  note: string
+}
+
+// Nothing that is passed on outlives the processes, so the commit does not wait for the disk. Equal notifications of one
+// transaction become one; these differ by their numbers.
+const send = statement<never>(`
+  with kept as (
+    insert into realtime_relay (process, number, payload, created_at)
+    select $1, x.number, x.payload, $2 from unnest($3::bigint[], $4::text[]) as x (number, payload)
+  )
+  select set_config('synchronous_commit', 'off', true), pg_notify('${FLEET_CHANNEL}', x.note)
+  from unnest($5::text[]) as x (note)`)
+
+/** Keeps messages of a process and notifies the others, in their order. */
+export async function sendMessages(
+  db: Database,
+  from: { process: string; now: Date },
+  messages: readonly OutgoingMessage[],
+): Promise<void> {
+  const numbers = messages.map((one) => one.number)
+  const payloads = messages.map((one) => one.payload)
+  await send(db, [from.process, from.now, numbers, payloads, messages.map((one) => one.note)])
+}
+
+const read = statement<{ number: number; payload: string }>(`
+  select number, payload from realtime_relay where process = $1 and number > $2 and number <= $3 order by number`)
+
+/** The messages of a process after one number, up to another. */
+export function readMessages(
+  db: Database,
+  range: { process: string; after: number; upTo: number },
+): Promise<{ number: number; payload: string }[]> {
+  return read(db, [range.process, range.after, range.upTo])
+}
+
+/** Another process, as the database knows it. */
+export interface OtherProcess {
+  id: string
+  seenAtMs: number
+  /** Whether it holds its lock: its listening connection lives. */
+  isListening: boolean
+}
+
+const renew = statement<{ id: string; seen_at: Date; is_listening: boolean }>(`
+  with own as (
+    insert into realtime_process (id, seen_at) values ($1, $2)
+    on conflict (id) do update set seen_at = excluded.seen_at
+  ), paced as (
+    select set_config('synchronous_commit', 'off', true)
+  )
+  select p.id, p.seen_at, exists (
+      select from pg_locks l
+      where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
+        and l.database = (select oid from pg_database where datname = current_database())
+        and (l.classid::bigint << 32) | l.objid::bigint = hashtextextended('${ADVISORY_LOCKS.realtimeProcess.key}' || p.id, 0)) as is_listening
+  from realtime_process p, paced where p.id <> $1`)
+
+/** Says that a process lives, and reads the others. */
+export async function renewProcess(db: Database, process: string, now: Date): Promise<OtherProcess[]> {
+  const rows = await renew(db, [process, now])
+  return rows.map((row) => ({ id: row.id, seenAtMs: row.seen_at.getTime(), isListening: row.is_listening }))
+}
+
+const remove = statement<never>('delete from realtime_process where id = $1')
+
+/** Removes a process that stops. */
+export async function removeProcess(db: Database, process: string): Promise<void> {
+  await remove(db, [process])
+}
+
+const sweep = statement<never>(`
+  with messages as (delete from realtime_relay where created_at < $1)
+  delete from realtime_process where seen_at < $2`)
+
+/** Deletes old messages, and processes that ended without saying so. */
+export async function sweepFleet(db: Database, before: { messages: Date; processes: Date }): Promise<void> {
+  await sweep(db, [before.messages, before.processes])
+}

@@ -1,0 +1,193 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Application, RealtimeWorld } from '../application/application.ts'
+import { deliver } from '../application/fan-out.ts'
+import { terminateHere } from '../application/user-access.ts'
+import { type ChannelName, isUserId, parseChannelName } from '../frame/channel-name.ts'
+import { type ApiAnswer, decode, findSignatureFault, readBody, readTarget, refuse } from './api-request.ts'
+import { type Attribute, type PublishRequest, readAttributes, readBatch, readEvent } from './publish-body.ts'
+
+/** A request whose signature is valid. */
+interface SignedRequest {
+  application: Application
+  /** The path below `/apps/{id}`, its segments decoded. */
+  segments: readonly (string | undefined)[]
+  parameters: ReadonlyMap<string, string>
+  body: string
+}
+
+type Handler = (world: RealtimeWorld, request: SignedRequest) => ApiAnswer | Promise<ApiAnswer>
+
+/** The calls by method and path; `*` stands for one segment. */
+const CALLS: readonly { method: 'GET' | 'POST'; path: string; handle: Handler }[] = [
+  { method: 'POST', path: 'events', handle: publishEvent },
+  { method: 'POST', path: 'batch_events', handle: publishBatch },
+  { method: 'GET', path: 'channels', handle: listChannels },
+  { method: 'GET', path: 'channels/*', handle: describeChannel },
+  { method: 'GET', path: 'channels/*/users', handle: listUsers },
+  { method: 'POST', path: 'users/*/terminate_connections', handle: terminateUser },
+]
+
+/** The routes of the HTTP API. */
+export const PUBLISH_ROUTES: readonly string[] = CALLS.map(
+  ({ method, path }) => `${method} /apps/{id}/${path.replace('*', '{name}')}`,
+)
+
+/** Builds the HTTP API. */
+export function buildPublishApi({ world }: { world: RealtimeWorld }) {
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const answer = await serve(world, request)
+    const isText = typeof answer.body === 'string'
+    const body = Buffer.from(isText ? `${answer.body}\n` : JSON.stringify(answer.body))
+    response.writeHead(answer.status, {
+      'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json',
+      'content-length': body.length,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...answer.headers,
+    })
+    response.end(request.method === 'HEAD' ? undefined : body)
+  }
+  return { handle, isSigned: (request: IncomingMessage): boolean => !('status' in readSigned(world, request)) }
+}
+
+/** Reads path and signature of a request: its parts, or a refusal. */
+function readSigned(
+  world: RealtimeWorld,
+  request: IncomingMessage,
+): (Omit<SignedRequest, 'segments' | 'body'> & { rest: string }) | ApiAnswer {
+  const target = readTarget(request.url ?? '')
+  if (!target) return refuse(400, 'The query is malformed')
+  const { path, parameters } = target
+  const method = request.method ?? ''
+  const [, id, rest] = /^\/apps\/([^/]+)\/(.+)$/.exec(path) ?? []
+  const application = world.applications.get(id ?? '')
+  if (!application || rest === undefined) return refuse(404, 'There is no such application')
+  const fault = findSignatureFault(application.app, { method, path, parameters }, world.clock.now())
+  return fault ?? { application, parameters, rest }
+}
+
+async function serve(world: RealtimeWorld, request: IncomingMessage): Promise<ApiAnswer> {
+  const signed = readSigned(world, request)
+  if ('status' in signed) return signed
+  const { application, parameters, rest } = signed
+  const segments = rest.split('/').map(decode)
+  const known = CALLS.filter((call) => matches(call.path, segments))
+  const call = known.find((one) => one.method === request.method)
+  if (!call && known.length > 0)
+    return refuse(405, 'Method not allowed', { allow: known.map((one) => one.method).join(', ') })
+  if (!call) return refuse(404, 'There is no such path')
+  const body = await readBody(request, parameters)
+  if (!Buffer.isBuffer(body)) return body
+  return call.handle(world, { application, segments, parameters, body: body.toString() })
+}
+
+function matches(pattern: string, segments: readonly (string | undefined)[]): boolean {
+  const parts = pattern.split('/')
+  return parts.length === segments.length && parts.every((part, index) => part === '*' || part === segments[index])
+}
+
+async function publishEvent(world: RealtimeWorld, { application, body }: SignedRequest): Promise<ApiAnswer> {
+  const request = readEvent(body, world.limits.eventBytes)
+  if ('status' in request) return request
+  const refused = await publish(world, application, [request])
+  if (refused) return refused
+  if (request.info.length === 0) return { status: 200, body: {} }
+  // Without a prototype, so that a channel may be called __proto__.
+  const channels: Record<string, object> = Object.create(null)
+  for (const name of request.event.channels) {
+    const channel = parseChannelName(name)
+    if (channel) channels[name] = describe(world, application, { channel, info: request.info })
+  }
+  return { status: 200, body: { channels } }
+}
+
+async function publishBatch(world: RealtimeWorld, { application, body }: SignedRequest): Promise<ApiAnswer> {
+  const requests = readBatch(body, world.limits.eventBytes)
+  if (!Array.isArray(requests)) return requests
+  const refused = await publish(world, application, requests)
+  if (refused) return refused
+  if (requests.every(({ info }) => info.length === 0)) return { status: 200, body: {} }
+  const batch = requests.map(({ event, info }) => {
+    const channel = parseChannelName(event.channels[0])
+    return channel ? describe(world, application, { channel, info }) : {}
+  })
+  return { status: 200, body: { batch } }
+}
+
+/** Passes events to the other processes first: a publisher that reads a refusal publishes again, and nothing arrives twice. */
+async function publish(
+  world: RealtimeWorld,
+  application: Application,
+  requests: readonly PublishRequest[],
+): Promise<ApiAnswer | undefined> {
+  const events = requests.map(({ event }) => event)
+  try {
+    await world.relay.send({ kind: 'publish', app: application.app.id, events })
+  } catch (error) {
+    world.logger.warn({ err: error }, 'realtime publish refused: see docs/operations.md, realtime processes')
+    return refuse(503, 'The other processes of the server cannot be reached', { 'retry-after': '1' })
+  }
+  for (const event of events) deliver(world, application, event)
+  return undefined
+}
+
+function listChannels(world: RealtimeWorld, { application, parameters }: SignedRequest): ApiAnswer {
+  const info = readAttributes(parameters.get('info') ?? '')
+  if (!info || info.includes('cache')) return refuse(400, 'info must list some of user_count, subscription_count')
+  const prefix = parameters.get('filter_by_prefix') ?? ''
+  if (info.includes('user_count') && !prefix.startsWith('presence-'))
+    return refuse(400, 'info=user_count needs a filter_by_prefix that begins with presence-')
+  const channels: Record<string, object> = Object.create(null)
+  for (const channel of application.registry.list())
+    if (channel.kind !== 'user' && channel.name.startsWith(prefix))
+      channels[channel.name] = describe(world, application, { channel, info })
+  return { status: 200, body: { channels } }
+}
+
+function describeChannel(world: RealtimeWorld, { application, segments, parameters }: SignedRequest): ApiAnswer {
+  const channel = parseChannelName(segments[1])
+  if (!channel || channel.kind === 'user') return refuse(400, 'The channel name is invalid')
+  const info = readAttributes(parameters.get('info') ?? '')
+  if (!info) return refuse(400, 'info must list some of user_count, subscription_count, cache')
+  if (info.includes('user_count') && channel.kind !== 'presence')
+    return refuse(400, 'Only presence channels have a user_count')
+  if (info.includes('cache') && !channel.isCache) return refuse(400, 'Only cache channels have a cache')
+  const occupied = application.registry.countConnections(channel.name) > 0
+  return { status: 200, body: { occupied, ...describe(world, application, { channel, info }) } }
+}
+
+function describe(
+  world: RealtimeWorld,
+  { registry, cache }: Application,
+  { channel, info }: { channel: ChannelName; info: readonly Attribute[] },
+): object {
+  const cached = info.includes('cache') ? cache.find(channel.name, world.clock.now()) : undefined
+  return {
+    ...(info.includes('user_count') &&
+      channel.kind === 'presence' && { user_count: registry.countMembers(channel.name) }),
+    ...(info.includes('subscription_count') && { subscription_count: registry.countConnections(channel.name) }),
+    ...(cached && {
+      cache: { data: cached.data, ttl: Math.ceil((cached.expiresAtMs - world.clock.now()) / 1000) },
+    }),
+  }
+}
+
+function listUsers(_world: RealtimeWorld, { application, segments }: SignedRequest): ApiAnswer {
+  const channel = parseChannelName(segments[1])
+  if (channel?.kind !== 'presence') return refuse(400, 'Only presence channels have users')
+  const users = application.registry.membersOf(channel.name).map(({ id }) => ({ id }))
+  return { status: 200, body: { users } }
+}
+
+async function terminateUser(world: RealtimeWorld, { application, segments }: SignedRequest): Promise<ApiAnswer> {
+  const user = segments[1]
+  if (!isUserId(user)) return refuse(400, 'The user id is invalid')
+  try {
+    await world.relay.send({ kind: 'terminate', app: application.app.id, user })
+  } catch {
+    return refuse(503, 'The other processes of the server cannot be reached', { 'retry-after': '1' })
+  } finally {
+    terminateHere(world, application, user)
+  }
+  return { status: 200, body: {} }
+}

@@ -1,0 +1,45 @@
+import type { Logger } from 'pino'
+import type { EventRecord } from '../../event/occurrence/event.ts'
+import { listChannels } from '../channel/channel.ts'
+import { buildMessage } from '../channel/message.ts'
+
+/** What log-only mode does: it says what would have been published, and counts. */
+export interface LogOnly {
+  /** Says once, at the start, that nothing is published, and why. */
+  announce(): void
+  /** Takes events that were recorded. */
+  note(events: readonly EventRecord[]): void
+}
+
+/**
+ * Builds log-only mode (docs/contract/realtime.md#log-only-mode). It reads what a request recorded in memory, so it costs
+ * no statement. Each message is a line of the level `info`, or `debug` when no setting of a provider was given at all.
+ */
+export function buildLogOnly(deps: {
+  logger: Logger
+  missing: readonly string[]
+  /** Whether some of the settings are given. */
+  isWanted: boolean
+  count: (messages: number) => void
+}): LogOnly {
+  const { logger, missing, isWanted, count } = deps
+  const level = isWanted ? 'info' : 'debug'
+  return {
+    announce: () =>
+      logger.warn(
+        { missing },
+        'realtime is in log-only mode: NOTHING is published. Set what is missing; see docs/operations.md, realtime',
+      ),
+    note: (events) => {
+      const published = events.filter((one) => one.account !== null)
+      if (published.length === 0) return
+      count(published.length)
+      if (!logger.isLevelEnabled(level)) return
+      for (const event of published) {
+        const channels = listChannels({ account: event.account, contract: null })
+        const bytes = Buffer.byteLength(buildMessage(event))
+        logger[level]({ channels, event: event.type, message: event.id, bytes }, 'realtime message not published')
+      }
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import type { ProviderErrorClass, ProviderVerdict } from './provider-outcome.ts'
+
+/**
+ * The states of a message (docs/contract/realtime.md#states-of-a-message):
+ *
+ *   pending ---- accepted by the provider ----> published
+ *   pending ---- refused (4xx) ---------------> rejected
+ *   pending ---- no usable answer ------------> retrying --- the same again, up to the last attempt --> exhausted
+ */
+export type MessageStatus = 'retrying' | 'published' | 'rejected' | 'exhausted'
+
+/** Why an attempt did not publish: the class of its failure, or that the process ended under it. */
+export type MessageErrorClass = ProviderErrorClass | 'interrupted'
+
+/** What came of the attempt of a message. */
+export type MessageResult =
+  | ProviderVerdict
+  | { kind: 'interrupted' }
+  /** Not sent, because an earlier message of the account was not published: the attempt is not counted. */
+  | { kind: 'held' }
+
+/** The delays before the 2nd, 3rd, ... attempt; from then on the last one. A recovery of the provider ends them. */
+const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 300_000] as const
+
+/** Attempts of one message: with the delays above some 55 minutes. Older news is read through the API. */
+export const MAX_MESSAGE_ATTEMPTS = 15
+
+/** What becomes of a message. */
+export interface MessageDecision {
+  status: MessageStatus
+  nextAttemptAt: Date | null
+  statusCode: number | null
+  errorClass: MessageErrorClass | null
+}
+
+/** Decides what becomes of a message after its attempt number `attempt`. Pure. */
+export function decideMessage(input: { result: MessageResult; attempt: number; endedAt: Date }): MessageDecision {
+  const { result, attempt, endedAt } = input
+  const end = (status: MessageStatus, statusCode: number | null, errorClass: MessageErrorClass | null) =>
+    ({ status, nextAttemptAt: null, statusCode, errorClass }) as const
+  if (result.kind === 'ok') return end('published', 200, null)
+  if (result.kind === 'held') return { ...end('retrying', null, null), nextAttemptAt: endedAt }
+  const errorClass = result.kind === 'interrupted' ? 'interrupted' : result.errorClass
+  const statusCode = result.kind === 'interrupted' ? null : result.statusCode
+  if (result.kind === 'rejected' && !result.isRetryable) return end('rejected', statusCode, errorClass)
+  if (attempt >= MAX_MESSAGE_ATTEMPTS) return end('exhausted', statusCode, errorClass)
+  const delayMs = result.kind === 'interrupted' ? 0 : (RETRY_DELAYS_MS[attempt - 1] ?? RETRY_DELAYS_MS.at(-1) ?? 0)
+  return { ...end('retrying', statusCode, errorClass), nextAttemptAt: new Date(endedAt.getTime() + delayMs) }
+}

@@ -1,0 +1,84 @@
+import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
+
+/** Why a request to the provider has no usable answer: a class, never an address. */
+export type ProviderErrorClass =
+  | 'connect'
+  | 'dns'
+  | 'tls'
+  | 'timeout'
+  | 'reset'
+  | 'protocol'
+  | 'redirect'
+  | 'not_json'
+  | 'http_4xx'
+  | 'http_5xx'
+
+/**
+ * What came of a request to the provider's HTTP API:
+ * - `ok`: status 200 with a JSON object;
+ * - `rejected`: a 4xx. It says nothing of whether the provider works (docs/contract/realtime.md#health-probe);
+ *   `isRetryable` for 408, 425 and 429;
+ * - `own_fault`: this process could not ask. It says nothing of the provider (docs/contract/delivery.md#whose-fault);
+ * - `failed`: anything else.
+ */
+export type ProviderOutcome =
+  | { kind: 'ok'; body: Record<string, unknown> }
+  | { kind: 'rejected'; statusCode: number; errorClass: 'http_4xx'; isRetryable: boolean }
+  | { kind: 'own_fault'; fault: OwnFault }
+  | { kind: 'failed'; statusCode: number | null; errorClass: ProviderErrorClass }
+
+/** What an outcome says of the provider. */
+export type ProviderVerdict = Exclude<ProviderOutcome, { kind: 'own_fault' }>
+
+const RETRYABLE_REFUSALS = [408, 425, 429]
+
+/** Classifies an answer by its status and its body. Any 2xx but a 200 with a JSON object is somebody else's. Pure. */
+export function classifyAnswer(statusCode: number, text: string): ProviderVerdict {
+  if (statusCode >= 300 && statusCode < 400) return { kind: 'failed', statusCode, errorClass: 'redirect' }
+  if (statusCode >= 400 && statusCode < 500)
+    return {
+      kind: 'rejected',
+      statusCode,
+      errorClass: 'http_4xx',
+      isRetryable: RETRYABLE_REFUSALS.includes(statusCode),
+    }
+  if (statusCode >= 500) return { kind: 'failed', statusCode, errorClass: 'http_5xx' }
+  const body = statusCode === 200 ? parseObject(text) : undefined
+  return body ? { kind: 'ok', body } : { kind: 'failed', statusCode, errorClass: 'not_json' }
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const DIAL_CODES: Record<string, ProviderErrorClass> = {
+  ECONNREFUSED: 'connect',
+  EHOSTUNREACH: 'connect',
+  ENETUNREACH: 'connect',
+  ETIMEDOUT: 'connect',
+  UND_ERR_CONNECT_TIMEOUT: 'connect',
+  ENOTFOUND: 'dns',
+  EAI_AGAIN: 'dns',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  UND_ERR_SOCKET: 'reset',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  UND_ERR_ABORTED: 'timeout',
+}
+
+/** The class of the error that ended a request. Pure. */
+export function classifyRequestError(error: unknown): ProviderErrorClass {
+  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown }
+  if (name === 'TimeoutError' || name === 'AbortError') return 'timeout'
+  if (typeof code !== 'string') return 'protocol'
+  if (DIAL_CODES[code]) return DIAL_CODES[code]
+  return /CERT|TLS|SSL|SELF_SIGNED|ISSUER|SIGNATURE/.test(code) ? 'tls' : 'protocol'
+}

@@ -1,0 +1,159 @@
+import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
+import type { MessageResult } from './outcome.ts'
+import type { ProviderClient } from './provider-client.ts'
+import type { ProviderVerdict } from './provider-outcome.ts'
+
+/** Items of one call that a provider takes (documentation of Pusher Channels, "HTTP API reference", batch events). */
+const BATCH_ITEMS = 10
+
+/** Calls in flight at most. */
+const CALLS_AT_ONCE = 8
+
+/** One message on one channel. */
+export interface BatchItem {
+  channel: string
+  /** The event name. */
+  name: string
+  /** JSON text. */
+  data: string
+}
+
+/** The message of one event, for all its channels. */
+export interface Publication {
+  /** The account: its messages are sent in the order in which they come. */
+  group: string
+  items: readonly BatchItem[]
+}
+
+/** What came of a publication, and how long its call ran. */
+export interface PublicationResult {
+  result: MessageResult | { kind: 'own_fault'; fault: OwnFault }
+  durationMs: number
+}
+
+/** Sends messages to the provider, up to ten with each call. */
+export interface Publisher {
+  /** Never rejects. */
+  publish(publication: Publication): Promise<PublicationResult>
+  /** Messages of these accounts are sent again: what was not published of them is recorded. */
+  letGo(groups: Iterable<string>): void
+  /** Ends the calls in flight; what waits is not sent. */
+  interrupt(): void
+}
+
+/** What a publisher is built from. */
+export interface PublisherDeps {
+  client: Pick<ProviderClient, 'send'>
+  /** Monotonic milliseconds. */
+  now: () => number
+  /** Runs with what each call says of the provider. */
+  onOutcome?: (outcome: ProviderVerdict) => void
+}
+
+interface Waiting extends Publication {
+  resolve: (result: PublicationResult) => void
+}
+
+/**
+ * Builds the publisher. Messages of one account are in one call at a time, so they arrive in the order in which they were
+ * handed over. When one was not published, those behind it are `held`, until `letGo`: by then the queue knows of the first
+ * one, and hands over the next ones after it.
+ */
+export function buildPublisher(deps: PublisherDeps): Publisher {
+  const interrupting = new AbortController()
+  let waiting: Waiting[] = []
+  let calls = 0
+  let isPlanned = false
+  const busy = new Set<string>()
+  const held = new Set<string>()
+
+  function holdBack(groups: ReadonlySet<string>): void {
+    for (const group of groups) held.add(group)
+    const behind = waiting.filter((one) => groups.has(one.group))
+    waiting = waiting.filter((one) => !groups.has(one.group))
+    for (const one of behind) one.resolve({ result: { kind: 'held' }, durationMs: 0 })
+  }
+
+  async function call(batch: readonly Waiting[]): Promise<void> {
+    const { result, durationMs } = await send(batch)
+    const isRefusal = result.kind === 'rejected' && !result.isRetryable
+    // One item that the provider does not take must not take the others with it.
+    if (isRefusal && batch.length > 1) {
+      for (const one of batch) {
+        if (held.has(one.group)) one.resolve({ result: { kind: 'held' }, durationMs: 0 })
+        else await call([one])
+      }
+      return
+    }
+    if (result.kind !== 'ok' && !isRefusal) holdBack(new Set(batch.map((one) => one.group)))
+    for (const one of batch) one.resolve({ result, durationMs })
+  }
+
+  async function send(batch: readonly Waiting[]): Promise<PublicationResult> {
+    const startedAt = deps.now()
+    const body = JSON.stringify({ batch: batch.flatMap((one) => one.items) })
+    const request = { method: 'POST', path: '/batch_events', body } as const
+    const outcome = await deps.client.send(request, { signal: interrupting.signal })
+    const durationMs = deps.now() - startedAt
+    if (outcome.kind === 'own_fault') return { result: outcome, durationMs }
+    if (interrupting.signal.aborted && outcome.kind === 'failed') return { result: { kind: 'interrupted' }, durationMs }
+    deps.onOutcome?.(outcome)
+    return { result: outcome, durationMs }
+  }
+
+  function run(): void {
+    isPlanned = false
+    while (calls < CALLS_AT_ONCE && !interrupting.signal.aborted) {
+      const { batch, rest } = takeBatch(waiting, busy)
+      if (batch.length === 0) return
+      waiting = rest
+      calls += 1
+      for (const one of batch) busy.add(one.group)
+      void call(batch).finally(() => {
+        calls -= 1
+        for (const one of batch) busy.delete(one.group)
+        run()
+      })
+    }
+  }
+
+  return {
+    publish: (publication) =>
+      new Promise((resolve) => {
+        if (interrupting.signal.aborted) return resolve({ result: { kind: 'interrupted' }, durationMs: 0 })
+        if (held.has(publication.group)) return resolve({ result: { kind: 'held' }, durationMs: 0 })
+        waiting.push({ ...publication, resolve })
+        // What is handed over in one turn of the event loop travels together.
+        if (!isPlanned) queueMicrotask(run)
+        isPlanned = true
+      }),
+    letGo: (groups) => {
+      for (const group of groups) held.delete(group)
+    },
+    interrupt: () => {
+      interrupting.abort()
+      for (const one of waiting.splice(0)) one.resolve({ result: { kind: 'interrupted' }, durationMs: 0 })
+    },
+  }
+}
+
+/**
+ * The next call: messages in order, up to ten items, without those of accounts that another call is under way for. Once a
+ * message is passed over, so are all later ones of its account. Pure.
+ */
+export function takeBatch<One extends Publication>(
+  waiting: readonly One[],
+  busy: ReadonlySet<string>,
+): { batch: One[]; rest: One[] } {
+  const batch: One[] = []
+  const rest: One[] = []
+  const passed = new Set(busy)
+  let items = 0
+  for (const one of waiting) {
+    const isTaken = !passed.has(one.group) && items + one.items.length <= BATCH_ITEMS
+    if (isTaken) items += one.items.length
+    else passed.add(one.group)
+    ;(isTaken ? batch : rest).push(one)
+  }
+  return { batch, rest }
+}

@@ -1,0 +1,105 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { Verdict } from '../authorization/verdict.ts'
+import type { ProviderErrorClass } from '../provider/provider-outcome.ts'
+
+const save = statement<never>(`
+  insert into realtime_watch (worker_id, status, last_success_at, last_error, last_error_at, last_warning_code,
+    last_warning_at, checked_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8)
+  on conflict (worker_id) do update set status = excluded.status, last_success_at = excluded.last_success_at,
+    last_error = excluded.last_error, last_error_at = excluded.last_error_at,
+    last_warning_code = excluded.last_warning_code, last_warning_at = excluded.last_warning_at,
+    checked_at = excluded.checked_at`)
+
+/** Stores what a process knows of the provider. */
+export async function saveWatch(
+  db: Database,
+  { workerId, verdict, now }: { workerId: string; verdict: Verdict; now: Date },
+): Promise<void> {
+  const { status, lastSuccessAt, lastError, lastErrorAt, lastWarningCode, lastWarningAt } = verdict
+  await save(db, [workerId, status, lastSuccessAt, lastError, lastErrorAt, lastWarningCode, lastWarningAt, now])
+}
+
+const remove = statement<never>('delete from realtime_watch where worker_id = $1')
+
+/** Removes what a process knew that stops. */
+export async function removeWatch(db: Database, workerId: string): Promise<void> {
+  await remove(db, [workerId])
+}
+
+const deleteOld = statement<never>('delete from realtime_watch where checked_at < $1 returning 1')
+
+/** Deletes what processes knew that said nothing since `before`. Returns how many there were. */
+export async function deleteOldWatches(db: Database, before: Date): Promise<number> {
+  return (await deleteOld(db, [before])).length
+}
+
+/** What one process knows, and what waits. */
+export interface WatchFacts {
+  status: Verdict['status'] | null
+  lastSuccessAt: Date | null
+  lastError: ProviderErrorClass | null
+  lastErrorAt: Date | null
+  lastWarningCode: number | null
+  lastWarningAt: Date | null
+  /** Messages that wait, at most `limit`. */
+  backlog: number
+  /** For how long the oldest of these accounts has waited, in seconds. */
+  oldestPendingS: number
+}
+
+interface FactsColumns {
+  statuses: Verdict['status'][]
+  last_success_at: Date | null
+  last_error: ProviderErrorClass | null
+  last_error_at: Date | null
+  last_warning_code: number | null
+  last_warning_at: Date | null
+  backlog: number
+  oldest_pending_s: number
+}
+
+const selectFacts = statement<FactsColumns>(`
+  with live as materialized (select * from realtime_watch where checked_at >= $1),
+  waiting as (
+    select w.created_at from realtime_queue q
+    cross join lateral (
+      select m.created_at from realtime_message_open m where m.account = q.account and m.lease_owner is null
+      order by m.created_at limit $3
+    ) w limit $3
+  )
+  select array(select status from live) as statuses, (select max(last_success_at) from live) as last_success_at,
+    e.last_error, e.last_error_at, r.last_warning_code, r.last_warning_at,
+    (select count(*)::int from waiting) as backlog,
+    coalesce((select greatest(0, floor(extract(epoch from $2::timestamptz - min(created_at))))::int from waiting), 0)
+      as oldest_pending_s
+  from (select) one
+  left join lateral (select last_error, last_error_at from live order by last_error_at desc nulls last limit 1) e on true
+  left join lateral (
+    select last_warning_code, last_warning_at from live order by last_warning_at desc nulls last limit 1
+  ) r on true`)
+
+/**
+ * What the processes know that stored it since `since`: the best status of them, since a process may be cut off by itself,
+ * but `degraded` when they differ; null when none has.
+ */
+export async function readWatchFacts(
+  db: Database,
+  { since, now, limit }: { since: Date; now: Date; limit: number },
+): Promise<WatchFacts> {
+  const [row] = await selectFacts(db, [since, now, limit])
+  if (!row) throw new Error('a statement without a table returned no row')
+  const statuses = new Set(row.statuses)
+  const [first = null] = row.statuses
+  return {
+    status: statuses.size > 1 ? 'degraded' : first,
+    lastSuccessAt: row.last_success_at,
+    lastError: row.last_error,
+    lastErrorAt: row.last_error_at,
+    lastWarningCode: row.last_warning_code,
+    lastWarningAt: row.last_warning_at,
+    backlog: row.backlog,
+    oldestPendingS: row.oldest_pending_s,
+  }
+}

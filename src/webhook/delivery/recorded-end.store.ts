@@ -1,0 +1,39 @@
+import type { DispatchId, WebhookId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { CountedEnd, EarlierEnds } from './failure-count.ts'
+
+/** The last deliveries of a webhook among which a success is looked for (docs/contract/delivery.md#failure-count). */
+export const LAST_DELIVERIES = 50
+
+const select = statement<{ webhook: WebhookId; last_success_at: Date | null; failures_at: Date[] }>(`
+  select x.webhook, e.last_success_at, e.failures_at
+  from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) as x (webhook, failed_at, succeeded_at)
+  cross join lateral later_ends(x.webhook, x.failed_at, x.succeeded_at, $4::uuid[], ${LAST_DELIVERIES}) e`)
+
+/** A delivery that is recorded now. */
+interface RecordedEnd extends CountedEnd {
+  id: DispatchId
+  webhook: WebhookId
+}
+
+/** What was recorded before of the webhooks of these deliveries and ended after them. The caller has locked the webhooks. */
+export async function findEarlierEnds(
+  db: Database,
+  recorded: readonly RecordedEnd[],
+): Promise<Map<WebhookId, EarlierEnds>> {
+  const counted = recorded.filter(({ failureCount }) => failureCount !== 'keep')
+  if (counted.length === 0) return new Map()
+  const webhooks = [...Map.groupBy(counted, ({ webhook }) => webhook)]
+  const firstOf = (ends: readonly RecordedEnd[], failureCount: CountedEnd['failureCount']) => {
+    const times = ends.filter((one) => one.failureCount === failureCount).map(({ endedAt }) => endedAt.getTime())
+    return times.length === 0 ? null : new Date(Math.min(...times))
+  }
+  const rows = await select(db, [
+    webhooks.map(([webhook]) => webhook),
+    webhooks.map(([, ends]) => firstOf(ends, 'add')),
+    webhooks.map(([, ends]) => firstOf(ends, 'reset')),
+    counted.map(({ id }) => id),
+  ])
+  return new Map(rows.map((row) => [row.webhook, { lastSuccessAt: row.last_success_at, failuresAt: row.failures_at }]))
+}

@@ -1,0 +1,39 @@
+import { type EventTypeId, isUuid } from '../../base/id.ts'
+import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
+import { type FieldError, Problem } from '../../http/problem/problem.ts'
+
+/** A type that does not exist for the caller. */
+export const UNKNOWN = { code: 'unknown_event', message: 'is no event type; GET /api/v3/webhook/event lists them' }
+
+/** The problem of a new link to a type that is not active. */
+export function buildDeactivated({ internal }: Pick<EventTypeRecord, 'internal'>) {
+  return { code: 'event_deactivated', message: `${internal} was deactivated by an operator` }
+}
+
+/** The ids and the names of the entries of an event set, each once (docs/contract/webhooks.md#event-set). */
+export function splitEntries(entries: readonly string[]): { ids: string[]; names: string[] } {
+  const all = [...new Set(entries)]
+  return { ids: all.filter(isUuid), names: all.filter((one) => !isUuid(one)) }
+}
+
+/** What decides whether an entry may name an event type; `isSubscribed`: the webhook has it already, so that it may stay. */
+export type KnownType = Pick<EventTypeRecord, 'id' | 'internal' | 'isActived'> & { isSubscribed: boolean }
+
+/**
+ * The event types that entries name, in their order. Throws a 422 with an error at the path `events.<index>` of each entry
+ * that names none, and of each that names a deactivated one which is not in the set yet.
+ */
+export function resolveEntries(entries: readonly string[], known: readonly KnownType[]): EventTypeId[] {
+  const byEntry = new Map<string, KnownType>(
+    known.flatMap((type) => [type.id, type.internal].map((key) => [key, type])),
+  )
+  const errors: FieldError[] = entries.flatMap((entry, index) => {
+    const type = byEntry.get(entry)
+    const path = `events.${index}`
+    if (!type) return [{ path, ...UNKNOWN }]
+    return type.isActived || type.isSubscribed ? [] : [{ path, ...buildDeactivated(type) }]
+  })
+  const [first] = errors
+  if (first) throw new Problem('validation_failed', `${first.path}: ${first.message}`, { errors })
+  return entries.map((entry) => (byEntry.get(entry) as KnownType).id)
+}

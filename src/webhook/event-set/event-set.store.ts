@@ -1,0 +1,101 @@
+import type { EventTypeId, WebhookId } from '../../base/id.ts'
+import {
+  type EventTypeColumns,
+  type EventTypeRecord,
+  listEventTypeColumns,
+  toEventTypeRecord,
+} from '../../event/catalogue/catalogue.store.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, isNull, type Joined, statement } from '../../postgres/statement/statement.ts'
+import {
+  OF_WEBHOOK,
+  type SubscribingWebhook,
+  type SubscriptionId,
+  toSubscribingWebhook,
+  type WebhookColumns,
+} from './subscription.store.ts'
+
+const selectSet = statement<WebhookColumns & Joined<EventTypeColumns>>(`
+  select ${OF_WEBHOOK}, ${listEventTypeColumns('e')}
+  from webhook w
+  left join (webhook_event s join event e on e.document_id = s.event)
+    on s.webhook = w.document_id and ${isNull('s.deleted_at')}
+  where w.document_id = $1 and w.deleted_at is null order by e.internal`)
+
+/** A living webhook and the event types it subscribes to, by name. */
+export async function findEventSet(
+  db: Database,
+  webhook: string,
+): Promise<{ webhook: SubscribingWebhook; events: EventTypeRecord[] } | undefined> {
+  const rows = await selectSet(db, [webhook])
+  const [first] = rows
+  return first && { webhook: toSubscribingWebhook(first), events: rows.filter(hasEventType).map(toEventTypeRecord) }
+}
+
+function hasEventType<Row extends Joined<EventTypeColumns>>(row: Row): row is Row & EventTypeColumns {
+  return row.document_id !== null
+}
+
+/** An event type as it stands to a webhook. */
+export interface EventTypeOfSet extends EventTypeRecord {
+  isSubscribed: boolean
+}
+
+const lockToChange = statement<WebhookColumns & Joined<EventTypeColumns> & { is_subscribed: boolean }>(`
+  with w as (
+    select * from webhook where document_id = $1 and deleted_at is null for update
+  ), link as (
+    select l.event from w cross join lateral links_of(w.document_id) l where l.deleted_at is null
+  )
+  select ${OF_WEBHOOK}, ${listEventTypeColumns('e')}, e.is_subscribed
+  from w left join (
+    select t.*, s.event is not null as is_subscribed from event t left join link s on s.event = t.document_id
+    where t.internal = any($2) or t.document_id = any($3) or s.event is not null
+  ) e on true order by e.internal`)
+
+/**
+ * Locks a living webhook until the transaction ends, and reads behind the lock the event types that it subscribes to and
+ * those with the names or the ids given, by name. Changes of one webhook's set follow each other.
+ */
+export async function lockEventSet(
+  db: Database,
+  input: { webhook: string; names: readonly string[]; ids: readonly string[] },
+): Promise<{ webhook: SubscribingWebhook; events: EventTypeOfSet[] } | undefined> {
+  const rows = await lockToChange(db, [input.webhook, input.names, input.ids])
+  const [first] = rows
+  if (!first) return undefined
+  const events = rows.filter(hasEventType)
+  return {
+    webhook: toSubscribingWebhook(first),
+    events: events.map((row) => ({ ...toEventTypeRecord(row), isSubscribed: row.is_subscribed })),
+  }
+}
+
+const change = closingStatement(`
+  removed_links as (
+    update webhook_event set deleted_at = $2, updated_at = $2 where webhook = $1 and event = any($3) and ${isNull('deleted_at')}
+  ), added_links as (
+    insert into webhook_event (document_id, webhook, event, created_at, updated_at)
+    select x.id, $1, x.event, $2, $2 from unnest($4::uuid[], $5::uuid[]) as x (id, event)
+    on conflict (webhook, event) do update set deleted_at = null, updated_at = $2
+    where webhook_event.deleted_at is not null)`)
+
+/**
+ * Soft-deletes the links to the event types of `remove` and links those of `add`: a deleted link is revived, a living one
+ * left alone, any other inserted with the id given. With the last statement of the transaction.
+ */
+export async function changeSubscriptions(
+  db: Database,
+  input: {
+    webhook: WebhookId
+    remove: readonly EventTypeId[]
+    add: readonly { id: SubscriptionId; event: EventTypeId }[]
+    now: Date
+  },
+): Promise<void> {
+  const { webhook, remove, add, now } = input
+  if (remove.length + add.length === 0) return
+  await change(db, [webhook, now, remove, add.map((one) => one.id), add.map((one) => one.event)], {
+    notes: 'r',
+  })
+}

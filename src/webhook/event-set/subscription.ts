@@ -1,0 +1,213 @@
+import type { EventTypeId, IdMaker } from '../../base/id.ts'
+import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
+import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { buildDeactivated, resolveEntries, splitEntries, UNKNOWN } from '../envelope/event-entry.ts'
+import { changeSubscriptions, findEventSet, lockEventSet } from './event-set.store.ts'
+import {
+  findSubscription,
+  insertSubscription,
+  lockMove,
+  type NamedType,
+  removeSubscription,
+  type SubscribingWebhook,
+  type SubscriptionRecord,
+} from './subscription.store.ts'
+
+/** Always part of a webhook's event set (docs/contract/webhooks.md#event-set). */
+export const TEST_EVENT = 'webhook.test'
+
+/** A subscription that will never fire. */
+export interface SubscriptionWarning {
+  event: string
+  code: 'never_fires'
+  message: string
+}
+
+type Deps = { ids: IdMaker }
+
+/** 503 while the catalogue holds no event types. */
+export function buildUnsynced(): Problem {
+  return new Problem('dependency_unavailable', 'The catalogue is not synced yet: run signalbox catalogue sync.', {
+    headers: { 'retry-after': '5' },
+  })
+}
+
+/** Says of each event type that an account webhook will never receive why not (docs/contract/events.md#routing-rules). */
+export function findWarnings(
+  webhook: Pick<SubscribingWebhook, 'isGlobal'>,
+  events: readonly Pick<EventTypeRecord, 'internal' | 'accountScope'>[],
+): SubscriptionWarning[] {
+  if (webhook.isGlobal) return []
+  return events
+    .filter((event) => event.accountScope === 'none' && event.internal !== TEST_EVENT)
+    .map((event) => ({
+      event: event.internal,
+      code: 'never_fires',
+      message: `${event.internal} has no owning account, so it never reaches a webhook that is scoped to one. Use a global webhook.`,
+    }))
+}
+
+/** The message of an answer, with what will never fire. */
+export function sayWarnings(message: string, warnings: readonly SubscriptionWarning[]): string {
+  return [message, ...warnings.map((warning) => warning.message)].join(' ')
+}
+
+/** What an event set must become: which links to add and which to remove. Pure. `webhook.test` always stays. */
+export function planEventSet(
+  current: readonly EventTypeId[],
+  wanted: readonly EventTypeId[],
+  test: EventTypeId,
+): { add: EventTypeId[]; remove: EventTypeId[] } {
+  const target = new Set([test, ...wanted])
+  const present = new Set(current)
+  return {
+    add: [...target].filter((id) => !present.has(id)),
+    remove: current.filter((id) => !target.has(id)),
+  }
+}
+
+/** A webhook's event set: the webhook, what it subscribes to with `webhook.test` first, and what will never fire. */
+export interface WebhookEventSet {
+  webhook: SubscribingWebhook
+  events: EventTypeRecord[]
+  warnings: SubscriptionWarning[]
+}
+
+function buildEventSet(webhook: SubscribingWebhook, events: readonly EventTypeRecord[]): WebhookEventSet {
+  const ordered = [
+    ...events.filter((event) => event.internal === TEST_EVENT),
+    ...events.filter((event) => event.internal !== TEST_EVENT),
+  ]
+  return { webhook, events: ordered, warnings: findWarnings(webhook, ordered) }
+}
+
+/** The event set of the living webhook with this id, or a 404. */
+export async function loadEventSet(db: Database, webhook: string): Promise<WebhookEventSet> {
+  const found = await findEventSet(db, webhook)
+  if (!found) throw notFound('webhook')
+  return buildEventSet(found.webhook, found.events)
+}
+
+/**
+ * Replaces a webhook's event set: links absent from `events` are soft-deleted, present ones kept, new ones inserted or
+ * revived. An entry of `events` is an id or a name. `isChanged` says whether any was, `growth` how many more there are. Throws
+ * 404, and the 422 of `resolveEntries`.
+ */
+export async function replaceEventSet(
+  deps: Deps,
+  db: Database,
+  id: string,
+  input: { events: readonly string[]; now: Date },
+): Promise<WebhookEventSet & { isChanged: boolean; growth: number }> {
+  const { ids, names } = splitEntries(input.events)
+  const found = await lockEventSet(db, { webhook: id, names: [TEST_EVENT, ...names], ids })
+  if (!found) throw notFound('webhook')
+  const { webhook, events } = found
+  const test = events.find((event) => event.internal === TEST_EVENT)
+  if (!test) throw buildUnsynced()
+  const wanted = resolveEntries(input.events, events)
+  const current = events.filter((event) => event.isSubscribed).map((event) => event.id)
+  const { add, remove } = planEventSet(current, wanted, test.id)
+  const links = add.map((event) => ({ id: deps.ids.next<'subscription'>(), event }))
+  await changeSubscriptions(db, { webhook: webhook.id, remove, add: links, now: input.now })
+  const kept = events.filter((event) => !remove.includes(event.id))
+  const isChanged = add.length + remove.length > 0
+  return { ...buildEventSet(webhook, kept), isChanged, growth: add.length - remove.length }
+}
+
+/** A living link with its webhook and the name of its event type, or a 404. */
+export async function loadSubscription(db: Database, id: string) {
+  const found = await findSubscription(db, id)
+  if (!found) throw notFound('subscription')
+  return found
+}
+
+/** Checks that a new link may name an event type. Throws a 422 on `event` when there is none, or it was deactivated. */
+function checkLinkable(event: NamedType | undefined): NamedType {
+  const broken = event === undefined ? UNKNOWN : event.isActived ? undefined : buildDeactivated(event)
+  if (broken) throw invalidField('event', broken.code, broken.message)
+  return event as NamedType
+}
+
+function buildSubscribed({ internal }: NamedType): Problem {
+  return new Problem('conflict', `The webhook subscribes to ${internal} already.`)
+}
+
+/** A link after a change of it. */
+export interface ChangedSubscription {
+  subscription: SubscriptionRecord
+  webhook: SubscribingWebhook
+  warnings: SubscriptionWarning[]
+}
+
+/**
+ * Subscribes a webhook to one event type; a deleted link is revived. Throws a 422 on `webhook` or `event`, and a 409 for a
+ * link that is there.
+ */
+export async function subscribe(
+  deps: Deps,
+  db: Database,
+  input: { webhook: string; event: string; now: Date },
+): Promise<ChangedSubscription> {
+  const { webhook, eventType, subscription } = await insertSubscription(db, { id: deps.ids.next(), ...input })
+  if (!webhook) throw buildUnknownWebhook()
+  const event = checkLinkable(eventType)
+  if (!subscription) throw buildSubscribed(event)
+  return { subscription, webhook, warnings: findWarnings(webhook, [event]) }
+}
+
+/** 422 for a webhook of a body that does not exist for the caller. */
+export function buildUnknownWebhook(): Problem {
+  return invalidField('webhook', 'unknown_webhook', 'is no webhook; GET /api/v3/webhook/webhook lists them')
+}
+
+/** Unsubscribes (soft delete). Throws 404, and a 409 for `webhook.test`, which cannot go. */
+export async function unsubscribe(
+  db: Database,
+  id: string,
+  now: Date,
+): Promise<{ subscription: SubscriptionRecord; webhook: SubscribingWebhook }> {
+  const removed = await removeSubscription(db, id, { kept: TEST_EVENT, now })
+  if (removed) return removed
+  const { internal } = await loadSubscription(db, id)
+  if (internal !== TEST_EVENT) throw notFound('subscription')
+  throw buildTestKept()
+}
+
+function buildTestKept(): Problem {
+  return new Problem('conflict', `${TEST_EVENT} is always part of a webhook's event set.`)
+}
+
+/**
+ * Moves a link to another event type: the old one is unsubscribed, the new one subscribed, in one transaction. What comes
+ * back is the link to the new event type, with its own id: one that was there before is revived. `isChanged` is false for
+ * the event type that the link has already. Throws 404, a 422 on `event`, 409.
+ */
+export async function changeSubscription(
+  deps: Deps,
+  db: Database,
+  input: { id: string; event: string; now: Date },
+): Promise<ChangedSubscription & { isChanged: boolean }> {
+  const { id, event, now } = input
+  const move = await lockMove(db, id, event)
+  if (!move) throw notFound('subscription')
+  const { subscription, webhook, eventType, present } = move
+  if (event === subscription.event) {
+    const warnings = findWarnings(webhook, eventType ? [eventType] : [])
+    return { subscription, webhook, warnings, isChanged: false }
+  }
+  // An unknown event type is a 422, whatever else would be in the way (docs/contract/api.md#check-order).
+  const linked = checkLinkable(eventType)
+  if (move.internal === TEST_EVENT) throw buildTestKept()
+  if (present && !present.isDeleted) throw buildSubscribed(linked)
+  const added = { id: present?.id ?? deps.ids.next<'subscription'>(), event: event as EventTypeId }
+  await changeSubscriptions(db, { webhook: webhook.id, remove: [subscription.event], add: [added], now })
+  const times = { createdAt: present?.createdAt ?? now, updatedAt: now, deletedAt: null }
+  return {
+    subscription: { ...added, webhook: webhook.id, ...times },
+    webhook,
+    warnings: findWarnings(webhook, [linked]),
+    isChanged: true,
+  }
+}

@@ -1,0 +1,178 @@
+import { notFound } from '../../http/problem/problem.ts'
+import type { PermissionScope } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { decideRouting, type RoutingVerdict } from '../delivery/routing.ts'
+import {
+  type ExplainedEvent,
+  type ExplainedType,
+  type ExplainedWebhook,
+  findExplained,
+} from './routing-explanation.store.ts'
+
+/** Webhooks in one explanation at most. Ask for one webhook by its id where there are more. */
+export const EXPLAINED_WEBHOOKS_LIMIT = 1_000
+
+/** What became of an event at a webhook. */
+export type ExplanationVerdict =
+  /** The ledger row says so: `success`. */
+  | 'delivered'
+  /** The ledger row ended `exhausted` or `failed`. */
+  | 'failed'
+  /** The ledger row ended because the webhook was deleted. */
+  | 'cancelled'
+  /** The ledger row is `pending` or `retrying`; or the event is not routed yet and this webhook would get it. */
+  | 'waiting'
+  /** The event was routed without this webhook, and yet it would get it as it stands now. */
+  | 'changed_since'
+  | Exclude<RoutingVerdict, 'deliver'>
+
+/** One webhook of an explanation. */
+export interface ExplainedRouting {
+  webhook: ExplainedWebhook
+  verdict: ExplanationVerdict
+  /** `ledger`: a row is the fact. `current_state`: judged on what is known of the webhook now. */
+  basis: 'ledger' | 'current_state'
+  /** A sentence: why, and what to do about it. */
+  reason: string
+}
+
+/** Why an event was, or was not, delivered to each webhook. */
+export interface RoutingExplanation {
+  event: ExplainedEvent
+  entries: ExplainedRouting[]
+  /** How many of `entries` have each verdict. */
+  summary: Partial<Record<ExplanationVerdict, number>>
+  /** Whether there are more webhooks than an explanation holds. */
+  isTruncated: boolean
+}
+
+/** Explains an event for every webhook within `scope` that still has a row, deleted ones too; or for one of them. Throws 404. */
+export async function explainRouting(
+  db: Database,
+  id: string,
+  input: { webhook: string | null; scope: PermissionScope; now: Date },
+): Promise<RoutingExplanation> {
+  const { webhook: only, scope, now } = input
+  const found = await findExplained(db, { event: id, webhook: only, scope, limit: EXPLAINED_WEBHOOKS_LIMIT + 1 })
+  if (!found) throw notFound('event')
+  const { event, eventType } = found
+  const webhooks = found.webhooks.slice(0, EXPLAINED_WEBHOOKS_LIMIT)
+  const entries = webhooks.map((webhook) => explainWebhook({ event, eventType, webhook, now }))
+  const isTruncated = found.webhooks.length > webhooks.length
+  return { event, entries, summary: countVerdicts(entries), isTruncated }
+}
+
+function countVerdicts(entries: readonly ExplainedRouting[]): RoutingExplanation['summary'] {
+  const summary: RoutingExplanation['summary'] = {}
+  for (const { verdict } of entries) summary[verdict] = (summary[verdict] ?? 0) + 1
+  return summary
+}
+
+interface Explained {
+  event: ExplainedEvent
+  eventType: ExplainedType | undefined
+  webhook: ExplainedWebhook
+  now: Date
+}
+
+/**
+ * Explains an event for one webhook. A ledger row is the truth. Without one, the router's own rule is asked about the
+ * webhook as it stands now; its link and its deletion are taken as of the routing, since their times are known. Pure.
+ */
+export function explainWebhook(explained: Explained): ExplainedRouting {
+  const { webhook } = explained
+  if (webhook.dispatch) {
+    const verdict = verdictOfRow(webhook.dispatch.status)
+    return { webhook, verdict, basis: 'ledger', reason: describeRow(webhook.dispatch) }
+  }
+  const verdict = decideWithoutRow(explained)
+  return { webhook, verdict, basis: 'current_state', reason: REASONS[verdict](explained) }
+}
+
+type RowVerdict = 'delivered' | 'failed' | 'cancelled' | 'waiting'
+type RowlessVerdict = Exclude<ExplanationVerdict, 'delivered' | 'failed' | 'cancelled'>
+
+function verdictOfRow(status: NonNullable<ExplainedWebhook['dispatch']>['status']): RowVerdict {
+  switch (status) {
+    case 'success':
+      return 'delivered'
+    case 'pending':
+    case 'retrying':
+      return 'waiting'
+    case 'cancelled':
+      return 'cancelled'
+    default:
+      return 'failed'
+  }
+}
+
+function decideWithoutRow({ event, eventType, webhook, now }: Explained): RowlessVerdict {
+  // A test goes to the webhook it was asked for and is never routed, although every webhook subscribes to it.
+  if (event.type === 'webhook.test') return 'excluded'
+  const asOf = event.routedAt ?? now
+  const verdict = decideRouting(
+    { ...event, accountScope: eventType?.accountScope ?? 'none' },
+    {
+      ...webhook,
+      deletedAt: webhook.deletedAt && webhook.deletedAt <= asOf ? webhook.deletedAt : null,
+      isSubscribed: (eventType?.isActived ?? false) && wasSubscribed(webhook.link, asOf),
+    },
+  )
+  if (verdict !== 'deliver') return verdict
+  if (event.routedAt === null) return 'waiting'
+  return webhook.deletedAt === null ? 'changed_since' : 'deleted'
+}
+
+/** Whether a link held at `asOf`. A living one holds since it was last written: made, revived, or moved to this type. */
+function wasSubscribed(link: ExplainedWebhook['link'], asOf: Date): boolean {
+  if (!link || link.createdAt > asOf) return false
+  return link.deletedAt === null ? link.updatedAt <= asOf : link.deletedAt > asOf
+}
+
+function describeRow({ id, status, attempts, lastError }: NonNullable<ExplainedWebhook['dispatch']>): string {
+  const posts = attempts === 1 ? 'one POST' : `${attempts} POSTs`
+  switch (status) {
+    case 'success':
+      return `Delivered after ${posts}.`
+    case 'pending':
+      return 'Its ledger row waits for the first POST. While the webhook is inactive the row rests.'
+    case 'retrying':
+      return `Its ledger row waits for the next POST after ${posts} (last error: ${lastError ?? 'none'}). While the webhook is inactive the row rests.`
+    case 'cancelled':
+      return 'The webhook was deleted before the event could be delivered. Nothing is sent to a deleted webhook.'
+    default:
+      return `Ended ${status} after ${posts} (last error: ${lastError ?? 'none'}). Mend the subscriber, then POST /api/v3/webhook/dispatch/${id}/replay.`
+  }
+}
+
+const REASONS: Record<RowlessVerdict, (explained: Explained) => string> = {
+  waiting: () => 'The event is not routed yet, and this webhook would get it. Ask again in a second.',
+  changed_since: ({ event }) =>
+    `It would get such an event now, and did not when this one was routed at ${event.routedAt?.toISOString()}: it was activated, ` +
+    'or its scope or the event type changed, afterwards. Past events are not sent again; the next one will be.',
+  excluded: ({ event, webhook }) =>
+    event.type === 'webhook.test'
+      ? `A test goes only to the webhook it was asked for. POST /api/v3/webhook/webhook/${webhook.id}/test sends one to this.`
+      : 'The event is about this very webhook, so that a failing webhook is not told of itself. Subscribe with another one.',
+  deleted: ({ webhook }) =>
+    `The webhook was deleted at ${webhook.deletedAt?.toISOString()}. Create a new one to receive events again.`,
+  created_later: ({ webhook }) =>
+    `The webhook was created at ${webhook.createdAt.toISOString()}, after the event. It gets only what happens later.`,
+  not_subscribed: describeNotSubscribed,
+  inactive: ({ webhook }) =>
+    `The webhook is inactive${webhook.disabledReason ? ` (${webhook.disabledReason})` : ''}, and events of that time are not kept for it. ` +
+    `Activate it with PATCH /api/v3/webhook/webhook/${webhook.id}/active to receive the next ones.`,
+  no_owner: ({ event }) =>
+    `${event.type} has no owner, so a webhook of one account never receives it. Use a global webhook (is_global true).`,
+  purge: () => 'Purge events reach global webhooks only. Use a global webhook (is_global true).',
+  other_account: ({ event, webhook }) =>
+    `The webhook belongs to account ${webhook.account}, the event to ${event.account ?? 'none'}. ` +
+    'Change the account of the webhook, or use a global one.',
+}
+
+function describeNotSubscribed({ eventType, event: { type: event }, webhook }: Explained): string {
+  if (!eventType) return `${event} is no longer in the catalogue, so nobody subscribes to it. Sync the catalogue.`
+  if (!eventType.isActived)
+    return `The event type ${event} is inactive, so it reaches nobody. PATCH /api/v3/webhook/event/{id}/active switches it on.`
+  return `The webhook did not subscribe to ${event} when the event was routed. Add it with PUT /api/v3/webhook/webhook/${webhook.id}/events.`
+}

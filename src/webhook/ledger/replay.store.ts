@@ -1,0 +1,149 @@
+import type { DispatchId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { cameInto, countChanges, findShard, leftFrom } from '../delivery/delivery-count.store.ts'
+import type { DispatchStatus } from '../delivery/outcome.ts'
+import { queueWebhooks } from '../delivery/queue-head.ts'
+import {
+  type DispatchColumns,
+  type DispatchRecord,
+  LEDGER_COLUMNS,
+  OF_DISPATCH,
+  toDispatchRecord,
+} from './dispatch.store.ts'
+
+/** What the rule of a replay looks at in a ledger row. */
+export interface ReplayFacts {
+  status: DispatchStatus
+  isWebhookActive: boolean
+  isInFlight: boolean
+  hasEvent: boolean
+  /** A replay of the row waits for its POST. */
+  isReplayWaiting: boolean
+}
+
+interface ReplayFactColumns {
+  status: string
+  is_webhook_active: boolean
+  is_in_flight: boolean
+  has_event: boolean
+  is_replay_waiting: boolean
+}
+
+/** The columns above of the row `d` of the webhook `w`, besides `status`. */
+const REPLAY_FACTS = `coalesce(w.is_actived and w.deleted_at is null, false) as is_webhook_active,
+  d.lease_owner is not null as is_in_flight,
+  exists (select from event_occurrence e where e.document_id = d.event_id) as has_event,
+  d.status = 'retrying' and d.attempt_trigger = 'replay' as is_replay_waiting`
+
+/** The rows of the ledger that `condition` selects, locked in the table that they are in, with the name `d`. */
+const lockedRows = (condition: string, wait: '' | 'skip locked') => `
+  with open as materialized (select d.* from webhook_dispatch_open d where ${condition} for update ${wait}),
+  ended as materialized (select d.* from webhook_dispatch_ended d where ${condition} for update ${wait}),
+  d as (
+    select ${LEDGER_COLUMNS}, next_attempt_at, lease_owner from open
+    union all select ${LEDGER_COLUMNS}, null, null from ended
+  )`
+
+function toReplayFacts(row: ReplayFactColumns): ReplayFacts {
+  return {
+    status: row.status as DispatchStatus,
+    isWebhookActive: row.is_webhook_active,
+    isInFlight: row.is_in_flight,
+    hasEvent: row.has_event,
+    isReplayWaiting: row.is_replay_waiting,
+  }
+}
+
+const lock = statement<DispatchColumns & ReplayFactColumns>(`
+  ${lockedRows('d.document_id = $1', '')}
+  select ${OF_DISPATCH}, ${REPLAY_FACTS} from d left join webhook w on w.document_id = d.webhook`)
+
+/** How often a row is looked for: it may move from one table of the ledger to the other while its lock is waited for. */
+const LOOKS = 3
+
+/** A ledger row, locked until the transaction ends, with what decides over its replay. */
+export async function lockReplayable(
+  db: Database,
+  id: string,
+): Promise<{ dispatch: DispatchRecord; facts: ReplayFacts } | undefined> {
+  for (let look = 0; look < LOOKS; look += 1) {
+    const [row] = await lock(db, [id])
+    if (row) return { dispatch: toDispatchRecord(row), facts: toReplayFacts(row) }
+  }
+  return undefined
+}
+
+const LISTED = `select d.document_id, d.status, ${REPLAY_FACTS}`
+const OF_WEBHOOKS = 'left join webhook w on w.document_id = d.webhook'
+type ListedFacts = ReplayFactColumns & { document_id: string }
+const selectFacts = statement<ListedFacts>(
+  `${LISTED} from webhook_dispatch d ${OF_WEBHOOKS} where d.document_id = any($1)`,
+)
+const lockFacts = statement<ListedFacts>(
+  `${lockedRows('d.document_id = any($1)', 'skip locked')} ${LISTED} from d ${OF_WEBHOOKS}`,
+)
+
+/**
+ * The facts of these rows. With `lock` they stay as they are until the transaction ends, and rows that another transaction
+ * holds are left out: nothing is waited for.
+ */
+export async function listReplayFacts(
+  db: Database,
+  ids: readonly DispatchId[],
+  options: { lock?: boolean } = {},
+): Promise<Map<string, ReplayFacts>> {
+  if (ids.length === 0) return new Map()
+  const rows = options.lock ? await lockFacts(db, [ids]) : await selectFacts(db, [ids])
+  return new Map(rows.map((row) => [row.document_id, toReplayFacts(row)]))
+}
+
+const schedule = closingStatement(`
+  reopened as (
+    delete from webhook_dispatch_ended where document_id = any($1::uuid[]) returning *
+  ), opened as (
+    insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts, next_attempt_at,
+      last_attempt_at, last_status_code, last_error, last_duration_ms, delivered_at, is_test, attempt_trigger, replay_job,
+      fence, created_at, updated_at)
+    select document_id, webhook, event_id, event, account, 'retrying', attempts, $2::timestamptz, last_attempt_at,
+      last_status_code, last_error, last_duration_ms,
+      coalesce(delivered_at, case when status = 'success' then ended_at end), is_test, 'replay', $3::uuid, fence + 1, created_at, $2
+    from reopened
+    returning webhook
+  ), logged as (
+    insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms, status_code,
+      error_class, response_excerpt, response_headers, timings)
+    select document_id, attempts, coalesce(attempt_trigger, 'schedule'), worker, last_attempt_at, last_duration_ms, last_status_code,
+      last_error, response_excerpt, response_headers,
+      case when total_ms is not null then
+        jsonb_build_object('dnsMs', dns_ms, 'connectMs', connect_ms, 'tlsMs', tls_ms, 'firstByteMs', first_byte_ms,
+          'totalMs', total_ms)
+      end
+    from reopened where worker is not null
+  ), waiting as materialized (
+    select document_id, created_at, status from webhook_dispatch_open
+    where document_id = any($1::uuid[]) and lease_owner is null for update
+  ), hurried as (
+    update webhook_dispatch_open
+    set status = 'retrying', attempt_trigger = 'replay', keeps_schedule = true, replay_job = $3, next_attempt_at = $2,
+      updated_at = $2
+    where document_id = any(array(select document_id from waiting))
+    returning webhook
+  ), due as (select webhook from opened union all select webhook from hurried),
+  moved as (select created_at, status from reopened union all select created_at, status from waiting),
+  queued as (${queueWebhooks('due', { at: '$2', wakes: true })}),
+  counted as (${countChanges([cameInto('moved', `'retrying'`), leftFrom('moved')], '$4')})`)
+
+/**
+ * Makes rows due now, and moves the entry of its last attempt from each ended one to the attempt log: ended ones for one replay POST each, waiting ones for the next attempt of their schedule, on behalf of a job or of nobody's, with the last statement of the
+ * transaction.
+ */
+export async function scheduleReplays(
+  db: Database,
+  ids: readonly DispatchId[],
+  input: { job: string | null; workerId: string; now: Date },
+): Promise<void> {
+  if (ids.length === 0) return
+  const { job, workerId, now } = input
+  await schedule(db, [ids, now, job, findShard(workerId)])
+}

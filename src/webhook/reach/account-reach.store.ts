@@ -1,0 +1,93 @@
+import { type SelectQueryBuilder, sql } from 'kysely'
+import type { AccountId } from '../../base/id.ts'
+import type { OwnAccount } from '../../http/listing/page.ts'
+import type { PermissionScope } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { isNull, statement } from '../../postgres/statement/statement.ts'
+import type { DB } from '../../postgres/statement/tables.generated.ts'
+
+/** The webhook `w` belongs to one of the accounts `$2`. A global one belongs to none. */
+const OWNED = 'not w.is_global and w.account = any($2::uuid[])'
+
+const selectWebhook = statement<object>(`select from webhook w where w.document_id = $1 and ${OWNED}`)
+
+const selectSubscription = statement<object>(`
+  select from webhook_event s join webhook w on w.document_id = s.webhook where s.document_id = $1 and ${OWNED}`)
+
+// Its event, too, is of one of the accounts: the webhook may have had another account before.
+const selectDispatch = statement<object>(`
+  select from webhook_dispatch d join webhook w on w.document_id = d.webhook
+  where d.document_id = $1 and d.account = any($2::uuid[]) and ${OWNED}`)
+
+// A job of somebody who held more accounts, or all of them, counts rows of others.
+const selectJob = statement<object>(`
+  select from replay_job j where j.document_id = $1 and cardinality(j.accounts) > 0 and j.accounts <@ $2::uuid[]`)
+
+const SELECTS = { webhook: selectWebhook, subscription: selectSubscription, dispatch: selectDispatch, job: selectJob }
+
+/** Whether a row exists, deleted or not, and belongs to one of these accounts. */
+export async function isOwnedBy(
+  db: Database,
+  kind: keyof typeof SELECTS,
+  { id, accounts }: { id: string; accounts: readonly AccountId[] },
+): Promise<boolean> {
+  return (await SELECTS[kind](db, [id, accounts])).length > 0
+}
+
+/** Keeps of a list of webhooks those of an account. A global one belongs to none. */
+export function keepOwnWebhooks<Found>(query: SelectQueryBuilder<DB, 'webhook', Found>, own: OwnAccount | undefined) {
+  // As the condition of an index has it: a parameter would not imply it.
+  return own ? query.where('is_global', '=', sql.lit(false)).where('account', '=', own) : query
+}
+
+/**
+ * Keeps of a list of subscriptions those of the webhooks of an account, whose account each of them repeats. The living ones are
+ * named as the condition of their index has it.
+ */
+export function keepOwnSubscriptions<Found>(
+  query: SelectQueryBuilder<DB, 'webhook_event', Found>,
+  own: OwnAccount | undefined,
+) {
+  return own ? query.where('account', '=', own).where(sql<boolean>`${sql.raw(isNull('deleted_at'))}`) : query
+}
+
+/**
+ * Whether the webhook of a row of this table belongs to one of the accounts `scope`. It is looked up by its id: a join may read
+ * all webhooks of the accounts.
+ */
+export function isOfOwnWebhook(table: 'webhook_dispatch_ended' | 'webhook_dispatch_open', scope: readonly AccountId[]) {
+  return sql<boolean>`(
+    select not w.is_global and w.account = any(${[...scope]}::uuid[]) from webhook w
+    where w.document_id = ${sql.ref(`${table}.webhook`)})`
+}
+
+/**
+ * Keeps of a list of bulk replays those whose first account is this one and that were made for accounts of `scope`: an index
+ * holds the first account, and each such job has one.
+ */
+export function keepOwnJobs<Found>(
+  query: SelectQueryBuilder<DB, 'replay_job', Found>,
+  own: OwnAccount | undefined,
+  scope: PermissionScope,
+) {
+  if (!own || scope === 'all') return query
+  return query.where(sql<boolean>`accounts[1] = ${own} and accounts <@ ${[...scope]}::uuid[]`)
+}
+
+const selectHidden = statement<{ entry: string }>(`
+  with open as (
+    select e.document_id, e.internal from event e where (e.document_id = any($1::uuid[]) or e.internal = any($2)) and (
+      (e.account_scope = 'account' and e.is_tenant_visible)
+      or exists (select from webhook_event s where s.webhook = $3 and s.event = e.document_id and ${isNull('s.deleted_at')}))
+  )
+  select x.id::text as entry from unnest($1::uuid[]) as x (id) where x.id not in (select document_id from open)
+  union all
+  select x.name from unnest($2::text[]) as x (name) where x.name not in (select internal from open)`)
+
+/** Of these ids and names of event types, those that an account role does not see and that the webhook does not have. */
+export async function listHiddenTypes(
+  db: Database,
+  { ids, names, webhook }: { ids: readonly string[]; names: readonly string[]; webhook: string | null },
+): Promise<ReadonlySet<string>> {
+  return new Set((await selectHidden(db, [ids, names, webhook])).map(({ entry }) => entry))
+}

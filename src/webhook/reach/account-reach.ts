@@ -1,0 +1,93 @@
+import type { AccountId, WebhookId } from '../../base/id.ts'
+import { buildAccountMissing, buildScopeMissing } from '../../http/pipeline/caller-refusal.ts'
+import { notFound, Problem } from '../../http/problem/problem.ts'
+import { includesAccount, type PermissionScope } from '../../http/shape/caller.ts'
+import type { AccountLimiter, Room, RoomOwner } from '../../identity/account/limit/account-limit.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { splitEntries, UNKNOWN } from '../envelope/event-entry.ts'
+import { countSubscriptions } from '../event-set/subscription.store.ts'
+import { buildUnknownWebhook } from '../event-set/subscription.ts'
+import { isOwnedBy, listHiddenTypes } from './account-reach.store.ts'
+
+/** A request of a caller whose permission may hold in some accounts only. */
+interface Asked {
+  db: Database
+  params: unknown
+  scope: PermissionScope
+}
+
+const NOUNS = { webhook: 'webhook', subscription: 'subscription', dispatch: 'dispatch', job: 'replay job' } as const
+
+/**
+ * Builds the `reach` of routes on rows of webhooks (docs/contract/identity.md#webhooks-of-an-account-role): for a caller with an
+ * account role, rows of other accounts and of global webhooks are a 404. A webhook that an administrator gives to another
+ * account at the same moment counts as where it was.
+ */
+export function buildReach(kind: keyof typeof NOUNS): (deps: unknown, request: Asked) => Promise<void> {
+  return async (_deps, { db, params, scope }) => {
+    if (scope === 'all') return
+    const { id } = params as { id: string }
+    if (!(await isOwnedBy(db, kind, { id, accounts: scope }))) throw notFound(NOUNS[kind])
+  }
+}
+
+/**
+ * Locks the room of an account for a caller with an account role, before the webhook that it changes
+ * (docs/contract/delivery.md#limits-of-an-account). Undefined for everybody else.
+ */
+export async function lockRoom(
+  deps: { accountLimits: Pick<AccountLimiter, 'lockRoom'> },
+  db: Database,
+  { scope, ...owner }: RoomOwner & { scope: PermissionScope },
+): Promise<Room | undefined> {
+  return scope === 'all' ? undefined : deps.accountLimits.lockRoom(db, owner)
+}
+
+/** Checks that an account has room for a locked webhook that moves to it, with its subscriptions. Throws 409. */
+export async function checkRoomForMoved(db: Database, room: Room, webhook: WebhookId): Promise<void> {
+  room.check('webhooks', 1)
+  room.check('subscriptions', await countSubscriptions(db, webhook))
+}
+
+/**
+ * Checks that a caller may give a webhook this owner: with an account role, one of its accounts and not all. Throws 403.
+ */
+export function checkOwnerInScope(
+  scope: PermissionScope,
+  { is_global: isGlobal, account }: { is_global?: boolean; account?: string | null },
+  permission: string,
+): void {
+  if (scope === 'all') return
+  if (isGlobal) throw buildScopeMissing('A global webhook', permission)
+  if (account && !includesAccount(scope, account as AccountId)) throw buildAccountMissing(permission, account)
+}
+
+/**
+ * Checks that a caller with an account role may subscribe its webhook to these event types, by id or name: those that it sees in the
+ * catalogue, and those that the webhook is subscribed to already. Throws a 422 at the path of each other one, as for a type
+ * that does not exist.
+ */
+export async function checkMaySubscribe(
+  db: Database,
+  scope: PermissionScope,
+  input: { webhook: string | null; events: readonly string[]; pathOf: (index: number) => string },
+): Promise<void> {
+  if (scope === 'all') return
+  const hidden = await listHiddenTypes(db, { webhook: input.webhook, ...splitEntries(input.events) })
+  const errors = input.events.flatMap((entry, index) =>
+    hidden.has(entry) ? [{ path: input.pathOf(index), code: UNKNOWN.code, message: UNKNOWN.message }] : [],
+  )
+  const [first] = errors
+  if (first) throw new Problem('validation_failed', `${first.path}: ${first.message}`, { errors })
+}
+
+/** Checks that a new subscription of a caller with an account role is within its accounts. Throws a 422. */
+export async function checkNewSubscription(
+  db: Database,
+  scope: PermissionScope,
+  { webhook, event }: { webhook: string; event: string },
+): Promise<void> {
+  if (scope === 'all') return
+  if (!(await isOwnedBy(db, 'webhook', { id: webhook, accounts: scope }))) throw buildUnknownWebhook()
+  await checkMaySubscribe(db, scope, { webhook, events: [event], pathOf: () => 'event' })
+}

@@ -1,0 +1,10 @@
+import type { StoredSecrets } from '../../delivery/post/reencrypt.ts'
+import { listStaleSecrets, replaceSecret } from './webhook.store.ts'
+import { secretContextOf } from './webhook.ts'
+
+/** The secrets of webhooks, for a new SECRET_KEY. */
+export const WEBHOOK_SECRETS: StoredSecrets = {
+  list: listStaleSecrets,
+  replace: replaceSecret,
+  contextOf: secretContextOf,
+}

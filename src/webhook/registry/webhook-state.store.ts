@@ -1,0 +1,103 @@
+import type { AccountId, UserId, WebhookId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { OF_WEBHOOK, toWebhookRecord, type WebhookColumns, type WebhookRecord } from './webhook.store.ts'
+
+/** Who changes a webhook, and when. */
+interface By {
+  by: UserId
+  now: Date
+}
+
+const CHANGED = 'updated_by = $2, updated_at = $3'
+const LIVING = 'w.document_id = $1 and w.deleted_at is null'
+
+const deactivate = statement<WebhookColumns>(
+  `update webhook w set is_actived = false, ${CHANGED} where ${LIVING} and is_actived returning ${OF_WEBHOOK}`,
+)
+
+/** Makes an active, living webhook inactive. Undefined when there is none with this id. */
+export async function deactivateIfActive(
+  db: Database,
+  id: string,
+  { by, now }: By,
+): Promise<WebhookRecord | undefined> {
+  const [row] = await deactivate(db, [id, by, now])
+  return row && toWebhookRecord(row)
+}
+
+const activate = statement<WebhookColumns>(`
+  with locked as (select document_id, account from webhook w where ${LIVING} for update)
+  update webhook w set is_actived = true, consecutive_failures = 0, disabled_at = null, disabled_reason = null, ${CHANGED}
+  from locked l where w.document_id = l.document_id
+    and (is_actived = false or consecutive_failures > 0 or disabled_at is not null or disabled_reason is not null)
+    and (l.account is null or is_living_account(l.account))
+  returning ${OF_WEBHOOK}`)
+
+/**
+ * Makes a living webhook active and clears its failures. Undefined when there is none, when it is like that already, or
+ * when its account is deleted. The account is looked at behind the lock on the webhook: the deletion of an account waits for
+ * this lock and then makes the webhook inactive.
+ */
+export async function activateIfDifferent(
+  db: Database,
+  id: string,
+  { by, now }: By,
+): Promise<WebhookRecord | undefined> {
+  const [row] = await activate(db, [id, by, now])
+  return row && toWebhookRecord(row)
+}
+
+const rotate = statement<WebhookColumns>(
+  `update webhook w set secret_encrypted = $4, ${CHANGED} where ${LIVING} returning ${OF_WEBHOOK}`,
+)
+
+/** Gives a living webhook another secret. Undefined when there is none with this id. */
+export async function rotateSecretOf(
+  db: Database,
+  id: string,
+  { secretEncrypted, by, now }: By & { secretEncrypted: string },
+): Promise<WebhookRecord | undefined> {
+  const [row] = await rotate(db, [id, by, now, secretEncrypted])
+  return row && toWebhookRecord(row)
+}
+
+const markDeleted = statement<WebhookColumns>(
+  `update webhook w set deleted_at = $3, ${CHANGED} where ${LIVING} returning ${OF_WEBHOOK}`,
+)
+
+/**
+ * Soft-deletes a living webhook. Undefined when there is none with this id. What the router writes for it meanwhile is
+ * cancelled by maintenance.
+ */
+export async function softDeleteWebhook(db: Database, id: string, { by, now }: By): Promise<WebhookRecord | undefined> {
+  const [row] = await markDeleted(db, [id, by, now])
+  return row && toWebhookRecord(row)
+}
+
+const deactivateAll = closingStatement(`
+  deactivated as (
+    update webhook w set is_actived = false, disabled_at = $3, disabled_reason = $4, ${CHANGED}
+    where document_id = any(array(
+      select document_id from webhook where account = $1 and deleted_at is null order by document_id for no key update)))`)
+
+/**
+ * Makes the living webhooks of an account inactive for `reason`, whatever they were before, with the last statement of the
+ * transaction, behind the lock on the account that new webhooks wait for. Locks them in the order of their ids, as all who lock several do. Those that are inactive already are locked too, or one
+ * that is activated meanwhile would be missed.
+ */
+export async function deactivateAccountWebhooks(
+  db: Database,
+  account: AccountId,
+  { reason, by, now }: By & { reason: string },
+): Promise<void> {
+  await deactivateAll(db, [account, by, now, reason], { notes: 'r' })
+}
+
+const remove = closingStatement(`
+  unqueued as (delete from webhook_queue where webhook = $1), removed_webhook as (delete from webhook where document_id = $1)`)
+
+/** Deletes a webhook with its subscriptions, with the last statement of the transaction. */
+export async function deleteWebhookForGood(db: Database, id: WebhookId): Promise<void> {
+  await remove(db, [id], { notes: 'r' })
+}

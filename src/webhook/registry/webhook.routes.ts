@@ -1,0 +1,275 @@
+import { checkNewUrl } from '../../delivery/post/callback-field.ts'
+import { buildList, readScopedPage } from '../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { ActiveBody, IdParams } from '../../http/route/schema.ts'
+import { sayWarnings } from '../event-set/subscription.ts'
+import { keepOwnWebhooks } from '../reach/account-reach.store.ts'
+import {
+  buildReach,
+  checkMaySubscribe,
+  checkOwnerInScope,
+  checkRoomForMoved,
+  lockRoom,
+} from '../reach/account-reach.ts'
+import { CreateWebhookBody, toWebhookRow, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
+import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
+import {
+  changeWebhook,
+  createWebhook,
+  deleteWebhook,
+  loadWebhook,
+  prepareChange,
+  purgeWebhook,
+  rotateSecret,
+  setWebhookActive,
+  type WebhookDeps,
+} from './webhook.ts'
+
+export const WEBHOOK_FIELDS = {
+  document_id: { type: 'uuid' },
+  url: { type: 'text', sortable: true, like: 'indexed' },
+  name: { type: 'text', like: 'indexed' },
+  description: { type: 'text', like: 'indexed' },
+  is_global: { type: 'boolean' },
+  account: { type: 'uuid' },
+  is_actived: { type: 'boolean' },
+  consecutive_failures: { type: 'integer', sortable: true },
+  disabled_at: { type: 'timestamp' },
+  disabled_reason: { type: 'text' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const webhookRowOf = (row: Parameters<typeof toWebhookRecord>[0]) => toWebhookRow(toWebhookRecord(row))
+const changedOf = (webhook: WebhookRecord) => [{ id: webhook.id, account: webhook.account }]
+
+const reachWebhook = buildReach('webhook')
+
+export const webhookRoutes: Routes<WebhookDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/webhook',
+      resource: 'webhook',
+      action: 'create',
+      accountScope: 'account',
+      status: 201,
+      ownAccounts: true,
+      summary: 'Create a webhook',
+      description:
+        'The secret is in this answer only. The webhook starts active and subscribed to `webhook.test` and to the event ' +
+        'types of `events`; one that will never fire is named in the message.',
+      body: CreateWebhookBody,
+      data: WebhookWithSecret,
+      problems: ['limit_reached'],
+      shownOnce: 'secret',
+    },
+    {
+      prepare: (deps: WebhookDeps, { body, scope, permission }) => {
+        checkOwnerInScope(scope, body, permission)
+        return checkNewUrl(deps, body.url)
+      },
+      handle: async (deps, { db, body, scope, caller, now }) => {
+        const { url, name = null, description = null, is_global: isGlobal = false, account = null, events = [] } = body
+        if (events.length > 0)
+          await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
+        const input = { url, name, description, isGlobal, account, events, caller, now }
+        const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
+        const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)
+        room?.check('webhooks', 1)
+        room?.check('subscriptions', subscribed)
+        return {
+          data: { ...toWebhookRow(webhook), secret },
+          message: sayWarnings('Webhook created. Store the secret now; it is not shown again.', warnings),
+          changed: changedOf(webhook),
+          location: `/api/v3/webhook/webhook/${webhook.id}`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/webhook',
+      resource: 'webhook',
+      action: 'find-all',
+      accountScope: 'none',
+      ownAccounts: true,
+      summary: 'List webhooks',
+      data: WebhookRow,
+      list: WEBHOOK_FIELDS,
+    },
+    {
+      handle: async (_deps: WebhookDeps, { db, scope, listing }) => ({
+        ...(await readScopedPage(
+          db,
+          buildList(scope, (own) => keepOwnWebhooks(selectWebhooks(db), own)),
+          {
+            listing,
+            fields: WEBHOOK_FIELDS,
+            toRow: webhookRowOf,
+          },
+        )),
+        message: 'Webhooks.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/webhook/{id}',
+      resource: 'webhook',
+      action: 'find-one',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Read one webhook',
+      params: IdParams,
+      data: WebhookRow,
+    },
+    {
+      reach: reachWebhook,
+      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      handle: async (_deps, { target }) => ({
+        data: toWebhookRow(target),
+        message: 'Webhook.',
+        changed: changedOf(target),
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/webhook/webhook/{id}',
+      resource: 'webhook',
+      action: 'update',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Change a webhook',
+      description: 'The URL rules are applied to the row as it will be, whatever the update changes.',
+      params: IdParams,
+      body: UpdateWebhookBody,
+      data: WebhookRow,
+      problems: ['limit_reached'],
+    },
+    {
+      reach: reachWebhook,
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      prepare: (deps, { db, params, body, scope, permission }) => {
+        checkOwnerInScope(scope, body, permission)
+        return prepareChange(deps, db, { id: params.id, url: body.url })
+      },
+      handle: async (deps, { db, params, scope, body, caller, now }) => {
+        const room = body.account && (await lockRoom(deps, db, { scope, account: body.account }))
+        const { is_global: isGlobal, ...rest } = body
+        const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }
+        const { webhook, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)
+        if (room && isMoved) await checkRoomForMoved(db, room, webhook.id)
+        return {
+          data: toWebhookRow(webhook),
+          message: isChanged ? 'Webhook updated.' : 'Webhook unchanged.',
+          changed: isChanged ? changedOf(webhook) : [],
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/webhook/webhook/{id}',
+      resource: 'webhook',
+      action: 'delete',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Delete a webhook (soft)',
+      description: 'Its ledger is kept; deliveries that wait are cancelled.',
+      params: IdParams,
+      data: WebhookRow,
+    },
+    {
+      reach: reachWebhook,
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      handle: async (deps, { db, params, caller, now }) => {
+        const webhook = await deleteWebhook(deps, db, params.id, { caller, now })
+        return { data: toWebhookRow(webhook), message: 'Webhook deleted.', changed: changedOf(webhook) }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/webhook/webhook/{id}/purge',
+      resource: 'webhook',
+      action: 'purge',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Delete a webhook and its ledger for good',
+      params: IdParams,
+      data: WebhookRow,
+    },
+    {
+      reach: reachWebhook,
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { withDeleted: true }),
+      handle: async (deps, { db, params }) => {
+        const webhook = await purgeWebhook(deps, db, params.id)
+        return {
+          data: toWebhookRow(webhook),
+          message: 'Webhook and ledger deleted for good.',
+          changed: changedOf(webhook),
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/webhook/webhook/{id}/active',
+      resource: 'webhook',
+      action: 'active',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Activate or deactivate a webhook',
+      description:
+        'Activating clears the failure count and the reason it was disabled for. A webhook whose account is deleted cannot be activated (409).',
+      params: IdParams,
+      body: ActiveBody,
+      data: WebhookRow,
+    },
+    {
+      reach: reachWebhook,
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      handle: async (_deps, { db, params, body, caller, now }) => {
+        const isActived = body.is_actived
+        const { webhook, isChanged } = await setWebhookActive(db, params.id, { isActived, caller, now })
+        const message = isActived ? 'Webhook activated.' : 'Webhook deactivated; what waits for it rests.'
+        return { data: toWebhookRow(webhook), message, changed: isChanged ? changedOf(webhook) : [] }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/webhook/{id}/rotate-secret',
+      resource: 'webhook',
+      action: 'rotate-secret',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Replace the secret',
+      description: 'The old secret is invalid at once. The new one is in this answer only.',
+      params: IdParams,
+      data: WebhookWithSecret,
+      shownOnce: 'secret',
+    },
+    {
+      reach: reachWebhook,
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      handle: async (deps, { db, params, caller, now }) => {
+        const { webhook, secret } = await rotateSecret(deps, db, params.id, { caller, now })
+        return {
+          data: { ...toWebhookRow(webhook), secret },
+          message: 'Secret rotated. Store it now; it is not shown again, and the old one is invalid.',
+          changed: changedOf(webhook),
+        }
+      },
+    },
+  ),
+]

@@ -1,0 +1,166 @@
+import { EventTypeRow } from '../../event/catalogue/catalogue.schema.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import type { SubscriptionRecord } from '../event-set/subscription.store.ts'
+import { DISABLED_REASONS, type WebhookRecord } from './webhook.store.ts'
+
+const UrlSchema = Type.String({
+  minLength: 1,
+  description: 'The callback URL: HTTPS, a public host, at most 2048 characters. http:// only in development.',
+})
+const NameSchema = nullable(Type.String({ maxLength: 100 }))
+const DescriptionSchema = nullable(Type.String({ maxLength: 500 }))
+const AccountSchema = nullable(UuidSchema)
+
+/** Entries of an event set (docs/contract/webhooks.md#event-set). */
+const EventEntriesSchema = Type.Array(
+  Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description: 'The name of an event type, such as `contract.update`, or its id.',
+  }),
+  { minItems: 1, maxItems: 1000 },
+)
+
+/** The public row of a webhook (docs/contract/webhooks.md#webhook). Never with its secret. */
+const webhookMembers = {
+  document_id: UuidSchema,
+  url: Type.String(),
+  name: nullable(Type.String()),
+  description: nullable(Type.String()),
+  is_global: Type.Boolean({ description: 'Receives the subscribed events of every account.' }),
+  account: AccountSchema,
+  is_actived: Type.Boolean(),
+  consecutive_failures: Type.Integer(),
+  disabled_at: nullable(TimestampSchema),
+  disabled_reason: nullable(enumSchema(DISABLED_REASONS, { description: 'Why the service disabled it.' })),
+  created_by: nullable(UuidSchema),
+  updated_by: nullable(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+}
+export const WebhookRow = named('Webhook', Type.Object(webhookMembers))
+
+/** The answer to create and to rotate-secret: the only two that show the secret. */
+export const WebhookWithSecret = named(
+  'WebhookWithSecret',
+  Type.Object({
+    ...webhookMembers,
+    secret: nullable(Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay.' })),
+  }),
+)
+
+export const CreateWebhookBody = named(
+  'CreateWebhook',
+  Type.Object(
+    {
+      url: UrlSchema,
+      name: Type.Optional(NameSchema),
+      description: Type.Optional(DescriptionSchema),
+      is_global: Type.Optional(Type.Boolean({ description: 'Default false.' })),
+      account: Type.Optional(AccountSchema),
+      events: Type.Optional(EventEntriesSchema),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export const UpdateWebhookBody = named(
+  'UpdateWebhook',
+  Type.Object(
+    {
+      url: Type.Optional(UrlSchema),
+      name: Type.Optional(NameSchema),
+      description: Type.Optional(DescriptionSchema),
+      is_global: Type.Optional(Type.Boolean()),
+      account: Type.Optional(AccountSchema),
+    },
+    { additionalProperties: false, minProperties: 1 },
+  ),
+)
+
+/** The full desired event set; `webhook.test` is added when it is missing. */
+export const EventSetBody = named(
+  'ReplaceEventSet',
+  Type.Object({ events: EventEntriesSchema }, { additionalProperties: false }),
+)
+
+/** A link between a webhook and an event type. */
+export const SubscriptionRow = named(
+  'Subscription',
+  Type.Object({
+    document_id: UuidSchema,
+    webhook: UuidSchema,
+    event: UuidSchema,
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+    deleted_at: nullable(TimestampSchema),
+  }),
+)
+
+/** A subscription that will never fire, and why. */
+const WarningSchema = named(
+  'SubscriptionWarning',
+  Type.Object({ event: Type.String(), code: Type.String(), message: Type.String() }),
+)
+
+/** A webhook's event set. */
+export const EventSet = named(
+  'EventSet',
+  Type.Object({
+    webhook: UuidSchema,
+    events: Type.Array(EventTypeRow),
+    warnings: Type.Array(WarningSchema),
+  }),
+)
+
+export const SubscriptionWithWarnings = named(
+  'SubscriptionWithWarnings',
+  Type.Object({
+    ...SubscriptionRow.properties,
+    warnings: Type.Array(WarningSchema),
+  }),
+)
+
+export const CreateSubscriptionBody = named(
+  'CreateSubscription',
+  Type.Object({ webhook: UuidSchema, event: UuidSchema }, { additionalProperties: false }),
+)
+export const UpdateSubscriptionBody = named(
+  'UpdateSubscription',
+  Type.Object({ event: UuidSchema }, { additionalProperties: false }),
+)
+
+/** Maps a row for the wire. */
+export function toWebhookRow(record: WebhookRecord): Static<typeof WebhookRow> {
+  return {
+    document_id: record.id,
+    url: record.url,
+    name: record.name,
+    description: record.description,
+    is_global: record.isGlobal,
+    account: record.account,
+    is_actived: record.isActived,
+    consecutive_failures: record.consecutiveFailures,
+    disabled_at: record.disabledAt?.toISOString() ?? null,
+    disabled_reason: record.disabledReason,
+    created_by: record.createdBy,
+    updated_by: record.updatedBy,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+    deleted_at: record.deletedAt?.toISOString() ?? null,
+  }
+}
+
+/** Maps a link for the wire. */
+export function toSubscriptionRow(record: SubscriptionRecord): Static<typeof SubscriptionRow> {
+  return {
+    document_id: record.id,
+    webhook: record.webhook,
+    event: record.event,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+    deleted_at: record.deletedAt?.toISOString() ?? null,
+  }
+}

@@ -1,0 +1,255 @@
+import type { AccountId, IdMaker, UserId, WebhookId } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import type { Random } from '../../base/random.ts'
+import { type CallbackDeps, checkNewUrl, checkUrl } from '../../delivery/post/callback-field.ts'
+import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import type { Caller } from '../../http/shape/caller.ts'
+import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
+import { createSecret } from '../../outbound/signature.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { resolveEntries, splitEntries } from '../envelope/event-entry.ts'
+import { buildUnsynced, findWarnings, type SubscriptionWarning, TEST_EVENT } from '../event-set/subscription.ts'
+import {
+  changeLockedWebhook,
+  findWebhook,
+  insertWebhook,
+  lockWebhookForChange,
+  type WebhookChange,
+  type WebhookRecord,
+} from './webhook.store.ts'
+import {
+  activateIfDifferent,
+  deactivateAccountWebhooks,
+  deactivateIfActive,
+  deleteWebhookForGood,
+  rotateSecretOf,
+  softDeleteWebhook,
+} from './webhook-state.store.ts'
+
+/** `disabled_reason` of the webhooks of a deleted account. */
+const ACCOUNT_DELETED_REASON = 'account-deleted'
+
+/** What the operations on webhooks use. */
+export interface WebhookDeps extends CallbackDeps {
+  ids: IdMaker
+  random: Random
+  keyring: Keyring
+  accountLimits: Pick<AccountLimiter, 'lockRoom'>
+  /** Keeps the account until the transaction ends. Throws a 422 on `account` when there is no such account. */
+  checkAccountExists: (db: Database, account: string) => Promise<AccountId>
+  /** Ends the waiting deliveries of a webhook that goes (docs/contract/delivery.md#holding), in the transaction that deletes it. */
+  cancelWaitingDispatches: (db: Database, webhook: WebhookId, now: Date) => Promise<void>
+  /**
+   * Locks a webhook that is purged, deleted or not, and deletes its ledger in the same transaction, however long it is.
+   * Undefined when there is no webhook with this id.
+   */
+  deleteLedger: (db: Database, webhook: string) => Promise<WebhookRecord | undefined>
+}
+
+/** The context under which a webhook's secret is sealed: a box of one row does not open on another. */
+export function secretContextOf(id: string): string {
+  return `webhook:${id}`
+}
+
+/** The living webhook with this id, or a 404. A change locks it, so that two changes follow each other. */
+export async function loadWebhook(
+  db: Database,
+  id: string,
+  options: { withDeleted?: boolean; lock?: boolean } = {},
+): Promise<WebhookRecord> {
+  return (await findWebhook(db, id, options)) ?? throwNotFound()
+}
+
+function throwNotFound(): never {
+  throw notFound('webhook')
+}
+
+/** Asks the name service about the URL of an update, if it is a new one. Throws 404, and a 422 on `url`. */
+export async function prepareChange(
+  deps: WebhookDeps,
+  db: Database,
+  { id, url }: { id: string; url?: string | undefined },
+): Promise<void> {
+  if (url === undefined) return
+  const webhook = await loadWebhook(db, id)
+  if (url !== webhook.url) await checkNewUrl(deps, url)
+}
+
+/** The account that a webhook is scoped to: null when it is global. Throws a 422 when it names none. */
+function checkScope(scope: { isGlobal: boolean; account: string | null }): string | null {
+  if (scope.isGlobal) return null
+  if (scope.account !== null) return scope.account
+  throw invalidField('account', 'required', 'is required when is_global is false; give the id of an existing account')
+}
+
+/** What a caller may say of a new webhook. */
+export interface CreateWebhookInput {
+  url: string
+  name: string | null
+  description: string | null
+  isGlobal: boolean
+  account: string | null
+  /** Ids and names of event types that it subscribes to, beside `webhook.test`. */
+  events: readonly string[]
+  caller: Pick<Caller, 'userId'> | null
+  now: Date
+}
+
+/**
+ * Creates a webhook whose URL was checked: active, subscribed to `webhook.test` and to `events`. Its secret is in this
+ * answer only. Throws a 422 on `account`, and those of `resolveEntries`.
+ */
+export async function createWebhook(
+  deps: WebhookDeps,
+  db: Database,
+  input: CreateWebhookInput,
+): Promise<{ webhook: WebhookRecord; secret: string; warnings: SubscriptionWarning[]; subscribed: number }> {
+  const id = deps.ids.next<'webhook'>()
+  const { ids, names } = splitEntries(input.events)
+  const secret = createSecret(deps.random)
+  const inserted = await insertWebhook(db, {
+    id,
+    url: input.url,
+    name: input.name,
+    description: input.description,
+    isGlobal: input.isGlobal,
+    account: checkScope(input),
+    secretEncrypted: deps.keyring.seal(secret, secretContextOf(id)),
+    subscriptions: {
+      ids,
+      names: [TEST_EVENT, ...names],
+      // An id for each link that there may be.
+      links: Array.from({ length: ids.length + names.length + 1 }, () => deps.ids.next<'subscription'>()),
+    },
+    by: input.caller?.userId ?? null,
+    now: input.now,
+  })
+  if (!inserted)
+    throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
+  const { webhook, types } = inserted
+  const known = types.map((type) => ({ ...type, isSubscribed: type.internal === TEST_EVENT }))
+  if (!known.some((type) => type.isSubscribed)) throw buildUnsynced()
+  resolveEntries(input.events, known)
+  // Beside `webhook.test`.
+  return { webhook, secret, warnings: findWarnings(webhook, types), subscribed: types.length - 1 }
+}
+
+/** What a caller may change of a webhook. */
+export interface ChangeWebhookInput {
+  url?: string
+  name?: string | null
+  description?: string | null
+  isGlobal?: boolean
+  account?: string | null
+  caller: Caller
+  now: Date
+}
+
+/**
+ * Changes a webhook after `prepareChange`. The rules of a URL and of an account hold for the row as it will be, whatever the
+ * update changes. The account is locked before the webhook, as the deletion of an account does.
+ * Returns `isChanged` false when nothing differs, and whether it has another account. Throws 404, and a 422 on `url` or `account`.
+ */
+export async function changeWebhook(
+  deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists'>,
+  db: Database,
+  id: string,
+  input: ChangeWebhookInput,
+): Promise<{ webhook: WebhookRecord; isChanged: boolean; isMoved: boolean }> {
+  const { webhook, kept } = (await lockWebhookForChange(db, id, input)) ?? throwNotFound()
+  checkUrl(deps, input.url ?? webhook.url)
+  const isGlobal = input.isGlobal ?? webhook.isGlobal
+  const wanted = checkScope({ isGlobal, account: input.account === undefined ? webhook.account : input.account })
+  // The account is another one than was locked where the webhook changed between: then it is locked now.
+  const account =
+    wanted === null || wanted === kept ? (wanted as AccountId | null) : await deps.checkAccountExists(db, wanted)
+  const change = findChange(webhook, { ...input, isGlobal, account })
+  if (Object.keys(change).length === 0) return { webhook, isChanged: false, isMoved: false }
+  const changed = await changeLockedWebhook(db, webhook, { ...change, by: input.caller.userId }, input.now)
+  return { webhook: changed, isChanged: true, isMoved: change.account !== undefined }
+}
+
+/** The columns of an update that differ. */
+function findChange(
+  current: WebhookRecord,
+  wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description'> & { isGlobal: boolean; account: AccountId | null },
+): WebhookChange {
+  const { url = current.url, name = current.name, description = current.description, isGlobal, account } = wanted
+  return {
+    ...(url !== current.url && { url }),
+    ...(name !== current.name && { name }),
+    ...(description !== current.description && { description }),
+    ...(isGlobal !== current.isGlobal && { isGlobal }),
+    ...(account !== current.account && { account }),
+  }
+}
+
+/**
+ * Activates or deactivates a webhook; `isChanged` is false when nothing differs. Activating clears the failure count and
+ * what disabled it (docs/contract/delivery.md#statuses). Throws 404, and 409 for activating a webhook whose account is
+ * deleted.
+ */
+export async function setWebhookActive(
+  db: Database,
+  id: string,
+  input: { isActived: boolean; caller: Caller; now: Date },
+): Promise<{ webhook: WebhookRecord; isChanged: boolean }> {
+  const { isActived, caller, now } = input
+  const change = { by: caller.userId, now }
+  const changed = await (isActived ? activateIfDifferent(db, id, change) : deactivateIfActive(db, id, change))
+  if (changed) return { webhook: changed, isChanged: true }
+  const webhook = await loadWebhook(db, id)
+  const isClear = webhook.consecutiveFailures === 0 && webhook.disabledAt === null && webhook.disabledReason === null
+  if (!isActived || (webhook.isActived && isClear)) return { webhook, isChanged: false }
+  const text = 'The account of this webhook was deleted. Give the webhook another account, or make it global, first.'
+  throw new Problem('conflict', text)
+}
+
+/** Makes the webhooks of an account that is deleted inactive, in the transaction that deletes it. Waiting rows rest. */
+export function deactivateWebhooksOf(
+  db: Database,
+  account: AccountId,
+  change: { by: UserId; now: Date },
+): Promise<void> {
+  return deactivateAccountWebhooks(db, account, { ...change, reason: ACCOUNT_DELETED_REASON })
+}
+
+/**
+ * Replaces the secret. The old one is invalid at once (docs/contract/delivery.md#statuses); waiting deliveries are signed
+ * with the new one. Throws 404.
+ */
+export async function rotateSecret(
+  deps: Pick<WebhookDeps, 'random' | 'keyring'>,
+  db: Database,
+  id: string,
+  input: { caller: Caller; now: Date },
+): Promise<{ webhook: WebhookRecord; secret: string }> {
+  const secret = createSecret(deps.random)
+  const secretEncrypted = deps.keyring.seal(secret, secretContextOf(id))
+  const webhook = await rotateSecretOf(db, id, { secretEncrypted, by: input.caller.userId, now: input.now })
+  return { webhook: webhook ?? throwNotFound(), secret }
+}
+
+/** Soft-deletes: the ledger stays, what waits in it is cancelled (docs/contract/delivery.md#holding). Throws 404. */
+export async function deleteWebhook(
+  deps: Pick<WebhookDeps, 'cancelWaitingDispatches'>,
+  db: Database,
+  id: string,
+  input: { caller: Caller; now: Date },
+): Promise<WebhookRecord> {
+  const { caller, now } = input
+  const deleted = (await softDeleteWebhook(db, id, { by: caller.userId, now })) ?? throwNotFound()
+  await deps.cancelWaitingDispatches(db, deleted.id, now)
+  return deleted
+}
+
+/** Deletes a webhook and its ledger for good, whether it was soft-deleted before or not. Throws 404. */
+export async function purgeWebhook(
+  deps: Pick<WebhookDeps, 'deleteLedger'>,
+  db: Database,
+  id: string,
+): Promise<WebhookRecord> {
+  const webhook = (await deps.deleteLedger(db, id)) ?? throwNotFound()
+  await deleteWebhookForGood(db, webhook.id)
+  return webhook
+}

@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { DispatchId } from '../../base/id.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
+import {
+  changeReplayJob,
+  claimRunningJob,
+  countOnTheirWay,
+  deleteOldReplayJobs,
+  findExistingDispatches,
+  findReplayJob,
+  insertReplayJob,
+  listNextItems,
+  listRunningJobs,
+  moveJob,
+} from './replay-job.store.ts'
+
+async function openJobs() {
+  const database = await createTestDatabase()
+  const clock = buildManualClock()
+  const { db } = database
+  const ledger = buildLedger(db, clock)
+  const add = (dispatches: readonly DispatchId[]) =>
+    insertReplayJob(db, {
+      ...{
+        id: ledger.ids.next<'replay job'>(),
+        filters: ['status|eq|failed'],
+        confirmDuplicate: false,
+        accounts: null,
+      },
+      ...{ dispatches, by: null, now: ledger.now() },
+    })
+  const dispatch = () => ledger.ids.next<'dispatch'>() as DispatchId
+  return { db, clock, ledger, add, dispatch, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+}
+
+test('a job without rows is done at once, one with rows runs, and both are kept as they are returned', async () => {
+  await using t = await openJobs()
+  const empty = await t.add([])
+  expect(empty).toMatchObject({ status: 'done', total: 0, endedAt: t.ledger.now() })
+  const full = await t.add([t.dispatch()])
+  expect(full).toMatchObject({ status: 'running', total: 1, endedAt: null })
+  expect([await findReplayJob(t.db, empty.id), await findReplayJob(t.db, full.id)]).toEqual([empty, full])
+  expect(await listRunningJobs(t.db)).toEqual([full.id])
+})
+
+test('a job that is moved has the time at which it ended, none while it goes on, and begins without failures', async () => {
+  await using t = await openJobs()
+  const [job, other] = [await t.add([t.dispatch()]), await t.add([t.dispatch()])]
+  const failed = { status: 'failed', failures: 5, lastError: 'why', endedAt: t.ledger.now() } as const
+  expect(await changeReplayJob(t.db, job.id, failed, t.ledger.now())).toEqual({ ...job, ...failed })
+  t.clock.advance(1000)
+  const now = t.ledger.now()
+  const move = (from: 'failed' | 'running', to: 'running' | 'cancelled', endedAt: Date | null) =>
+    moveJob(t.db, job.id, { from: [from], to, endedAt, now })
+  expect(await move('running', 'cancelled', now)).toBeUndefined()
+  expect(await move('failed', 'running', null)).toEqual({ ...job, updatedAt: now })
+  expect(await move('running', 'cancelled', now)).toEqual({ ...job, status: 'cancelled', endedAt: now, updatedAt: now })
+  expect(await findReplayJob(t.db, other.id)).toEqual(other)
+})
+
+test('a change writes what it names, of that job alone', async () => {
+  await using t = await openJobs()
+  const [job, other] = [await t.add([t.dispatch(), t.dispatch()]), await t.add([t.dispatch()])]
+  t.clock.advance(1000)
+  const now = t.ledger.now()
+  const change = { processed: 2, replayed: 1, skipped: 1, skippedReasons: { gone: 1 } }
+  expect(await changeReplayJob(t.db, job.id, change, now)).toEqual({ ...job, ...change, updatedAt: now })
+  expect(await changeReplayJob(t.db, job.id, { failures: 1 }, now)).toMatchObject({ ...change, failures: 1 })
+  expect(await findReplayJob(t.db, other.id)).toEqual(other)
+})
+
+test('a running job is moved on by one worker at a time, and one that ended by none', async () => {
+  await using t = await openJobs()
+  const [job, other] = [await t.add([t.dispatch()]), await t.add([t.dispatch()])]
+  await inTransaction(t.db, async (tx) => {
+    expect(await claimRunningJob(tx, job.id)).toEqual(job)
+    expect(await claimRunningJob(t.db, job.id)).toBeUndefined()
+    expect(await claimRunningJob(t.db, other.id)).toEqual(other)
+  })
+  const move = { from: ['running'], to: 'paused', endedAt: null, now: t.ledger.now() } as const
+  await whileHeld(
+    t.db,
+    (tx) => claimRunningJob(tx, job.id),
+    () => moveJob(t.db, job.id, move),
+  )
+  expect(await claimRunningJob(t.db, job.id)).toBeUndefined()
+})
+
+test('the rows of a job follow those that were processed, in their order', async () => {
+  await using t = await openJobs()
+  const rows = [t.dispatch(), t.dispatch(), t.dispatch()].reverse()
+  const job = await t.add(rows)
+  await t.add([t.dispatch()])
+  expect(await listNextItems(t.db, job, 2)).toEqual(rows.slice(0, 2))
+  expect(await listNextItems(t.db, { ...job, processed: 1 }, 9)).toEqual(rows.slice(1))
+  expect(await listNextItems(t.db, { ...job, processed: 3 }, 9)).toEqual([])
+})
+
+test('rows on their way are those of the job whose webhook lives and is active', async () => {
+  await using t = await openJobs()
+  const job = await t.add([t.dispatch()])
+  const webhooks = [
+    await t.ledger.addWebhook(),
+    await t.ledger.addWebhook({ isActived: false }),
+    await t.ledger.addWebhook({ isDeleted: true }),
+  ]
+  const own = []
+  for (const webhook of webhooks) own.push(...(await t.ledger.addDispatches(webhook)))
+  const [foreign] = await t.ledger.addDispatches(webhooks[0]!)
+  await t.db.updateTable('webhook_dispatch_open').set({ replay_job: job.id }).where('document_id', 'in', own).execute()
+  expect(await countOnTheirWay(t.db, job.id)).toBe(1)
+  expect(await findExistingDispatches(t.db, [foreign!, t.dispatch()])).toEqual(new Set([foreign]))
+  expect(await findExistingDispatches(t.db, [])).toEqual(new Set())
+})
+
+test('jobs that ended before an instant are deleted, so many at once, and none that another transaction has locked', async () => {
+  await using t = await openJobs()
+  const [first, second] = [await t.add([]), await t.add([])]
+  t.clock.advance(1000)
+  const [later, running] = [await t.add([]), await t.add([t.dispatch()])]
+  expect(await deleteOldReplayJobs(t.db, new Date(t.clock.now() - 1000), 10)).toBe(0)
+  await inTransaction(t.db, async (tx) => {
+    await tx.selectFrom('replay_job').select('document_id').where('document_id', '=', first.id).forUpdate().execute()
+    expect(await deleteOldReplayJobs(t.db, t.ledger.now(), 1)).toBe(1)
+  })
+  expect(await findReplayJob(t.db, second.id)).toBeUndefined()
+  expect(await deleteOldReplayJobs(t.db, t.ledger.now(), 10)).toBe(1)
+  expect([await findReplayJob(t.db, later.id), await findReplayJob(t.db, running.id)]).toEqual([later, running])
+})

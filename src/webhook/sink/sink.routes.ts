@@ -1,0 +1,46 @@
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { named } from '../../http/route/schema.ts'
+import { Type } from '../../http/shape/schema-type.ts'
+import { EnvelopeBody } from '../envelope/envelope.schema.ts'
+import { acceptDelivery, SINK_PATH, type SinkDeps } from './sink.ts'
+
+const SINK_LOG_HEADERS = ['x-service-event', 'x-service-delivery', 'x-service-attempt', 'webhook-id', 'user-agent']
+
+/**
+ * The development sink. Mounted in development, and in certification when `WEBHOOK_SINK_SECRET` is set; nowhere else,
+ * whatever the variable says (docs/contract/webhooks.md#sink-availability). It emits no event: a global webhook on the sink would feed itself.
+ */
+export const sinkRoutes: Routes<SinkDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: SINK_PATH,
+      resource: 'webhook-sink',
+      action: 'accept',
+      accountScope: 'none',
+      access: 'public',
+      event: 'none',
+      summary: 'Take a signed delivery (development and certification)',
+      body: EnvelopeBody,
+      data: named('AcceptedDelivery', Type.Object({ accepted: Type.Literal(true) })),
+      problems: ['signature_invalid', 'not_found'],
+    },
+    {
+      // The signature is judged before the body: who cannot sign learns nothing of the rules.
+      load: (deps: SinkDeps, { headers, rawBody, now }) => {
+        const signature = headers['x-service-signature']
+        const named = SINK_LOG_HEADERS.flatMap((name) => {
+          const value = headers[name]
+          return typeof value === 'string' ? [[name.replaceAll('-', '_'), value.slice(0, 200)]] : []
+        })
+        return acceptDelivery(deps, {
+          header: typeof signature === 'string' ? signature : undefined,
+          body: rawBody,
+          envelopeHeaders: Object.fromEntries(named),
+          now,
+        })
+      },
+      handle: async (_deps, { target }) => ({ data: target, message: 'Delivery accepted.' }),
+    },
+  ),
+]

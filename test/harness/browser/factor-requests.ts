@@ -1,0 +1,111 @@
+import { expect } from 'vitest'
+import type { TestCall } from '../app/app.ts'
+import type { ManualClock } from '../run/manual-clock.ts'
+import { codeOf, decodeBase32 } from './factor-person.ts'
+import { SoftwareAuthenticator } from './software-authenticator.ts'
+
+const FACTOR = '/api/v3/auth/factor'
+const LOGIN = '/api/v3/auth/login'
+
+/** The service that the people are of. */
+interface FactorGround {
+  anonymous: TestCall
+  callAs(token: string): TestCall
+  clock: ManualClock
+  /** Makes a user with a password. */
+  newUser(): Promise<{ email: string; password: string }>
+}
+
+/** A signed-in person. */
+interface SignedIn {
+  id: string
+  call: TestCall
+  email: string
+  password: string
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+async function succeed(call: TestCall, path: string, body?: unknown): Promise<any> {
+  const answer = await call('POST', path, body)
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+  return answer.body.data
+}
+
+/** People with second factors, and what their requests need. `site` is that of the passkeys. */
+export function buildFactorRequests(ground: () => FactorGround, site: { origin: string; rpId: string }) {
+  const signIn = async (): Promise<SignedIn> => {
+    const { anonymous, callAs, newUser } = ground()
+    const person = await newUser()
+    const { jwt, user } = await succeed(anonymous, `${LOGIN}/local`, person)
+    return { ...person, id: user.document_id, call: callAs(jwt) }
+  }
+  const enrol = async (call: TestCall) => decodeBase32((await succeed(call, `${FACTOR}/totp`)).secret)
+
+  /** A person who confirmed an authenticator app. Its next code is of a later step. */
+  const withApp = async () => {
+    const person = await signIn()
+    const secret = await enrol(person.call)
+    await succeed(person.call, `${FACTOR}/totp/confirm`, { code: codeOf(ground(), secret) })
+    ground().clock.advance(30_000)
+    return { ...person, secret }
+  }
+  const optionsOf = async (call: TestCall, path: string, body?: object) => (await succeed(call, path, body)).options
+
+  const registration = async (call: TestCall) => {
+    const device = new SoftwareAuthenticator(site)
+    const options = await optionsOf(call, `${FACTOR}/passkey/options`)
+    return { device, body: { name: 'My phone', credential: device.create(options) } }
+  }
+  /** A person with a passkey. */
+  const withPasskey = async () => {
+    const person = await signIn()
+    const { device, body } = await registration(person.call)
+    return { ...person, device, passkey: (await succeed(person.call, `${FACTOR}/passkey`, body)).document_id as string }
+  }
+  const openStep = async ({ email, password }: SignedIn): Promise<string> => {
+    const answer = await ground().anonymous('POST', `${LOGIN}/local`, { email, password })
+    expect(answer.body.code).toBe('second_factor_required')
+    return answer.body.second_factor.challenge
+  }
+
+  return {
+    signIn,
+    withApp,
+    withPasskey,
+    openStep,
+    /** The second step of a sign-in with a code. */
+    step: async () => {
+      const person = await withApp()
+      return { challenge: await openStep(person), code: codeOf(ground(), person.secret) }
+    },
+    /** The second step of a sign-in with a passkey. */
+    passkeyStep: async () => {
+      const person = await withPasskey()
+      const challenge = await openStep(person)
+      const options = await optionsOf(ground().anonymous, `${LOGIN}/factor/options`, { challenge })
+      return { challenge, credential: person.device.get(options) }
+    },
+    /** The first code of an app that was enrolled. */
+    confirmation: async () => {
+      const { call } = await signIn()
+      return { call, body: { code: codeOf(ground(), await enrol(call)) } }
+    },
+    /** A new proof by a code, in a session. */
+    stepUp: async () => {
+      const { call, secret } = await withApp()
+      return { call, body: { code: codeOf(ground(), secret) } }
+    },
+    /** A passkey that may be registered. */
+    registration: async () => {
+      const { call } = await signIn()
+      return { call, body: (await registration(call)).body }
+    },
+    /** A sign-in with a passkey alone. */
+    passkeyLogin: async () => {
+      const { device } = await withPasskey()
+      return { credential: device.get(await optionsOf(ground().anonymous, `${LOGIN}/passkey/options`)) }
+    },
+  }
+}
+
+export type FactorRequests = ReturnType<typeof buildFactorRequests>

@@ -1,0 +1,33 @@
+import { sql } from 'kysely'
+import { expect, vi } from 'vitest'
+import { type Database, inTransaction } from '../../../src/postgres/statement/database.ts'
+
+/** Waits until `count` connections of this test's database wait for a lock. */
+export async function untilWaiting(db: Database, count: number): Promise<void> {
+  await vi.waitFor(async () => expect(await countWaiting(db)).toBe(count), { timeout: 30_000 })
+}
+
+/** How many connections of this test's database wait for a lock. */
+export async function countWaiting(db: Database): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+/**
+ * Runs `work` while another transaction holds what `hold` locked or wrote, and commits that transaction when `work` waits
+ * for it. Fails when `work` does not wait. Returns what `work` returned.
+ */
+export async function whileHeld<Result>(
+  db: Database,
+  hold: (tx: Database) => Promise<unknown>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { result } = await inTransaction(db, async (tx) => {
+    await hold(tx)
+    const result = work()
+    await untilWaiting(db, 1)
+    return { result }
+  })
+  return result
+}

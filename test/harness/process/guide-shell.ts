@@ -1,0 +1,96 @@
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { findDataRoot } from './data-root.ts'
+import { startHere } from './local-start.ts'
+import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
+import { seedDataDir } from './seeded-data-dir.ts'
+
+/** A fenced block of a page. */
+export interface Block {
+  language: string
+  text: string
+}
+
+/** The fenced blocks of a page, in their order. */
+export function listBlocks(markdown: string): Block[] {
+  return [...markdown.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language = '', text = '']) => ({
+    language,
+    text,
+  }))
+}
+
+/** A shell in a folder that stands for the checkout: its `bin` is the one of this repository, its `.signalbox` is its own. */
+export interface GuideShell extends AsyncDisposable {
+  checkout: string
+  dataDir: string
+  /** Runs commands as they are, and waits for their end. Returns what they printed; rejects unless the last one succeeds. */
+  run(commands: string): Promise<string>
+  /** Waits for output of a command in the background. */
+  waitForOutput(pattern: RegExp): Promise<RegExpExecArray>
+}
+
+/** A port of loopback that nothing listens on. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/**
+ * Starts the service with its demonstration, as `npm start` does (test/command/start.test.ts), for the commands of a shell, and
+ * waits until it is ready. Stops it at the end.
+ */
+export async function startGuideService(shell: GuideShell, env: Record<string, string>): Promise<AsyncDisposable> {
+  const service = startHere({ SIGNALBOX_DATA_DIR: shell.dataDir, ...env }, { demo: true })
+  try {
+    await service.waitForOutput(/Stop with Ctrl-C\./)
+    return service
+  } catch (error) {
+    await service.stop().catch(() => {})
+    throw error
+  }
+}
+
+/**
+ * Opens the shell in the checkout, with an empty environment (`env -i`) but for `PATH`, `HOME` and `env`: a reader of a guide
+ * has set nothing, and what this run has set must not hide what the guide forgot.
+ */
+export async function openGuideShell(env: Record<string, string> = {}): Promise<GuideShell> {
+  const folder = await mkdtemp(join(await findDataRoot(), 'signalbox-guide-'))
+  const checkout = join(folder, 'checkout')
+  await mkdir(checkout)
+  for (const name of ['bin', 'examples', 'package.json']) await symlink(join(PROJECT_ROOT, name), join(checkout, name))
+  const dataDir = join(checkout, '.signalbox')
+  // A guide begins with `npm start`, whose first run in an empty folder has its own test.
+  await seedDataDir(dataDir)
+  const given = { PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`, HOME: folder, ...env }
+  const shell: TestProcess = startProcess({
+    command: '/usr/bin/env',
+    args: ['-i', ...Object.entries(given).map(([name, value]) => `${name}=${value}`), '/bin/sh'],
+    cwd: checkout,
+    isGroup: true,
+  })
+  let count = 0
+  return {
+    checkout,
+    dataDir,
+    run: async (commands) => {
+      count += 1
+      const before = shell.stdout().length
+      shell.type(`${commands}\necho "commands ${count} ended with $?"\n`)
+      const [, code] = await shell.waitForOutput(new RegExp(`commands ${count} ended with (\\d+)`), 120_000)
+      const printed = shell.stdout().slice(before)
+      if (code !== '0') throw new Error(`${commands}\nended with ${code}:\n${printed}\n${shell.stderr()}`)
+      return printed
+    },
+    waitForOutput: (pattern) => shell.waitForOutput(pattern, 60_000),
+    [Symbol.asyncDispose]: async () => {
+      shell.signal('SIGKILL', 'group')
+      await shell.ended
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

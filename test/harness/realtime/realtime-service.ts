@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto'
+import pusherModule from 'pusher-js'
+import type { TestAnswer } from '../app/app.ts'
+import { signInAdministrator } from '../browser/social-people.ts'
+import { findFreePort } from '../browser/sso-example.ts'
+import { createTestDatabase, type TestDatabase } from '../database/database.ts'
+import { startLocalService } from '../process/local-service.ts'
+import { callService, type ServiceProcess, startService } from '../process/service-process.ts'
+import type { PusherClient } from './realtime-server.ts'
+
+const Library = pusherModule as unknown as typeof pusherModule.default
+
+const KEY = 'key-1'
+const PASSWORD = 'correct horse battery'
+
+/** A person with a session. */
+export interface Person {
+  id: string
+  email: string
+  password: string
+  jwt: string
+}
+
+/** What answers at a URL: a process, or a service in the process of the tests. */
+type Service = Pick<ServiceProcess, 'url' | 'call'>
+
+/** A service with the embedded server, at BASE_URL. */
+export interface RealtimeService extends AsyncDisposable {
+  one: Service
+  account: string
+  database: TestDatabase
+  /** Starts a further process on its database. */
+  start(roles: string): Promise<ServiceProcess>
+  /** Starts a further service on its database in the process of the tests: where no test ends it. */
+  startLocal(roles: string): Promise<Service>
+  /** Stops the service, with SIGTERM unless said, runs `away`, and starts it again at the same port. */
+  restart(away: () => Promise<void>, signal?: NodeJS.Signals): Promise<void>
+  /** Calls the service as an administrator. Throws unless the status is below 300. */
+  call(method: string, path: string, body?: object): Promise<TestAnswer>
+  /** A person who belongs to the account and is signed in. */
+  addMember(): Promise<Person>
+  addContract(): Promise<string>
+  /** Gives a contract another name without an event. */
+  renameUnseen(contract: string, name: string): Promise<void>
+}
+
+/**
+ * Starts a service with these roles: in a process of its own, or with `isLocal` in the process of the tests. In development,
+ * unless `env` says otherwise.
+ */
+export async function openRealtimeService(
+  options: { roles?: string; env?: Record<string, string>; isLocal?: boolean } = {},
+): Promise<RealtimeService> {
+  const { roles, isLocal = false } = options
+  await using stack = new AsyncDisposableStack()
+  const database = stack.use(await createTestDatabase({ content: 'prepared' }))
+  const port = String(await findFreePort())
+  const origin = `http://127.0.0.1:${port}`
+  const token = await signInAdministrator(database, origin)
+  const env = { APP_ENV: 'development', BASE_URL: origin, RATE_LIMIT_STRICT_PER_MINUTE: '1000', ...options.env }
+  const processes = stack.use(new AsyncDisposableStack())
+  const choose = (SIGNALBOX_ROLES: string | undefined, PORT = '0') => {
+    const chosen = { ...env, PORT, ...(SIGNALBOX_ROLES && { SIGNALBOX_ROLES }) }
+    return { databaseUrl: database.connectionString, token, env: chosen }
+  }
+  const start = async (...chosen: Parameters<typeof choose>) => processes.use(await startService(choose(...chosen)))
+  const startLocal = async (...chosen: Parameters<typeof choose>) =>
+    processes.use(await startLocalService(choose(...chosen)))
+  const startOne = async (): Promise<{ service: Service; stop(signal?: NodeJS.Signals): Promise<unknown> }> => {
+    const service = isLocal ? await startLocal(roles, port) : await start(roles, port)
+    return { service, stop: service.stop }
+  }
+  let one = await startOne()
+  const call: RealtimeService['call'] = async (method, path, body) => {
+    const answer = await one.service.call(method, path, body)
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`)
+    return answer
+  }
+  const made = await call('POST', '/api/v3/identity/account', { name: 'Example' })
+  const account = made.body.data.document_id as string
+  const kept = stack.move()
+  return {
+    get one() {
+      return one.service
+    },
+    account,
+    database,
+    call,
+    start,
+    startLocal,
+    restart: async (away, signal) => {
+      await one.stop(signal)
+      await away()
+      one = await startOne()
+    },
+    addMember: async () => {
+      const person = { email: `${randomUUID()}@example.com`, password: PASSWORD }
+      const { document_id: id } = (await call('POST', '/api/v3/identity/user', person)).body.data
+      await call('POST', `/api/v3/identity/account/${account}/member`, { user: id })
+      const path = '/api/v3/auth/login/local'
+      const { body } = await callService({ url: one.service.url }, { method: 'POST', path, body: person })
+      return { ...person, id, jwt: body.data.jwt as string }
+    },
+    addContract: async () => {
+      const { body } = await call('POST', '/api/v3/contract/contract', { name: 'A contract', account })
+      return body.data.document_id
+    },
+    renameUnseen: async (contract, name) => {
+      await database.pool.query('update contract set name = $2 where document_id = $1', [contract, name])
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+/**
+ * The embedded server in two services with the role `api`, neither of which publishes: that is done by a third one, which has
+ * no server. The first is at BASE_URL. All are in the process of the tests; what they share is the database alone.
+ */
+export interface RealtimeWorld extends RealtimeService {
+  other: Service
+  /** The official client, connected to a service, that signs in and is authorized through another one. */
+  connect(person: Person, services: { to: Service; through: Service }): PusherClient
+}
+
+/** The settings of an embedded server outside development. */
+export const EMBEDDED = {
+  APP_ENV: 'test',
+  INTEGRATION_REALTIME_APP_ID: 'app-1',
+  INTEGRATION_REALTIME_KEY: KEY,
+  INTEGRATION_REALTIME_SECRET: 'secret-1',
+  INTEGRATION_REALTIME_CLUSTER: 'embedded',
+}
+
+/** Starts the services. */
+export async function startRealtimeWorld(): Promise<RealtimeWorld> {
+  const service = await openRealtimeService({ roles: 'api', env: EMBEDDED, isLocal: true })
+  const other = await service.startLocal('api')
+  await service.startLocal('dispatcher,realtime')
+  const clients: PusherClient[] = []
+  return {
+    ...service,
+    other,
+    connect: (person, services) => {
+      const client = connectClient(person, services)
+      clients.push(client)
+      return client
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const client of clients) client.disconnect()
+      await service[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** The official client, connected to a service, that signs in and is authorized through another one. */
+function connectClient({ jwt }: Person, { to, through }: { to: Service; through: Service }) {
+  const { hostname, port } = new URL(to.url)
+  const headers = { authorization: `Bearer ${jwt}` }
+  const client = new Library(KEY, {
+    ...{ cluster: '', wsHost: hostname, wsPort: Number(port), forceTLS: false, enabledTransports: ['ws'] },
+    channelAuthorization: {
+      endpoint: `${through.url}/api/v3/realtime/realtime/auth`,
+      transport: 'ajax',
+      headers,
+    },
+    userAuthentication: { endpoint: `${through.url}/api/v3/realtime/realtime/user-auth`, transport: 'ajax', headers },
+  })
+  client.signin()
+  return client
+}

@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+
+/** Characters of the small and of the large input. */
+const SMALL = 4_096
+const LARGE = 65_536
+/** Most that the large input may cost beside the small one: sixteen times, with room for caches and collections; quadratic work is 256 times. */
+const RATIO_LIMIT = 100
+/** Below this the large input is linear whatever the ratio says, in milliseconds. */
+const QUICK_MS = 4
+/**
+ * A measurement over the limits is repeated, and the least of each counts: another process, a collection of garbage or a
+ * compilation fell into the others. The processor time of a thread has steps of 4 ms, which is too coarse here.
+ */
+const TRIES = 9
+
+function measure(run: () => void): number {
+  const startedAt = performance.now()
+  run()
+  return performance.now() - startedAt
+}
+
+/** Fails when `run` takes more than linear time of the size of its input: 64 KiB beside 4 KiB. */
+export function expectLinear<Input>(build: (size: number) => Input, run: (input: Input) => void): void {
+  const [small, large] = [build(SMALL), build(LARGE)]
+  let least = { small: Number.POSITIVE_INFINITY, large: Number.POSITIVE_INFINITY }
+  for (let at = 0; at < TRIES; at += 1) {
+    const largeMs = measure(() => run(large))
+    least = {
+      small: Math.min(
+        least.small,
+        measure(() => run(small)),
+      ),
+      large: Math.min(least.large, largeMs),
+    }
+    if (least.large <= QUICK_MS || least.large <= RATIO_LIMIT * least.small) return
+  }
+  throw new Error(`not linear: ${SMALL} characters take ${least.small} ms, ${LARGE} take ${least.large} ms`)
+}
+
+/** What texts of attackers are made of, besides the words of the parsed language. */
+const COMMON_PARTS = [
+  ...' \t\r\n"\\\'`,;=&%/:.|+-_~^*#?@<>{}[]()!$aA0é',
+  '\u0000',
+  '\u00a0',
+  '\ud800',
+  '😀',
+  '\u0130',
+  '%2f',
+  '%zz',
+  '\\u0061',
+]
+
+/** A text of one repeated part between a beginning and an end: the form of what makes a backtracking parser slow. */
+export function pumpedText(words: readonly string[]): fc.Arbitrary<(size: number) => string> {
+  const part = fc.constantFrom(...COMMON_PARTS, ...words)
+  const parts = (minLength: number, maxLength: number) =>
+    fc.array(part, { minLength, maxLength }).map((list) => list.join(''))
+  return fc.tuple(parts(0, 4), parts(1, 3), parts(0, 3)).map(
+    ([before, pump, after]) =>
+      (size) =>
+        before + pump.repeat(Math.ceil(size / pump.length)) + after,
+  )
+}
+
+/** What regular expressions of parsers tell apart, of each kind one. */
+const KINDS = [...'a0 \t\n=,.;:/%"\\-']
+
+/**
+ * The texts that backtracking parsers are known to be slow for, whatever a run draws: two characters again and again, and a
+ * word of the language with each of them, between a beginning that fits and an end that does not.
+ */
+export function listRepeatedTexts(words: readonly string[]): ((size: number) => string)[] {
+  const pairs = KINDS.flatMap((one, at) => KINDS.slice(at).map((other) => one + other))
+  const pumps = [...pairs, ...words, ...words.flatMap((word) => KINDS.slice(0, 5).map((one) => word + one))]
+  return pumps.map((pump, at) => {
+    const before = words.length > 0 && at % 2 === 0 ? words[at % words.length]! : ''
+    return (size) => `${before}${pump.repeat(Math.ceil(size / pump.length))}\u0000`
+  })
+}

@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Filled, fillPopulation } from '../../bench/lists/population.ts'
+import type { ListFields } from '../../src/http/listing/listing.ts'
+import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
+import { READ_PLANS } from '../../src/postgres/statement/database.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { type CallerName, fillRareTables, makeCallers, openListsWorld } from '../harness/plan/lists-population.ts'
+import { ROUTES } from './route-requests.ts'
+
+/** Share of the full size of a population (npm run bench -- lists): some 20,000 events and 4,000 users of one other account. */
+const SCALE = 0.02
+const PAGE_SIZE = 10
+
+/** What a page costs for each row that it looks at: the row, and another one that the row refers to. */
+const MOST_READ = 3 * (PAGE_SIZE + 1)
+
+type List = RouteDeclaration & { list: ListFields }
+const LISTS = ROUTES.filter((route): route is typeof route & List => route.list !== undefined && !route.access)
+
+/** Those who reach the most rows: all of them, and those of the account that holds nearly all. */
+const CALLERS = ['operator', 'member of another'] as const satisfies readonly CallerName[]
+
+/** Values that no row has, but for booleans, by which few rows are looked for. */
+const ABSENT = {
+  text: 'zqxv',
+  uuid: '01890000-0000-7000-8000-000000000001',
+  integer: '77777',
+  timestamp: '2001-01-01T00:00:00Z',
+}
+const FEW: Record<string, string> = { is_actived: 'false' }
+
+const OF_EVENTS = ['event', 'resource']
+const OF_DELIVERIES = [
+  ...['event', 'attempts', 'last_status_code', 'last_error', 'is_test', 'updated_at', '-updated_at'],
+]
+const OF_CONTRACTS = ['name', 'status', 'updated_at', '-name', '-status', '-updated_at']
+
+/**
+ * Filters and sorts (`-field`) that no index serves, each with the reason. They end after 2 s (`expensive-reads.test.ts`), or
+ * where the rows of an account end.
+ */
+const UNSERVED: Record<string, { list: string; callers: readonly CallerName[]; fields: readonly string[] }[]> = {
+  'another index would cost each event, delivery, message or audit entry': [
+    { list: 'event-occurrence.find-all', callers: CALLERS, fields: OF_EVENTS },
+    { list: 'webhook-dispatch.find-all', callers: CALLERS, fields: OF_DELIVERIES },
+    {
+      list: 'audit-log.find-all',
+      callers: ['operator'],
+      fields: ['action', 'outcome', 'session', 'api_key', 'client_id', 'account', 'address', 'request_id'],
+    },
+    { list: 'realtime-message.find-all', callers: ['operator'], fields: ['event'] },
+    {
+      list: 'realtime-channel-event.find-all',
+      callers: ['operator'],
+      fields: ['name', 'user_id', 'event', 'happened_at'],
+    },
+  ],
+  'another index would cost each sign-in or refresh': [
+    {
+      list: 'session.find-all',
+      callers: ['operator'],
+      fields: ['address', 'auth_time', 'last_used_at', 'expires_at', 'updated_at', '-updated_at'],
+    },
+  ],
+  'each failed delivery writes them': [
+    {
+      list: 'webhook.find-all',
+      callers: ['operator'],
+      fields: ['consecutive_failures', 'updated_at', '-consecutive_failures', '-updated_at'],
+    },
+  ],
+  'each change of a contract writes them': [
+    { list: 'contract.find-all', callers: CALLERS, fields: OF_CONTRACTS },
+    { list: 'contract.find-all', callers: ['member of another'], fields: ['name like', 'status like'] },
+  ],
+  'the limits of an account bound how many there are': [
+    {
+      list: 'webhook.find-all',
+      callers: ['member of another'],
+      fields: [
+        ...['-url', '-consecutive_failures', '-updated_at', 'url like', 'name like', 'description like'],
+        ...['name', 'description', 'consecutive_failures', 'updated_at'],
+      ],
+    },
+    {
+      list: 'webhook-event.find-all',
+      callers: ['member of another'],
+      fields: ['document_id', 'webhook', 'event', 'updated_at', '-updated_at'],
+    },
+  ],
+}
+
+/** What is asked of a list, by the names above. */
+function listQueries(fields: ListFields): [name: string, query: string][] {
+  return Object.entries(fields).flatMap(([name, { type, sortable, like }]) => [
+    ...(sortable ? [[`-${name}`, `sort=-${name}`] as [string, string]] : []),
+    [name, `filters=${name}|eq|${type === 'boolean' ? (FEW[name] ?? 'true') : ABSENT[type]}`],
+    ...(type === 'text' && like !== undefined
+      ? [[`${name} like`, `filters=${name}|like|${ABSENT.text}`] as [string, string]]
+      : []),
+  ])
+}
+
+let database: TestDatabase
+let world: Awaited<ReturnType<typeof openListsWorld>>
+let filled: Filled
+let callers: Awaited<ReturnType<typeof makeCallers>>
+
+beforeAll(async () => {
+  database = await createTestDatabase({ content: 'prepared', isOwn: true })
+  const client = await database.pool.connect()
+  try {
+    filled = await fillPopulation(client, { population: 'one huge', scale: SCALE })
+    await fillRareTables(client)
+  } finally {
+    client.release()
+  }
+  world = await openListsWorld(database, READ_PLANS)
+  callers = await makeCallers(world.app, filled)
+}, 240_000)
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]()
+  await database?.[Symbol.asyncDispose]()
+})
+
+const ask = (path: string, caller: CallerName, query: string) => {
+  const url = `${path.replace('{id}', filled.other)}?page_size=${PAGE_SIZE}&${query}`
+  return world.countRead(callers[caller], url)
+}
+
+describe('beside an account with nearly all rows', () => {
+  it.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
+    'every filter and sort of %s is served by an index, or listed with the reason',
+    async (event, { path, list }) => {
+      for (const caller of CALLERS) {
+        const unserved: string[] = []
+        for (const [name, query] of listQueries(list)) {
+          const { answer, rows } = await ask(path, caller, query)
+          if (answer.status === 200 && rows > MOST_READ) unserved.push(name)
+        }
+        const known = Object.values(UNSERVED)
+          .flat()
+          .filter((one) => one.list === event && one.callers.includes(caller))
+        expect(unserved.sort(), `as ${caller}`).toEqual(known.flatMap(({ fields }) => fields).sort())
+      }
+    },
+  )
+
+  const TEXTS = LISTS.flatMap(({ path, list }) =>
+    Object.entries(list).flatMap(([name, { type, like }]) => (type === 'text' ? [[path, name, like] as const] : [])),
+  )
+
+  it.each(TEXTS)(
+    '%s takes like on %s with three characters and an index, or a range of time',
+    async (path, name, like) => {
+      const isRanged = like === undefined || like === 'in-range' || like === 'of-accounts'
+      const bare = await ask(path, 'operator', `filters=${name}|like|zqx`)
+      if (isRanged)
+        expect(bare.answer).toMatchObject({
+          status: 422,
+          body: {
+            errors: [{ path: 'filters.0', code: 'range', message: expect.stringContaining(`like on ${name} only`) }],
+          },
+        })
+      else expect(bare.answer.status).toBe(200)
+      if (like === 'indexed') expect(bare.plan).toContain('_parts_idx')
+      const ranged = (text: string) =>
+        ask(path, 'operator', `filters=${name}|like|${text}&filters=created_at|gte|2026-01-01T00:00:00Z`)
+      expect((await ranged('zqx')).answer.status).toBe(200)
+      expect((await ranged('zq')).answer).toMatchObject({
+        status: 422,
+        body: { errors: [{ path: 'filters.0', code: 'values', message: expect.stringContaining('3 characters') }] },
+      })
+    },
+  )
+})

@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+const CHECKOUT = join(import.meta.dirname, '..')
+
+/** A repository with one rule, whose tests leave its first bound open. */
+const FILES = {
+  '.gitignore': 'node_modules\n',
+  'package.json': '{ "type": "module" }\n',
+  'vitest.config.ts': [
+    "import { defineConfig } from 'vitest/config'",
+    'export default defineConfig({ test: { isolate: false, experimental: { viteModuleRunner: false, nodeLoader: false } } })',
+  ].join('\n'),
+  'rule.ts': [
+    'export function isAllowed(count: number): boolean {',
+    '  return count < 10',
+    '}',
+    'export function countDown(from: number): number {',
+    '  let left = from',
+    '  while (left > 0) left -= 1',
+    '  return left',
+    '}',
+  ].join('\n'),
+  'rule.test.ts': [
+    "import { expect, test } from 'vitest'",
+    "import { countDown, isAllowed } from './rule.ts'",
+    "test('few are allowed', () => expect([isAllowed(9), isAllowed(11)]).toEqual([true, false]))",
+    "test('counts down', () => expect([countDown(3), countDown(0)]).toEqual([0, 0]))",
+  ].join('\n'),
+}
+
+test('lists the change that no test notices, counts those that are noticed, and leaves the repository as it was', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'signalbox-rule-'))
+  try {
+    for (const [name, text] of Object.entries(FILES)) await writeFile(join(root, name), text)
+    await symlink(join(CHECKOUT, 'node_modules'), join(root, 'node_modules'))
+    await promisify(execFile)('git', ['init', '--quiet'], { cwd: root })
+    const args = [
+      join(CHECKOUT, 'tools/mutate.ts'),
+      'rule.ts',
+      '--root',
+      root,
+      '--tests',
+      'rule.test',
+      '--patience',
+      '5',
+    ]
+    const ended = promisify(execFile)(process.execPath, args, { cwd: root })
+    const { code, stdout, stderr } = await ended.then(
+      (output) => ({ ...output, code: 0 }),
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    )
+    expect(stdout.match(/^survived: .*$/gm)).toEqual(['survived: rule.ts:2  < -> <='])
+    expect(stdout).toContain('timeout rule.ts:6 -= -> +=')
+    expect(stdout).toMatch(/killed rule\.ts:6 left > 0 -> false \| rule\.test\.ts > counts down/)
+    expect(stdout).toMatch(/^all +5 +4 +0 +1 +0$/m)
+    expect(stderr).toContain('tools/mutation/explained.ts')
+    expect(code).toBe(1)
+    expect(await readFile(join(root, 'rule.ts'), 'utf8')).toBe(FILES['rule.ts'])
+  } finally {
+    await rm(root, { recursive: true, force: true })
+  }
+})

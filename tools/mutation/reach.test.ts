@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import type { Mutant } from './mutant.ts'
+import { buildReach, hasRun } from './reach.ts'
+
+test('code ran when the innermost part around it did', () => {
+  const spans = [
+    [0, 100, 1],
+    [10, 50, 2],
+    [20, 30, 0],
+  ] as const
+  const ran = (position: number) =>
+    hasRun(
+      spans.map(([...span]) => span),
+      position,
+    )
+  expect([ran(5), ran(10), ran(20), ran(29), ran(30), ran(100)]).toEqual([true, true, false, false, true, false])
+  expect(
+    hasRun(
+      [
+        [20, 30, 0],
+        [20, 30, 1],
+      ],
+      25,
+    ),
+  ).toBe(true)
+})
+
+const mutant = (position: number): Mutant => ({
+  path: 'src/a/rule.store.ts',
+  start: 0,
+  end: 1,
+  replacement: '',
+  runsAt: [position],
+})
+const tests = [
+  { id: '1', file: '/copy/test/whole.slow.test.ts', durationMs: 1 },
+  { id: '2', file: '/copy/src/a/other.test.ts', durationMs: 9 },
+  { id: '3', file: '/copy/src/a/rule.test.ts', durationMs: 50 },
+]
+const reached = tests.map(({ id, file }) => ({
+  file,
+  shared: id === '1' ? { 'src/a/rule.store.ts': [[40, 50, 1] as [number, number, number]] } : {},
+  tests: { [id]: { 'src/a/rule.store.ts': [[10, 20, 1] as [number, number, number]] } },
+}))
+const findIds = (position: number) =>
+  buildReach(tests, reached)
+    .findTests(mutant(position))
+    .map(({ id }) => id)
+
+test('the tests that run the code judge it, those beside it first and slow ones last', () => {
+  expect(findIds(15)).toEqual(['3', '2', '1'])
+})
+
+test('what the hooks of a file run is reached by its tests', () => {
+  expect(findIds(45)).toEqual(['1'])
+})
+
+test('code that no test runs is judged by the tests of its folder: it may run when its module is loaded', () => {
+  expect(findIds(70)).toEqual(['3', '2'])
+})

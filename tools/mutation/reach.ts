@@ -1,0 +1,75 @@
+import { posix } from 'node:path'
+import type { Mutant } from './mutant.ts'
+
+/** A part of a file that ran `count` times: positions in UTF-16 units. */
+export type Span = [start: number, end: number, count: number]
+
+/** Which code the tests of one file ran, by the path of the code. */
+export interface ReachedCode {
+  /** The file of the tests. */
+  file: string
+  /** What ran outside of its tests: hooks, and work in the background. */
+  shared: Record<string, Span[]>
+  /** By the id of the test. */
+  tests: Record<string, Record<string, Span[]>>
+}
+
+/** A test with what it costs. */
+export interface TestOfRun {
+  id: string
+  /** Its file. */
+  file: string
+  durationMs: number
+}
+
+/** Which tests reach which code. */
+export interface Reach {
+  /** The tests that run the code of a mutant, those that notice it probably first. */
+  findTests(mutant: Mutant): TestOfRun[]
+}
+
+/**
+ * Builds what `findTests` asks. `tests` are those that passed. Code that runs only while its module is loaded, as what builds
+ * the text of a statement, is known to no test: those beside it, and in its folder, stand for all.
+ */
+export function buildReach(tests: readonly TestOfRun[], reached: readonly ReachedCode[]): Reach {
+  const byFile = new Map(reached.map((one) => [one.file, one]))
+  const runs = ({ id, file }: TestOfRun, mutant: Mutant): boolean => {
+    const code = byFile.get(file)
+    if (!code) return false
+    const spans = [...(code.tests[id]?.[mutant.path] ?? [])]
+    const shared = code.shared[mutant.path] ?? []
+    return mutant.runsAt.some((position) => hasRun(spans, position) || hasRun(shared, position))
+  }
+  return {
+    findTests: (mutant) => {
+      const found = tests.filter((test) => runs(test, mutant))
+      const chosen = found.length > 0 ? found : tests.filter(({ file }) => isNear(file, mutant.path))
+      const rank = ({ file }: TestOfRun) => (isBeside(file, mutant.path) ? 0 : /\.slow\.test\.ts$/.test(file) ? 2 : 1)
+      return chosen.toSorted((one, other) => rank(one) - rank(other) || one.durationMs - other.durationMs)
+    },
+  }
+}
+
+/** Whether the innermost span around a position ran. Pure. */
+export function hasRun(spans: readonly Span[], position: number): boolean {
+  let innermost: Span | undefined
+  for (const span of spans) {
+    const [start, end, count] = span
+    if (position < start || position >= end) continue
+    const length = innermost ? innermost[1] - innermost[0] : Number.POSITIVE_INFINITY
+    // The same part may be counted in several looks.
+    if (end - start < length || (end - start === length && count > 0)) innermost = span
+  }
+  return innermost !== undefined && innermost[2] > 0
+}
+
+const stemOf = (path: string) => posix.basename(path).split('.')[0]
+
+function isBeside(test: string, path: string): boolean {
+  return isNear(test, path) && stemOf(test) === stemOf(path)
+}
+
+function isNear(test: string, path: string): boolean {
+  return posix.dirname(test).endsWith(posix.dirname(path))
+}

@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { EXPLAINED, type Explained } from './explained.ts'
+import { applyMutant, type NamedMutant, nameMutant } from './mutant.ts'
+import { buildReach, type TestOfRun } from './reach.ts'
+import { listMutants } from './source-mutants.ts'
+import { openTestSession, type Verdict } from './test-session.ts'
+
+/** What to run. */
+export interface MutationRequest {
+  /** A copy of the repository, which is changed and mended again and again. */
+  root: string
+  /** A folder for notes, which the caller removes. */
+  scratch: string
+  /** Files of programs, from the root. */
+  paths: readonly string[]
+  /** The 1-based lines on which the mutants of a file begin; without an entry all of them. */
+  lines?: ReadonlyMap<string, readonly number[]>
+  /** Parts of the paths of the tests that judge them. */
+  tests: readonly string[]
+  /** How many mutants, drawn by `seed`; undefined for all. */
+  sample: number | undefined
+  seed: string
+  /** How long the tests of a mutant may take at least. */
+  patienceMs: number
+  /** How long the tests of a mutant took unchanged at most; of more, those are left out that are called last. */
+  judgedMs: number
+  /** When to stop, by `performance.now()`; the others were not run. */
+  untilMs: number
+  /** Takes a line for the terminal. */
+  print: (line: string) => void
+  explained?: readonly Explained[]
+}
+
+/** What a mutant came to: `unreached` when no test runs its code. */
+export type Outcome = Verdict['kind'] | 'unreached' | 'explained' | 'not-run'
+
+/** What each mutant came to. */
+export interface MutationResult {
+  mutants: readonly { mutant: NamedMutant; outcome: Outcome }[]
+}
+
+/** The share of noticed mutants from which survivors need no explanation. */
+export const GOAL = 0.95
+
+/** What the tests of a mutant may take, as a multiple of what they took unchanged: the machine may be busy. */
+const SLOWER = 5
+
+/** Makes the mutants of the files one after the other, and lets the tests judge each. */
+export async function runMutants(request: MutationRequest): Promise<MutationResult> {
+  const { root, scratch, paths, print } = request
+  const texts = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
+  const all = [...texts]
+    .flatMap(([path, text]) => listMutants(path, text).map((one) => nameMutant(one, text)))
+    .filter(({ path, line }) => request.lines?.get(path)?.includes(line) ?? true)
+  const outcomes = new Map<NamedMutant, Outcome>()
+  for (const mutant of all) outcomes.set(mutant, isExplained(mutant, request.explained) ? 'explained' : 'not-run')
+  const open = all.filter((mutant) => outcomes.get(mutant) === 'not-run')
+  const drawn = draw(open, request)
+  print(`${all.length} mutants of ${paths.length} files, ${drawn.length} to run (seed ${request.seed}).`)
+  if (drawn.length > 0) await judgeEach(drawn)
+  return { mutants: all.map((mutant) => ({ mutant, outcome: outcomes.get(mutant)! })) }
+
+  async function judgeEach(mutants: readonly NamedMutant[]): Promise<void> {
+    await using session = await openTestSession(root, scratch, request.tests)
+    const { tests, reached, failed } = await session.look(paths)
+    for (const name of failed) print(`left out, for it fails without a change: ${name}`)
+    print(`${tests.length} tests judge.`)
+    const reach = buildReach(tests, reached)
+    for (const [index, mutant] of mutants.entries()) {
+      if (performance.now() > request.untilMs) return
+      const judges = limitTests(reach.findTests(mutant), request.judgedMs)
+      const text = texts.get(mutant.path)!
+      let verdict: Verdict | undefined
+      if (judges.length > 0) {
+        writeFileSync(join(root, mutant.path), applyMutant(mutant, text))
+        verdict = await session.judge(
+          judges,
+          request.patienceMs + SLOWER * judges.reduce((sum, one) => sum + one.durationMs, 0),
+        )
+        writeFileSync(join(root, mutant.path), text)
+      }
+      const outcome = verdict?.kind ?? 'unreached'
+      outcomes.set(mutant, outcome)
+      const place = `${mutant.path}:${mutant.line}`
+      if (outcome === 'survived' || outcome === 'unreached')
+        print(`${outcome}: ${place}  ${mutant.change}\n    ${mutant.lineText}`)
+      else
+        print(
+          `  ${index + 1}/${mutants.length} ${outcome} ${place} ${mutant.change}${verdict?.kind === 'killed' ? ` | ${verdict.by}` : ''}`,
+        )
+    }
+  }
+}
+
+/** The first tests that take so long together; at least one. Pure. */
+function limitTests(tests: readonly TestOfRun[], mostMs: number): TestOfRun[] {
+  let sum = 0
+  return tests.filter(({ durationMs }, index) => {
+    sum += durationMs
+    return index === 0 || sum <= mostMs
+  })
+}
+
+function isExplained(mutant: NamedMutant, explained: readonly Explained[] = EXPLAINED): boolean {
+  return explained.some(
+    ({ path, lineText, change }) => path === mutant.path && lineText === mutant.lineText && change === mutant.change,
+  )
+}
+
+/** A sample in the order of the files; the same seed draws the same of the same mutants. Pure. */
+function draw(
+  mutants: readonly NamedMutant[],
+  { sample, seed }: Pick<MutationRequest, 'sample' | 'seed'>,
+): NamedMutant[] {
+  if (sample === undefined || sample >= mutants.length) return [...mutants]
+  const ranked = mutants.map((mutant) => {
+    const key = `${seed} ${mutant.path} ${mutant.lineText} ${mutant.change} ${mutant.start}`
+    return { mutant, rank: createHash('sha256').update(key).digest('hex') }
+  })
+  const least = ranked.toSorted((one, other) => (one.rank < other.rank ? -1 : 1)).slice(0, sample)
+  const chosen = new Set(least.map(({ mutant }) => mutant))
+  return mutants.filter((mutant) => chosen.has(mutant))
+}
+
+/** The figures of each folder, as lines of a table. Pure. */
+export function buildReport({ mutants }: MutationResult): { lines: string[]; isGood: boolean } {
+  const folders = Map.groupBy(mutants, ({ mutant }) => mutant.path.split('/').slice(0, -1).join('/') || '.')
+  const width = Math.max(...[...folders.keys()].map((name) => name.length), 'all'.length)
+  const count = (of: typeof mutants, ...kinds: Outcome[]) => of.filter(({ outcome }) => kinds.includes(outcome)).length
+  const row = (name: string, of: typeof mutants) => {
+    const figures = [
+      of.length,
+      count(of, 'killed', 'timeout'),
+      count(of, 'explained'),
+      count(of, 'survived', 'unreached'),
+      count(of, 'not-run'),
+    ]
+    return `${name.padEnd(width)} ${figures.map((one) => `${one}`.padStart(12)).join('')}`
+  }
+  const head = `${''.padEnd(width)} ${['mutants', 'noticed', 'explained', 'unexplained', 'not run'].map((one) => one.padStart(12)).join('')}`
+  const unexplained = count(mutants, 'survived', 'unreached')
+  const noticed = count(mutants, 'killed', 'timeout')
+  const isGood = unexplained === 0 || noticed / (noticed + unexplained) >= GOAL
+  return { lines: [head, ...[...folders].map(([name, of]) => row(name, of)), row('all', mutants)], isGood }
+}
