@@ -11,9 +11,6 @@ export default defineConfig({
     hookTimeout: 240_000,
     // To load the service costs more than most files of tests, so they share a process for each worker, with its modules.
     isolate: false,
-    // On a busy machine a limit of a few seconds can pass before its work begins: a test that fails once runs again, and the
-    // closing lines name it. What a property test finds is a finding, for its next samples may miss it.
-    retry: { count: 1, condition: /^(?!Property failed)/ },
     // The loader of Node reads tests as it reads the service, and keeps what it compiled: Vite would transform each module.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     reporters: ['default', './test/harness/run/closing-line.ts'],

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemRandom } from '../../src/base/random.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
-import { findFreePort } from '../harness/browser/sso-example.ts'
+import { findFreePort } from '../harness/process/port.ts'
 import {
   bringSession,
   fillFirst,

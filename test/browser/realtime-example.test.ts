@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { findFreePort } from '../harness/browser/sso-example.ts'
+import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
 import { openRealtimeService, type Person, type RealtimeService } from '../harness/realtime/realtime-service.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'

@@ -1,7 +1,8 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { findFreePort, listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
+import { listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
+import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 
 /**

@@ -2,13 +2,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
-import {
-  findFreePort,
-  type GuideShell,
-  listBlocks,
-  openGuideShell,
-  startGuideService,
-} from '../harness/process/guide-shell.ts'
+import { type GuideShell, listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
+import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 

@@ -1,14 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LOG_BUFFER_BYTES } from '../../src/app/log/log-output.ts'
 import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
 import { createTestDatabase } from '../harness/database/database.ts'
+import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 import { limit, waitFor } from '../harness/run/wait.ts'
@@ -30,16 +29,6 @@ async function fillLog(url: string): Promise<void> {
   const refuse = async () => (await fetch(`${url}/api/v3/webhook/webhook`)).arrayBuffer()
   for (let sent = 0; sent * 250 < 1.5 * LOG_BUFFER_BYTES; sent += 50)
     await limit(Promise.all(Array.from({ length: 50 }, refuse)), 20_000, 'the answers to 50 requests')
-}
-
-/** A port that nobody listens on now: the service cannot say which it took. */
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function readDropped(url: string): Promise<number> {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type OauthClient, type OauthWorld, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
-import { findFreePort } from '../harness/browser/sso-example.ts'
+import { findFreePort } from '../harness/process/port.ts'
 import { startProcess } from '../harness/process/process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 

@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { signDelivery } from '../../packages/webhooks/src/testing.ts'
 import { BODY, OTHER_SECRET, SECRET } from '../../packages/webhooks/test/delivery-fixture.ts'
+import { findFreePort } from '../harness/process/port.ts'
 import { waitFor } from '../harness/run/wait.ts'
 import { type InstalledPackages, lendModule } from './packed-package.ts'
 import { compileWithTypeScript5 } from './typescript-5.ts'
@@ -33,15 +32,6 @@ async function readExample(): Promise<string> {
   return source
 }
 
-/** A port that nothing listens on. */
-async function findPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 /** The example for Nest of the README of `@signalbox/webhooks`, in a project that has the package installed. */
 export function testNestExample(find: () => InstalledPackages): void {
   const name =
@@ -59,7 +49,7 @@ async function checkNestExample(project: string): Promise<void> {
     JSON.stringify({ compilerOptions: COMPILER_OPTIONS, include: ['src'] }),
   )
   compileWithTypeScript5(project)
-  const port = await findPort()
+  const port = await findFreePort()
   const env = { ...process.env, PORT: String(port), SIGNALBOX_WEBHOOK_SECRET: SECRET, NO_COLOR: '1' }
   const app = spawn(process.execPath, [join(project, 'dist', 'main.js')], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(async () => {

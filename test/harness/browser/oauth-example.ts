@@ -1,7 +1,5 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { findFreePort } from '../process/port.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from '../process/process.ts'
 import { type OauthClient, type OauthWorld, startOauthWorld } from './oauth-service.ts'
 
@@ -11,15 +9,6 @@ export interface OauthExample extends AsyncDisposable {
   client: OauthClient
   /** The origin of the app. */
   origin: string
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Starts a program of the examples as a client of the service. */

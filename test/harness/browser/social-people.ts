@@ -10,9 +10,9 @@ import { startFakeProvider } from '../fakes/provider/fake-provider.ts'
 import { buildLocalPersonality } from '../fakes/provider/personalities.ts'
 import { startSupabaseSimulator } from '../fakes/supabase-simulator/simulator.ts'
 import { type LocalService, startLocalService } from '../process/local-service.ts'
+import { findFreePort } from '../process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../process/process.ts'
 import { type ServiceProcess, startService } from '../process/service-process.ts'
-import { findFreePort } from './sso-example.ts'
 
 /** The engine that speaks to the provider. */
 export type EngineName = 'embedded' | 'supabase'

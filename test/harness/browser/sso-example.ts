@@ -1,6 +1,3 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/base/clock.ts'
 import { buildIdMaker } from '../../../src/base/id.ts'
@@ -9,6 +6,7 @@ import { registerUser } from '../../../src/identity/user/user.ts'
 import { testPasswords } from '../app/small-hash.ts'
 import { createTestDatabase } from '../database/database.ts'
 import { type LocalService, type LocalServiceOptions, startLocalService } from '../process/local-service.ts'
+import { findFreePort } from '../process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../process/process.ts'
 import { type ServiceProcess, startService } from '../process/service-process.ts'
 
@@ -23,17 +21,6 @@ export interface SsoExample<Service = LocalService> extends AsyncDisposable {
   a: string
   b: string
   service: Service
-}
-
-/** A port that nobody listens on. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** The same with the service in a process of its own, which a test can halt. */

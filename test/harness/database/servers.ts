@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chmod, chown, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
 import { systemRandom } from '../../../src/base/random.ts'
 import { startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded.ts'
 import { chooseServerUser, parsePasswd, type ServerUser } from '../../../src/postgres/embedded/embedded-user.ts'
 import { findDataRoot } from '../process/data-root.ts'
+import { findFreePort } from '../process/port.ts'
 import { limit, waitFor } from '../run/wait.ts'
 
 /** A PostgreSQL of one test, as its superuser. */
@@ -102,12 +102,4 @@ async function isAnswering(connectionString: string): Promise<boolean> {
     },
     () => false,
   )
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findFreePort } from '../browser/sso-example.ts'
 import { USERS_TOKEN } from '../provisioning/provisioning-process.ts'
 import { EMBEDDED, openRealtimeService, type RealtimeService } from '../realtime/realtime-service.ts'
+import { findFreePort } from './port.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
 
 /** A program that a test kills and starts again at the same port. */

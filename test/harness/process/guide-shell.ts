@@ -1,5 +1,4 @@
 import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { findDataRoot } from './data-root.ts'
 import { startHere } from './local-start.ts'
@@ -28,15 +27,6 @@ export interface GuideShell extends AsyncDisposable {
   run(commands: string): Promise<string>
   /** Waits for output of a command in the background. */
   waitForOutput(pattern: RegExp): Promise<RegExpExecArray>
-}
-
-/** A port of loopback that nothing listens on. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 /**

@@ -87,9 +87,12 @@ export function buildServiceEnvironment(databaseUrl: string): Record<string, str
   }
 }
 
+/** A connection for one call: a service may get the port of one that ended, whose connections this process still has. */
+const OWN_CONNECTION = { connection: 'close' }
+
 /** Whether `/readyz` is 200. */
 export async function isReady(url: string): Promise<boolean> {
-  const response = await fetch(`${url}/readyz`).catch(() => undefined)
+  const response = await fetch(`${url}/readyz`, { headers: OWN_CONNECTION }).catch(() => undefined)
   await response?.arrayBuffer()
   return response?.status === 200
 }
@@ -102,6 +105,7 @@ export async function callService(
   const response = await fetch(`${service.url}${request.path}`, {
     method: request.method,
     headers: {
+      ...OWN_CONNECTION,
       ...(service.token !== undefined && { authorization: `Bearer ${service.token}` }),
       ...(request.body !== undefined && { 'content-type': 'application/json' }),
       ...request.headers,

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
@@ -13,6 +11,7 @@ import { prepareForTest } from '../app/prepared-database.ts'
 import { TEST_SECRETS } from '../app/test-secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../database/database.ts'
 import { type LocalService, startLocalService } from '../process/local-service.ts'
+import { findFreePort } from '../process/port.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from '../process/process.ts'
 import { type ServiceProcess, startService, TEST_BASE_URL } from '../process/service-process.ts'
 import { waitFor } from '../run/wait.ts'
@@ -44,15 +43,6 @@ export interface ProvisioningGround extends AsyncDisposable {
 
 /** Opens the list of users of the example. */
 export const USERS_TOKEN = 'token-of-the-example'
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** Signs the administrator in; returns the token. */
 async function signIn(database: TestDatabase): Promise<string> {

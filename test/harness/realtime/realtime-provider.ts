@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { findFreePort } from '../process/port.ts'
 import { acceptSockets, type SimulatedLine } from './realtime-connections.ts'
 
 /** How the simulator answers the next requests. */
@@ -145,8 +146,9 @@ export async function startRealtimeProvider(now: () => number): Promise<Simulate
       server.close(() => resolve())
       for (const socket of sockets) socket.destroy()
     })
-  await listen(0)
-  const { port } = server.address() as AddressInfo
+  // Not one of the system: it may go to another while this one is stopped.
+  const port = await findFreePort()
+  await listen(port)
   return Object.assign(provider, {
     ...{ port, app, calls, messages, terminated, stop, line },
     env: {

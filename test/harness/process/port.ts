@@ -1,0 +1,29 @@
+import { createServer } from 'node:net'
+
+/**
+ * The ports that programs of tests are told to listen on: below those that systems give out by themselves (Linux from 32768,
+ * others from 49152), so that no connection and no server of another test takes one between the search and its use.
+ */
+const FIRST_PORT = 12_000
+const PORTS_OF_PROCESS = 100
+const PROCESSES = 200
+
+const ownPorts = FIRST_PORT + (process.pid % PROCESSES) * PORTS_OF_PROCESS
+let taken = 0
+
+/** A port of loopback that nothing listens on, which this process has not given out for the longest time. */
+export async function findFreePort(): Promise<number> {
+  for (let tries = 0; tries < PORTS_OF_PROCESS; tries += 1) {
+    const port = ownPorts + (taken++ % PORTS_OF_PROCESS)
+    if (await isFree(port)) return port
+  }
+  throw new Error(`none of the ports from ${ownPorts} to ${ownPorts + PORTS_OF_PROCESS - 1} is free`)
+}
+
+function isFree(port: number): Promise<boolean> {
+  const server = createServer()
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  server.once('error', () => resolve(false))
+  server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  return promise
+}
