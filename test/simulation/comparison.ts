@@ -10,8 +10,15 @@ import type { World } from './world.ts'
 export async function compare(world: World): Promise<void> {
   const { model, db, clock } = world
   const log = await db
-    .selectFrom('webhook_attempt_log')
-    .select(['dispatch', 'attempt', 'attempt_trigger', 'status_code', 'error_class'])
+    .selectFrom('webhook_attempt_log as log')
+    .leftJoin('webhook_dispatch_open as open', (join) =>
+      join
+        .onRef('open.document_id', '=', 'log.dispatch')
+        .onRef('open.attempts', '=', 'log.attempt')
+        .on('open.lease_owner', 'is', null),
+    )
+    .select(['log.dispatch', 'log.attempt', 'log.attempt_trigger', 'log.status_code', 'log.error_class'])
+    .select('open.next_attempt_at')
     .execute()
   const entries = log
     .map(
@@ -21,6 +28,8 @@ export async function compare(world: World): Promise<void> {
         trigger: row.attempt_trigger as AttemptTrigger,
         statusCode: row.status_code,
         errorClass: row.error_class as ErrorClass | null,
+        // A lost attempt is due again at once.
+        takenBackAtMs: row.next_attempt_at?.getTime() ?? null,
       }),
     )
     .filter((entry) => !world.seenLog.has(`${entry.dispatch} ${entry.attempt}`))

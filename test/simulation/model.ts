@@ -16,6 +16,9 @@ export interface ModelWebhook {
   url: string
   secret: string
   failures: number
+  /** When its deliveries ended that count: successes, and failures. */
+  succeededAtMs: number[]
+  failedAtMs: number[]
   /** The share of its POSTs that fail. */
   illness: number
 }
@@ -63,7 +66,12 @@ export interface LogEntry {
   trigger: AttemptTrigger
   statusCode: number | null
   errorClass: ErrorClass | null
+  /** When a lost attempt was taken back; null when that cannot be seen any more, or it is not made again. */
+  takenBackAtMs: number | null
 }
+
+/** The time that the POSTs of one step take at most. */
+const STEP_MS = 10_000
 
 /** What must be so, by the contract: the service is compared with it after each step. */
 export interface Model {
@@ -117,8 +125,8 @@ export function addRow(
 }
 
 /**
- * Applies what the service says it recorded, and returns what is wrong with it. `nowMs` is when lost attempts were taken
- * back; they are recorded before anything else of a round.
+ * Applies what the service says it recorded, and returns what is wrong with it. Lost attempts are recorded before anything
+ * else of the step that ends at `nowMs`.
  */
 export function applyLog(model: Model, entries: readonly LogEntry[], nowMs: number): string[] {
   const faults: string[] = []
@@ -133,7 +141,10 @@ export function applyLog(model: Model, entries: readonly LogEntry[], nowMs: numb
     const post = findPost(model, entry)
     faults.push(...classifyEntry(row, entry, post))
     const isInterrupted = entry.errorClass === 'interrupted'
-    const endedAtMs = isInterrupted || !post ? nowMs : post.atMs
+    const takenBackAtMs = entry.takenBackAtMs ?? nowMs
+    if (isInterrupted && (takenBackAtMs > nowMs || takenBackAtMs < nowMs - STEP_MS))
+      faults.push(`${entry.dispatch} attempt ${entry.attempt}: taken back at ${takenBackAtMs}, not before ${nowMs}`)
+    const endedAtMs = isInterrupted || !post ? takenBackAtMs : post.atMs
     const result: AttemptResult = isInterrupted || !post ? { errorClass: 'interrupted' } : post.result
     advanceRow(model, row, { attempt: entry.attempt, result, endedAtMs })
   }
@@ -183,10 +194,21 @@ function advanceRow(
   if (row.trigger === 'test' || (row.keepsSchedule && decision.status === 'retrying')) row.trigger = 'schedule'
   row.keepsSchedule = false
   countStatus(model, decision.status)
-  if (decision.failureCount === 'reset') webhook.failures = 0
-  if (decision.failureCount === 'add') webhook.failures += 1
+  countEnd(webhook, decision.failureCount, ended.endedAtMs)
   if (webhook.isActive && webhook.failures >= AUTO_DISABLE_AFTER_FAILURES) {
     webhook.isActive = false
     model.disables += 1
+  }
+}
+
+/** Counts the failures since the last success, in the order in which deliveries ended. */
+function countEnd(webhook: ModelWebhook, kind: 'reset' | 'add' | 'keep', atMs: number): void {
+  if (kind === 'reset') {
+    webhook.succeededAtMs.push(atMs)
+    webhook.failures = Math.min(webhook.failures, webhook.failedAtMs.filter((one) => one > atMs).length)
+  }
+  if (kind === 'add') {
+    webhook.failedAtMs.push(atMs)
+    if (!webhook.succeededAtMs.some((one) => one > atMs)) webhook.failures += 1
   }
 }

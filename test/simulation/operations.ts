@@ -72,7 +72,11 @@ export async function createWebhook(world: World): Promise<void> {
     isDeleted: false,
     ordinal: Number(ordinal),
   }
-  model.webhooks.set(id, { ...webhook, events, url, secret, failures: 0, illness: pickIllness(world) })
+  model.webhooks.set(id, {
+    ...webhook,
+    ...{ events, url, secret, illness: pickIllness(world) },
+    ...{ failures: 0, succeededAtMs: [], failedAtMs: [] },
+  })
 }
 
 /** Most are well, some fail now and then, some always. */

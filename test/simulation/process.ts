@@ -18,6 +18,7 @@ import { buildContextTracer } from '../../src/tracing/tracer.ts'
 import { buildWebhookPolicy } from '../../src/webhook/delivery/webhook-policy.ts'
 import { secretContextOf } from '../../src/webhook/registry/webhook.ts'
 import { TEST_CONNECT_LIMIT_MS } from '../harness/database/kept-pool.ts'
+import type { ManualClock } from '../harness/run/manual-clock.ts'
 
 /**
  * Where a process goes down. `hang`: it stops recording, and comes back when another has taken its work. `cut`: it loses
@@ -76,7 +77,7 @@ export interface SimulatedProcess {
 /** What all processes of a world share. */
 export interface ProcessDeps {
   connectionString: string
-  clock: Clock
+  clock: Clock & Pick<ManualClock, 'advance'>
   ids: IdMaker
   random: Random
   keyring: Keyring
@@ -119,7 +120,12 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
   }
   const post = async (request: PostRequest): Promise<PostResult> => {
     const wasHeld = isHeld
-    await gate
+    do {
+      await gate
+      await rest()
+    } while (isHeld)
+    // Each POST ends at an instant of its own, for deliveries count in the order in which they ended.
+    deps.clock.advance(1)
     if (!isSilent && plan.fault === 'before-post' && posts >= plan.afterPosts) goDown()
     if (isSilent) return new Promise(() => {})
     posts += 1
