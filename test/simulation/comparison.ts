@@ -43,7 +43,10 @@ export async function compare(world: World): Promise<void> {
   for (const row of webhooks) {
     const webhook = model.webhooks.get(row.document_id as WebhookId)
     if (webhook?.isActive !== row.is_actived || webhook.failures !== row.consecutive_failures)
-      world.faults.push(`webhook ${row.document_id}: ${row.consecutive_failures} failures, active ${row.is_actived}`)
+      world.faults.push(
+        `webhook ${row.document_id}: ${row.consecutive_failures} failures, active ${row.is_actived}, ` +
+          `not ${webhook?.failures}, active ${webhook?.isActive}`,
+      )
   }
   const totals = await readTotals(db)
   for (const [status, count] of model.totals)

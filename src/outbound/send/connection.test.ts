@@ -8,6 +8,7 @@ import {
   createSelfSigned,
   expiredValidity,
 } from '../../../test/harness/fakes/tls.ts'
+import { calmWatch } from '../../../test/harness/run/calm-watch.ts'
 import { parseAllowedTargets } from '../guard/callback-url.ts'
 import { buildHttpSender, type HttpSenderOptions } from './http-sender.ts'
 
@@ -31,7 +32,10 @@ async function receive(tls?: Certificate): Promise<Receiver> {
 
 async function post(port: number, options: Partial<HttpSenderOptions> & { host?: string } = {}) {
   const rules = { allowHttp: false, allowedPrivateTargets: parseAllowedTargets('127.0.0.1') }
-  const sender = buildHttpSender({ lookup: async () => ['127.0.0.1'], rules, ca: authority.ca, ...options })
+  const sender = buildHttpSender({
+    ...{ lookup: async () => ['127.0.0.1'], rules, ca: authority.ca, watch: calmWatch },
+    ...options,
+  })
   closing.push(sender)
   return sender.post({ url: `https://${options.host ?? NAME}:${port}/h`, headers: {}, body: '{}' })
 }

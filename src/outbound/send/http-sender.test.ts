@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type Receiver, startReceiver } from '../../../test/harness/fakes/receiver.ts'
+import { calmWatch } from '../../../test/harness/run/calm-watch.ts'
 import { parseAllowedTargets } from '../guard/callback-url.ts'
 import { buildSystemLookup } from '../guard/dns.ts'
 import { buildHttpSender, type HttpSender, type HttpSenderOptions, type PostRequest } from './http-sender.ts'
@@ -24,7 +25,7 @@ function build(answers: string[][] | (() => Promise<string[]>), options: Partial
   const queue = Array.isArray(answers) ? [...answers] : []
   const lookup = vi.fn(Array.isArray(answers) ? async () => (queue.length > 1 ? queue.shift()! : queue[0]!) : answers)
   const rules = { allowHttp: true, allowedPrivateTargets: parseAllowedTargets('127.0.0.0/8') }
-  const sender = buildHttpSender({ lookup, rules, ...options })
+  const sender = buildHttpSender({ lookup, rules, watch: calmWatch, ...options })
   senders.push(sender)
   return { sender, lookup }
 }

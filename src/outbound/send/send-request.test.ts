@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type Behaviour, type Receiver, startReceiver } from '../../../test/harness/fakes/receiver.ts'
+import { calmWatch } from '../../../test/harness/run/calm-watch.ts'
 import { parseAllowedTargets } from '../guard/callback-url.ts'
 import { buildHttpSender, type HttpSender, type HttpSenderOptions } from './http-sender.ts'
 
@@ -16,7 +17,7 @@ async function send(behaviour: Behaviour, options: Partial<HttpSenderOptions> & 
   receiver = await startReceiver()
   receiver.behave(behaviour)
   const rules = { allowHttp: true, allowedPrivateTargets: parseAllowedTargets('127.0.0.1') }
-  const sender = buildHttpSender({ lookup: async () => [], rules, ...options })
+  const sender = buildHttpSender({ lookup: async () => [], rules, watch: calmWatch, ...options })
   senders.push(sender)
   const post = () => sender.post({ url: `${receiver.origin}/h`, headers: { 'x-a': 'b' }, body: '{}' })
   const results = []
