@@ -142,8 +142,12 @@ function pickResult(roll: number, illness: number): AttemptResult {
 /** Routes what waits, by one router or by two at once, and compares the new rows with the rules. */
 export async function route(world: World): Promise<void> {
   const { model, db, clock } = world
-  // Lost attempts are taken back before: they may raise events, which would be routed unseen.
-  await dispatch(world, 'none')
+  // Lost attempts are taken back before: they may raise events, which would be routed unseen. POSTs take time, in which more
+  // attempts may count as lost.
+  for (let posts = -1; posts < model.posts.size; ) {
+    posts = model.posts.size
+    await dispatch(world, 'none')
+  }
   const types = new Map(Object.entries(EVENT_TYPES))
   const inline = await publishByProcess(world)
   const events = await db
