@@ -260,3 +260,30 @@ test('the end of an attempt is worth no claim while a due row is locked by anoth
   await t.end(id!)
   expect(t.asked).toEqual(before)
 })
+
+test('until the claims of a worker that is gone are taken back, others may hold rows: what it published last keeps its order', async () => {
+  await using t = openDispatcher()
+  await rest()
+  expect(t.dispatcher.measureRoom().hasPeers).toBe(false)
+  // Another policy of this process has just renewed the lease they share.
+  t.lost.workers.push('worker-b')
+  expect(t.dispatcher.measureRoom().hasPeers).toBe(true)
+  t.lost.claims.set('worker-b', [{ id: 'lost', fence: 1 }])
+  t.clock.advance(POLL_MS)
+  await rest()
+  expect(t.settled).toEqual(['lost'])
+  expect(t.dispatcher.measureRoom().hasPeers).toBe(false)
+})
+
+test('a worker that came back and is gone again may hold rows again', async () => {
+  await using t = openDispatcher()
+  t.lost.workers.push('worker-b')
+  t.clock.advance(POLL_MS)
+  await rest()
+  expect(t.dispatcher.measureRoom().hasPeers).toBe(false)
+  t.lost.workers.pop()
+  t.clock.advance(POLL_MS)
+  await rest()
+  t.lost.workers.push('worker-b')
+  expect(t.dispatcher.measureRoom().hasPeers).toBe(true)
+})

@@ -4,22 +4,14 @@ import type { Dispatcher, DispatcherDeps } from './dispatcher-parts.ts'
 import { buildGivingBack } from './giving-back.ts'
 import { buildLanes, LATE_AFTER_MS, LOOK_MS } from './lanes.ts'
 import { type Claim, type ClaimRequest, nameClaim, type Work } from './policy.ts'
-import { JOIN_WAIT_MS, LEASE_MS } from './worker-lease.ts'
+import { buildRecovery } from './recovery.ts'
+import { JOIN_WAIT_MS } from './worker-lease.ts'
 
 /** How long the dispatcher sleeps at most when nothing notifies it. */
 export const POLL_MS = 1_000
 
-/** Claims of a lost worker taken back at once. */
-const RECLAIM_BATCH_SIZE = 500
-
 /** How long attempts in flight may go on once the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
-
-/** For how long after a failed statement the claims that it made are looked for: it may run on for 9 s on the server. */
-const LEAK_WINDOW_MS = 4 * LEASE_MS
-
-/** Since when a claim that this process does not know of is made: its answer waits 5 s for a connection, 10 s for the server. */
-const LEAK_AGE_MS = 20_000
 
 export type { Dispatcher, DispatcherDeps } from './dispatcher-parts.ts'
 
@@ -35,7 +27,6 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   const turn = buildMutex()
   let isRunning = false
   let notified = Promise.withResolvers<void>()
-  let leakUntilMs = Number.NEGATIVE_INFINITY
 
   const notify = () => notified.resolve()
   /** Claims that this process answers for: in flight, or waiting to be recorded. */
@@ -43,7 +34,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   const letGo = (done: readonly Claim[]) => {
     for (const one of done) held.delete(nameClaim(one))
   }
-  const acknowledger = buildAcknowledger({ ...deps, onRefused: expectLeak }, letGo)
+  const recovery = buildRecovery(deps, (claim) => held.has(claim))
+  const acknowledger = buildAcknowledger({ ...deps, onRefused: recovery.expectLeak }, letGo)
   const givingBack = buildGivingBack(deps, letGo)
 
   function measure(): ClaimRequest {
@@ -58,7 +50,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       lateGroups,
       inFlight: byGroup,
       perGroup: policy.perGroup,
-      hasPeers: lease.hasPeers(),
+      hasPeers: recovery.mayOthersHold(),
     }
   }
 
@@ -70,7 +62,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     try {
       return await queue.claim(request)
     } catch (error) {
-      expectLeak()
+      recovery.expectLeak()
       throw error
     }
   }
@@ -122,36 +114,10 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     }
   }
 
-  /**
-   * Ends the claims of workers that are gone: their attempts count as interrupted and are made again at once. What this
-   * process holds itself is not lost, whatever the clock says after a jump: its result is here or comes.
-   */
-  async function recoverLost(): Promise<void> {
-    const gone = await lease.renew()
-    if (!lease.isTrusted()) return
-    for (const workerId of mayLeak() ? [...gone, deps.workerId] : gone) {
-      const nowMs = clock.now()
-      const claimedBefore = new Date(workerId === deps.workerId ? nowMs - LEAK_AGE_MS : nowMs)
-      const request = { workerId, claimedBefore, now: new Date(nowMs), limit: RECLAIM_BATCH_SIZE }
-      const lost = (await queue.reclaim(request)).filter((one) => !held.has(nameClaim(one)))
-      if (lost.length === 0) continue
-      policy.onSettled(await queue.settle(lost))
-      logger.warn({ worker: workerId, attempts: lost.length }, 'attempts repeated: see docs/operations.md, stopping')
-    }
-  }
-
-  function expectLeak(): void {
-    leakUntilMs = clock.now() + LEAK_WINDOW_MS
-  }
-
-  function mayLeak(): boolean {
-    return clock.now() < leakUntilMs
-  }
-
   async function drain(): Promise<number> {
     let total = 0
     for (;;) {
-      await recoverLost()
+      await recovery.run()
       const claimed = await round()
       total += claimed
       while (running.size > 0 || acknowledger.settled() || givingBack.settled())
@@ -203,7 +169,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   async function join(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        await recoverLost()
+        await recovery.run()
         if (lease.hasPeers()) await clock.sleep(JOIN_WAIT_MS, stopping.signal)
         return
       } catch (error) {
@@ -225,7 +191,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         // A clock that was set back must not put this off.
         if (Math.abs(clock.now() - recoveredAtMs) >= POLL_MS) {
           recoveredAtMs = clock.now()
-          await recoverLost()
+          await recovery.run()
         }
         isFull = !hasRoom()
         mayWait = true
@@ -266,8 +232,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       if (stopping.signal.aborted) await queue.release(works, new Date(clock.now()))
       else start(works)
     },
-    expectLeak,
-    mayLeak,
+    expectLeak: recovery.expectLeak,
+    mayLeak: recovery.mayLeak,
     drain,
     run,
     stop,

@@ -26,6 +26,8 @@ export interface WorkerLease {
   isTrusted(): boolean
   /** Whether other workers were alive at the last renewal; a worker that joins waits for `JOIN_WAIT_MS` first. */
   hasPeers(): boolean
+  /** The workers that were gone at the last renewal, whichever policy asked for it. */
+  gone(): readonly string[]
   /** Ends the lease of this worker, which holds no claim. */
   end(): Promise<void>
 }
@@ -49,6 +51,7 @@ export interface WorkerLeaseDeps {
 export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerLeaseDeps): WorkerLease {
   let lostSince = new Map<string, number>()
   let peers = 0
+  let gone: readonly string[] = []
   let isKnown = false
 
   async function look(): Promise<OtherWorker[]> {
@@ -72,12 +75,14 @@ export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerL
       const others = await look()
       const nowMs = time?.monotonicMs() ?? clock.now()
       lostSince = findLockLost(others, lostSince, nowMs)
-      const gone = others.filter((one) => isGone(one, lostSince, nowMs)).map((one) => one.workerId)
-      peers = others.length - gone.length
-      return isTrusted() ? gone : []
+      const found = others.filter((one) => isGone(one, lostSince, nowMs)).map((one) => one.workerId)
+      gone = found
+      peers = others.length - found.length
+      return isTrusted() ? found : []
     },
     isTrusted,
     hasPeers: () => peers > 0,
+    gone: () => gone,
     end: () => removeWorker(db, workerId),
   }
 }

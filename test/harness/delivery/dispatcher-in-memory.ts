@@ -92,7 +92,13 @@ export function openDispatcher({ concurrency = 16, perGroup = 16, isEnabled = tr
     renewals += 1
     return lost.workers
   }
-  const lease = { renew, isTrusted: () => isTrusted, hasPeers: () => hasPeers, end: async () => {} }
+  const lease = {
+    renew,
+    isTrusted: () => isTrusted,
+    hasPeers: () => hasPeers,
+    gone: () => lost.workers,
+    end: async () => {},
+  }
   const common = { clock, rest: async () => {}, logger: pino({ level: 'silent' }), workerId: 'worker-a', lease }
   const onRoom = () => {
     rooms += 1

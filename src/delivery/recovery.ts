@@ -1,0 +1,76 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.ts'
+import { type Claim, type DeliveryPolicy, nameClaim, type Work } from './policy.ts'
+import { LEASE_MS, type WorkerLease } from './worker-lease.ts'
+
+/** Claims of a lost worker taken back at once. */
+const BATCH_SIZE = 500
+
+/** For how long after a failed statement the claims that it made are looked for: it may run on for 9 s on the server. */
+const LEAK_WINDOW_MS = 4 * LEASE_MS
+
+/** Since when a claim that this process does not know of is made: its answer waits 5 s for a connection, 10 s for the server. */
+const LEAK_AGE_MS = 20_000
+
+/** What takes claims back. */
+export interface RecoveryDeps<Ended extends Claim, Settled> {
+  policy: Pick<DeliveryPolicy<Work, Ended, Settled>, 'onSettled'> & {
+    queue: Pick<DeliveryPolicy<Work, Ended, Settled>['queue'], 'reclaim' | 'settle'>
+  }
+  clock: Clock
+  logger: Logger
+  workerId: string
+  lease: WorkerLease
+}
+
+/** Ends claims whose worker is gone, and claims of this process that it never heard of. */
+export interface Recovery {
+  /** Renews the lease and ends such claims: their attempts count as interrupted and are made again at once. */
+  run(): Promise<void>
+  /** Whether other workers may have claims: those that live, and those that are gone until theirs are taken back here. */
+  mayOthersHold(): boolean
+  /** A statement failed that may have claimed all the same: its claims are looked for. */
+  expectLeak(): void
+  /** Whether such claims may exist. */
+  mayLeak(): boolean
+}
+
+/** Builds it. `isHeld` tells whether this process answers for a claim: its result is here or comes, whatever the clock says. */
+export function buildRecovery<Ended extends Claim, Settled>(
+  deps: RecoveryDeps<Ended, Settled>,
+  isHeld: (claim: string) => boolean,
+): Recovery {
+  const { policy, clock, logger, lease } = deps
+  let leakUntilMs = Number.NEGATIVE_INFINITY
+  /** Workers that are gone and have no claims left. */
+  let recovered = new Set<string>()
+
+  const mayLeak = () => clock.now() < leakUntilMs
+
+  async function takeBack(workerId: string): Promise<void> {
+    const nowMs = clock.now()
+    const claimedBefore = new Date(workerId === deps.workerId ? nowMs - LEAK_AGE_MS : nowMs)
+    const found = await policy.queue.reclaim({ workerId, claimedBefore, now: new Date(nowMs), limit: BATCH_SIZE })
+    const lost = found.filter((claim) => !isHeld(nameClaim(claim)))
+    if (lost.length > 0) {
+      policy.onSettled(await policy.queue.settle(lost))
+      logger.warn({ worker: workerId, attempts: lost.length }, 'attempts repeated: see docs/operations.md, stopping')
+    }
+    if (found.length < BATCH_SIZE) recovered.add(workerId)
+  }
+
+  return {
+    run: async () => {
+      const gone = await lease.renew()
+      if (!lease.isTrusted()) return
+      // One that came back may have claimed again.
+      recovered = new Set(gone.filter((workerId) => recovered.has(workerId)))
+      for (const workerId of mayLeak() ? [...gone, deps.workerId] : gone) await takeBack(workerId)
+    },
+    mayOthersHold: () => lease.hasPeers() || lease.gone().some((workerId) => !recovered.has(workerId)),
+    expectLeak: () => {
+      leakUntilMs = clock.now() + LEAK_WINDOW_MS
+    },
+    mayLeak,
+  }
+}
