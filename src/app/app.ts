@@ -23,19 +23,20 @@ import { buildBaseUrl, buildSinkUrl, readPort } from './config/base-url.ts'
 import type { Config } from './config/config.ts'
 import { buildHeld, buildPipeline, type Held } from './feature/app-pipeline.ts'
 import { describeDevelopment, mountDevelopmentRoutes } from './feature/development-routes.ts'
+import type { FeatureParts } from './feature/feature.ts'
 import { type BuiltParts, buildFeatureParts } from './feature/feature-parts.ts'
-import { FEATURES, type FeatureParts } from './feature/features.ts'
+import { FEATURES } from './feature/features.ts'
 import { mountOauthProvider } from './feature/oauth.ts'
 import { listPageFiles, PAGES } from './feature/pages.ts'
 import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './feature/realtime-server.ts'
 import { ROUTE_TREE } from './feature/route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './feature/service-routes.ts'
-import { buildLifecycle, buildStopAnnouncement, warnOfCounts } from './lifecycle.ts'
+import { buildLifecycle, buildStopAnnouncement, type Lifecycle, warnOfCounts } from './lifecycle.ts'
 import type { AppOptions } from './part/app-options.ts'
 import { buildWorkers, type Workers } from './work/workers.ts'
 
 /** The running parts of one process. */
-export interface App extends Omit<Workers, 'start' | 'notify'> {
+export interface App extends Omit<Workers, 'start' | 'stop' | 'notify'>, Lifecycle {
   server: FastifyInstance
   limiter: RateLimiter
   equalEntries: EqualEntries
@@ -47,14 +48,6 @@ export interface App extends Omit<Workers, 'start' | 'notify'> {
   /** The embedded realtime server, where the settings ask for one. */
   realtimeServer: MountedRealtime | undefined
   baseUrl(): string
-  /** The actual port of METRICS_PORT, once started. */
-  metricsPort(): number | undefined
-  /** Listens on the port (a process of any role has health and metrics), and starts the workers of its roles. */
-  start(): Promise<void>
-  /** Announces the stop: from now on `/readyz` is 503, and each answer closes its connection. Requests are still taken. */
-  announceStop(): void
-  /** Stops in order: no new requests, POSTs in flight end or are released, workers end. The database stays open. */
-  stop(): Promise<void>
 }
 
 /** Builds and wires all parts. Nothing runs before `start`. */

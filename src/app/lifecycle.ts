@@ -8,7 +8,6 @@ import type { UpgradeRouter } from '../http/server/upgrade.ts'
 import type { Metrics } from '../operations/metrics/metrics.ts'
 import type { MetricsListener } from '../operations/metrics/metrics-listener.ts'
 import type { HttpSender } from '../outbound/send/http-sender.ts'
-import type { App } from './app.ts'
 import type { MountedRealtime } from './feature/realtime-server.ts'
 import type { AppOptions } from './part/app-options.ts'
 import type { Workers } from './work/workers.ts'
@@ -57,11 +56,20 @@ export function buildStopAnnouncement(server: FastifyInstance): {
   }
 }
 
+/** The start and the stop of the app. */
+export interface Lifecycle {
+  /** The actual port of METRICS_PORT, once started. */
+  metricsPort(): number | undefined
+  /** Listens on the port (a process of any role has health and metrics), and starts the workers of its roles. */
+  start(): Promise<void>
+  /** Announces the stop: from now on `/readyz` is 503, and each answer closes its connection. Requests are still taken. */
+  announceStop(): void
+  /** Stops in order: no new requests, POSTs in flight end or are released, workers end. The database stays open. */
+  stop(): Promise<void>
+}
+
 /** Builds the start and the stop of the app. */
-export function buildLifecycle(
-  options: AppOptions,
-  parts: RunningParts,
-): Pick<App, 'metricsPort' | 'start' | 'announceStop' | 'stop'> {
+export function buildLifecycle(options: AppOptions, parts: RunningParts): Lifecycle {
   const { config, logger } = options
   const { server, workers, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing, checkEngine } = parts
   const running: Promise<void>[] = []

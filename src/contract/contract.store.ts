@@ -66,9 +66,11 @@ export function selectContracts(db: Database, own?: OwnAccount) {
   return own ? living.where('account', '=', own) : living
 }
 
-const FIND = `select ${COLUMNS.join(', ')} from contract where document_id = $1 and ${isNull('deleted_at')}`
-const selectOne = statement<ContractColumns>(FIND)
-const selectOneOf = statement<ContractColumns>(`${FIND} and account = any($2)`)
+const FIND = `select ${COLUMNS.join(', ')} from contract where document_id = $id and ${isNull('deleted_at')}`
+const selectOne = statement<ContractColumns, { id: string }>(FIND)
+const selectOneOf = statement<ContractColumns, { id: string; accounts: readonly AccountId[] }>(
+  `${FIND} and account = any($accounts)`,
+)
 
 /** The contract with this id within `scope`, not deleted. */
 export async function findContract(
@@ -76,7 +78,7 @@ export async function findContract(
   id: string,
   scope: PermissionScope,
 ): Promise<ContractRecord | undefined> {
-  const [row] = scope === 'all' ? await selectOne(db, [id]) : await selectOneOf(db, [id, scope])
+  const [row] = scope === 'all' ? await selectOne(db, { id }) : await selectOneOf(db, { id, accounts: scope })
   return row && toContractRecord(row)
 }
 
@@ -101,11 +103,25 @@ interface Target {
 }
 
 const UPDATED = COLUMNS.join(', ')
-const IN_SCOPE = `document_id = $1 and ${isNull('deleted_at')} and ($2::uuid[] is null or account = any($2))`
+const IN_SCOPE = `document_id = $id and ${isNull('deleted_at')}
+    and ($accounts::uuid[] is null or account = any($accounts))`
 
-const update = statement<ContractColumns>(`
-  update contract set name = coalesce($3, name), status = coalesce($4, status), updated_by = $5, updated_at = $6
-  where ${IN_SCOPE} and (name, status) is distinct from (coalesce($3, name), coalesce($4, status))
+/** The placeholders of `IN_SCOPE`. */
+interface InScope {
+  id: string
+  /** Null for all. */
+  accounts: readonly AccountId[] | null
+}
+
+const toAccounts = (scope: PermissionScope) => (scope === 'all' ? null : scope)
+
+const update = statement<
+  ContractColumns,
+  InScope & { name: string | null; status: ContractStatus | null; by: UserId; now: Date }
+>(`
+  update contract set name = coalesce($name, name), status = coalesce($status, status), updated_by = $by,
+    updated_at = $now
+  where ${IN_SCOPE} and (name, status) is distinct from (coalesce($name, name), coalesce($status, status))
   returning ${UPDATED}`)
 
 /**
@@ -118,12 +134,12 @@ export async function changeIfDifferent(
   change: { name?: string; status?: ContractStatus; by: UserId; now: Date },
 ): Promise<ContractRecord | undefined> {
   const { name = null, status = null, by, now } = change
-  const [row] = await update(db, [id, scope === 'all' ? null : scope, name, status, by, now])
+  const [row] = await update(db, { id, accounts: toAccounts(scope), name, status, by, now })
   return row && toContractRecord(row)
 }
 
-const markDeleted = statement<ContractColumns>(`
-  update contract set deleted_at = $4, updated_by = $3, updated_at = $4 where ${IN_SCOPE} returning ${UPDATED}`)
+const markDeleted = statement<ContractColumns, InScope & { by: UserId; now: Date }>(`
+  update contract set deleted_at = $now, updated_by = $by, updated_at = $now where ${IN_SCOPE} returning ${UPDATED}`)
 
 /** Soft-deletes the contract with this id; undefined when there is none within `scope`. */
 export async function softDeleteContract(
@@ -131,6 +147,6 @@ export async function softDeleteContract(
   { id, scope }: Target,
   { by, now }: { by: UserId; now: Date },
 ): Promise<ContractRecord | undefined> {
-  const [row] = await markDeleted(db, [id, scope === 'all' ? null : scope, by, now])
+  const [row] = await markDeleted(db, { id, accounts: toAccounts(scope), by, now })
   return row && toContractRecord(row)
 }

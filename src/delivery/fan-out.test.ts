@@ -2,14 +2,19 @@ import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database/database.ts'
 import { buildProbeDispatcher } from '../../test/harness/delivery/probe-dispatcher.ts'
 import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
+import { fragment } from '../postgres/statement/fragment.ts'
 import { buildFanOut } from './fan-out.ts'
 
 /** One event was set aside while there are rows; a broken statement divides by zero. */
-const PARTS = `
-  probe_reached as (select gen_random_uuid() as event_id, false as is_last where $1::int > 0),
-  probe_opened as (select n as id from generate_series(1, $1::int / case when $3::boolean then 0 else 1 end) n),
+const writeParts = fragment<{ rows: number; dueAt: Date | null; isBroken: boolean }>(
+  'probe',
+  `
+  probe_reached as (select gen_random_uuid() as event_id, false as is_last where $rows::int > 0),
+  probe_opened as (
+    select n as id from generate_series(1, $rows::int / case when $isBroken::boolean then 0 else 1 end) n),
   probe_work as (select json_build_array(id) as work from probe_opened),
-  probe_next as (select $2::timestamptz as due_at)`
+  probe_next as (select $dueAt::timestamptz as due_at)`,
+)
 
 /** A dispatcher of a policy that has `left` rows to write, and what the policy was asked for. */
 function buildProbe() {
@@ -31,7 +36,7 @@ function buildProbe() {
       probe.limits.push(limit)
       const rows = Math.min(limit, probe.left)
       if (!probe.isBroken) probe.left -= rows
-      return { name: 'probe', text: PARTS, values: [rows, probe.nextDueAt, probe.isBroken] }
+      return writeParts({ rows, dueAt: probe.nextDueAt, isBroken: probe.isBroken })
     },
   })
   return { probe, dispatcher, turn: dispatcher.turn }

@@ -9,6 +9,7 @@ import { waitFor } from '../../test/harness/run/wait.ts'
 import type { EventId } from '../base/id.ts'
 import { recordEvents } from '../event/occurrence/event.ts'
 import { inTransaction } from '../postgres/statement/database.ts'
+import { fragment } from '../postgres/statement/fragment.ts'
 import type { ClaimRequest, RoutingPart } from './policy.ts'
 import { buildRouter, type RouterDeps } from './router.ts'
 
@@ -38,33 +39,37 @@ function buildProbe(name: string) {
     isBroken: false,
   }
   /** Claims as many rows as there are slots. */
-  const buildRouting = ({ fastSlots }: ClaimRequest): RoutingPart => ({
-    matched: 'select document_id from routed',
-    written: {
-      name,
-      text: `
+  const write = fragment<{ fanOut: number; fastSlots: number; dueAt: Date | null }>(
+    name,
+    `
       ${name}_opened as (
-        insert into routed_row select '${name}', document_id, n from ${name}_matched, generate_series(1, $1::int) n
+        insert into routed_row select '${name}', document_id, n from ${name}_matched, generate_series(1, $fanOut::int) n
         returning event_id as id
       ),
       ${name}_work as (
-        select json_build_array(r.document_id, n) as work from ${name}_matched r, generate_series(1, $1::int) n
-        order by n, r.document_id limit $2
+        select json_build_array(r.document_id, n) as work from ${name}_matched r, generate_series(1, $fanOut::int) n
+        order by n, r.document_id limit $fastSlots
       ),
-      ${name}_next as (select $3::timestamptz as due_at)`,
-      values: [probe.fanOut, fastSlots, probe.nextDueAt],
-    },
+      ${name}_next as (select $dueAt::timestamptz as due_at)`,
+  )
+  const buildRouting = ({ fastSlots }: ClaimRequest): RoutingPart => ({
+    matched: 'select document_id from routed',
+    written: write({ fanOut: probe.fanOut, fastSlots, dueAt: probe.nextDueAt }),
   })
+  const writePart = fragment<{ rows: number; isBroken: boolean }>(
+    name,
+    `
+      ${name}_reached as (select gen_random_uuid() as event_id, false as is_last where $rows::int > 0),
+      ${name}_opened as (
+        select n as id from generate_series(1, $rows::int / case when $isBroken::boolean then 0 else 1 end) n),
+      ${name}_work as (select null::json as work where false),
+      ${name}_next as (select null::timestamptz as due_at)`,
+  )
   const buildFanOut = (_request: ClaimRequest, limit: number) => {
     const rows = Math.min(limit, probe.left)
     if (rows > 0) probe.parts.push(rows)
     if (!probe.isBroken) probe.left -= rows
-    const text = `
-      ${name}_reached as (select gen_random_uuid() as event_id, false as is_last where $1::int > 0),
-      ${name}_opened as (select n as id from generate_series(1, $1::int / case when $2::boolean then 0 else 1 end) n),
-      ${name}_work as (select null::json as work where false),
-      ${name}_next as (select null::timestamptz as due_at)`
-    return { name, text, values: [rows, probe.isBroken] }
+    return writePart({ rows, isBroken: probe.isBroken })
   }
   const dispatcher = buildProbeDispatcher(probe, { name, buildRouting, buildFanOut })
   return { probe, dispatcher }

@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/statement/database.ts'
-import { type Fragment, joinFragments } from '../postgres/statement/fragment.ts'
+import { type Fragment, fragment, joinFragments } from '../postgres/statement/fragment.ts'
 import type { RoutingPart } from './policy.ts'
 
 /** What routing one batch of events did for one policy. */
@@ -31,18 +31,30 @@ export interface RoutingRequest {
   now: Date
 }
 
-const TAKE_EVENTS = `
+const takeEvents = fragment<Pick<RoutingRequest, 'after' | 'limit'>>(
+  'route',
+  `
   taken as (
     delete from event_queue where event_id = any(array(
-      select event_id from event_queue where event_id > $1 order by event_id limit $2 for update skip locked))
+      select event_id from event_queue where event_id > $after order by event_id limit $limit for update skip locked))
     returning event_id
   ), routed as materialized (
     select * from event_occurrence where document_id = any(array(select event_id from taken))
-  )`
+  )`,
+)
 
-/** The part that marks events as routed, at the time that the parameter `now` holds. */
+/** The part that marks the events that `events` selects as routed, at `now`. */
 const markRouted = (events: string, now: string) => `
   marked as (update event_occurrence set routed_at = ${now} where document_id = any(array(${events})))`
+
+/** Marks the events that were taken, but for those that were set aside. */
+const markTaken = fragment<{ now: Date }>(
+  'mark',
+  markRouted('select event_id from taken where event_id <> all(array(select event_id from aside))', '$now'),
+)
+
+/** When the events of a fan-out are marked: the rest of that part is of the policy. */
+const markedAt = fragment<{ now: Date }>('fan-out', '$now::timestamptz')
 
 /** The part of the routing statement of one policy, with its name. */
 export interface NamedPart {
@@ -85,21 +97,19 @@ export async function routeBatch(
   request: RoutingRequest,
   policies: readonly NamedPart[],
 ): Promise<RoutedBatch> {
-  const take: Fragment = { name: 'route', text: TAKE_EVENTS, values: [request.after, request.limit, request.now] }
-  const query = joinFragments<Record<string, unknown>>([take, ...listParts(policies)], ([taken = '', ...written]) => {
-    const parts = policies.flatMap(({ name, part }, index) => [
-      `${name}_matched as (${part.matched})`,
-      written[index] ?? '',
-    ])
-    const aside = `aside as materialized (${listAside(policies)})`
-    const marked = markRouted(
-      'select event_id from taken where event_id <> all(array(select event_id from aside))',
-      '$3',
-    )
-    return `with ${[taken, ...parts, aside, marked].join(', ')}
+  const query = joinFragments<Record<string, unknown>>(
+    [takeEvents(request), markTaken(request), ...listParts(policies)],
+    ([take = '', mark = '', ...written]) => {
+      const parts = policies.flatMap(({ name, part }, index) => [
+        `${name}_matched as (${part.matched})`,
+        written[index] ?? '',
+      ])
+      const aside = `aside as materialized (${listAside(policies)})`
+      return `with ${[take, ...parts, aside, mark].join(', ')}
       select (select count(*)::int from taken) as events, (select max(event_id::text) from taken) as last,
         exists (select from aside) as is_aside, ${listAnswers(policies).join(', ')}`
-  })
+    },
+  )
   const { rows } = await db.executeQuery(query)
   const [row = {}] = rows
   const { events, last, is_aside: isAside } = row as { events: number; last: string | null; is_aside: boolean }
@@ -115,7 +125,7 @@ export async function routeFanOut(
   { name, written, now }: { name: string; written: Fragment; now: Date },
 ): Promise<RoutedRows | undefined> {
   const query = joinFragments<Record<string, unknown>>(
-    [{ name: 'fan-out', text: '$1::timestamptz', values: [now] }, written],
+    [markedAt({ now }), written],
     ([at = '', parts = '']) => `
       with ${parts}, ${markRouted(`select event_id from ${name}_reached where is_last`, at)}
       select exists (select from ${name}_reached) as is_found, ${listAnswers([{ name }]).join(', ')}`,

@@ -20,7 +20,7 @@ const IS_LOCKED = (workerId: string) => `exists (
         and l.database = (select oid from pg_database where datname = current_database())
         and (l.classid::bigint << 32) | l.objid::bigint = ${WORKER_LOCK(workerId)})`
 
-/** `$3`: a worker may believe in a connection that the server has ended, so what the server says counts too. */
+/** `$hasLock`: a worker may believe in a connection that the server has ended, so what the server says counts too. */
 interface RenewedRow {
   worker_id: string | null
   is_expired: boolean
@@ -28,15 +28,16 @@ interface RenewedRow {
   database_ms: number
 }
 
-const renew = statement<RenewedRow>(`
+const renew = statement<RenewedRow, { workerId: string; until: Date; hasLock: boolean; now: Date }>(`
   with own as (
-    insert into delivery_worker (worker_id, lease_until, has_lock) values ($1, $2, $3 and ${IS_LOCKED('$1')})
+    insert into delivery_worker (worker_id, lease_until, has_lock)
+    values ($workerId, $until, $hasLock and ${IS_LOCKED('$workerId')})
     on conflict (worker_id) do update set lease_until = excluded.lease_until, has_lock = excluded.has_lock
   )
-  select w.worker_id, w.lease_until <= $4 as is_expired,
+  select w.worker_id, w.lease_until <= $now as is_expired,
     w.has_lock and not ${IS_LOCKED('w.worker_id')} as is_lock_lost,
     (extract(epoch from clock_timestamp()) * 1000)::float8 as database_ms
-  from (select) one left join delivery_worker w on w.worker_id <> $1`)
+  from (select) one left join delivery_worker w on w.worker_id <> $workerId`)
 
 /** What a renewal found. */
 export interface Renewed {
@@ -50,7 +51,7 @@ export async function renewLease(
   db: Database,
   lease: { workerId: string; until: Date; hasLock: boolean; now: Date },
 ): Promise<Renewed> {
-  const rows = await renew(db, [lease.workerId, lease.until, lease.hasLock, lease.now])
+  const rows = await renew(db, lease)
   const others = rows.flatMap(({ worker_id: workerId, is_expired: isExpired, is_lock_lost: isLockLost }) =>
     workerId === null ? [] : [{ workerId, isExpired, isLockLost }],
   )
@@ -58,9 +59,9 @@ export async function renewLease(
   return { others, databaseMs: rows[0]?.database_ms ?? Number.NaN }
 }
 
-const remove = statement<never>('delete from delivery_worker where worker_id = $1')
+const remove = statement<never, { workerId: string }>('delete from delivery_worker where worker_id = $workerId')
 
 /** Removes a worker that has given back all it had claimed. */
 export async function removeWorker(db: Database, workerId: string): Promise<void> {
-  await remove(db, [workerId])
+  await remove(db, { workerId })
 }

@@ -12,7 +12,7 @@ const ask = statement<{ database_ms: number }>(
 /** Looks at the database's clock once. */
 export async function askDatabaseTime(db: Database, clock: DatabaseClock): Promise<void> {
   const sentAtMs = clock.monotonicMs()
-  const [row] = await ask(db, [])
+  const [row] = await ask(db)
   clock.observe({ sentAtMs, receivedAtMs: clock.monotonicMs(), databaseMs: row?.database_ms ?? Number.NaN })
 }
 

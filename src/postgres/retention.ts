@@ -9,15 +9,15 @@ export function deletionOfOld(
   table: string,
   { key, time }: { key: string; time: string },
 ): (db: Database, before: Date, limit: number) => Promise<number> {
-  const run = statement<{ deleted: number }>(`
+  const run = statement<{ deleted: number }, { before: Date; limit: number }>(`
     with gone as (
       delete from ${table} where ${key} = any(array(
-        select ${key} from ${table} where ${time} < $1 order by ${time} limit $2 for update skip locked))
+        select ${key} from ${table} where ${time} < $before order by ${time} limit $limit for update skip locked))
       returning 1
     )
     select count(*)::int as deleted from gone`)
   return async (db, before, limit) => {
-    const [row] = await run(db, [before, limit])
+    const [row] = await run(db, { before, limit })
     return row?.deleted ?? 0
   }
 }

@@ -1,21 +1,32 @@
 import type { Database } from '../postgres/statement/database.ts'
 import { statement } from '../postgres/statement/statement.ts'
-import type { ProvisioningFacts } from './provisioning-health.ts'
 
-/** Each count ends at `$3` and reads an index of exactly these rows. */
-const selectFacts = statement<ProvisioningFacts>(`
+/** The facts of the component. Counts end at `COUNT_LIMIT`. */
+export interface ProvisioningFacts {
+  /** Active targets. */
+  targets: number
+  dead_letters_24h: number
+  failed_24h: number
+  /** Users with a due delivery, over all targets. */
+  backlog: number
+  /** The longest wait of these, in seconds; 0 when none waits. */
+  oldest_pending_s: number
+}
+
+/** Each count ends at `$limit` and reads an index of exactly these rows. */
+const selectFacts = statement<ProvisioningFacts, { now: Date; since: Date; limit: number }>(`
   with live as (select document_id from provisioning_target where is_actived and deleted_at is null),
   due as (
     select s.due_at from live cross join lateral (
-      select due_at from provisioning_stream s where s.target = live.document_id and s.due_at <= $1
-      order by due_at limit $3
-    ) s limit $3
+      select due_at from provisioning_stream s where s.target = live.document_id and s.due_at <= $now
+      order by due_at limit $limit
+    ) s limit $limit
   ),
   ended as (
     select kind.status, (
       select count(*)::int from (
         select from provisioning_delivery d
-        where d.status = kind.status and d.status in ('failed', 'dead_letter') and d.ended_at >= $2 limit $3) e
+        where d.status = kind.status and d.status in ('failed', 'dead_letter') and d.ended_at >= $since limit $limit) e
     ) as deliveries
     from (values ('failed'), ('dead_letter')) kind (status)
   )
@@ -25,10 +36,11 @@ const selectFacts = statement<ProvisioningFacts>(`
     (select count(*)::int from live) as targets,
     (select count(*)::int from due) as backlog,
     coalesce((
-      select floor(greatest(0, extract(epoch from $1::timestamptz - min(s.due_at))))::int from live cross join lateral (
+      select floor(greatest(0, extract(epoch from $now::timestamptz - min(s.due_at))))::int
+      from live cross join lateral (
         select due_at from provisioning_stream s where s.target = live.document_id and s.due_at is not null
         order by due_at limit 1
-      ) s where s.due_at <= $1
+      ) s where s.due_at <= $now
     ), 0) as oldest_pending_s`)
 
 /** Reads the facts for the health of provisioning. */
@@ -36,7 +48,7 @@ export async function selectProvisioningFacts(
   db: Database,
   input: { now: Date; since: Date; limit: number },
 ): Promise<ProvisioningFacts> {
-  const [row] = await selectFacts(db, [input.now, input.since, input.limit])
+  const [row] = await selectFacts(db, input)
   return row ?? { targets: 0, dead_letters_24h: 0, failed_24h: 0, backlog: 0, oldest_pending_s: 0 }
 }
 
@@ -44,5 +56,5 @@ const selectTotals = statement<{ status: string; came: number }>('select status,
 
 /** How many deliveries ended in each status, over all time and all processes. */
 export async function readProvisioningTotals(db: Database): Promise<Map<string, number>> {
-  return new Map((await selectTotals(db, [])).map((row) => [row.status, row.came]))
+  return new Map((await selectTotals(db)).map((row) => [row.status, row.came]))
 }

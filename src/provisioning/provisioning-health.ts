@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/statement/database.ts'
-import { readProvisioningTotals, selectProvisioningFacts } from './provisioning-health.store.ts'
+import { type ProvisioningFacts, readProvisioningTotals, selectProvisioningFacts } from './provisioning-health.store.ts'
 
 /** The window in which dead letters count, in milliseconds. */
 const WINDOW_MS = 24 * 3_600_000
@@ -9,18 +9,6 @@ const COUNT_LIMIT = 10_000
 
 /** Wait of the oldest due delivery from which on the component is degraded: nobody delivers, or far too slowly. */
 const DEGRADED_AT_LAG_SECONDS = 300
-
-/** The facts of the component. Counts end at `COUNT_LIMIT`. */
-export interface ProvisioningFacts {
-  /** Active targets. */
-  targets: number
-  dead_letters_24h: number
-  failed_24h: number
-  /** Users with a due delivery, over all targets. */
-  backlog: number
-  /** The longest wait of these, in seconds; 0 when none waits. */
-  oldest_pending_s: number
-}
 
 /** Reads the facts as of `now`. */
 export function readProvisioningFacts(db: Database, now: Date): Promise<ProvisioningFacts> {

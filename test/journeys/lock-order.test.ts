@@ -43,7 +43,7 @@ describe('the watch of the order', () => {
 
   const run = (...texts: string[]) =>
     inTransaction(database.db, async (tx) => {
-      for (const text of texts) await statement(text)(tx, [])
+      for (const text of texts) await statement(text)(tx)
     })
   const PERSON = 'select from "user" where email = \'nobody\' for no key update'
 
@@ -108,7 +108,7 @@ describe('the watch of every pool', () => {
       const opened = openDatabase({ connectionString, size: 1, applicationName, onError: () => {} })
       try {
         const work = inTransaction(opened.db, async (tx) => {
-          for (const text of WRONG) await statement(text)(tx, [])
+          for (const text of WRONG) await statement(text)(tx)
         })
         await expect(work).rejects.toThrow(
           'locks in the wrong order, session > user: see src/postgres/statement/locks.ts',

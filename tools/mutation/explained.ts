@@ -79,8 +79,8 @@ export const EXPLAINED: readonly Explained[] = [
   },
   {
     path: 'src/identity/sign-in/passkey/passkey.store.ts',
-    lineText: 'where document_id = $1 and (counter < $2 or (counter = 0 and $2 = 0)) returning 1`)',
-    change: '$2 = 0 -> true',
+    lineText: 'where document_id = $id and (counter < $counter or (counter = 0 and $counter = 0)) returning 1`)',
+    change: '$counter = 0 -> true',
     reason: 'a signature counter is never negative, and one above 0 has grown from 0',
   },
 ]

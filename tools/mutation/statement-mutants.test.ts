@@ -14,10 +14,10 @@ test.each<[string, string, string[]]>([
   ],
   [
     'each operand is left out, and each bound is one off',
-    'where a = $1 and b < $2 and (c is null or d >= 0)',
+    'where a = $account and b < $before and (c is null or d >= 0)',
     [
-      'a = $1 -> true',
-      'b < $2 -> true',
+      'a = $account -> true',
+      'b < $before -> true',
       '< -> <=',
       '(c is null or d >= 0) -> true',
       'c is null -> false',
@@ -28,8 +28,8 @@ test.each<[string, string, string[]]>([
   ['a part that is a condition', 'w.a and not w.b', ['w.a -> true', 'not -> ', 'not w.b -> true']],
   [
     'each assignment is missing',
-    'update a set x = $1, y = y + 1 where z = $2',
-    ['x = $1, -> ', ', y = y + 1 -> ', '+ -> -', 'z = $2 -> true'],
+    'update a set x = $x, y = y + 1 where z = $z',
+    ['x = $x, -> ', ', y = y + 1 -> ', '+ -> -', 'z = $z -> true'],
   ],
   ['each element is missing', "where s in ('a', 'b')", ["s in ('a', 'b') -> true", "'a', -> ", ", 'b' -> "]],
   ['the opposite of what exists', 'select exists (select from a)', ['exists -> not exists']],
@@ -44,6 +44,11 @@ test.each<[string, string, string[]]>([
     'the two ends of between are one operand',
     'where a between 1 and 2 and b',
     ['a between 1 and 2 -> true', 'b -> true'],
+  ],
+  [
+    'a placeholder is no word of SQL',
+    'where a < $from and b = $limit',
+    ['a < $from -> true', '< -> <=', 'b = $limit -> true'],
   ],
   ['is distinct from', 'where a is distinct from b and c', ['a is distinct from b -> true', 'c -> true']],
 ])('%s', (_name, sql, changes) => {

@@ -14,7 +14,7 @@ import { sinkRoutes } from '../../webhook/sink/sink.routes.ts'
 import type { SinkDeps } from '../../webhook/sink/sink.ts'
 import type { Config } from '../config/config.ts'
 import { decideMailWay } from '../part/mail-transport.ts'
-import type { FeatureParts } from './features.ts'
+import type { FeatureParts } from './feature.ts'
 import { DEV_PAGES } from './pages.ts'
 
 /** Interval between log lines about refused requests, in milliseconds. */

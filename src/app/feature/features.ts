@@ -1,16 +1,7 @@
-import type { FastifyInstance } from 'fastify'
-import type { IdMaker } from '../../base/id.ts'
-import type { Keyring } from '../../base/keyring.ts'
-import type { Random } from '../../base/random.ts'
 import { contractRoutes } from '../../contract/contract.routes.ts'
 import { catalogueRoutes } from '../../event/catalogue/catalogue.routes.ts'
-import type { CatalogueEntry } from '../../event/catalogue/catalogue.ts'
 import { eventRoutes } from '../../event/event.routes.ts'
 import type { AuditRecord } from '../../event/recording/audit.store.ts'
-import type { PublicationBatch } from '../../event/recording/publication-batch.ts'
-import { mountRoutes } from '../../http/pipeline/pipeline.ts'
-import type { Pipeline } from '../../http/pipeline/pipeline-deps.ts'
-import type { RouteDeclaration, Routes } from '../../http/route/route.ts'
 import { apiKeyRoutes } from '../../identity/access/api-key.routes.ts'
 import { roleRoutes } from '../../identity/access/role.routes.ts'
 import { accountRoutes } from '../../identity/account/account.routes.ts'
@@ -18,14 +9,9 @@ import { checkAccountExists } from '../../identity/account/account.ts'
 import { accountMemberRoutes } from '../../identity/account/account-member.routes.ts'
 import { invitationRoutes } from '../../identity/account/invitation/invitation.routes.ts'
 import { accountLimitRoutes } from '../../identity/account/limit/account-limit.routes.ts'
-import type { AccountLimiter, AccountLimits } from '../../identity/account/limit/account-limit.ts'
-import type { DevProvider } from '../../identity/engine/embedded/dev-provider.ts'
-import type { Engine } from '../../identity/engine/engine.ts'
 import { signInBrowser } from '../../identity/pages/browser/browser-session.ts'
-import type { PasswordHashing } from '../../identity/password/password.ts'
 import { sessionListRoutes } from '../../identity/session/list/session-list.routes.ts'
 import { sessionRoutes } from '../../identity/session/session.routes.ts'
-import type { SessionKeys } from '../../identity/session/token/session-token.ts'
 import { loginRoutes } from '../../identity/sign-in/local/login.routes.ts'
 import { passkeyRoutes } from '../../identity/sign-in/passkey-login/passkey.routes.ts'
 import { passkeyLoginRoutes } from '../../identity/sign-in/passkey-login/passkey-login.routes.ts'
@@ -33,35 +19,25 @@ import { factorLoginRoutes } from '../../identity/sign-in/second-factor/factor-l
 import { factorRemovalRoutes } from '../../identity/sign-in/second-factor/factor-removal.routes.ts'
 import { secondFactorRoutes } from '../../identity/sign-in/second-factor/second-factor.routes.ts'
 import { stepUpRoutes } from '../../identity/sign-in/step-up/step-up.routes.ts'
-import type { BrowserBinding } from '../../identity/social-login/flow/browser-binding.ts'
 import { identityRoutes } from '../../identity/social-login/identity/identity.routes.ts'
 import { type SocialLoginDeps, socialLoginRoutes } from '../../identity/social-login/social-login.routes.ts'
 import { buildOpenTarget } from '../../identity/sso/handshake.ts'
-import type { HandshakeRules } from '../../identity/sso/handshake-token.ts'
 import { ssoRoutes } from '../../identity/sso/sso.routes.ts'
 import { linkRoutes } from '../../identity/user/password/link.routes.ts'
 import { passwordRoutes } from '../../identity/user/password/password.routes.ts'
 import { userRoutes } from '../../identity/user/user.routes.ts'
 import { clientRoutes } from '../../oauth/client/client.routes.ts'
 import { decisionRoutes } from '../../oauth/decision/decision.routes.ts'
-import type { EngineConsent } from '../../oauth/engine-consent/engine-consent.ts'
 import { exchangeRoutes } from '../../oauth/exchange/exchange.routes.ts'
-import type { TokenIssuer } from '../../oauth/exchange/token-issuer.ts'
 import { grantRoutes } from '../../oauth/grant/grant.routes.ts'
-import type { HookKeys } from '../../oauth/hook/hook-signature.ts'
 import { tokenHookRoutes } from '../../oauth/hook/token-hook.routes.ts'
-import { findApiResource } from '../../oauth/provider/provider-source.ts'
 import { auditRoutes } from '../../operations/audit/audit.routes.ts'
 import { dashboardRoutes } from '../../operations/dashboard/dashboard.routes.ts'
 import { healthRoutes } from '../../operations/health/health.routes.ts'
-import type { HealthDeps } from '../../operations/health/health.ts'
-import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
-import type { Lookup } from '../../outbound/guard/dns.ts'
-import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import { jobRoutes } from '../../provisioning/job/job.routes.ts'
 import { deliveryRoutes } from '../../provisioning/ledger/delivery.routes.ts'
 import { targetRoutes } from '../../provisioning/target/target.routes.ts'
-import { type RealtimeDeps, realtimeRoutes } from '../../realtime/realtime.routes.ts'
+import { realtimeRoutes } from '../../realtime/realtime.routes.ts'
 import { routingExplanationRoutes } from '../../webhook/explanation/routing-explanation.routes.ts'
 import { exportRoutes } from '../../webhook/export/export.routes.ts'
 import { dispatchRoutes } from '../../webhook/ledger/dispatch.routes.ts'
@@ -71,69 +47,7 @@ import { webhookRoutes } from '../../webhook/registry/webhook.routes.ts'
 import { deactivateWebhooksOf, type WebhookDeps } from '../../webhook/registry/webhook.ts'
 import { replayJobRoutes } from '../../webhook/replay/replay-job.routes.ts'
 import { subscriptionRoutes } from '../../webhook/subscription/subscription.routes.ts'
-import type { PageSettings } from './pages.ts'
-
-/** The parts that features are built from, created once by the app. */
-export interface FeatureParts {
-  ids: IdMaker
-  random: Random
-  keyring: Keyring
-  /** Hashes passwords at the configured cost. */
-  passwords: PasswordHashing
-  catalogue: readonly CatalogueEntry[]
-  /** The limits of accounts, and those of an account without its own. */
-  accountLimits: AccountLimiter
-  accountDefaults: AccountLimits
-  callbackRules: CallbackRules
-  lookup: Lookup
-  /** For addresses that people and clients name. */
-  fetch: GuardedFetch
-  workerId: string
-  enableApiEventQueue: boolean
-  /** Records publications, those of concurrent requests in one statement. */
-  publications: PublicationBatch
-  /** Dependencies of signing and verifying session JWTs. */
-  keys: SessionKeys
-  /** The settings of handshakes. */
-  handshakes: HandshakeRules
-  /** Whether mails can be sent. */
-  canSendMail: boolean
-  /** The permissions of all routes. */
-  listPermissions: () => readonly string[]
-  /** Those that can have an effect for some accounts only. */
-  listAccountPermissions: () => readonly string[]
-  health: HealthDeps
-  realtime: RealtimeDeps
-  /** The OIDC engine. */
-  engine: Engine
-  /** Decides what apps ask at a managed engine. */
-  engineConsent?: EngineConsent
-  /** Looks for faults in the settings of a managed engine, for the log. Never rejects. */
-  checkEngine?: () => Promise<void>
-  /** `OAUTH_HOOK_SECRET`. */
-  hookKeys: HookKeys
-  /** The issuers whose access tokens are exchanged. */
-  tokenIssuers: readonly TokenIssuer[]
-  /** Ties a sign-in with a provider to the browser that begins it. */
-  binding: BrowserBinding
-  /** The provider of sample people; in development. */
-  devProvider?: DevProvider
-  pages: PageSettings
-}
-
-/** A feature: its routes, and the function that mounts them with their dependencies. */
-export interface Feature {
-  routes: readonly RouteDeclaration[]
-  mount(server: FastifyInstance, pipeline: Pipeline, parts: FeatureParts): void
-}
-
-/** Declares a feature: `build` selects the dependencies of its operations from the parts. */
-export function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Deps): Feature {
-  return {
-    routes,
-    mount: (server, pipeline, parts) => mountRoutes(server, pipeline, routes, build(parts)),
-  }
-}
+import { consentDeps, type Feature, type FeatureParts, feature } from './feature.ts'
 
 const nothing = () => ({})
 type SessionParts = Pick<FeatureParts, 'ids' | 'random' | 'keys' | 'keyring'>
@@ -172,13 +86,6 @@ const webhookDeps = (parts: FeatureParts): WebhookDeps => ({
 })
 /** Dependencies of what records events or enqueues deliveries. */
 const queueDeps = ({ ids, enableApiEventQueue }: FeatureParts) => ({ ids, enableApiEventQueue })
-
-/** Dependencies of decisions about what apps may do. */
-export const consentDeps = ({ ids, random, pages }: FeatureParts) => ({
-  ids,
-  random,
-  apiResource: () => findApiResource(pages.baseUrl()),
-})
 
 const socialLoginDeps = ({ pages, handshakes, engine, binding, ...parts }: FeatureParts): SocialLoginDeps => ({
   ...sessionDeps(parts),

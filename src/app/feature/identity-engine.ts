@@ -17,7 +17,7 @@ import { type CallbackRules, parseAllowedTargets } from '../../outbound/guard/ca
 import { buildGuardedFetch, type GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { Config } from '../config/config.ts'
 import type { AppOptions } from '../part/app-options.ts'
-import type { FeatureParts } from './features.ts'
+import type { FeatureParts } from './feature.ts'
 import { buildTokenIssuers } from './token-issuers.ts'
 
 /** Which return URLs a sign-in takes: those of the configuration, the service itself, and in development loopback. */

@@ -10,7 +10,7 @@ import type { ProviderEndings } from '../../oauth/provider/token-family/endings.
 import type { FamilyDeps } from '../../oauth/provider/token-family/family.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import type { AppOptions } from '../part/app-options.ts'
-import type { FeatureParts } from './features.ts'
+import type { FeatureParts } from './feature.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 
 /** The API routes whose event and audit entry the provider causes: a sign-out, and a decision about a client. */

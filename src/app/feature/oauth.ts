@@ -12,7 +12,7 @@ import { buildProviderSource, PROVIDER_PATH, type ProviderSource } from '../../o
 import { noticeSignOut } from '../../oauth/provider/sign-out-notice.ts'
 import { buildGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { AppOptions } from '../part/app-options.ts'
-import type { FeatureParts } from './features.ts'
+import type { FeatureParts } from './feature.ts'
 import { decideCookieSafety } from './identity-engine.ts'
 import { buildProviderEndings, buildSilentGrants } from './oauth-endings.ts'
 

@@ -23,7 +23,6 @@ import { continueRoutes } from '../../identity/pages/sign-in/continue.routes.ts'
 import { PASSKEY_SCRIPT } from '../../identity/pages/sign-in/passkey-form.ts'
 import { secondStepRoutes } from '../../identity/pages/sign-in/second-step.routes.ts'
 import { signInPageRoutes } from '../../identity/pages/sign-in/sign-in.routes.ts'
-import type { SignInPageDeps } from '../../identity/pages/sign-in/sign-in-goal.ts'
 import { BRIDGE_SCRIPT } from '../../identity/social-login/bridge-page.ts'
 import { connectionRoutes } from '../../identity/social-login/identity/connection.routes.ts'
 import { devProviderRoutes } from '../../identity/social-login/provider/dev-provider.routes.ts'
@@ -35,14 +34,8 @@ import { interactionRoutes } from '../../oauth/decision/interaction.routes.ts'
 import { appRoutes } from '../../oauth/grant/app.routes.ts'
 import { SUBMIT_SCRIPT } from '../../oauth/provider/submit-page.ts'
 import type { Config } from '../config/config.ts'
-import { consentDeps, type Feature, type FeatureParts, feature } from './features.ts'
+import { consentDeps, type Feature, type FeatureParts, feature, type PageSettings } from './feature.ts'
 import { buildRedirectRules, decideCookieSafety } from './identity-engine.ts'
-
-/** What pages need besides the parts of every feature. */
-export type PageSettings = Omit<
-  SignInPageDeps,
-  'ids' | 'random' | 'keys' | 'keyring' | 'serviceName' | 'canSendMail' | 'openTarget' | 'needsHandshake' | 'findApp'
->
 
 /** Builds the settings of the pages from the configuration. */
 export function buildPageSettings(parts: {

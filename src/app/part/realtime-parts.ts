@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
-import type { EventRecord } from '../../event/occurrence/event.ts'
+import type { EventRecord } from '../../event/occurrence/event.store.ts'
 import { readTokenLives } from '../../identity/caller/token-life.ts'
 import { readUserCallers } from '../../identity/caller/user-caller.ts'
 import type { RealtimeMetrics } from '../../operations/metrics/realtime-metrics.ts'

@@ -4,7 +4,7 @@ import { parseAllowedTargets } from '../../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import { buildRealtimeHealth } from '../../realtime/realtime-health.ts'
 import { listIncidentChecks } from './alert-checks.ts'
-import type { WorkerParts } from './workers.ts'
+import type { WorkerParts } from './worker-parts.ts'
 
 /**
  * Builds the worker of alerts. `missing`: the settings of a realtime provider that are not given. The operator names

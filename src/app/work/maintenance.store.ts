@@ -3,30 +3,30 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { listNames } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-const deleteIdle = statement<{ worker_id: string }>(`
+const deleteIdle = statement<{ worker_id: string }, { before: Date }>(`
   delete from delivery_worker w
-  where w.lease_until < $1 and not exists (select from webhook_dispatch_open d where d.lease_owner = w.worker_id)
+  where w.lease_until < $before and not exists (select from webhook_dispatch_open d where d.lease_owner = w.worker_id)
     and not exists (select from realtime_message_open m where m.lease_owner = w.worker_id)
     and not exists (select from provisioning_stream s where s.lease_owner = w.worker_id)
   returning w.worker_id`)
 
 /** Deletes workers whose lease ended before `before` and whose claims were all taken back. Returns how many there were. */
 export async function deleteIdleWorkers(db: Database, before: Date): Promise<number> {
-  return (await deleteIdle(db, [before])).length
+  return (await deleteIdle(db, { before })).length
 }
 
 const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
 
-const deleteEvents = statement<{ deleted: number }>(`
+const deleteEvents = statement<{ deleted: number }, { before: Date; limit: number; auditBefore: Date }>(`
   with old as materialized (
     select e.document_id from event_occurrence e
-    where e.created_at < $1 and e.routed_at is not null
+    where e.created_at < $before and e.routed_at is not null
       and not exists (select from webhook_dispatch d where d.event_id = e.document_id)
-    order by e.created_at limit $2 for update skip locked
+    order by e.created_at limit $limit for update skip locked
   ), kept as (
     insert into audit_log (${AUDIT_NAMES})
     select ${AUDIT_NAMES} from audit_publication
-    where document_id = any(array(select document_id from old)) and created_at >= $3
+    where document_id = any(array(select document_id from old)) and created_at >= $auditBefore
   ), gone as (
     delete from event_occurrence where document_id = any(array(select document_id from old)) returning 1
   )
@@ -40,6 +40,6 @@ export async function deleteOldEvents(
   db: Database,
   { before, auditBefore, limit }: { before: Date; auditBefore: Date; limit: number },
 ): Promise<number> {
-  const [row] = await deleteEvents(db, [before, limit, auditBefore])
+  const [row] = await deleteEvents(db, { before, limit, auditBefore })
   return row?.deleted ?? 0
 }

@@ -9,7 +9,7 @@ import type { RecordedDelivery } from '../../provisioning/delivery/settle.ts'
 import { isHeldByOther } from '../../provisioning/scim/remote-user.store.ts'
 import { targetSecretContextOf } from '../../provisioning/target/target.ts'
 import type { TargetGate } from '../../provisioning/target/target-gate.ts'
-import type { WorkerParts } from './workers.ts'
+import type { WorkerParts } from './worker-parts.ts'
 
 /** Builds the dispatcher of provisioning; it has a queue of its own, so nothing of it waits for webhooks, nor they for it. */
 export function buildProvisioningDispatcher(

@@ -1,9 +1,5 @@
-import type { Logger } from 'pino'
-import { type Clock, systemClock } from '../../base/clock.ts'
-import { type DatabaseClock, mayDelete } from '../../base/database-clock.ts'
-import type { IdMaker } from '../../base/id.ts'
-import type { Keyring } from '../../base/keyring.ts'
-import type { Random } from '../../base/random.ts'
+import { systemClock } from '../../base/clock.ts'
+import { mayDelete } from '../../base/database-clock.ts'
 import { VERSION } from '../../base/version.ts'
 import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher.ts'
 import type { JobRunner } from '../../delivery/job-runner.ts'
@@ -14,65 +10,21 @@ import { buildWorkerLease } from '../../delivery/worker-lease.ts'
 import { buildMailWorker, type MailWorker } from '../../identity/mail/mail-worker.ts'
 import type { AlertWorker } from '../../operations/alert/alert-worker.ts'
 import { buildMetrics, type Metrics, type MetricsDeps } from '../../operations/metrics/metrics.ts'
-import type { Lookup } from '../../outbound/guard/dns.ts'
-import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
-import type { HttpSender } from '../../outbound/send/http-sender.ts'
 import { buildNotifier } from '../../postgres/connection/notify.ts'
-import type { DatabasePool } from '../../postgres/statement/database.ts'
 import { buildJobWorker } from '../../provisioning/job/job-worker.ts'
 import { buildTargetGate, type TargetGate } from '../../provisioning/target/target-gate.ts'
-import type { Tracer } from '../../tracing/tracer.ts'
 import { buildWebhookPolicy } from '../../webhook/delivery/webhook-policy.ts'
 import { secretContextOf } from '../../webhook/registry/webhook.ts'
 import { buildReplayWorker } from '../../webhook/replay/replay-job-worker.ts'
-import type { Config } from '../config/config.ts'
 import { ROLES } from '../config/config-variables.ts'
 import { buildMailTransport, loadTemplates } from '../part/mail-transport.ts'
-import { buildRealtimeParts, type EmbeddedRealtime, type RealtimeParts } from '../part/realtime-parts.ts'
+import { buildRealtimeParts, type RealtimeParts } from '../part/realtime-parts.ts'
 import { buildAppAlertWorker } from './alerts.ts'
 import { buildClockWatch } from './clock-watch.ts'
 import { findDiskSource } from './disk-source.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
 import { buildProvisioningDispatcher } from './provisioning-workers.ts'
-
-/** What the workers of a process are built from. */
-export interface WorkerParts {
-  config: Config
-  database: DatabasePool
-  connectionString: string
-  clock: Clock
-  /** The clock, where it follows the database's. */
-  time?: DatabaseClock
-  random: Random
-  logger: Logger
-  /** Lines that the log lost, and lines that it summed up. */
-  logCounts?: () => { dropped: number; summed: number }
-  ids: IdMaker
-  workerId: string
-  keyring: Keyring
-  sender: HttpSender
-  /** Makes the requests to SCIM services. */
-  fetchTarget: GuardedFetch
-  lookup: Lookup
-  baseUrl: () => string
-  tracer: Tracer
-  /** Runs for each change of what the process holds in memory; without it the process holds nothing. */
-  onChange?: (note: string) => void
-  /** The pool of requests. */
-  requestDatabase: DatabasePool
-  /** The pool of long reads, which metrics name. Default: that of requests. */
-  readDatabase?: DatabasePool
-  /** The connection of the lease. Default: a connection of `database`. */
-  leaseDatabase?: DatabasePool
-  /** The pool of maintenance. Default: `database`. */
-  maintenanceDatabase?: DatabasePool
-  /** The embedded realtime server, where the settings ask for one. */
-  embeddedRealtime?: EmbeddedRealtime | undefined
-  /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */
-  ca?: string | undefined
-  /** Ends the process at a named point; for crash tests. */
-  onCrashPoint?: ((point: NonNullable<Config['crashPoint']>) => void) | undefined
-}
+import type { WorkerParts } from './worker-parts.ts'
 
 /** What runs in the background of a process. Each works only when SIGNALBOX_ROLES names its role. */
 export interface Workers {

@@ -17,35 +17,46 @@ export interface Incident {
   url: string | null
 }
 
-const insert = statement<never>(`
+const insert = statement<
+  never,
+  {
+    ids: readonly IncidentId[]
+    kinds: readonly string[]
+    subjects: readonly string[]
+    summaries: readonly string[]
+    urls: readonly (string | null)[]
+    now: Date
+  }
+>(`
   insert into alert_incident (document_id, incident, subject, summary, url, since, due_at)
-  select x.*, $6, $6 from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[]) as x
+  select x.*, $now, $now
+  from unnest($ids::uuid[], $kinds::text[], $subjects::text[], $summaries::text[], $urls::text[]) as x
   order by 2, 3
   on conflict (incident, subject) where resolved_at is null do nothing`)
 
 /** Begins incidents that do not last already. */
 export async function insertIncidents(db: Database, incidents: readonly Incident[], now: Date): Promise<void> {
   const column = <Value>(pick: (one: Incident) => Value) => incidents.map(pick)
-  await insert(db, [
-    column((one) => one.id),
-    column((one) => one.incident),
-    column((one) => one.subject),
-    column((one) => one.summary),
-    column((one) => one.url),
+  await insert(db, {
+    ids: column((one) => one.id),
+    kinds: column((one) => one.incident),
+    subjects: column((one) => one.subject),
+    summaries: column((one) => one.summary),
+    urls: column((one) => one.url),
     now,
-  ])
+  })
 }
 
-const resolve = statement<never>(`
-  update alert_incident set resolved_at = $3, due_at = $3, attempts = 0
-  where incident = $1 and subject = any($2::text[]) and resolved_at is null`)
+const resolve = statement<never, { incident: string; subjects: readonly string[]; now: Date }>(`
+  update alert_incident set resolved_at = $now, due_at = $now, attempts = 0
+  where incident = $incident and subject = any($subjects::text[]) and resolved_at is null`)
 
 /** Ends the incidents of this kind that last for any of the subjects. */
 export async function resolveIncidents(
   db: Database,
   { incident, subjects, now }: { incident: string; subjects: readonly string[]; now: Date },
 ): Promise<void> {
-  await resolve(db, [incident, subjects, now])
+  await resolve(db, { incident, subjects, now })
 }
 
 /** A subject for which an incident lasts. */
@@ -54,13 +65,13 @@ export interface LastingIncident {
   since: Date
 }
 
-const selectLasting = statement<LastingIncident>(
-  'select subject, since from alert_incident where incident = $1 and resolved_at is null order by subject',
+const selectLasting = statement<LastingIncident, { incident: string }>(
+  'select subject, since from alert_incident where incident = $incident and resolved_at is null order by subject',
 )
 
 /** The subjects for which incidents of this kind last. */
 export function listLastingIncidents(db: Database, incident: string): Promise<LastingIncident[]> {
-  return selectLasting(db, [incident])
+  return selectLasting(db, { incident })
 }
 
 /** An incident whose beginning or end is to be posted. */
@@ -71,23 +82,26 @@ export interface DueIncident extends Incident {
   attempts: number
 }
 
-const claim = statement<{
-  document_id: IncidentId
-  incident: string
-  subject: string
-  summary: string
-  url: string | null
-  since: Date
-  resolved_at: Date | null
-  is_firing: boolean
-  attempts: number
-}>(`
-  update alert_incident set due_at = $2, attempts = attempts + 1
+const claim = statement<
+  {
+    document_id: IncidentId
+    incident: string
+    subject: string
+    summary: string
+    url: string | null
+    since: Date
+    resolved_at: Date | null
+    is_firing: boolean
+    attempts: number
+  },
+  { now: Date; leaseEnd: Date; limit: number }
+>(`
+  update alert_incident set due_at = $leaseEnd, attempts = attempts + 1
   where document_id = any(array(
     select document_id from alert_incident
-    where (firing_posted_at is null or (resolved_at is not null and resolved_posted_at is null)) and due_at <= $1
-      and (resolved_at is null or firing_posted_at is not null or resolved_at > $1::timestamptz - interval '1 day')
-    order by due_at limit $3 for update skip locked))
+    where (firing_posted_at is null or (resolved_at is not null and resolved_posted_at is null)) and due_at <= $now
+      and (resolved_at is null or firing_posted_at is not null or resolved_at > $now::timestamptz - interval '1 day')
+    order by due_at limit $limit for update skip locked))
   returning document_id, incident, subject, summary, url, since, resolved_at, firing_posted_at is null as is_firing, attempts`)
 
 /**
@@ -98,7 +112,7 @@ export async function claimIncidents(
   db: Database,
   { now, leaseEnd, limit }: { now: Date; leaseEnd: Date; limit: number },
 ): Promise<DueIncident[]> {
-  const rows = await claim(db, [now, leaseEnd, limit])
+  const rows = await claim(db, { now, leaseEnd, limit })
   return rows.map((row) => ({
     id: row.document_id,
     incident: row.incident,
@@ -112,10 +126,12 @@ export async function claimIncidents(
   }))
 }
 
-const markFiring = statement<never>(
-  'update alert_incident set firing_posted_at = $2, due_at = $2, attempts = 0 where document_id = $1',
+const markFiring = statement<never, { id: IncidentId; now: Date }>(
+  'update alert_incident set firing_posted_at = $now, due_at = $now, attempts = 0 where document_id = $id',
 )
-const markResolved = statement<never>('update alert_incident set resolved_posted_at = $2 where document_id = $1')
+const markResolved = statement<never, { id: IncidentId; now: Date }>(
+  'update alert_incident set resolved_posted_at = $now where document_id = $id',
+)
 
 /** Records that the beginning or the end of an incident was posted. */
 export async function markPosted(
@@ -123,14 +139,16 @@ export async function markPosted(
   { id, status }: Pick<DueIncident, 'id' | 'status'>,
   now: Date,
 ): Promise<void> {
-  await (status === 'firing' ? markFiring : markResolved)(db, [id, now])
+  await (status === 'firing' ? markFiring : markResolved)(db, { id, now })
 }
 
-const postpone = statement<never>('update alert_incident set due_at = $2 where document_id = $1')
+const postpone = statement<never, { id: IncidentId; dueAt: Date }>(
+  'update alert_incident set due_at = $dueAt where document_id = $id',
+)
 
 /** Lets an incident be posted again later. */
 export async function postponeIncident(db: Database, id: IncidentId, dueAt: Date): Promise<void> {
-  await postpone(db, [id, dueAt])
+  await postpone(db, { id, dueAt })
 }
 
 /** Deletes up to `limit` incidents that ended before `before`. Returns how many went. */

@@ -85,22 +85,26 @@ const selectAll = statement<EventTypeColumns>(`select ${OF_TYPE} from event e or
 
 /** Every row of the `event` table, by name. A few hundred at most. */
 export async function listEventTypes(db: Database): Promise<EventTypeRecord[]> {
-  return (await selectAll(db, [])).map(toEventTypeRecord)
+  return (await selectAll(db)).map(toEventTypeRecord)
 }
 
-const selectOne = statement<EventTypeColumns>(`select ${OF_TYPE} from event e where e.document_id = $1`)
+const selectOne = statement<EventTypeColumns, { id: string }>(
+  `select ${OF_TYPE} from event e where e.document_id = $id`,
+)
 
 /** The row with this id. */
 export async function findEventType(db: Database, id: string): Promise<EventTypeRecord | undefined> {
-  const [row] = await selectOne(db, [id])
+  const [row] = await selectOne(db, { id })
   return row && toEventTypeRecord(row)
 }
 
-const selectNamed = statement<EventTypeColumns>(`select ${OF_TYPE} from event e where e.internal = any($1)`)
+const selectNamed = statement<EventTypeColumns, { names: readonly string[] }>(
+  `select ${OF_TYPE} from event e where e.internal = any($names)`,
+)
 
 /** The rows with these names. */
 export async function findEventTypesByName(db: Database, names: readonly string[]): Promise<EventTypeRecord[]> {
-  return (await selectNamed(db, [names])).map(toEventTypeRecord)
+  return (await selectNamed(db, { names })).map(toEventTypeRecord)
 }
 
 /** The columns that a generated entry is written with, in the order of `syncEntries`. */
@@ -119,12 +123,12 @@ const ENTRY_COLUMNS = [
 const GENERATED = ['account_scope', 'method', 'route', 'source', 'description']
 const of = (alias: string) => GENERATED.map((column) => `${alias}.${column}`).join(', ')
 
-const sync = statement<EventTypeColumns & { is_written: boolean }>(`
+const sync = statement<EventTypeColumns & { is_written: boolean }, { now: Date }>(`
   with w as (
     insert into event as e (${listNames(ENTRY_COLUMNS)}, created_at, updated_at)
-    select x.*, $1, $1 from unnest(${listArrays(ENTRY_COLUMNS, 2)}) as x
+    select x.*, $now, $now from unnest(${listArrays(ENTRY_COLUMNS)}) as x
     on conflict (internal) do update
-    set ${GENERATED.map((column) => `${column} = excluded.${column}`).join(', ')}, updated_at = $1
+    set ${GENERATED.map((column) => `${column} = excluded.${column}`).join(', ')}, updated_at = $now
     where (${of('e')}) is distinct from (${of('excluded')})
     returning ${OF_TYPE}
   )
@@ -152,7 +156,7 @@ export async function syncEntries(
     // Of a new row only: afterwards the mark is the administrator's.
     isVisibleByDefault(one),
   ])
-  const rows = await sync(db, [now, ...transpose(ENTRY_COLUMNS, values)])
+  const rows = await sync(db, { ...transpose(ENTRY_COLUMNS, values), now })
   return { rows: rows.map(toEventTypeRecord), written: rows.filter((row) => row.is_written).length }
 }
 
@@ -179,9 +183,10 @@ export async function insertExternalEventType(
   return inserted && toEventTypeRecord(inserted)
 }
 
-const setActive = statement<EventTypeColumns>(`
-  update event e set is_actived = $2, updated_at = $3
-  where e.document_id = $1 and e.is_actived <> $2 and ($2 or not e.internal = any($4)) returning ${OF_TYPE}`)
+const setActive = statement<EventTypeColumns, { id: string; isActived: boolean; now: Date; kept: readonly string[] }>(`
+  update event e set is_actived = $isActived, updated_at = $now
+  where e.document_id = $id and e.is_actived <> $isActived and ($isActived or not e.internal = any($kept))
+  returning ${OF_TYPE}`)
 
 /**
  * Activates or deactivates an event type for subscriptions and routing. Undefined when there is none with this id, when it
@@ -192,13 +197,13 @@ export async function setActiveIfDifferent(
   id: string,
   change: { isActived: boolean; kept: readonly string[]; now: Date },
 ): Promise<EventTypeRecord | undefined> {
-  const [row] = await setActive(db, [id, change.isActived, change.now, change.kept])
+  const [row] = await setActive(db, { id, ...change })
   return row && toEventTypeRecord(row)
 }
 
-const setVisible = statement<EventTypeColumns>(`
-  update event e set is_tenant_visible = $2, updated_at = $3
-  where e.document_id = $1 and e.is_tenant_visible <> $2 returning ${OF_TYPE}`)
+const setVisible = statement<EventTypeColumns, { id: string; isTenantVisible: boolean; now: Date }>(`
+  update event e set is_tenant_visible = $isTenantVisible, updated_at = $now
+  where e.document_id = $id and e.is_tenant_visible <> $isTenantVisible returning ${OF_TYPE}`)
 
 /** Marks an event type as visible to account roles, or not. Undefined when there is none, or when nothing differs. */
 export async function setVisibleIfDifferent(
@@ -206,6 +211,6 @@ export async function setVisibleIfDifferent(
   id: string,
   change: { isTenantVisible: boolean; now: Date },
 ): Promise<EventTypeRecord | undefined> {
-  const [row] = await setVisible(db, [id, change.isTenantVisible, change.now])
+  const [row] = await setVisible(db, { id, ...change })
   return row && toEventTypeRecord(row)
 }

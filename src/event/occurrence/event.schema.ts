@@ -1,6 +1,6 @@
 import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
-import type { StoredEvent } from './event.ts'
+import type { StoredEvent } from './event.store.ts'
 import { MAX_RESOURCE_URL_LENGTH } from './resource-url.ts'
 
 /** One event as the API shows it. */

@@ -7,13 +7,32 @@ import { markAhead } from '../../postgres/statement/dialect.ts'
 import {
   compileFragment,
   type Fragment,
+  fragment,
   listArrays,
   listNames,
   listPlaces,
+  nameValues,
   transpose,
 } from '../../postgres/statement/fragment.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
-import type { EventRecord, StoredEvent } from './event.ts'
+
+/** An event as it is stored. */
+export interface EventRecord {
+  id: EventId
+  type: string
+  account: AccountId | null
+  resource: string
+  action: string
+  resourceId: string | null
+  url: string | null
+  isPurge: boolean
+  excludedWebhook: WebhookId | null
+  trace: string | null
+  createdAt: Date
+}
+
+/** An event, and when its ledger rows were written; null while it waits for that. */
+export type StoredEvent = EventRecord & { routedAt: Date | null }
 
 /** The columns of an event as it is recorded, with their types. */
 export const EVENT_COLUMNS = [
@@ -48,9 +67,15 @@ export function toEventValues(event: EventRecord): unknown[] {
 }
 
 const NAMES = listNames(EVENT_COLUMNS)
-const INSERT_ONE = `insert into event_occurrence (${NAMES}) values (${listPlaces(EVENT_COLUMNS)}) returning document_id`
-const INSERT_SEVERAL = `
-  insert into event_occurrence (${NAMES}) select * from unnest(${listArrays(EVENT_COLUMNS)}) returning document_id`
+const insertOne = fragment(
+  'event',
+  `insert into event_occurrence (${NAMES}) values (${listPlaces(EVENT_COLUMNS)}) returning document_id`,
+)
+const insertSeveral = fragment(
+  'events',
+  `insert into event_occurrence (${NAMES})
+   select * from unnest(${listArrays(EVENT_COLUMNS)}) returning document_id`,
+)
 
 /**
  * The part of a statement that inserts events and returns the `document_id` of each. Several are passed as one array for
@@ -58,8 +83,8 @@ const INSERT_SEVERAL = `
  */
 export function buildEventInsert(events: readonly EventRecord[]): Fragment {
   const [one] = events
-  if (one && events.length === 1) return { name: 'event', text: INSERT_ONE, values: toEventValues(one) }
-  return { name: 'events', text: INSERT_SEVERAL, values: transpose(EVENT_COLUMNS, events.map(toEventValues)) }
+  if (one && events.length === 1) return insertOne(nameValues(EVENT_COLUMNS, toEventValues(one)))
+  return insertSeveral(transpose(EVENT_COLUMNS, events.map(toEventValues)))
 }
 
 /** The part of a statement that queues the events that its part `recorded` returned, for the router. */
@@ -74,14 +99,14 @@ export async function insertEvents(db: Database, events: readonly EventRecord[])
   await db.executeQuery(markAhead(compileFragment({ ...rest, text: queued })))
 }
 
-const insertRouted = closingStatement(`
+const insertRouted = closingStatement<Record<string, unknown>>(`
   routed_event as (
     insert into event_occurrence (${NAMES}, routed_at)
-    values (${listPlaces(EVENT_COLUMNS)}, $${EVENT_COLUMNS.length + 1}))`)
+    values (${listPlaces(EVENT_COLUMNS)}, $created_at))`)
 
 /** Records an event that its caller routes itself, with the last statement of the transaction. */
 export async function insertRoutedEvent(db: Database, event: EventRecord): Promise<void> {
-  await insertRouted(db, [...toEventValues(event), event.createdAt])
+  await insertRouted(db, nameValues(EVENT_COLUMNS, toEventValues(event)))
 }
 
 /** The event types of routes that are active and have an active webhook that subscribes to them. */
@@ -118,13 +143,14 @@ export function selectEvents(db: Database, own: OwnAccount | undefined, scope: P
   return all.where('account', '=', own).where((eb) => eb('event', '=', eb.fn.any(types)))
 }
 
-const selectVisible = statement<object>(`
+const selectVisible = statement<object, { id: string; accounts: readonly AccountId[] }>(`
   select from event_occurrence o
-  where o.document_id = $1 and o.account = any($2::uuid[]) and o.event = any(${VISIBLE_TYPES('$2::uuid[]')})`)
+  where o.document_id = $id and o.account = any($accounts::uuid[])
+    and o.event = any(${VISIBLE_TYPES('$accounts::uuid[]')})`)
 
 /** Whether an event belongs to one of these accounts, and is of an event type that they see. */
 export async function isVisibleTo(db: Database, id: string, accounts: readonly AccountId[]): Promise<boolean> {
-  return (await selectVisible(db, [id, accounts])).length > 0
+  return (await selectVisible(db, { id, accounts })).length > 0
 }
 
 /** Maps a row of the `event_occurrence` table. */
@@ -132,13 +158,13 @@ export function toStoredEvent(row: StoredEventColumns): StoredEvent {
   return { ...toEventRecord(row), routedAt: row.routed_at }
 }
 
-const selectOne = statement<StoredEventColumns>(
-  `select ${NAMES}, routed_at from event_occurrence where document_id = $1`,
+const selectOne = statement<StoredEventColumns, { id: string }>(
+  `select ${NAMES}, routed_at from event_occurrence where document_id = $id`,
 )
 
 /** The event with this id. */
 export async function findEvent(db: Database, id: string): Promise<StoredEvent | undefined> {
-  const [row] = await selectOne(db, [id])
+  const [row] = await selectOne(db, { id })
   return row && toStoredEvent(row)
 }
 
@@ -148,7 +174,7 @@ const selectOldestWaiting = statement<{ created_at: Date }>(`
 
 /** When the oldest event that still waits for its routing was recorded. */
 export async function findOldestUnroutedAt(db: Database): Promise<Date | null> {
-  const [row] = await selectOldestWaiting(db, [])
+  const [row] = await selectOldestWaiting(db)
   return row?.created_at ?? null
 }
 

@@ -3,7 +3,14 @@ import { notFound } from '../../http/problem/problem.ts'
 import type { AccountScope } from '../../http/route/route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { findEvent, insertEvents, insertRoutedEvent, isVisibleTo } from './event.store.ts'
+import {
+  type EventRecord,
+  findEvent,
+  insertEvents,
+  insertRoutedEvent,
+  isVisibleTo,
+  type StoredEvent,
+} from './event.store.ts'
 
 /** One thing that happened, before it has an id. */
 export interface EventDraft {
@@ -26,24 +33,6 @@ export interface EventDraft {
   /** The trace of the request that caused it, as text; none for what no request did: its trace starts with its delivery. */
   trace?: string | null
 }
-
-/** An event as it is stored. */
-export interface EventRecord {
-  id: EventId
-  type: string
-  account: AccountId | null
-  resource: string
-  action: string
-  resourceId: string | null
-  url: string | null
-  isPurge: boolean
-  excludedWebhook: WebhookId | null
-  trace: string | null
-  createdAt: Date
-}
-
-/** An event, and when its ledger rows were written; null while it waits for that. */
-export type StoredEvent = EventRecord & { routedAt: Date | null }
 
 /** The event with this id, or a 404. */
 export async function loadEvent(db: Database, id: string): Promise<StoredEvent> {

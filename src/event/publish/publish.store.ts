@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import type { EventId } from '../../base/id.ts'
+import type { AccountId, EventId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
-import type { EventRecord } from '../occurrence/event.ts'
+import type { EventRecord } from '../occurrence/event.store.ts'
 
 /** A publisher's idempotency key and what it stands for. */
 export interface PublishKey {
@@ -32,14 +32,12 @@ interface RecordedColumns {
 }
 
 /** What the rules look at: the event types with these names and which of these accounts exist. */
-const READ_CONTEXT = (names: string, accounts: string) => `
+const READ_CONTEXT = `
   array(select json_build_object('internal', internal, 'source', source, 'accountScope', account_scope,
-    'isActived', is_actived, 'isTenantVisible', is_tenant_visible) from event where internal = any(${names})) as types,
-  array(select document_id from account where document_id = any(${accounts}) and deleted_at is null) as accounts`
+    'isActived', is_actived, 'isTenantVisible', is_tenant_visible) from event where internal = any($names)) as types,
+  array(select document_id from account where document_id = any($accounts) and deleted_at is null) as accounts`
 
 type ContextColumns = Omit<RecordedColumns, 'taken'>
-
-const readContext = statement<ContextColumns>(`select ${READ_CONTEXT('$1', '$2')}`)
 
 /** Names of event types and ids of accounts. */
 interface Asked {
@@ -47,9 +45,11 @@ interface Asked {
   accounts: readonly string[]
 }
 
+const readContext = statement<ContextColumns, Asked>(`select ${READ_CONTEXT}`)
+
 /** Reads what publications are checked against. */
-export async function readPublishContext(db: Database, { names, accounts }: Asked): Promise<PublishContext> {
-  const [row] = await readContext(db, [names, accounts])
+export async function readPublishContext(db: Database, asked: Asked): Promise<PublishContext> {
+  const [row] = await readContext(db, asked)
   return toContext(row as ContextColumns)
 }
 
@@ -57,28 +57,48 @@ function toContext({ types, accounts }: ContextColumns): PublishContext {
   return { eventTypes: new Map(types.map((one) => [one.internal, one])), accounts: new Set(accounts) }
 }
 
-const record = statement<RecordedColumns>(`
+const record = statement<
+  RecordedColumns,
+  Asked & {
+    caller: string
+    keys: readonly string[]
+    contentHashes: readonly Buffer[]
+    eventsOfKeys: readonly EventId[]
+    ids: readonly EventId[]
+    types: readonly string[]
+    accountsOfEvents: readonly (AccountId | null)[]
+    resources: readonly string[]
+    actions: readonly string[]
+    resourceIds: readonly (string | null)[]
+    urls: readonly (string | null)[]
+    arePurges: readonly boolean[]
+    traces: readonly (string | null)[]
+    areKeyed: readonly boolean[]
+    expiredAt: Date
+    now: Date
+  }
+>(`
   with taken as (
     insert into publish_key (caller, key, content_hash, event_id, created_at)
-    select $1, x.key, x.content_hash, x.event_id, $2
-    from unnest($4::text[], $5::bytea[], $6::uuid[]) as x (key, content_hash, event_id)
+    select $caller, x.key, x.content_hash, x.event_id, $now
+    from unnest($keys::text[], $contentHashes::bytea[], $eventsOfKeys::uuid[]) as x (key, content_hash, event_id)
     order by x.key collate "C"
     on conflict (caller, key) do update
       set content_hash = excluded.content_hash, event_id = excluded.event_id, created_at = excluded.created_at
-      where publish_key.created_at <= $3
+      where publish_key.created_at <= $expiredAt
     returning event_id
   ), recorded as (
     insert into event_occurrence (document_id, event, account, resource, action, resource_id, url, is_purge,
       trace_context, created_at)
-    select x.id, x.event, x.account, x.resource, x.action, x.resource_id, x.url, x.is_purge, x.trace, $2
-    from unnest($7::uuid[], $8::text[], $9::uuid[], $10::text[], $11::text[], $12::text[], $13::text[],
-      $14::boolean[], $15::text[], $16::boolean[])
+    select x.id, x.event, x.account, x.resource, x.action, x.resource_id, x.url, x.is_purge, x.trace, $now
+    from unnest($ids::uuid[], $types::text[], $accountsOfEvents::uuid[], $resources::text[], $actions::text[],
+      $resourceIds::text[], $urls::text[], $arePurges::boolean[], $traces::text[], $areKeyed::boolean[])
       as x (id, event, account, resource, action, resource_id, url, is_purge, trace, is_keyed)
     left join taken on taken.event_id = x.id
     where taken.event_id is not null or not x.is_keyed
     returning document_id
   ), queued as (insert into event_queue select document_id from recorded)
-  select array(select event_id from taken) as taken, ${READ_CONTEXT('$17', '$18')}`)
+  select array(select event_id from taken) as taken, ${READ_CONTEXT}`)
 
 /**
  * Records events and takes their keys, and reads what they are judged by, in one statement: the caller judges afterwards
@@ -101,26 +121,25 @@ export async function recordPublications(
   const { caller, keys, events, asked, expiredAt, now } = input
   const keyed = new Set(keys.map((one) => one.eventId))
   const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
-  const [row] = await record(db, [
+  const [row] = await record(db, {
+    ...asked,
     caller,
-    now,
+    keys: keys.map((one) => one.key),
+    contentHashes: keys.map((one) => one.contentHash),
+    eventsOfKeys: keys.map((one) => one.eventId),
+    ids: column((event) => event.id),
+    types: column((event) => event.type),
+    accountsOfEvents: column((event) => event.account),
+    resources: column((event) => event.resource),
+    actions: column((event) => event.action),
+    resourceIds: column((event) => event.resourceId),
+    urls: column((event) => event.url),
+    arePurges: column((event) => event.isPurge),
+    traces: column((event) => event.trace),
+    areKeyed: column((event) => keyed.has(event.id)),
     expiredAt,
-    keys.map((one) => one.key),
-    keys.map((one) => one.contentHash),
-    keys.map((one) => one.eventId),
-    column((event) => event.id),
-    column((event) => event.type),
-    column((event) => event.account),
-    column((event) => event.resource),
-    column((event) => event.action),
-    column((event) => event.resourceId),
-    column((event) => event.url),
-    column((event) => event.isPurge),
-    column((event) => event.trace),
-    column((event) => keyed.has(event.id)),
-    asked.names,
-    asked.accounts,
-  ])
+    now,
+  })
   const { taken, ...context } = row as RecordedColumns
   return { ...toContext(context), taken: new Set(taken as EventId[]) }
 }

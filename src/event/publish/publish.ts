@@ -2,7 +2,8 @@ import type { AccountId, EventId } from '../../base/id.ts'
 import { type FieldError, Problem } from '../../http/problem/problem.ts'
 import type { Caller, PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { buildEvents, type EventDeps, type EventDraft, type EventRecord } from '../occurrence/event.ts'
+import type { EventRecord } from '../occurrence/event.store.ts'
+import { buildEvents, type EventDeps, type EventDraft } from '../occurrence/event.ts'
 import { findResourceUrlError } from '../occurrence/resource-url.ts'
 import {
   buildPublicationProblem,

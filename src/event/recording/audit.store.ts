@@ -6,9 +6,11 @@ import type { Database } from '../../postgres/statement/database.ts'
 import {
   compileFragment,
   type Fragment,
+  fragment,
   listArrays,
   listNames,
   listPlaces,
+  nameValues,
   transpose,
 } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
@@ -123,14 +125,14 @@ export function toAuditValues(entry: AuditRecord): unknown[] {
 }
 
 const INTO_AUDIT = `insert into audit_log (${listNames(AUDIT_COLUMNS)})`
-const INSERT_ONE = `${INTO_AUDIT} values (${listPlaces(AUDIT_COLUMNS)})`
-const INSERT_SEVERAL = `${INTO_AUDIT} select * from unnest(${listArrays(AUDIT_COLUMNS)})`
+const insertOne = fragment('audit entry', `${INTO_AUDIT} values (${listPlaces(AUDIT_COLUMNS)})`)
+const insertSeveral = fragment('audit entries', `${INTO_AUDIT} select * from unnest(${listArrays(AUDIT_COLUMNS)})`)
 
 /** The statement that appends entries. Several are passed as one array for each column, whatever their number. */
 export function buildAuditInsert(entries: readonly AuditRecord[]): Fragment {
   const [one] = entries
-  if (one && entries.length === 1) return { name: 'audit entry', text: INSERT_ONE, values: toAuditValues(one) }
-  return { name: 'audit entries', text: INSERT_SEVERAL, values: transpose(AUDIT_COLUMNS, entries.map(toAuditValues)) }
+  if (one && entries.length === 1) return insertOne(nameValues(AUDIT_COLUMNS, toAuditValues(one)))
+  return insertSeveral(transpose(AUDIT_COLUMNS, entries.map(toAuditValues)))
 }
 
 /** Appends entries. */
@@ -176,18 +178,18 @@ export function toPublicationValues(entry: AuditRecord | undefined): unknown[] {
   ]
 }
 
-const clearOld = statement<{ cleared: number }>(`
+const clearOld = statement<{ cleared: number }, { before: Date; limit: number }>(`
   with cleared as (
     update event_occurrence set ${PUBLICATION_COLUMNS.map(([name]) => `${name} = null`).join(', ')}
     where document_id = any(array(
-      select document_id from event_occurrence where publish_request is not null and created_at < $1
-      order by created_at limit $2 for update skip locked))
+      select document_id from event_occurrence where publish_request is not null and created_at < $before
+      order by created_at limit $limit for update skip locked))
     returning 1
   )
   select count(*)::int as cleared from cleared`)
 
 /** Clears up to `limit` entries from before `before` in the rows of events that are kept longer. Returns how many went. */
 export async function clearOldPublicationEntries(db: Database, before: Date, limit: number): Promise<number> {
-  const [row] = await clearOld(db, [before, limit])
+  const [row] = await clearOld(db, { before, limit })
   return row?.cleared ?? 0
 }

@@ -2,9 +2,11 @@ import type { Database } from '../../postgres/statement/database.ts'
 import {
   compileFragment,
   type Fragment,
+  fragment,
   listArrays,
   listNames,
   listPlaces,
+  nameValues,
   transpose,
 } from '../../postgres/statement/fragment.ts'
 import { AUDIT_COLUMNS, type AuditRecord, toAuditValues } from './audit.store.ts'
@@ -23,9 +25,12 @@ const toValues = (entry: EqualRecord) => [...toAuditValues(entry), entry.count, 
 const INTO = `insert into audit_log (${listNames(COLUMNS)})`
 const ADD = `on conflict (equal_key) where equal_key is not null do update set count = audit_log.count + excluded.count`
 
+const insertOne = fragment('equal audit entry', `${INTO} values (${listPlaces(COLUMNS)}) ${ADD}`)
+const insertSeveral = fragment('equal audit entries', `${INTO} select * from unnest(${listArrays(COLUMNS)}) ${ADD}`)
+
 /** The statement that appends an entry, or counts it with the equal one that is there. */
 export function buildEqualInsert(entry: EqualRecord): Fragment {
-  return { name: 'equal audit entry', text: `${INTO} values (${listPlaces(COLUMNS)}) ${ADD}`, values: toValues(entry) }
+  return insertOne(nameValues(COLUMNS, toValues(entry)))
 }
 
 /** Appends an entry, or counts it with the equal one that is there. */
@@ -36,8 +41,5 @@ export async function insertEqualEntry(db: Database, entry: EqualRecord): Promis
 /** Adds the counts of entries, locked in the order of their keys. */
 export async function addEqualEntries(db: Database, entries: readonly EqualRecord[]): Promise<void> {
   const sorted = entries.toSorted((one, other) => Buffer.compare(one.equalKey, other.equalKey))
-  const text = `${INTO} select * from unnest(${listArrays(COLUMNS)}) ${ADD}`
-  await db.executeQuery(
-    compileFragment({ name: 'equal audit entries', text, values: transpose(COLUMNS, sorted.map(toValues)) }),
-  )
+  await db.executeQuery(compileFragment(insertSeveral(transpose(COLUMNS, sorted.map(toValues)))))
 }

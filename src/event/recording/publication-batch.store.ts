@@ -1,9 +1,8 @@
 import { type NamedPart, type RoutedRows, routeInline } from '../../delivery/routing.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
+import { fragment, listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
-import { buildQueueInsert, EVENT_COLUMNS, toEventValues } from '../occurrence/event.store.ts'
-import type { EventRecord } from '../occurrence/event.ts'
+import { buildQueueInsert, EVENT_COLUMNS, type EventRecord, toEventValues } from '../occurrence/event.store.ts'
 import type { PublishedPair } from '../publish/publish.ts'
 import {
   AUDIT_COLUMNS,
@@ -28,8 +27,8 @@ const COLUMNS = [...EVENT_COLUMNS, ...PUBLICATION_COLUMNS] as const
 const EVENT_NAMES = listNames(COLUMNS)
 const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
 
-/** The first placeholder of the audit entries, behind those of the events. */
-const ENTRIES_AT = 6 + COLUMNS.length
+/** Before the names of the values of audit entries: events have columns of the same names. */
+const ENTRY = 'entry_'
 
 /**
  * `item` is the number of the request; what belongs to a broken one is left out of every insert. `routed` holds the events,
@@ -38,7 +37,8 @@ const ENTRIES_AT = 6 + COLUMNS.length
 const HEAD = `
   broken as materialized (
     select distinct x.item
-    from unnest($1::int[], $2::text[], $3::uuid[], $4::boolean[]) as x (item, event, account, is_of_tenant)
+    from unnest($pairItems::int[], $pairEvents::text[], $pairAccounts::uuid[], $areOfTenant::boolean[])
+      as x (item, event, account, is_of_tenant)
     left join lateral (
       select t.account_scope, t.is_tenant_visible from event t where t.internal = x.event and t.source = 'external' and t.is_actived offset 0
     ) t on true
@@ -52,15 +52,18 @@ const HEAD = `
   ),
   routed as materialized (
     select ${EVENT_NAMES}, nextval('recorded_ordinal') as ordinal
-    from unnest($5::int[], ${listArrays(COLUMNS, 6)}) as x (item, ${EVENT_NAMES})
+    from unnest($eventItems::int[], ${listArrays(COLUMNS)}) as x (item, ${EVENT_NAMES})
     where x.item <> all(array(select item from broken))
   ),
   entries as (
     insert into audit_log (${AUDIT_NAMES})
     select ${AUDIT_NAMES}
-    from unnest($${ENTRIES_AT}::int[], ${listArrays(AUDIT_COLUMNS, ENTRIES_AT + 1)}) as x (item, ${AUDIT_NAMES})
+    from unnest($entryItems::int[], ${listArrays(AUDIT_COLUMNS, ENTRY)}) as x (item, ${AUDIT_NAMES})
     where x.item <> all(array(select item from broken))
   )`
+
+/** The head of a statement that routes too. */
+const buildHead = fragment<Record<string, unknown[]>>('publications', HEAD)
 
 const BROKEN = 'array(select item from broken) as broken'
 
@@ -75,7 +78,7 @@ const RECORDED = `
 
 const IS_QUEUED = 'exists (select from queued) as is_queued'
 
-const record = statement<{ broken: number[]; is_queued: boolean }>(
+const record = statement<{ broken: number[]; is_queued: boolean }, Record<string, unknown[]>>(
   `with ${HEAD}, inline as (select false as is_inline), ${RECORDED} select ${BROKEN}, ${IS_QUEUED}`,
 )
 
@@ -102,10 +105,9 @@ export async function recordAndRoute(
   items: readonly Publications[],
   policies: readonly NamedPart[],
 ): Promise<RecordedPublications & { byPolicy: RoutedRows[] }> {
-  const head = { name: 'publications', text: HEAD, values: listValues(items) }
   const { row, byPolicy } = await routeInline(
     db,
-    head,
+    buildHead(listValues(items)),
     policies,
     (parts, answers) =>
       `with ${[...parts, RECORDED].join(', ')}
@@ -114,21 +116,21 @@ export async function recordAndRoute(
   return { broken: new Set(row.broken as number[]), isQueued: row.is_queued as boolean, byPolicy }
 }
 
-function listValues(items: readonly Publications[]): unknown[] {
+function listValues(items: readonly Publications[]): Record<string, unknown[]> {
   const pairs = items.flatMap((one, item) => one.pairs.map((pair) => ({ ...pair, item })))
   const placed = items.map(placeEntry)
   const events = placed.flatMap((one) => one.events)
   const entries = placed.flatMap((one) => one.others)
-  return [
-    pairs.map((pair) => pair.item),
-    pairs.map((pair) => pair.event),
-    pairs.map((pair) => pair.account),
-    pairs.map((pair) => pair.isOfTenant),
-    placed.flatMap((one, item) => one.events.map(() => item)),
+  return {
+    pairItems: pairs.map((pair) => pair.item),
+    pairEvents: pairs.map((pair) => pair.event),
+    pairAccounts: pairs.map((pair) => pair.account),
+    areOfTenant: pairs.map((pair) => pair.isOfTenant),
+    eventItems: placed.flatMap((one, item) => one.events.map(() => item)),
     ...transpose(COLUMNS, events),
-    placed.flatMap((one, item) => one.others.map(() => item)),
-    ...transpose(AUDIT_COLUMNS, entries.map(toAuditValues)),
-  ]
+    entryItems: placed.flatMap((one, item) => one.others.map(() => item)),
+    ...transpose(AUDIT_COLUMNS, entries.map(toAuditValues), ENTRY),
+  }
 }
 
 /** The values of the events of a request, the first with its audit entry, and the entries that have rows of their own. */

@@ -1,7 +1,7 @@
 import { runExplained, takeWrites } from '../../postgres/statement/closing.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { markLast } from '../../postgres/statement/dialect.ts'
-import { type Fragment, joinFragments } from '../../postgres/statement/fragment.ts'
+import { type Fragment, fragment, joinFragments } from '../../postgres/statement/fragment.ts'
 
 /** The parts of the statement that ends a change; each is left out where there is nothing to write. */
 export interface ClosingParts {
@@ -12,6 +12,8 @@ export interface ClosingParts {
   audit: Fragment | undefined
   answer: Fragment | undefined
 }
+
+const buildNotes = fragment<{ notes: string }>('notes', '$notes::text')
 
 /**
  * Runs the parts as one statement, the last of the transaction, together with the writes that were left to it
@@ -28,7 +30,7 @@ export async function commitWith(tx: Database, parts: ClosingParts): Promise<str
     answer && { name: 'kept_answer', part: answer },
   ].filter((one) => one !== undefined)
   const notes = writes.flatMap((write) => write.notes ?? []).join(',')
-  const noted: Fragment[] = notes === '' ? [] : [{ name: 'notes', text: '$1::text', values: [notes] }]
+  const noted: Fragment[] = notes === '' ? [] : [buildNotes({ notes })]
   const query = joinFragments<{ notes: string }>(
     [...writes.map((write) => write.parts), ...recorded.map(({ part }) => part), ...noted],
     (texts) => {

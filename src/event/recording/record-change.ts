@@ -9,8 +9,8 @@ import {
   type RouteDeclaration,
 } from '../../http/route/route.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { buildEventInsert, buildQueueInsert, insertEvents } from '../occurrence/event.store.ts'
-import { buildEvents, type EventDeps, type EventDraft, type EventRecord } from '../occurrence/event.ts'
+import { buildEventInsert, buildQueueInsert, type EventRecord, insertEvents } from '../occurrence/event.store.ts'
+import { buildEvents, type EventDeps, type EventDraft } from '../occurrence/event.ts'
 import { type AuditRecord, buildAuditInsert } from './audit.store.ts'
 import { type AuditEntry, buildAuditRecords } from './audit.ts'
 import { buildEqualInsert, insertEqualEntry } from './equal-entries.store.ts'

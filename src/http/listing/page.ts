@@ -110,7 +110,7 @@ function readSearching<Found, Result>(
 ): Promise<Result> {
   if (scope !== 'all' || !isSearch(listing.filters, fields)) return read(db)
   return inTransaction(db, async (tx) => {
-    await allowBitmaps(tx, [])
+    await allowBitmaps(tx)
     return read(tx)
   })
 }

@@ -1,6 +1,7 @@
-import { CompiledQuery, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Database } from '../../postgres/statement/database.ts'
 import { runDetached } from '../../postgres/statement/dialect.ts'
+import { compileFragment, fragment } from '../../postgres/statement/fragment.ts'
 
 /** Most rows of one statement. */
 const CHUNK = 5_000
@@ -9,21 +10,21 @@ const CHUNK = 5_000
  * The setting holds for this statement's own transaction. Requests of one address wait for each other's rows, and would for
  * the disk too; a count that a crash of the server takes along is of its last second.
  */
-const ADD_HIT = `
+const addOne = fragment<{ bucket: string; windowStartedAt: Date }>(
+  'added hit',
+  `
   insert into rate_limit (bucket, window_started_at, hits)
-  select $1, $2, 1 from (select set_config('synchronous_commit', 'off', true)) as relaxed
+  select $bucket, $windowStartedAt, 1 from (select set_config('synchronous_commit', 'off', true)) as relaxed
   on conflict (bucket, window_started_at) do update set hits = rate_limit.hits + 1
-  returning hits`
+  returning hits`,
+)
 
 /**
  * Counts one hit, and returns the sum of all processes in this window. Given a transaction, shares its first round trip and
  * stays counted when it rolls back.
  */
 export async function addHit(db: Database, bucket: string, windowStartedAt: Date): Promise<number> {
-  const [row] = await runDetached(
-    db,
-    CompiledQuery.raw(ADD_HIT, [bucket, windowStartedAt]) as CompiledQuery<{ hits: number }>,
-  )
+  const [row] = await runDetached(db, compileFragment<{ hits: number }>(addOne({ bucket, windowStartedAt })))
   if (!row) throw new Error('an upsert returns its row')
   return row.hits
 }

@@ -1,22 +1,11 @@
 import { Readable } from 'node:stream'
 import { stringifySetCookie } from 'cookie'
 import type { FastifyReply } from 'fastify'
-import type { DataOutcome, Outcome, RefusalOutcome, RouteDeclaration } from './route.ts'
+import type { AnswerCookie, DataOutcome, Outcome, RefusalOutcome } from './outcome.ts'
+import type { RouteDeclaration } from './route-declaration.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const HTML_TYPE = 'text/html; charset=utf-8'
-
-/** A cookie that an answer sets; `value` may be empty with `maxAgeSeconds: 0` to remove it. */
-export interface AnswerCookie {
-  name: string
-  value: string
-  path: string
-  domain?: string
-  maxAgeSeconds?: number
-  httpOnly: boolean
-  secure: boolean
-  sameSite: 'strict' | 'lax' | 'none'
-}
 
 /** A refusal that is answered with something else than its problem. */
 export type ShownRefusal = RefusalOutcome & Required<Pick<RefusalOutcome, 'instead'>>

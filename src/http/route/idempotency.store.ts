@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AccountId } from '../../base/id.ts'
 import { type Database, isLockTimeout, isUniqueViolation } from '../../postgres/statement/database.ts'
-import type { Fragment } from '../../postgres/statement/fragment.ts'
+import { type Fragment, fragment } from '../../postgres/statement/fragment.ts'
 
 /** Identifies a request by caller, route and key; `requestHash` detects another request under the same key. */
 export interface IdempotencyKey {
@@ -21,20 +21,18 @@ export interface KeptAnswer {
   account: AccountId | null
 }
 
+const insertKey = fragment<IdempotencyKey & Omit<KeptAnswer, 'location'> & { location: string | null; now: Date }>(
+  'kept answer',
+  `insert into idempotency_key (caller, route, key, body_hash, status_code, response, location, account, created_at)
+   values ($caller, $route, $key, $requestHash, $status, $payload, $location, $account, $now)`,
+)
+
 /**
  * The statement that inserts the key with its answer. It fails for a key that exists (`isKeyTaken`), and waits for an
  * uncommitted transaction that inserts the same key.
  */
 export function buildKeyInsert(key: IdempotencyKey, answer: KeptAnswer, now: Date): Fragment {
-  const { caller, route, requestHash } = key
-  const { status, payload, location = null, account } = answer
-  return {
-    name: 'kept answer',
-    text: `
-      insert into idempotency_key (caller, route, key, body_hash, status_code, response, location, account, created_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    values: [caller, route, key.key, requestHash, status, payload, location, account, now],
-  }
+  return insertKey({ ...key, ...answer, location: answer.location ?? null, now })
 }
 
 /** Whether `error` reports that the key of the request exists. */

@@ -1,7 +1,18 @@
 import type { Readable } from 'node:stream'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import type { Problem } from '../problem/problem.ts'
-import type { AnswerCookie } from './answer.ts'
+
+/** A cookie that an answer sets; `value` may be empty with `maxAgeSeconds: 0` to remove it. */
+export interface AnswerCookie {
+  name: string
+  value: string
+  path: string
+  domain?: string
+  maxAgeSeconds?: number
+  httpOnly: boolean
+  secure: boolean
+  sameSite: 'strict' | 'lax' | 'none'
+}
 
 /** One resource that an operation changed. The pipeline records one event for each (docs/contract/events.md#emission). */
 export interface Changed {

@@ -1,4 +1,4 @@
-import type { RouteBehaviour, RouteDeclaration } from './route.ts'
+import type { RouteBehaviour, RouteDeclaration } from './route-declaration.ts'
 
 /** Every member of a declaration, and of a behaviour. A member that is misspelt or gone would be ignored in silence. */
 const DECLARED: Record<keyof RouteDeclaration, true> = {
@@ -50,7 +50,7 @@ export function checkRouteMembers(declaration: Pick<RouteDeclaration, 'method' |
   const names = [...listOthers(declaration, DECLARED), ...listOthers(behaviour, BEHAVED)]
   if (names.length === 0) return
   const route = `${declaration.method} ${declaration.path}`
-  throw new TypeError(`${route} has ${names.join(', ')}, which no route has; see src/http/route/route.ts`)
+  throw new TypeError(`${route} has ${names.join(', ')}, which no route has; see src/http/route/route-declaration.ts`)
 }
 
 const listOthers = (given: object, known: object) => Object.keys(given).filter((name) => !Object.hasOwn(known, name))

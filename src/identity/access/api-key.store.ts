@@ -76,16 +76,16 @@ export function selectApiKeys(db: Database, owner: UserId | 'all') {
 }
 
 const OF_KEY = COLUMNS.map((column) => `k."${column}"`).join(', ')
-const UNREVOKED = 'k.document_id = $1 and k.revoked_at is null'
-const selectOne = statement<ApiKeyColumns>(`select ${OF_KEY} from api_key k where ${UNREVOKED}`)
+const UNREVOKED = 'k.document_id = $id and k.revoked_at is null'
+const selectOne = statement<ApiKeyColumns, { id: string }>(`select ${OF_KEY} from api_key k where ${UNREVOKED}`)
 
 /** The unrevoked key with this id. */
 export async function findApiKey(db: Database, id: string): Promise<ApiKeyRecord | undefined> {
-  const [row] = await selectOne(db, [id])
+  const [row] = await selectOne(db, { id })
   return row && toApiKeyRecord(row)
 }
 
-const selectWithHoldings = statement<ApiKeyColumns & HoldingsRow>(`
+const selectWithHoldings = statement<ApiKeyColumns & HoldingsRow, { id: string }>(`
   select ${OF_KEY}, ${HOLDINGS_COLUMNS} from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
   where ${UNREVOKED}`)
 
@@ -94,31 +94,32 @@ export async function findApiKeyWithHoldings(
   db: Database,
   id: string,
 ): Promise<(ApiKeyRecord & { holdings: Holdings }) | undefined> {
-  const [row] = await selectWithHoldings(db, [id])
+  const [row] = await selectWithHoldings(db, { id })
   return row && { ...toApiKeyRecord(row), holdings: toHoldings(row) }
 }
 
-const insert = closingStatement(`
+/** A key that is to be. */
+type NewApiKey = Pick<ApiKeyRecord, 'id' | 'userId' | 'account' | 'name' | 'hint' | 'patterns' | 'expiresAt'> & {
+  tokenHash: Buffer
+  now: Date
+}
+
+const insert = closingStatement<NewApiKey>(`
   new_key as (
     insert into api_key (document_id, "user", name, token_hash, hint, permissions, expires_at, created_at, updated_at,
       account)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9))`)
+    values ($id, $userId, $name, $tokenHash, $hint, $patterns, $expiresAt, $now, $now, $account))`)
 
 /** Inserts a key, with the last statement of the transaction. */
-export async function insertApiKey(
-  db: Database,
-  row: Pick<ApiKeyRecord, 'id' | 'userId' | 'account' | 'name' | 'hint' | 'patterns' | 'expiresAt'> & {
-    tokenHash: Buffer
-    now: Date
-  },
-): Promise<ApiKeyRecord> {
-  const { tokenHash, now, ...key } = row
-  await insert(db, [key.id, key.userId, key.name, tokenHash, key.hint, key.patterns, key.expiresAt, now, key.account])
+export async function insertApiKey(db: Database, row: NewApiKey): Promise<ApiKeyRecord> {
+  const { tokenHash: _, now, ...key } = row
+  await insert(db, row)
   return { ...key, lastUsedAt: null, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
-const revoke = statement<ApiKeyColumns>(`
-  update api_key k set revoked_at = $3, updated_at = $3 where ${UNREVOKED} and ($2::uuid is null or k."user" = $2)
+const revoke = statement<ApiKeyColumns, { id: string; owner: UserId | null; now: Date }>(`
+  update api_key k set revoked_at = $now, updated_at = $now
+  where ${UNREVOKED} and ($owner::uuid is null or k."user" = $owner)
   returning ${OF_KEY}`)
 
 /** Revokes the key with this id, of `owner` or of any user. Undefined when there is no unrevoked key with this id. */
@@ -127,31 +128,31 @@ export async function revokeApiKeyRow(
   id: string,
   { owner, now }: { owner: UserId | 'all'; now: Date },
 ): Promise<ApiKeyRecord | undefined> {
-  const [row] = await revoke(db, [id, owner === 'all' ? null : owner, now])
+  const [row] = await revoke(db, { id, owner: owner === 'all' ? null : owner, now })
   return row && toApiKeyRecord(row)
 }
 
-const revokeAll = closingStatement(`
-  ended_keys as (update api_key set revoked_at = $2, updated_at = $2 where "user" = $1 and revoked_at is null)`)
+const revokeAll = closingStatement<{ userId: UserId; now: Date }>(`
+  ended_keys as (
+    update api_key set revoked_at = $now, updated_at = $now where "user" = $userId and revoked_at is null)`)
 
 /** Revokes all keys of a user, with the last statement of the transaction. */
 export function endUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<void> {
-  return revokeAll(db, [userId, now], { notes: `u:${userId}` })
+  return revokeAll(db, { userId, now }, { notes: `u:${userId}` })
 }
 
-const revokeBound = closingStatement(`
+const revokeBound = closingStatement<{ account: AccountId; owner: UserId | null; now: Date }>(`
   ended_account_keys as (
-    update api_key set revoked_at = $3, updated_at = $3
-    where account = $1 and ($2::uuid is null or "user" = $2) and revoked_at is null)`)
+    update api_key set revoked_at = $now, updated_at = $now
+    where account = $account and ($owner::uuid is null or "user" = $owner) and revoked_at is null)`)
 
 /** Revokes the keys that are bound to an account, of one user or of all, with the last statement of the transaction. */
 export function endAccountApiKeyRows(
   db: Database,
   { account, userId, now }: { account: AccountId; userId: UserId | 'all'; now: Date },
 ): Promise<void> {
-  return revokeBound(db, [account, userId === 'all' ? null : userId, now], {
-    notes: userId === 'all' ? '*' : `u:${userId}`,
-  })
+  const [owner, notes] = userId === 'all' ? [null, '*'] : [userId, `u:${userId}`]
+  return revokeBound(db, { account, owner, now }, { notes })
 }
 
 /** The facts that decide whether a token may create a key. */
@@ -175,16 +176,25 @@ interface MakerColumns extends HoldingsRow {
   has_account: boolean
 }
 
+/** The token by which a key is to be created, and the account of the key. */
+interface KeyMaker {
+  userId: UserId
+  sessionId: SessionId | null
+  apiKeyId: string | null
+  account: AccountId | null
+  now: Date
+}
+
 /** The account before the user, as everywhere: a deletion of the account waits, and then revokes the key. */
-const countKeys = countBehindLock<MakerColumns>({
+const countKeys = countBehindLock<MakerColumns, KeyMaker>({
   counts: 'API keys of a person',
   lock: 'user',
-  before: 'a as (select document_id from account where document_id = $5 and deleted_at is null for share)',
-  rows: 'select x.document_id from "user" x where x.document_id = $1 and (select count(*) from a) >= 0',
+  before: 'a as (select document_id from account where document_id = $account and deleted_at is null for share)',
+  rows: 'select x.document_id from "user" x where x.document_id = $userId and (select count(*) from a) >= 0',
   read: `
-    select f.*, ${HOLDINGS_COLUMNS}, $5::uuid is null or exists (select from a) as has_account
-    from locked u cross join lateral key_maker(u.document_id, $2, $3, $4) f
-    cross join lateral holdings_of_token(u.document_id, $2) h`,
+    select f.*, ${HOLDINGS_COLUMNS}, $account::uuid is null or exists (select from a) as has_account
+    from locked u cross join lateral key_maker(u.document_id, $sessionId, $apiKeyId, $now) f
+    cross join lateral holdings_of_token(u.document_id, $sessionId) h`,
 })
 
 const NOTHING: Holdings = { patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [] }
@@ -194,18 +204,8 @@ const NOTHING: Holdings = { patterns: [], accountPatterns: [], membershipPattern
  * whether the token may create the key. They serialize creations of one user, also against transactions that revoke keys and
  * sessions of the user, change what it holds, or delete the account.
  */
-export async function lockKeyMaker(
-  db: Database,
-  token: {
-    userId: UserId
-    sessionId: SessionId | null
-    apiKeyId: string | null
-    account: AccountId | null
-    now: Date
-  },
-): Promise<KeyMakerFacts> {
-  const { userId, sessionId, apiKeyId, account, now } = token
-  const [row] = await countKeys(db, [userId, sessionId, apiKeyId, now, account])
+export async function lockKeyMaker(db: Database, maker: KeyMaker): Promise<KeyMakerFacts> {
+  const [row] = await countKeys(db, maker)
   return {
     isTokenLive: row?.is_live ?? false,
     tokenExpiresAt: row?.expires_at ?? null,

@@ -84,8 +84,8 @@ export async function findRole(db: Database, id: string): Promise<RoleWithPatter
   return row && toRoleWithPatterns(row)
 }
 
-const lockOne = statement<RoleColumns & { patterns: string[] }>(`
-  with r as (select * from role where document_id = $1 for no key update)
+const lockOne = statement<RoleColumns & { patterns: string[] }, { id: string }>(`
+  with r as (select * from role where document_id = $id for no key update)
   select ${COLUMNS.map((column) => `r.${column}`).join(', ')}, patterns_of(r.document_id) as patterns from r`)
 
 /**
@@ -93,7 +93,7 @@ const lockOne = statement<RoleColumns & { patterns: string[] }>(`
  * this lock and are read behind it.
  */
 export async function lockRole(db: Database, id: string): Promise<RoleWithPatterns | undefined> {
-  const [row] = await lockOne(db, [id])
+  const [row] = await lockOne(db, { id })
   return row && toRoleWithPatterns(row)
 }
 
@@ -104,8 +104,8 @@ export type GivenRole = Pick<RoleWithPatterns, 'id' | 'name' | 'isSystem' | 'isA
 export const GIVEN_ROLE = `json_build_object('id', r.document_id, 'name', r.name, 'isSystem', r.is_system,
   'isAccountScoped', r.is_account_scoped, 'patterns', patterns_of(r.document_id))`
 
-const lockGiven = statement<{ role: GivenRole }>(`
-  with r as (select * from role where name = $1 or document_id = any($2) order by document_id for share)
+const lockGiven = statement<{ role: GivenRole }, { name: string; ids: readonly string[] }>(`
+  with r as (select * from role where name = $name or document_id = any($ids) order by document_id for share)
   select ${GIVEN_ROLE} as role from r order by r.name`)
 
 /**
@@ -113,7 +113,7 @@ const lockGiven = statement<{ role: GivenRole }>(`
  * ends; missing ones are left out. They are locked in the order of their ids, which prevents deadlocks.
  */
 export async function lockGivenRoles(db: Database, name: string, ids: readonly string[]): Promise<GivenRole[]> {
-  return (await lockGiven(db, [name, ids])).map(({ role }) => role)
+  return (await lockGiven(db, { name, ids })).map(({ role }) => role)
 }
 
 /** The role with this name. */
@@ -211,17 +211,18 @@ export async function replacePatterns(db: Database, role: RoleId, patterns: read
   await sql`with ${buildPatternChange(role, patterns)} select`.execute(db)
 }
 
-const remove = closingStatement('removed_role as (delete from role where document_id = $1)')
+const remove = closingStatement<{ id: RoleId }>('removed_role as (delete from role where document_id = $id)')
 
 /** Deletes a role and its assignments, with the last statement of the transaction. */
 export async function deleteRoleRow(db: Database, id: RoleId): Promise<void> {
-  await remove(db, [id], { notes: '*' })
+  await remove(db, { id }, { notes: '*' })
 }
 
-const replaceRoles = closingStatement(`
-  taken_roles as (delete from user_role where "user" = $1 and not role = any($2)),
+const replaceRoles = closingStatement<{ userId: UserId; roles: readonly RoleId[]; now: Date }>(`
+  taken_roles as (delete from user_role where "user" = $userId and not role = any($roles)),
   given_roles as (
-    insert into user_role ("user", role, created_at) select $1, x.role, $3 from unnest($2::uuid[]) as x (role)
+    insert into user_role ("user", role, created_at)
+    select $userId, x.role, $now from unnest($roles::uuid[]) as x (role)
     on conflict do nothing)`)
 
 /** Replaces the roles of a user, with the last statement of the transaction. */
@@ -229,15 +230,15 @@ export async function replaceUserRoles(
   db: Database,
   { userId, roles, now }: { userId: UserId; roles: readonly RoleId[]; now: Date },
 ): Promise<void> {
-  await replaceRoles(db, [userId, roles, now], { notes: `u:${userId}` })
+  await replaceRoles(db, { userId, roles, now }, { notes: `u:${userId}` })
 }
 
-const selectHolders = statement<{ document_id: UserId }>(`
+const selectHolders = statement<{ document_id: UserId }, { name: string }>(`
   select u.document_id from role r
   join user_role ur on ur.role = r.document_id join "user" u on u.document_id = ur."user"
-  where r.name = $1 and u.is_actived and u.deleted_at is null limit 1`)
+  where r.name = $name and u.is_actived and u.deleted_at is null limit 1`)
 
 /** Whether some active user, not deleted, has the role with this name. */
 export async function hasActiveHolder(db: Database, name: string): Promise<boolean> {
-  return (await selectHolders(db, [name])).length > 0
+  return (await selectHolders(db, { name })).length > 0
 }

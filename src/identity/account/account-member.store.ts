@@ -104,16 +104,16 @@ interface CandidateColumns extends HoldingsRow {
 }
 
 /** Each part uses the one before, so that the locks are taken in this order: the account, the user, the roles. */
-const lockAll = statement<CandidateColumns>(`
+const lockAll = statement<CandidateColumns, { account: string; userId: string; roles: readonly string[] }>(`
   with a as (
-    select document_id from account where document_id = $1 and deleted_at is null for share
+    select document_id from account where document_id = $account and deleted_at is null for share
   ), u as (
-    select x.* from "user" x, (select count(*) from a) locked where x.document_id = $2 for no key update of x
+    select x.* from "user" x, (select count(*) from a) locked where x.document_id = $userId for no key update of x
   ), held as (
-    select h.*, m.* from u ${HOLDINGS_OF_USER} left join lateral membership_of(u.document_id, $1) m on true
+    select h.*, m.* from u ${HOLDINGS_OF_USER} left join lateral membership_of(u.document_id, $account) m on true
   ), asked as (
     select r.* from role r, (select member_roles from held) locked
-    where r.document_id = any($3::uuid[] || locked.member_roles) order by r.document_id for share of r
+    where r.document_id = any($roles::uuid[] || locked.member_roles) order by r.document_id for share of r
   ), given as (
     select coalesce(json_agg(${GIVEN_ROLE} order by r.name), '[]') as roles from asked r
   )
@@ -130,7 +130,7 @@ export async function lockCandidate(
   db: Database,
   { account, userId, roles }: { account: string; userId: string; roles: readonly string[] },
 ): Promise<Candidate> {
-  const [row] = (await lockAll(db, [account, userId, roles])) as [CandidateColumns]
+  const [row] = (await lockAll(db, { account, userId, roles })) as [CandidateColumns]
   const { has_account: hasAccount, is_living: isLiving, email, name, asked } = row
   const columns = { roles: row.member_roles, created_at: row.member_created_at, updated_at: row.member_updated_at }
   const member =
@@ -149,17 +149,18 @@ interface NewMember {
 }
 
 const INSERT = `
-  insert into account_member (document_id, account, "user", created_at, updated_at) values ($1, $2, $3, $4, $4)`
-const insert = aheadStatement(INSERT)
-const insertAtEnd = closingStatement(`
+  insert into account_member (document_id, account, "user", created_at, updated_at)
+  values ($id, $account, $userId, $now, $now)`
+const insert = aheadStatement<NewMember>(INSERT)
+const insertAtEnd = closingStatement<NewMember & { roles: readonly RoleId[] }>(`
   new_member as (${INSERT} returning document_id),
   new_member_roles as (
     insert into account_member_role (member, role, created_at)
-    select m.document_id, x.role, $4 from new_member m, unnest($5::uuid[]) as x (role))`)
+    select m.document_id, x.role, $now from new_member m, unnest($roles::uuid[]) as x (role))`)
 
 /** Adds the first member to a new account; sent with the next statement of the transaction. */
-export async function insertFirstMember(db: Database, { id, account, userId, now }: NewMember): Promise<void> {
-  await insert(db, [id, account, userId, now])
+export async function insertFirstMember(db: Database, row: NewMember): Promise<void> {
+  await insert(db, row)
 }
 
 /** Adds a user who is no member to an account, with these locked roles, with the last statement of the transaction. */
@@ -168,22 +169,25 @@ export async function insertAccountMember(
   row: NewMember & { roles: RoleId[] },
 ): Promise<AccountMemberRecord> {
   const { id, account, userId, roles, now } = row
-  await insertAtEnd(db, [id, account, userId, now, roles], { notes: `u:${userId}` })
+  await insertAtEnd(db, row, { notes: `u:${userId}` })
   return { id, account, userId, roles, createdAt: now, updatedAt: now }
 }
 
-const remove = closingStatement('removed_member as (delete from account_member where document_id = $1)')
+const remove = closingStatement<{ id: AccountMemberId }>(
+  'removed_member as (delete from account_member where document_id = $id)',
+)
 
 /** Removes a user from an account, with the last statement of the transaction. */
 export async function deleteAccountMember(db: Database, member: AccountMemberRecord): Promise<void> {
-  await remove(db, [member.id], { notes: `u:${member.userId}` })
+  await remove(db, { id: member.id }, { notes: `u:${member.userId}` })
 }
 
-const replaceRoles = closingStatement(`
-  changed_member as (update account_member set updated_at = $3 where document_id = $1),
-  taken_member_roles as (delete from account_member_role where member = $1 and not role = any($2::uuid[])),
+const replaceRoles = closingStatement<{ member: AccountMemberId; roles: readonly RoleId[]; now: Date }>(`
+  changed_member as (update account_member set updated_at = $now where document_id = $member),
+  taken_member_roles as (delete from account_member_role where member = $member and not role = any($roles::uuid[])),
   given_member_roles as (
-    insert into account_member_role (member, role, created_at) select $1, x.role, $3 from unnest($2::uuid[]) as x (role)
+    insert into account_member_role (member, role, created_at)
+    select $member, x.role, $now from unnest($roles::uuid[]) as x (role)
     on conflict do nothing)`)
 
 /** Replaces the roles of a locked membership, with the last statement of the transaction. */
@@ -192,5 +196,5 @@ export async function replaceMemberRoles(
   input: { member: AccountMemberRecord; roles: readonly RoleId[]; now: Date },
 ): Promise<void> {
   const { member, roles, now } = input
-  await replaceRoles(db, [member.id, roles, now], { notes: `u:${member.userId}` })
+  await replaceRoles(db, { member: member.id, roles, now }, { notes: `u:${member.userId}` })
 }

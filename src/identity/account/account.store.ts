@@ -49,32 +49,37 @@ export function selectAccounts(db: Database, own?: OwnAccount) {
   return own ? living.where('document_id', '=', own) : living
 }
 
-const FIND = `select ${RETURNED} from account where document_id = $1 and deleted_at is null`
-const selectOne = statement<AccountColumns>(FIND)
-const selectAndKeep = statement<AccountColumns>(`${FIND} for share`)
+const FIND = `select ${RETURNED} from account where document_id = $id and deleted_at is null`
+const selectOne = statement<AccountColumns, { id: string }>(FIND)
+const selectAndKeep = statement<AccountColumns, { id: string }>(`${FIND} for share`)
 
 /** The living account with this id. */
 export async function findAccount(db: Database, id: string): Promise<AccountRecord | undefined> {
-  const [row] = await selectOne(db, [id])
+  const [row] = await selectOne(db, { id })
   return row && toAccountRecord(row)
 }
 
 /** The account with this id, not deleted, locked against changes and deletion until the transaction ends. */
 export async function keepAccount(db: Database, id: string): Promise<AccountRecord | undefined> {
-  const [row] = await selectAndKeep(db, [id])
+  const [row] = await selectAndKeep(db, { id })
   return row && toAccountRecord(row)
 }
 
-const insert = statement<AccountColumns>(`
+/** An account that is to be. */
+interface NewAccount {
+  id: AccountId
+  name: string
+  by: UserId | null
+  now: Date
+}
+
+const insert = statement<AccountColumns, NewAccount>(`
   insert into account (document_id, name, created_by, updated_by, created_at, updated_at)
-  values ($1, $2, $3, $3, $4, $4) returning ${RETURNED}`)
+  values ($id, $name, $by, $by, $now, $now) returning ${RETURNED}`)
 
 /** Inserts an account. */
-export async function insertAccount(
-  db: Database,
-  row: { id: AccountId; name: string; by: UserId | null; now: Date },
-): Promise<AccountRecord> {
-  const [inserted] = await insert(db, [row.id, row.name, row.by, row.now])
+export async function insertAccount(db: Database, row: NewAccount): Promise<AccountRecord> {
+  const [inserted] = await insert(db, row)
   return toAccountRecord(inserted as AccountColumns)
 }
 
@@ -84,11 +89,19 @@ export interface AccountTarget {
   scope: PermissionScope
 }
 
-const IN_SCOPE = 'document_id = $1 and deleted_at is null and ($2::uuid[] is null or document_id = any($2))'
-const scopeValue = (scope: PermissionScope) => (scope === 'all' ? null : scope)
+/** The values of `IN_SCOPE`. */
+interface ScopedAccount {
+  id: string
+  accounts: readonly AccountId[] | null
+}
 
-const rename = statement<AccountColumns>(`
-  update account set name = $3, updated_by = $4, updated_at = $5 where ${IN_SCOPE} and name <> $3 returning ${RETURNED}`)
+const IN_SCOPE =
+  'document_id = $id and deleted_at is null and ($accounts::uuid[] is null or document_id = any($accounts))'
+const withinScope = ({ id, scope }: AccountTarget): ScopedAccount => ({ id, accounts: scope === 'all' ? null : scope })
+
+const rename = statement<AccountColumns, ScopedAccount & { name: string; by: UserId; now: Date }>(`
+  update account set name = $name, updated_by = $by, updated_at = $now
+  where ${IN_SCOPE} and name <> $name returning ${RETURNED}`)
 
 /**
  * Changes the name of the account with this id. Undefined when there is none, when it is outside `scope`, or when it has
@@ -96,22 +109,22 @@ const rename = statement<AccountColumns>(`
  */
 export async function renameIfDifferent(
   db: Database,
-  { id, scope }: AccountTarget,
+  target: AccountTarget,
   { name, by, now }: { name: string; by: UserId; now: Date },
 ): Promise<AccountRecord | undefined> {
-  const [row] = await rename(db, [id, scopeValue(scope), name, by, now])
+  const [row] = await rename(db, { ...withinScope(target), name, by, now })
   return row && toAccountRecord(row)
 }
 
-const markDeleted = statement<AccountColumns>(`
-  update account set deleted_at = $4, updated_by = $3, updated_at = $4 where ${IN_SCOPE} returning ${RETURNED}`)
+const markDeleted = statement<AccountColumns, ScopedAccount & { by: UserId; now: Date }>(`
+  update account set deleted_at = $now, updated_by = $by, updated_at = $now where ${IN_SCOPE} returning ${RETURNED}`)
 
 /** Soft-deletes the account with this id. Undefined when there is none within `scope`. */
 export async function softDeleteAccount(
   db: Database,
-  { id, scope }: AccountTarget,
+  target: AccountTarget,
   { by, now }: { by: UserId; now: Date },
 ): Promise<AccountRecord | undefined> {
-  const [row] = await markDeleted(db, [id, scopeValue(scope), by, now])
+  const [row] = await markDeleted(db, { ...withinScope(target), by, now })
   return row && toAccountRecord(row)
 }

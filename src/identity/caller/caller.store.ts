@@ -40,12 +40,12 @@ interface SessionCallerColumns extends CallerColumns {
   has_factor: boolean
 }
 
-const selectSessionCaller = statement<SessionCallerColumns>(`
+const selectSessionCaller = statement<SessionCallerColumns, { sessionId: SessionId; userId: UserId; now: Date }>(`
   select ${CALLER_COLUMNS}, s.account, s.client_id, s.scope, s.expires_at, s.last_used_at, s.amr, s.auth_time,
     has_second_factor(u.document_id) as has_factor
   from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_SESSION}
-  where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and ${isAfter('s.expires_at', '$3')}
-    and u.is_actived and u.deleted_at is null`)
+  where s.document_id = $sessionId and s."user" = $userId
+    and s.revoked_at is null and ${isAfter('s.expires_at', '$now')} and u.is_actived and u.deleted_at is null`)
 
 /** The caller of a valid session, with what the session says. */
 export interface SessionCallerRecord extends CallerRecord {
@@ -62,7 +62,7 @@ export async function findSessionCaller(
   db: Database,
   { sessionId, userId, now }: { sessionId: SessionId; userId: UserId; now: Date },
 ): Promise<SessionCallerRecord | undefined> {
-  const [row] = await selectSessionCaller(db, [sessionId, userId, now])
+  const [row] = await selectSessionCaller(db, { sessionId, userId, now })
   return (
     row && {
       ...toCallerRecord(row),
@@ -75,13 +75,13 @@ export async function findSessionCaller(
   )
 }
 
-const selectUserCallers = statement<CallerColumns>(`
+const selectUserCallers = statement<CallerColumns, { users: readonly UserId[] }>(`
   select ${CALLER_COLUMNS} from "user" u ${HOLDINGS_OF_USER}
-  where u.document_id = any($1::uuid[]) and u.is_actived and u.deleted_at is null`)
+  where u.document_id = any($users::uuid[]) and u.is_actived and u.deleted_at is null`)
 
 /** The rows of those of these users who are active. */
 export async function findUserCallers(db: Database, users: readonly UserId[]): Promise<CallerRecord[]> {
-  return (await selectUserCallers(db, [users])).map(toCallerRecord)
+  return (await selectUserCallers(db, { users })).map(toCallerRecord)
 }
 
 /** The owner of an API key, and the patterns of the key. */
@@ -102,17 +102,17 @@ interface KeyColumns {
   expires_at: Date | null
 }
 
-const selectKeyCaller = statement<CallerColumns & KeyColumns>(`
+const selectKeyCaller = statement<CallerColumns & KeyColumns, { tokenHash: Buffer; now: Date }>(`
   select ${CALLER_COLUMNS}, k.document_id as key_id, k.permissions, k.account as key_account,
     k.last_used_at, k.expires_at
   from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
-  where k.token_hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
+  where k.token_hash = $tokenHash and k.revoked_at is null and (k.expires_at is null or k.expires_at > $now)
     and (k.account is null or (select a.deleted_at is null from account a where a.document_id = k.account))
     and u.is_actived and u.deleted_at is null`)
 
 /** The owner of a valid API key: unrevoked, unexpired, of an active user, and of an account that is not deleted. */
 export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date): Promise<KeyCallerRecord | undefined> {
-  const [row] = await selectKeyCaller(db, [tokenHash, now])
+  const [row] = await selectKeyCaller(db, { tokenHash, now })
   return (
     row && {
       ...toCallerRecord(row),
@@ -125,11 +125,13 @@ export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date):
   )
 }
 
-const touch = statement(`update session set last_used_at = $3 where document_id = $1 and last_used_at <= $2`)
+const touch = statement<never, { id: SessionId; before: Date; now: Date }>(
+  `update session set last_used_at = $now where document_id = $id and last_used_at <= $before`,
+)
 
 /** Updates the last use of a session, unless it was updated after `before`. */
 export async function touchSession(db: Database, input: { id: SessionId; before: Date; now: Date }): Promise<void> {
-  await touch(db, [input.id, input.before, input.now])
+  await touch(db, input)
 }
 
 /** Updates the last use of a key, unless it was updated after `before`: at most once a minute. */

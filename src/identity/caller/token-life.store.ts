@@ -12,21 +12,21 @@ interface LifeColumns {
  * A session lives on with its latest JWT: that of its opening, of its last refresh, or of a step-up. Each row is looked up by
  * its id.
  */
-const selectLives = statement<LifeColumns>(`
+const selectLives = statement<LifeColumns, { sessions: readonly string[]; keys: readonly string[]; now: Date }>(`
   select 's:' || s.document_id as token, least(s.expires_at, greatest(s.created_at, s.auth_time, (
       select max(t.created_at) from session_refresh t where t.session = s.document_id
     )) + interval '${SESSION_JWT_SECONDS} seconds') as ends_at
-  from unnest($1::uuid[]) x (id) cross join lateral (select * from session where document_id = x.id offset 0) s
-  where s.revoked_at is null and ${isAfter('s.expires_at', '$3')}
+  from unnest($sessions::uuid[]) x (id) cross join lateral (select * from session where document_id = x.id offset 0) s
+  where s.revoked_at is null and ${isAfter('s.expires_at', '$now')}
   union all
   select 'k:' || k.document_id, k.expires_at
-  from unnest($2::uuid[]) x (id) cross join lateral (select * from api_key where document_id = x.id offset 0) k
-  where k.revoked_at is null and (k.expires_at is null or ${isAfter('k.expires_at', '$3')})`)
+  from unnest($keys::uuid[]) x (id) cross join lateral (select * from api_key where document_id = x.id offset 0) k
+  where k.revoked_at is null and (k.expires_at is null or ${isAfter('k.expires_at', '$now')})`)
 
 /** When those of these sessions and API keys end that live. */
 export async function findTokenLives(
   db: Database,
   { sessions, keys, now }: { sessions: readonly string[]; keys: readonly string[]; now: Date },
 ): Promise<LifeColumns[]> {
-  return selectLives(db, [sessions, keys, now])
+  return selectLives(db, { sessions, keys, now })
 }

@@ -18,17 +18,17 @@ interface KeptColumns {
   created_at: Date
 }
 
-const insert = statement(`
+const insert = statement<never, Pick<Mail, 'id' | 'to' | 'subject' | 'text'> & { now: Date; others: number }>(`
   with kept as (
-    insert into kept_mail (document_id, recipient, subject, text, created_at) values ($1, $2, $3, $4, $5)
+    insert into kept_mail (document_id, recipient, subject, text, created_at) values ($id, $to, $subject, $text, $now)
     on conflict (document_id) do nothing
   )
   delete from kept_mail where document_id = any(array(
-    select document_id from kept_mail order by created_at desc, document_id desc offset $6))`)
+    select document_id from kept_mail order by created_at desc, document_id desc offset $others))`)
 
 /** Keeps a mail, and deletes all but the newest ones. A mail that is kept already stays as it is. */
 export async function keepMail(db: Database, mail: Mail, now: Date): Promise<void> {
-  await insert(db, [mail.id, mail.to, mail.subject, mail.text, now, KEPT_LIMIT - 1])
+  await insert(db, { ...mail, now, others: KEPT_LIMIT - 1 })
 }
 
 const selectAll = statement<KeptColumns>(`
@@ -36,7 +36,7 @@ const selectAll = statement<KeptColumns>(`
 
 /** The kept mails, the newest first. */
 export async function listKeptMails(db: Database): Promise<KeptMail[]> {
-  return (await selectAll(db, [])).map((row) => ({
+  return (await selectAll(db)).map((row) => ({
     id: row.document_id as Mail['id'],
     to: row.recipient,
     subject: row.subject,

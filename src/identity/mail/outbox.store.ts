@@ -11,17 +11,19 @@ export interface OutboxRow {
   expiresAt: Date
 }
 
-const insert = closingStatement(`
+const insert = closingStatement<OutboxRow & { isReal: boolean; now: Date }>(`
   queued_mail as (
     insert into mail_outbox (document_id, kind, recipient, content, due_at, expires_at, created_at)
-    select $1::uuid, $2::text, $3::text, $4::text, $6::timestamptz, $5::timestamptz, $6::timestamptz where $7::boolean)`)
+    select $id::uuid, $kind::text, $to::text, $content::text, $now::timestamptz, $expiresAt::timestamptz,
+      $now::timestamptz
+    where $isReal::boolean)`)
 
 /**
  * Inserts a mail that is due at once, with the last statement of the transaction. With `isReal` false the same statement
  * inserts nothing, so that both take the same time.
  */
 export async function insertMail(db: Database, row: OutboxRow & { isReal: boolean; now: Date }): Promise<void> {
-  await insert(db, [row.id, row.kind, row.to, row.content, row.expiresAt, row.now, row.isReal])
+  await insert(db, row)
 }
 
 /** A claimed mail. `attempts` counts this one and is its fence. */
@@ -38,11 +40,11 @@ interface ClaimedColumns {
   attempts: number
 }
 
-const claim = statement<ClaimedColumns>(`
-  update mail_outbox set attempts = attempts + 1, due_at = $2
+const claim = statement<ClaimedColumns, { now: Date; leaseEnd: Date; limit: number }>(`
+  update mail_outbox set attempts = attempts + 1, due_at = $leaseEnd
   where document_id = any(array(
-    select document_id from mail_outbox where status = 'waiting' and due_at <= $1
-    order by due_at limit $3 for update skip locked))
+    select document_id from mail_outbox where status = 'waiting' and due_at <= $now
+    order by due_at limit $limit for update skip locked))
   returning document_id, kind, recipient, content, expires_at, attempts`)
 
 /** Claims mails that are due, until `leaseEnd`: after it another process may try them again. */
@@ -50,7 +52,7 @@ export async function claimMails(
   db: Database,
   { now, leaseEnd, limit }: { now: Date; leaseEnd: Date; limit: number },
 ): Promise<ClaimedMail[]> {
-  return (await claim(db, [now, leaseEnd, limit])).map((row) => ({
+  return (await claim(db, { now, leaseEnd, limit })).map((row) => ({
     id: row.document_id as MailId,
     kind: row.kind,
     to: row.recipient,
@@ -60,50 +62,54 @@ export async function claimMails(
   }))
 }
 
-const end = statement(`
-  update mail_outbox set status = $3, content = null, last_error = $4, ended_at = $5
-  where document_id = $1 and attempts = $2 and status = 'waiting'`)
+const end = statement<
+  never,
+  { id: MailId; attempts: number; status: 'sent' | 'failed'; error: string | null; now: Date }
+>(`
+  update mail_outbox set status = $status, content = null, last_error = $error, ended_at = $now
+  where document_id = $id and attempts = $attempts and status = 'waiting'`)
 
 /** Ends a claimed mail and erases what it says. Does nothing when another process claimed it since. */
 export async function endMail(
   db: Database,
-  mail: Pick<ClaimedMail, 'id' | 'attempts'>,
+  { id, attempts }: Pick<ClaimedMail, 'id' | 'attempts'>,
   { status, error, now }: { status: 'sent' | 'failed'; error: string | null; now: Date },
 ): Promise<void> {
-  await end(db, [mail.id, mail.attempts, status, error, now])
+  await end(db, { id, attempts, status, error, now })
 }
 
-const postpone = statement(`
-  update mail_outbox set due_at = $3, last_error = $4 where document_id = $1 and attempts = $2 and status = 'waiting'`)
+const postpone = statement<never, { id: MailId; attempts: number; dueAt: Date; error: string }>(`
+  update mail_outbox set due_at = $dueAt, last_error = $error
+  where document_id = $id and attempts = $attempts and status = 'waiting'`)
 
 /** Makes a claimed mail due again. Does nothing when another process claimed it since. */
 export async function postponeMail(
   db: Database,
-  mail: Pick<ClaimedMail, 'id' | 'attempts'>,
+  { id, attempts }: Pick<ClaimedMail, 'id' | 'attempts'>,
   { dueAt, error }: { dueAt: Date; error: string },
 ): Promise<void> {
-  await postpone(db, [mail.id, mail.attempts, dueAt, error])
+  await postpone(db, { id, attempts, dueAt, error })
 }
 
-const giveBack = statement(`
-  update mail_outbox set due_at = $3, attempts = attempts - 1
-  where document_id = $1 and attempts = $2 and status = 'waiting'`)
+const giveBack = statement<never, { id: MailId; attempts: number; dueAt: Date }>(`
+  update mail_outbox set due_at = $dueAt, attempts = attempts - 1
+  where document_id = $id and attempts = $attempts and status = 'waiting'`)
 
 /** Makes a claimed mail due again, of which no attempt was made. Does nothing when another process claimed it since. */
 export async function giveBackMail(
   db: Database,
-  mail: Pick<ClaimedMail, 'id' | 'attempts'>,
+  { id, attempts }: Pick<ClaimedMail, 'id' | 'attempts'>,
   dueAt: Date,
 ): Promise<void> {
-  await giveBack(db, [mail.id, mail.attempts, dueAt])
+  await giveBack(db, { id, attempts, dueAt })
 }
 
-const deleteEnded = statement(`
+const deleteEnded = statement<never, { before: Date; limit: number }>(`
   delete from mail_outbox where document_id = any(array(
-    select document_id from mail_outbox where ended_at < $1 order by ended_at limit $2 for update skip locked))
+    select document_id from mail_outbox where ended_at < $before order by ended_at limit $limit for update skip locked))
   returning 1`)
 
 /** Deletes up to `limit` mails that ended before `before`. Returns their number. For maintenance. */
 export async function deleteEndedMails(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteEnded(db, [before, limit])).length
+  return (await deleteEnded(db, { before, limit })).length
 }

@@ -10,8 +10,18 @@ export interface SparedAccess {
   kept?: SessionId
 }
 
-const endAccess = statement<{ document_id: SessionId }>('select end_access_of($1, $2, $3, $4) as document_id')
-const endAccessAhead = aheadStatement('select from end_access_of($1, $2, $3, $4)')
+/** The values of both statements. */
+interface EndingAccess {
+  userId: UserId
+  now: Date
+  keepApps: boolean
+  kept: SessionId | null
+}
+
+const endAccess = statement<{ document_id: SessionId }, EndingAccess>(
+  'select end_access_of($userId, $now, $keepApps, $kept) as document_id',
+)
+const endAccessAhead = aheadStatement<EndingAccess>('select from end_access_of($userId, $now, $keepApps, $kept)')
 
 /**
  * Ends what a user opened: sessions, families of OAuth tokens, and what is still on its way (`end_access_of` in the
@@ -22,7 +32,7 @@ export async function endAccessRows(
   db: Database,
   { userId, keepApps = false, kept, now }: SparedAccess & { userId: UserId; now: Date },
 ): Promise<SessionId[]> {
-  return (await endAccess(db, [userId, now, keepApps, kept ?? null])).map((row) => row.document_id)
+  return (await endAccess(db, { userId, now, keepApps, kept: kept ?? null })).map((row) => row.document_id)
 }
 
 /** `endAccessRows` without its result; sent with the next statement of the transaction. */
@@ -30,5 +40,5 @@ export async function endAccessWithNext(
   db: Database,
   { userId, keepApps = false, kept, now }: SparedAccess & { userId: UserId; now: Date },
 ): Promise<void> {
-  await endAccessAhead(db, [userId, now, keepApps, kept ?? null])
+  await endAccessAhead(db, { userId, now, keepApps, kept: kept ?? null })
 }

@@ -1,3 +1,4 @@
+import type { SessionId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { PresentedToken } from './refresh-decision.ts'
@@ -19,15 +20,15 @@ interface TokenColumns {
   is_living: boolean
 }
 
-const lock = statement<SessionColumns & TokenColumns>(`
+const lock = statement<SessionColumns & TokenColumns, { tokenHash: Buffer; now: Date }>(`
   select ${OF_SESSION}, t.expires_at as token_expires_at, t.spent_at, t.spent_by, t.successor_salt, t.successor_hash,
-    s.revoked_at is null and s.expires_at > $2 and u.is_actived and u.deleted_at is null as is_living
+    s.revoked_at is null and s.expires_at > $now and u.is_actived and u.deleted_at is null as is_living
   from session_refresh t join session s on s.document_id = t.session join "user" u on u.document_id = s."user"
-  where t.token_hash = $1 for no key update of t`)
+  where t.token_hash = $tokenHash for no key update of t`)
 
 /** Locks the refresh token with this hash until the transaction ends, and reads it. Undefined for an unknown one. */
 export async function lockRefreshToken(db: Database, tokenHash: Buffer, now: Date): Promise<StoredToken | undefined> {
-  const [row] = await lock(db, [tokenHash, now])
+  const [row] = await lock(db, { tokenHash, now })
   return (
     row && {
       expiresAt: row.token_expires_at,
@@ -41,13 +42,24 @@ export async function lockRefreshToken(db: Database, tokenHash: Buffer, now: Dat
   )
 }
 
-const spend = closingStatement(`
+const spend = closingStatement<{
+  tokenHash: Buffer
+  client: Buffer
+  successorSalt: Buffer
+  successorHash: Buffer
+  expiresAt: Date
+  sessionId: SessionId
+  now: Date
+}>(`
   spent_token as (
-    update session_refresh set spent_at = $2, spent_by = $3, successor_salt = $4, successor_hash = $5 where token_hash = $1
+    update session_refresh
+    set spent_at = $now, spent_by = $client, successor_salt = $successorSalt, successor_hash = $successorHash
+    where token_hash = $tokenHash
   ), used_session as (
-    update session set last_used_at = $2 where document_id = $6
+    update session set last_used_at = $now where document_id = $sessionId
   ), next_token as (
-    insert into session_refresh (token_hash, session, expires_at, created_at) values ($5, $6, $7, $2))`)
+    insert into session_refresh (token_hash, session, expires_at, created_at)
+    values ($successorHash, $sessionId, $expiresAt, $now))`)
 
 /** Spends a locked refresh token and inserts its successor, with the last statement of the transaction. */
 export async function spendRefreshToken(
@@ -61,5 +73,13 @@ export async function spendRefreshToken(
   },
 ): Promise<void> {
   const { tokenHash, client, successor, session, now } = input
-  await spend(db, [tokenHash, now, client, successor.salt, successor.hash, session.id, successor.expiresAt])
+  await spend(db, {
+    tokenHash,
+    client,
+    successorSalt: successor.salt,
+    successorHash: successor.hash,
+    expiresAt: successor.expiresAt,
+    sessionId: session.id,
+    now,
+  })
 }

@@ -94,51 +94,49 @@ export interface NewRefreshToken {
   expiresAt: Date
 }
 
-const insert = closingStatement(`
+/** A session that is to be. */
+type NewSession = Omit<SessionRecord, 'client' | 'lastUsedAt' | 'revokedAt' | 'createdAt' | 'updatedAt'> & { now: Date }
+
+const insert = closingStatement<
+  NewSession & {
+    clientId: string | null
+    scope: string | null
+    grantId: string | null
+    tokenHash: Buffer | null
+    tokenExpiresAt: Date | null
+  }
+>(`
   opened as (
     insert into session (document_id, "user", account, parent, address, user_agent, expires_at, created_at, updated_at,
       last_used_at, amr, acr, auth_time, client_id, scope, grant_id)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $8, $11, $12, $13, $14, $15, $16) returning document_id
+    values ($id, $userId, $accountId, $parentId, $address, $userAgent, $expiresAt, $now, $now,
+      $now, $amr, $acr, $authTime, $clientId, $scope, $grantId) returning document_id
   ), first_token as (
     insert into session_refresh (token_hash, session, expires_at, created_at)
-    select $9::bytea, document_id, $10::timestamptz, $8 from opened where $9::bytea is not null)`)
+    select $tokenHash::bytea, document_id, $tokenExpiresAt::timestamptz, $now from opened
+    where $tokenHash::bytea is not null)`)
 
 /** Inserts a session, with its first refresh token if there is one, with the last statement of the transaction. */
 export async function insertSession(
   db: Database,
-  row: Omit<SessionRecord, 'lastUsedAt' | 'revokedAt' | 'createdAt' | 'updatedAt'> & {
-    refresh: NewRefreshToken | null
-    now: Date
-  },
+  row: NewSession & { client: SessionClient | null; refresh: NewRefreshToken | null },
 ): Promise<SessionRecord> {
   const { refresh, now, ...session } = row
-  const { id, userId, accountId, parentId, address, userAgent, expiresAt } = session
-  const token = [refresh?.tokenHash ?? null, refresh?.expiresAt ?? null]
-  const proof = [session.amr, session.acr, session.authTime]
   const { id: clientId = null, scope = null, grantId = null } = session.client ?? {}
-  await insert(db, [
-    id,
-    userId,
-    accountId,
-    parentId,
-    address,
-    userAgent,
-    expiresAt,
-    now,
-    ...token,
-    ...proof,
-    clientId,
-    scope,
-    grantId,
-  ])
+  const { tokenHash = null, expiresAt: tokenExpiresAt = null } = refresh ?? {}
+  await insert(db, { ...session, now, clientId, scope, grantId, tokenHash, tokenExpiresAt })
   return { ...session, lastUsedAt: now, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
-const lockSigningIn = statement<{ accounts: AccountName[] }>(`
+const lockSigningIn = statement<
+  { accounts: AccountName[] },
+  { userId: UserId; passwordHash: string | null; begunAt: Date | null }
+>(`
   with u as (
     select document_id from "user"
-    where document_id = $1 and is_actived and deleted_at is null and ($2::text is null or password_hash = $2)
-      and ($3::timestamptz is null or access_ended_at is null or access_ended_at <= $3)
+    where document_id = $userId and is_actived and deleted_at is null
+      and ($passwordHash::text is null or password_hash = $passwordHash)
+      and ($begunAt::timestamptz is null or access_ended_at is null or access_ended_at <= $begunAt)
     for no key update
   )
   select accounts_of(u.document_id) as accounts from u`)
@@ -154,36 +152,42 @@ export async function lockActiveUser(
   userId: UserId,
   { passwordHash = null, begunAt = null }: { passwordHash?: string | null; begunAt?: Date | null } = {},
 ): Promise<AccountName[] | undefined> {
-  const [row] = await lockSigningIn(db, [userId, passwordHash, begunAt])
+  const [row] = await lockSigningIn(db, { userId, passwordHash, begunAt })
   return row?.accounts
 }
 
-const selectOne = statement<SessionColumns>(`select ${OF_SESSION} from session s where s.document_id = $1`)
+const selectOne = statement<SessionColumns, { id: SessionId }>(
+  `select ${OF_SESSION} from session s where s.document_id = $id`,
+)
 
 /** The session with this id, in any state. */
 export async function findSession(db: Database, id: SessionId): Promise<SessionRecord | undefined> {
-  const [row] = await selectOne(db, [id])
+  const [row] = await selectOne(db, { id })
   return row && toSessionRecord(row)
 }
 
-const revokeOne = statement<{ document_id: SessionId }>(
-  `select revoke_session(case when $3 then root_session($1) else $1 end, $2) as document_id`,
+const revokeOne = statement<{ document_id: SessionId }, { id: SessionId; now: Date; isFamily: boolean }>(
+  `select revoke_session(case when $isFamily then root_session($id) else $id end, $now) as document_id`,
 )
-const revokeOfToken = statement<{ document_id: SessionId }>(`
-  select revoke_session(case when $4 then root_session(t.session) else t.session end, $3) as document_id
-  from session_refresh t where t.token_hash = $1 and (select "user" from session where document_id = t.session) = $2`)
+const revokeOfToken = statement<
+  { document_id: SessionId },
+  { tokenHash: Buffer; userId: UserId; now: Date; isFamily: boolean }
+>(`
+  select revoke_session(case when $isFamily then root_session(t.session) else t.session end, $now) as document_id
+  from session_refresh t
+  where t.token_hash = $tokenHash and (select "user" from session where document_id = t.session) = $userId`)
 
 /**
  * Revokes a session and every session opened from it. Returns those that this call revoked. A session that is being opened
  * from one of them is revoked too, or refused (`revoke_session` in the migrations).
  */
 export async function revokeSessionTree(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
-  return (await revokeOne(db, [id, now, false])).map((row) => row.document_id)
+  return (await revokeOne(db, { id, now, isFamily: false })).map((row) => row.document_id)
 }
 
 /** `revokeSessionTree` for the session at the top of the tree of this one: itself when it has no parent. */
 export async function revokeSessionFamily(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
-  return (await revokeOne(db, [id, now, true])).map((row) => row.document_id)
+  return (await revokeOne(db, { id, now, isFamily: true })).map((row) => row.document_id)
 }
 
 /**
@@ -194,21 +198,21 @@ export async function revokeTokenTree(
   db: Database,
   { tokenHash, userId, isFamily, now }: { tokenHash: Buffer; userId: UserId; isFamily: boolean; now: Date },
 ): Promise<SessionId[]> {
-  return (await revokeOfToken(db, [tokenHash, userId, now, isFamily])).map((row) => row.document_id)
+  return (await revokeOfToken(db, { tokenHash, userId, now, isFamily })).map((row) => row.document_id)
 }
 
-const revokeTreeAhead = aheadStatement('select from revoke_session($1, $2)')
+const revokeTreeAhead = aheadStatement<{ id: SessionId; now: Date }>('select from revoke_session($id, $now)')
 
 /** `revokeSessionTree` without its result; sent with the next statement of the transaction. */
 export async function endSessionTree(db: Database, id: SessionId, now: Date): Promise<void> {
-  await revokeTreeAhead(db, [id, now])
+  await revokeTreeAhead(db, { id, now })
 }
 
-const clearAccount = closingStatement(`
+const clearAccount = closingStatement<{ account: AccountId; owner: UserId | null; now: Date }>(`
   left_sessions as (
-    update session set account = null, updated_at = $3
+    update session set account = null, updated_at = $now
     where document_id = any(array(
-      select document_id from session where account = $1 and ($2::uuid is null or "user" = $2)
+      select document_id from session where account = $account and ($owner::uuid is null or "user" = $owner)
       order by document_id for no key update)))`)
 
 /**
@@ -221,7 +225,7 @@ export async function clearSessionAccount(
 ): Promise<void> {
   const { account, userId, now } = input
   const [owner, notes] = userId === 'all' ? [null, '*'] : [userId, `u:${userId}`]
-  await clearAccount(db, [account, owner, now], { notes })
+  await clearAccount(db, { account, owner, now }, { notes })
 }
 
 /** The owner of a session, for `GET /api/v3/auth/session`. */
@@ -248,11 +252,11 @@ interface DescriptionColumns {
   accounts: AccountName[]
 }
 
-const selectDescription = statement<DescriptionColumns>(`
+const selectDescription = statement<DescriptionColumns, { userId: UserId; sessionId: SessionId | null }>(`
   select u.document_id as user_id, u.email, u.name, u.avatar_url, u.email_verified_at is not null as is_email_verified,
     ${OF_SESSION}, accounts_of(u.document_id) as accounts
-  from "user" u left join session s on s.document_id = $2 and s."user" = u.document_id
-  where u.document_id = $1 and u.deleted_at is null`)
+  from "user" u left join session s on s.document_id = $sessionId and s."user" = u.document_id
+  where u.document_id = $userId and u.deleted_at is null`)
 
 /** A user with one of its sessions and its accounts that are not deleted, the longest membership first. */
 export async function findSessionDescription(
@@ -260,7 +264,7 @@ export async function findSessionDescription(
   userId: UserId,
   sessionId: SessionId | null,
 ): Promise<SessionDescription | undefined> {
-  const [row] = await selectDescription(db, [userId, sessionId])
+  const [row] = await selectDescription(db, { userId, sessionId })
   if (!row) return undefined
   const session = row as unknown as SessionColumns
   const { user_id: id, email, name, avatar_url: avatarUrl, is_email_verified: isEmailVerified } = row

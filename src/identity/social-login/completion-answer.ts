@@ -1,5 +1,5 @@
 import type { Texts } from '../../base/language/texts.ts'
-import type { AnswerCookie } from '../../http/route/answer.ts'
+import type { AnswerCookie } from '../../http/route/outcome.ts'
 import type { RedirectOutcome, RefusalOutcome } from '../../http/route/route.ts'
 import type { Brand } from '../pages/brand/brand.ts'
 import { CLEAN_ADDRESS } from '../pages/frame/clean-address.ts'

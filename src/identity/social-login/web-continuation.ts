@@ -1,4 +1,4 @@
-import type { AnswerCookie } from '../../http/route/answer.ts'
+import type { AnswerCookie } from '../../http/route/outcome.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { SignIn } from '../sign-in/outcome/sign-in.ts'
 import type { OpenTarget } from '../sso/handshake.ts'

@@ -29,15 +29,18 @@ export interface ClaimedHandshake {
   isClaimed: boolean
 }
 
-const claim = statement<SessionColumns & { accounts: AccountName[]; is_user_active: boolean; is_claimed: boolean }>(`
+const claim = statement<
+  SessionColumns & { accounts: AccountName[]; is_user_active: boolean; is_claimed: boolean },
+  { sessionId: SessionId; userId: UserId; nonceHash: Buffer; expiresAt: Date; now: Date }
+>(`
   with found as (
     select ${OF_SESSION}, u.is_actived and u.deleted_at is null as is_user_active
     from session s join "user" u on u.document_id = s."user"
-    where s.document_id = $1 and s."user" = $2 for no key update of u, s
+    where s.document_id = $sessionId and s."user" = $userId for no key update of u, s
   ), claimed as (
     insert into sso_nonce (nonce_hash, expires_at)
-    select $3, $4 from found
-    where is_user_active and revoked_at is null and expires_at > $5 and parent is null and client_id is null
+    select $nonceHash, $expiresAt from found
+    where is_user_active and revoked_at is null and expires_at > $now and parent is null and client_id is null
     on conflict do nothing returning nonce_hash
   )
   select found.*, accounts_of(found."user") as accounts, exists (select from claimed) as is_claimed from found`)
@@ -50,7 +53,7 @@ const claim = statement<SessionColumns & { accounts: AccountName[]; is_user_acti
  */
 export async function claimHandshake(db: Database, input: HandshakeClaim): Promise<ClaimedHandshake | undefined> {
   const { sessionId, userId, nonceHash, expiresAt, now } = input
-  const [row] = await claim(db, [sessionId, userId, nonceHash, expiresAt, now])
+  const [row] = await claim(db, { sessionId, userId, nonceHash, expiresAt, now })
   if (!row) return undefined
   return {
     session: toSessionRecord(row),
@@ -60,12 +63,13 @@ export async function claimHandshake(db: Database, input: HandshakeClaim): Promi
   }
 }
 
-const deleteExpired = statement<{ nonce_hash: Buffer }>(`
+const deleteExpired = statement<{ nonce_hash: Buffer }, { before: Date; limit: number }>(`
   delete from sso_nonce where nonce_hash = any(array(
-    select nonce_hash from sso_nonce where expires_at < $1 order by expires_at limit $2 for update skip locked))
+    select nonce_hash from sso_nonce where expires_at < $before
+    order by expires_at limit $limit for update skip locked))
   returning nonce_hash`)
 
 /** Deletes up to `limit` nonces of tokens that expired before `before`. Returns their number. */
 export async function deleteExpiredNonces(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteExpired(db, [before, limit])).length
+  return (await deleteExpired(db, { before, limit })).length
 }

@@ -38,22 +38,23 @@ interface ThrottleColumns {
 type LockedColumns = ThrottleColumns & Joined<CredentialColumns> & { has_factor: boolean }
 
 /** The keys of the rows, in the order of `SUBJECTS`, which is also that of the index. */
-const keysOf = (email: string) => `(''::bytea, $2::bytea), (${email}::bytea, ''::bytea), (${email}::bytea, $2::bytea)`
+const keysOf = (email: string) =>
+  `(''::bytea, $addressHash::bytea), (${email}::bytea, ''::bytea), (${email}::bytea, $addressHash::bytea)`
 
 /**
  * An update without a change locks and returns a row that may have to be inserted first. The transaction that counts an
  * attempt does not wait for the disk: a crash of the server takes along the counts of its last second, as those of a strict
  * limit. The e-mail address is the person that it finds (`hashSubject` of kind `person`), else its own hash.
  */
-const lockAll = statement<LockedColumns>(`
+const lockAll = statement<LockedColumns, ThrottleKey & { email: string | null; now: Date }>(`
   with named as materialized (
-    select ${OF_CREDENTIALS}, has_second_factor(u.document_id) as has_factor from "user" u where ${hasEmail('$4')}
+    select ${OF_CREDENTIALS}, has_second_factor(u.document_id) as has_factor from "user" u where ${hasEmail('$email')}
   ), subject as materialized (
     select coalesce(
-      (select sha256(convert_to('person:' || n.document_id, 'UTF8')) from named n), $1::bytea) as hash
+      (select sha256(convert_to('person:' || n.document_id, 'UTF8')) from named n), $emailHash::bytea) as hash
   ), t as (
     insert into login_throttle (email_hash, address_hash, failures, last_failure_at)
-    select k.email_hash, k.address_hash, 0, $3
+    select k.email_hash, k.address_hash, 0, $now
     from subject s cross join lateral (values ${keysOf('s.hash')}) k (email_hash, address_hash),
       (select set_config('synchronous_commit', 'off', true)) relaxed
     on conflict (email_hash, address_hash) do update set failures = login_throttle.failures
@@ -85,7 +86,7 @@ export async function lockAttempt(
   db: Database,
   { key, email, now }: { key: ThrottleKey; email: string | null; now: Date },
 ): Promise<LockedAttempt> {
-  const rows = await lockAll(db, [key.emailHash, key.addressHash, now, email])
+  const rows = await lockAll(db, { ...key, email, now })
   const emailHash = rows.find((row) => row.email_hash.length > 0)?.email_hash ?? key.emailHash
   const locked = { emailHash, addressHash: key.addressHash }
   const stateOf = (subject: Subject) => {
@@ -124,15 +125,28 @@ export async function writeThrottles(tx: Database, key: ThrottleKey, states: Par
   })
   if (written.length === 0) return
   const column = <Value>(pick: (row: (typeof written)[number]) => Value) => written.map(pick)
-  const keys = [column((row) => row.emailHash), column((row) => row.addressHash)]
-  const times = [column((row) => row.lastFailureAt), column((row) => row.waitUntil), column((row) => row.turnAt)]
-  await write(tx, [...keys, column((row) => row.failures), ...times])
+  await write(tx, {
+    emailHashes: column((row) => row.emailHash),
+    addressHashes: column((row) => row.addressHash),
+    failures: column((row) => row.failures),
+    lastFailures: column((row) => row.lastFailureAt),
+    waits: column((row) => row.waitUntil),
+    turns: column((row) => row.turnAt),
+  })
 }
 
-const write = closingStatement(`
+const write = closingStatement<{
+  emailHashes: readonly Buffer[]
+  addressHashes: readonly Buffer[]
+  failures: readonly number[]
+  lastFailures: readonly Date[]
+  waits: readonly (Date | null)[]
+  turns: readonly (Date | null)[]
+}>(`
   counted_attempt as (
     insert into login_throttle (email_hash, address_hash, failures, last_failure_at, wait_until, turn_at)
-    select * from unnest($1::bytea[], $2::bytea[], $3::int[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[])
+    select * from unnest($emailHashes::bytea[], $addressHashes::bytea[], $failures::int[], $lastFailures::timestamptz[],
+      $waits::timestamptz[], $turns::timestamptz[])
     on conflict (email_hash, address_hash) do update set failures = excluded.failures,
       last_failure_at = excluded.last_failure_at, wait_until = excluded.wait_until, turn_at = excluded.turn_at)`)
 
@@ -143,18 +157,18 @@ const write = closingStatement(`
 const UPDATE_LOCKED = `
   insert into login_throttle as t (email_hash, address_hash, failures, last_failure_at)
   select l.email_hash, l.address_hash, l.failures, l.last_failure_at
-  from (values ${keysOf('$1')}) k (email_hash, address_hash)
+  from (values ${keysOf('$emailHash')}) k (email_hash, address_hash)
   cross join lateral (
     select * from login_throttle f where f.email_hash = k.email_hash and f.address_hash = k.address_hash
     offset 0 for update) l
   on conflict (email_hash, address_hash) do update`
 
-const takeBack = closingStatement(`
+const takeBack = closingStatement<ThrottleKey & { countedAt: Date }>(`
   forgiven_attempt as (
     ${UPDATE_LOCKED}
     set failures = case when t.email_hash = '' then greatest(0, t.failures - 1) else 0 end,
-      last_failure_at = case when t.email_hash = '' then t.last_failure_at else $3 end,
-      wait_until = case when t.email_hash = '' and t.last_failure_at > $3 then t.wait_until end,
+      last_failure_at = case when t.email_hash = '' then t.last_failure_at else $countedAt end,
+      wait_until = case when t.email_hash = '' and t.last_failure_at > $countedAt then t.wait_until end,
       turn_at = case when t.email_hash = '' then t.turn_at end)`)
 
 /**
@@ -163,22 +177,23 @@ const takeBack = closingStatement(`
  * attacker with one known account reset it. A later wait by other failures stays.
  */
 export function takeBackFailure(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
-  return takeBack(db, [key.emailHash, key.addressHash, countedAt])
+  return takeBack(db, { ...key, countedAt })
 }
 
-const uncount = statement(`
+const uncount = statement<never, ThrottleKey & { countedAt: Date }>(`
   ${UPDATE_LOCKED}
-  set failures = greatest(0, t.failures - 1), wait_until = case when t.last_failure_at > $3 then t.wait_until end`)
+  set failures = greatest(0, t.failures - 1),
+    wait_until = case when t.last_failure_at > $countedAt then t.wait_until end`)
 
 /** Takes an attempt back that was counted at `countedAt` and whose password nobody looked at. Earlier failures stay. */
 export async function takeBackAttempt(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
-  await uncount(db, [key.emailHash, key.addressHash, countedAt])
+  await uncount(db, { ...key, countedAt })
 }
 
-const forgetEmails = closingStatement(`
+const forgetEmails = closingStatement<{ emailHashes: readonly Buffer[] }>(`
   forgotten_emails as (
-    delete from login_throttle where email_hash = any($1) and (email_hash, address_hash) in (
-      select email_hash, address_hash from login_throttle where email_hash = any($1)
+    delete from login_throttle where email_hash = any($emailHashes) and (email_hash, address_hash) in (
+      select email_hash, address_hash from login_throttle where email_hash = any($emailHashes)
       order by email_hash, address_hash for update))`)
 
 /**
@@ -186,7 +201,7 @@ const forgetEmails = closingStatement(`
  * statement of the transaction.
  */
 export async function deleteThrottlesOfEmails(db: Database, emailHashes: readonly Buffer[]): Promise<void> {
-  await forgetEmails(db, [emailHashes])
+  await forgetEmails(db, { emailHashes })
 }
 
 /** Deletes subjects whose last failure is older than `before`. Returns their number. For maintenance. */

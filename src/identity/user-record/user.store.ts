@@ -93,13 +93,13 @@ export function selectUsers(db: Database) {
 }
 
 const WITH_ROLES = `${OF_USER}, ${rolesOfUser('document_id')} as roles`
-/** The user `u` with the id `$1`, not deleted. */
-export const LIVING = 'from "user" u where u.document_id = $1 and u.deleted_at is null'
-const selectOne = statement<UserColumns & { roles: string[] }>(`select ${WITH_ROLES} ${LIVING}`)
+/** The user `u` with the id `$id`, not deleted. */
+export const LIVING = 'from "user" u where u.document_id = $id and u.deleted_at is null'
+const selectOne = statement<UserColumns & { roles: string[] }, { id: string }>(`select ${WITH_ROLES} ${LIVING}`)
 
 /** The user with this id, not deleted. */
 export async function findUser(db: Database, id: string): Promise<UserWithRoles | undefined> {
-  const [row] = await selectOne(db, [id])
+  const [row] = await selectOne(db, { id })
   return row && toUserWithRoles(row)
 }
 
@@ -107,11 +107,13 @@ export async function findUser(db: Database, id: string): Promise<UserWithRoles 
 export const hasEmail = (email: string) =>
   `email_key(u.email) = email_key(${email}) and u.deleted_at is null and not u.is_email_shadowed`
 
-const selectByEmail = statement<UserColumns>(`select ${OF_USER} from "user" u where ${hasEmail('$1')}`)
+const selectByEmail = statement<UserColumns, { email: string }>(
+  `select ${OF_USER} from "user" u where ${hasEmail('$email')}`,
+)
 
 /** The user with this address in any case, not deleted. */
 export async function findUserByEmail(db: Database, email: string): Promise<UserRecord | undefined> {
-  const [row] = await selectByEmail(db, [email])
+  const [row] = await selectByEmail(db, { email })
   return row && toUserRecord(row)
 }
 
@@ -137,15 +139,29 @@ export function toCredentials(row: CredentialColumns): Credentials {
   return { user: toUserRecord(row), passwordHash: row.password_hash, accessEndedAt: row.access_ended_at }
 }
 
-const insert = statement<UserColumns & { roles: string[] }>(`
+/** A user that is to be, with the role of this name and those of these ids. */
+interface NewUser {
+  id: UserId
+  email: string
+  emailVerifiedAt: Date | null
+  name: string | null
+  avatarUrl: string | null
+  passwordHash: string | null
+  roleName: string
+  roles: readonly RoleId[]
+  now: Date
+}
+
+const insert = statement<UserColumns & { roles: string[] }, NewUser>(`
   with u as (
     insert into "user" (document_id, email, email_verified_at, name, avatar_url, password_hash, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $7)
+    values ($id, $email, $emailVerifiedAt, $name, $avatarUrl, $passwordHash, $now, $now)
     returning document_id, email, email_verified_at, name, avatar_url, password_hash, is_actived, created_at, updated_at,
       deleted_at
   ), given as (
     insert into user_role ("user", role, created_at)
-    select u.document_id, r.document_id, u.created_at from u, role r where r.name = $8 or r.document_id = any($9)
+    select u.document_id, r.document_id, u.created_at from u, role r
+    where r.name = $roleName or r.document_id = any($roles)
     returning role
   )
   select ${OF_USER},
@@ -153,32 +169,28 @@ const insert = statement<UserColumns & { roles: string[] }>(`
   from u`)
 
 /** Inserts a user with the role of this name and those of these ids. Violates `user_email_key` when the address is taken. */
-export async function insertUser(
-  db: Database,
-  row: {
-    id: UserId
-    email: string
-    emailVerifiedAt: Date | null
-    name: string | null
-    avatarUrl: string | null
-    passwordHash: string | null
-    roleName: string
-    roles: readonly RoleId[]
-    now: Date
-  },
-): Promise<UserWithRoles> {
-  const { id, email, emailVerifiedAt, name, avatarUrl, passwordHash, roleName, roles, now } = row
-  const values = [id, email, emailVerifiedAt, name, avatarUrl, passwordHash, now, roleName, roles]
-  const [inserted] = (await insert(db, values)) as [UserColumns & { roles: string[] }]
+export async function insertUser(db: Database, row: NewUser): Promise<UserWithRoles> {
+  const [inserted] = (await insert(db, row)) as [UserColumns & { roles: string[] }]
   return toUserWithRoles(inserted)
 }
 
-const insertAtEnd = closingStatement(`
+/** A user that is to be, with the roles of these ids alone. */
+interface NewCheckedUser {
+  id: UserId
+  email: string
+  name: string | null
+  passwordHash: string | null
+  roles: RoleId[]
+  now: Date
+}
+
+const insertAtEnd = closingStatement<NewCheckedUser>(`
   new_user as (
     insert into "user" (document_id, email, name, password_hash, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $5) returning document_id
+    values ($id, $email, $name, $passwordHash, $now, $now) returning document_id
   ), new_user_roles as (
-    insert into user_role ("user", role, created_at) select u.document_id, x.role, $5 from new_user u, unnest($6::uuid[]) x (role))`)
+    insert into user_role ("user", role, created_at)
+    select u.document_id, x.role, $now from new_user u, unnest($roles::uuid[]) x (role))`)
 
 /**
  * Inserts a user with these roles, which are locked, with the last statement of the transaction. `explain` finds the problem
@@ -186,11 +198,11 @@ const insertAtEnd = closingStatement(`
  */
 export async function insertCheckedUser(
   db: Database,
-  row: { id: UserId; email: string; name: string | null; passwordHash: string | null; roles: RoleId[]; now: Date },
+  row: NewCheckedUser,
   explain: (error: unknown) => unknown,
 ): Promise<UserWithRoles> {
   const { id, email, name, passwordHash, roles, now } = row
-  await insertAtEnd(db, [id, email, name, passwordHash, now, roles], { notes: `u:${id}`, explain })
+  await insertAtEnd(db, row, { notes: `u:${id}`, explain })
   return {
     id,
     email,

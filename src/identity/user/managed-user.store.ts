@@ -33,19 +33,21 @@ interface ManagedColumns extends UserColumns, HoldingsRow {
 }
 
 /** Each part uses the one before, so that the locks are taken in this order: the user, the asked roles, the role to keep. */
-const selectManaged = statement<ManagedColumns>(`
+const selectManaged = statement<ManagedColumns, { id: string; roles: readonly string[]; keptRole: string | null }>(`
   with u as (
     select * ${LIVING} for no key update
   ), held as (
     select h.*, r.* from u ${HOLDINGS_OF_USER} cross join lateral roles_of(u.document_id) r
   ), asked as (
     select r.* from role r, (select count(*) from held) locked
-    where r.document_id = any($2) order by r.document_id for share of r
+    where r.document_id = any($roles) order by r.document_id for share of r
   ), given as (
-    select coalesce(json_agg(${GIVEN_ROLE}), '[]') as roles, coalesce(bool_or(r.name = $3), false) as is_kept from asked r
+    select coalesce(json_agg(${GIVEN_ROLE}), '[]') as roles, coalesce(bool_or(r.name = $keptRole), false) as is_kept
+    from asked r
   )
   select ${OF_USER}, h.roles, h.role_names, ${HOLDINGS_COLUMNS}, g.roles as asked,
-    case when $3 = any(h.role_names) and not g.is_kept then other_holders(u.document_id, $3) end as other_holders
+    case when $keptRole = any(h.role_names) and not g.is_kept
+      then other_holders(u.document_id, $keptRole) end as other_holders
   from u, held h, given g`)
 
 /**
@@ -57,13 +59,13 @@ export async function lockUser(
   id: string,
   { roles = [], keptRole }: UserQuestion = {},
 ): Promise<ManagedUser | undefined> {
-  const [row] = await selectManaged(db, [id, roles, keptRole ?? null])
+  const [row] = await selectManaged(db, { id, roles, keptRole: keptRole ?? null })
   if (!row) return undefined
   const { role_names: roleNames, asked, other_holders: otherHolders } = row
   return { ...toUserWithRoles(row), roleNames, holdings: toHoldings(row), asked, otherHolders }
 }
 
-const lockWithTokens = statement<HoldingsRow & { sessions: string[]; api_keys: string[] }>(`
+const lockWithTokens = statement<HoldingsRow & { sessions: string[]; api_keys: string[] }, { id: string }>(`
   with u as (select document_id ${LIVING} for no key update)
   select ${HOLDINGS_COLUMNS}, t.sessions, t.api_keys from u ${HOLDINGS_OF_USER} cross join lateral lock_tokens(u.document_id) t`)
 
@@ -72,7 +74,7 @@ export async function lockUserTokens(
   db: Database,
   id: string,
 ): Promise<{ id: UserId; holdings: Holdings; sessions: number; apiKeys: number } | undefined> {
-  const [row] = await lockWithTokens(db, [id])
+  const [row] = await lockWithTokens(db, { id })
   if (!row) return undefined
   return {
     id: id as UserId,

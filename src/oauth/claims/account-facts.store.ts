@@ -49,12 +49,12 @@ export function toAccountFacts(row: AccountColumns): AccountFacts {
   }
 }
 
-const selectAccount = statement<AccountColumns>(
-  `select ${OF_ACCOUNT} from "user" u where u.document_id = $1 and u.is_actived and u.deleted_at is null`,
+const selectAccount = statement<AccountColumns, { id: string }>(
+  `select ${OF_ACCOUNT} from "user" u where u.document_id = $id and u.is_actived and u.deleted_at is null`,
 )
 
 /** The user with this id; undefined when it is disabled or deleted. */
 export async function findActiveAccount(db: Database, id: string): Promise<AccountFacts | undefined> {
-  const [row] = await selectAccount(db, [id])
+  const [row] = await selectAccount(db, { id })
   return row && toAccountFacts(row)
 }

@@ -126,21 +126,21 @@ export function selectClients(db: Database) {
   return db.selectFrom('oauth_client').select(COLUMNS).where('deleted_at', 'is', null)
 }
 
-const selectOne = statement<ClientColumns>(
-  `select ${OF_CLIENT} from oauth_client c where c.document_id = $1 and c.deleted_at is null`,
+const selectOne = statement<ClientColumns, { id: string }>(
+  `select ${OF_CLIENT} from oauth_client c where c.document_id = $id and c.deleted_at is null`,
 )
 
 /** The client with this id. */
 export async function findClient(db: Database, id: string): Promise<ClientRecord | undefined> {
-  const [row] = await selectOne(db, [id])
+  const [row] = await selectOne(db, { id })
   return row && toClientRecord(row)
 }
 
-const countSecrets = countBehindLock<ClientColumns & { live_secrets: number }>({
+const countSecrets = countBehindLock<ClientColumns & { live_secrets: number }, { id: string; now: Date }>({
   counts: 'valid secrets of a client',
   lock: 'oauth_client',
-  rows: 'select * from oauth_client where document_id = $1 and deleted_at is null',
-  read: `select ${OF_CLIENT}, live_secrets_of(c.document_id, $2) as live_secrets from locked c`,
+  rows: 'select * from oauth_client where document_id = $id and deleted_at is null',
+  read: `select ${OF_CLIENT}, live_secrets_of(c.document_id, $now) as live_secrets from locked c`,
 })
 
 /** Locks the client with this id until the transaction ends, and counts its valid secrets behind the lock. */
@@ -149,7 +149,7 @@ export async function lockClient(
   id: string,
   now: Date,
 ): Promise<{ client: ClientRecord; liveSecrets: number } | undefined> {
-  const [row] = await countSecrets(db, [id, now])
+  const [row] = await countSecrets(db, { id, now })
   return row && { client: toClientRecord(row), liveSecrets: row.live_secrets }
 }
 
@@ -158,21 +158,21 @@ interface SecretColumns {
   expiries: (Date | null)[]
 }
 
-const selectWithSecrets = statement<ClientColumns & SecretColumns>(`
+const selectWithSecrets = statement<ClientColumns & SecretColumns, { id: string }>(`
   select ${OF_CLIENT}, s.hashes, s.expiries from oauth_client c
   cross join lateral (
     select coalesce(array_agg(encode(secret_hash, 'hex') order by created_at, document_id), '{}') as hashes,
       coalesce(array_agg(expires_at order by created_at, document_id), '{}') as expiries
     from oauth_client_secret where client = c.document_id
   ) s
-  where c.document_id = $1 and c.deleted_at is null`)
+  where c.document_id = $id and c.deleted_at is null`)
 
 /** The client with this id and the hashes of its secrets. */
 export async function findClientWithSecrets(
   db: Database,
   id: string,
 ): Promise<{ client: ClientRecord; secrets: ClientSecret[] } | undefined> {
-  const [row] = await selectWithSecrets(db, [id])
+  const [row] = await selectWithSecrets(db, { id })
   if (!row) return undefined
   const secrets = row.hashes.map((hash, index) => ({
     hash: Buffer.from(hash, 'hex'),
@@ -181,26 +181,25 @@ export async function findClientWithSecrets(
   return { client: toClientRecord(row), secrets }
 }
 
-const insert = closingStatement(`
+/** The placeholders of a client: its fields, those of its proof as JSON. */
+type ClientParams = Omit<ClientRecord, keyof ClientProof> & { proof: string }
+
+function toParams({ authMethod, jwks, jwksUri, isParRequired, ...row }: ClientRecord): ClientParams {
+  return { ...row, proof: JSON.stringify({ authMethod, jwks, jwksUri, isParRequired }) }
+}
+
+const insert = closingStatement<ClientParams & { secretId: string | null; secretHash: Buffer | null }>(`
   new_client as (
     insert into oauth_client (document_id, name, type, application_type, redirect_uris, post_logout_redirect_uris,
       grant_types, scopes, publisher, first_party, backchannel_logout_uri, id_token_signed_response_alg,
       dpop_bound_access_tokens, registration, created_at, updated_at, logo_uri, logo_hash, proof)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) returning document_id
+    values ($id, $name, $type, $applicationType, $redirectUris, $postLogoutRedirectUris, $grantTypes, $scopes,
+      $publisher, $isFirstParty, $backchannelLogoutUri, $idTokenAlg, $isDpopBound, $registration, $createdAt, $updatedAt,
+      $logoUri, $logoHash, $proof) returning document_id
   ), new_client_secret as (
     insert into oauth_client_secret (document_id, client, secret_hash, expires_at, created_at)
-    select $20::uuid, document_id, $21::bytea, null, $15 from new_client where $20::uuid is not null)`)
-
-function toValues(row: ClientRecord): unknown[] {
-  const { id, name, type, applicationType, redirectUris, postLogoutRedirectUris, grantTypes, scopes } = row
-  const { publisher, isFirstParty, backchannelLogoutUri, idTokenAlg, isDpopBound, registration } = row
-  const lists = [redirectUris, postLogoutRedirectUris, grantTypes, scopes]
-  const rest = [publisher, isFirstParty, backchannelLogoutUri, idTokenAlg, isDpopBound, registration]
-  const { authMethod, jwks, jwksUri, isParRequired } = row
-  const proof = JSON.stringify({ authMethod, jwks, jwksUri, isParRequired })
-  const last = [row.createdAt, row.updatedAt, row.logoUri, row.logoHash, proof]
-  return [id, name, type, applicationType, ...lists, ...rest, ...last]
-}
+    select $secretId::uuid, document_id, $secretHash::bytea, null, $createdAt from new_client
+    where $secretId::uuid is not null)`)
 
 /** Inserts a client with its first secret, with the last statement of the transaction. */
 export function insertClient(
@@ -208,32 +207,35 @@ export function insertClient(
   row: ClientRecord,
   secret: { id: string; hash: Buffer } | undefined,
 ): Promise<void> {
-  return insert(db, [...toValues(row), secret?.id ?? null, secret?.hash ?? null])
+  return insert(db, { ...toParams(row), secretId: secret?.id ?? null, secretHash: secret?.hash ?? null })
 }
 
 /** The note of a changed client, which drops it from `ClientCache`. */
 const noteOf = (id: ClientId) => `c:${id}`
 
-const update = closingStatement(`
+const update = closingStatement<ClientParams>(`
   changed_client as (
-    update oauth_client set name = $2, type = $3, application_type = $4, redirect_uris = $5,
-      post_logout_redirect_uris = $6, grant_types = $7, scopes = $8, publisher = $9, first_party = $10,
-      backchannel_logout_uri = $11, id_token_signed_response_alg = $12, dpop_bound_access_tokens = $13,
-      registration = $14, created_at = $15, updated_at = $16, logo_uri = $17, logo_hash = $18, proof = $19
-    where document_id = $1)`)
+    update oauth_client set name = $name, type = $type, application_type = $applicationType,
+      redirect_uris = $redirectUris, post_logout_redirect_uris = $postLogoutRedirectUris, grant_types = $grantTypes,
+      scopes = $scopes, publisher = $publisher, first_party = $isFirstParty,
+      backchannel_logout_uri = $backchannelLogoutUri, id_token_signed_response_alg = $idTokenAlg,
+      dpop_bound_access_tokens = $isDpopBound, registration = $registration, created_at = $createdAt,
+      updated_at = $updatedAt, logo_uri = $logoUri, logo_hash = $logoHash, proof = $proof
+    where document_id = $id)`)
 
 /** Writes a locked client again, with the last statement of the transaction. */
 export function updateClient(db: Database, row: ClientRecord): Promise<void> {
-  return update(db, toValues(row), { notes: noteOf(row.id) })
+  return update(db, toParams(row), { notes: noteOf(row.id) })
 }
 
-const rotate = closingStatement(`
+const rotate = closingStatement<{ client: ClientId; id: string; hash: Buffer; now: Date; overlapUntil: Date }>(`
   ended_secrets as (
-    update oauth_client_secret set expires_at = $5
-    where client = $1 and (expires_at is null or expires_at > $5)
+    update oauth_client_secret set expires_at = $overlapUntil
+    where client = $client and (expires_at is null or expires_at > $overlapUntil)
   ), next_secret as (
-    insert into oauth_client_secret (document_id, client, secret_hash, expires_at, created_at) values ($2, $1, $3, null, $4)
-  ), touched_client as (update oauth_client set updated_at = $4 where document_id = $1)`)
+    insert into oauth_client_secret (document_id, client, secret_hash, expires_at, created_at)
+    values ($id, $client, $hash, null, $now)
+  ), touched_client as (update oauth_client set updated_at = $now where document_id = $client)`)
 
 /** Adds a secret to a locked client; those before it are accepted until `overlapUntil`. */
 export function rotateClientSecret(
@@ -241,16 +243,17 @@ export function rotateClientSecret(
   input: { client: ClientId; secret: { id: string; hash: Buffer }; overlapUntil: Date; now: Date },
 ): Promise<void> {
   const { client, secret, overlapUntil, now } = input
-  return rotate(db, [client, secret.id, secret.hash, now, overlapUntil], { notes: noteOf(client) })
+  return rotate(db, { ...secret, client, now, overlapUntil }, { notes: noteOf(client) })
 }
 
-const remove = closingStatement(`
-  deleted_client as (update oauth_client set deleted_at = $2, updated_at = $2 where document_id = $1),
-  deleted_secrets as (delete from oauth_client_secret where client = $1),
-  deleted_logo as (delete from oauth_client_logo where client = $1),
-  ended_grants as (update oauth_grant set revoked_at = $2, updated_at = $2 where client = $1 and ${isNull('revoked_at')})`)
+const remove = closingStatement<{ id: ClientId; now: Date }>(`
+  deleted_client as (update oauth_client set deleted_at = $now, updated_at = $now where document_id = $id),
+  deleted_secrets as (delete from oauth_client_secret where client = $id),
+  deleted_logo as (delete from oauth_client_logo where client = $id),
+  ended_grants as (
+    update oauth_grant set revoked_at = $now, updated_at = $now where client = $id and ${isNull('revoked_at')})`)
 
 /** Deletes a locked client with its secrets and grants, whose tokens `end_client` ends, with the last statement. */
 export function deleteClientRow(db: Database, id: ClientId, now: Date): Promise<void> {
-  return remove(db, [id, now], { notes: noteOf(id) })
+  return remove(db, { id, now }, { notes: noteOf(id) })
 }

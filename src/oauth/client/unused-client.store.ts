@@ -2,12 +2,12 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
 /** A grant that is being written locks its client (foreign key), so that a client in use is passed over or waited for. */
-const remove = statement(`
+const remove = statement<never, { before: Date; limit: number }>(`
   with old as materialized (
     select c.document_id from oauth_client c
-    where c.registration = 'dynamic' and c.created_at < $1
+    where c.registration = 'dynamic' and c.created_at < $before
       and not exists (select from oauth_grant g where g.client = c.document_id)
-    order by c.created_at limit $2 for update skip locked
+    order by c.created_at limit $limit for update skip locked
   ), secrets as (
     delete from oauth_client_secret where client = any(array(select document_id from old))
   )
@@ -18,5 +18,5 @@ const remove = statement(`
  * their number. For maintenance.
  */
 export async function deleteUnusedClients(db: Database, before: Date, limit: number): Promise<number> {
-  return (await remove(db, [before, limit])).length
+  return (await remove(db, { before, limit })).length
 }

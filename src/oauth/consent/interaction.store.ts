@@ -56,24 +56,24 @@ function toInteraction(id: string, { payload, consumed_at, created_at }: Interac
 
 const CREATED = "to_timestamp((payload ->> 'iat')::double precision) as created_at"
 
-const selectOne = statement<InteractionColumns>(`
+const selectOne = statement<InteractionColumns, { idHash: Buffer; now: Date }>(`
   select payload, consumed_at, ${CREATED} from oauth_state
-  where model = 'Interaction' and id_hash = $1 and ${isAfter('expires_at', '$2')}`)
+  where model = 'Interaction' and id_hash = $idHash and ${isAfter('expires_at', '$now')}`)
 
 /** The interaction with this id that has not expired. */
 export async function findInteraction(db: Database, id: string, now: Date): Promise<Interaction | undefined> {
-  const [row] = await selectOne(db, [hashStateId(id), now])
+  const [row] = await selectOne(db, { idHash: hashStateId(id), now })
   return row && toInteraction(id, row)
 }
 
-const selectApp = statement<{ name: string }>(`
+const selectApp = statement<{ name: string }, { idHash: Buffer; now: Date }>(`
   select (select c.name from oauth_client c
     where c.document_id = (i.payload -> 'params' ->> 'client_id')::uuid and c.deleted_at is null) as name
-  from oauth_state i where i.model = 'Interaction' and i.id_hash = $1 and ${isAfter('i.expires_at', '$2')}`)
+  from oauth_state i where i.model = 'Interaction' and i.id_hash = $idHash and ${isAfter('i.expires_at', '$now')}`)
 
 /** The name of the app that an interaction is for. */
 export async function findAppName(db: Database, id: string, now: Date): Promise<string | undefined> {
-  const [row] = await selectApp(db, [hashStateId(id), now])
+  const [row] = await selectApp(db, { idHash: hashStateId(id), now })
   return row?.name ?? undefined
 }
 
@@ -84,7 +84,9 @@ export interface ClaimedInteraction extends Interaction {
 
 type ClaimedColumns = InteractionColumns & { [Name in keyof Parameters<typeof toGrantRecord>[0]]: never }
 
-const claim = statement<ClaimedColumns>('select * from claim_consent($1, $2, $3, $4)')
+const claim = statement<ClaimedColumns, { idHash: Buffer; now: Date; userId: string; sessionId: string | null }>(
+  'select * from claim_consent($idHash, $now, $userId, $sessionId)',
+)
 
 /**
  * Locks the person, the client and what the one allows the other until the transaction ends, and takes the question for
@@ -95,25 +97,31 @@ export async function claimConsent(
   db: Database,
   { id, userId, sessionId, now }: { id: string; userId: string; sessionId: string | null; now: Date },
 ): Promise<ClaimedInteraction | undefined> {
-  const [row] = await claim(db, [hashStateId(id), now, userId, sessionId])
+  const [row] = await claim(db, { idHash: hashStateId(id), now, userId, sessionId })
   if (!row) return undefined
   return { ...toInteraction(id, row), grant: row.document_id === null ? undefined : toGrantRecord(row) }
 }
 
-const answer = closingStatement(`
+const answer = closingStatement<{ idHash: Buffer; result: string }>(`
   answered_interaction as (
-    update oauth_state set payload = payload || jsonb_build_object('result', $2::jsonb)
-    where model = 'Interaction' and id_hash = $1)`)
+    update oauth_state set payload = payload || jsonb_build_object('result', $result::jsonb)
+    where model = 'Interaction' and id_hash = $idHash)`)
 
 /** Writes the answer that the provider reads when the browser continues, with the last statement of the transaction. */
 export function answerInteraction(db: Database, id: string, result: Record<string, unknown>): Promise<void> {
-  return answer(db, [hashStateId(id), JSON.stringify(result)])
+  return answer(db, { idHash: hashStateId(id), result: JSON.stringify(result) })
 }
 
-const keepFamily = closingStatement(`
+const keepFamily = closingStatement<{
+  idHash: Buffer
+  payload: string
+  familyId: string
+  grantId: string
+  expiresAt: Date
+}>(`
   kept_family as (
     insert into oauth_state (model, id_hash, payload, grant_id, consent, expires_at)
-    values ('Grant', $1, $2, $3, $4, $5)
+    values ('Grant', $idHash, $payload, $familyId, $grantId, $expiresAt)
     on conflict (model, id_hash) do update set payload = excluded.payload, expires_at = excluded.expires_at)`)
 
 /** Writes a family of tokens that rests on a grant, with the last statement of the transaction. */
@@ -121,20 +129,18 @@ export function writeFamily(
   db: Database,
   input: { familyId: string; grantId: string; payload: Record<string, unknown>; expiresAt: Date },
 ): Promise<void> {
-  const { familyId, grantId, payload, expiresAt } = input
-  return keepFamily(db, [hashStateId(familyId), JSON.stringify(payload), familyId, grantId, expiresAt])
+  return keepFamily(db, { ...input, idHash: hashStateId(input.familyId), payload: JSON.stringify(input.payload) })
 }
 
-const narrow = closingStatement(`
+const narrow = closingStatement<{ grantId: string; except: string | null; members: string }>(`
   narrowed_families as (
-    update oauth_state set payload = payload || $3::jsonb
-    where model = 'Grant' and consent = $1 and grant_id is distinct from $2)`)
+    update oauth_state set payload = payload || $members::jsonb
+    where model = 'Grant' and consent = $grantId and grant_id is distinct from $except)`)
 
 /** Writes the scopes of a grant to its families except one, with the last statement of the transaction. */
 export function narrowFamilies(
   db: Database,
   input: { grantId: string; except: string | null; members: object },
 ): Promise<void> {
-  const { grantId, except, members } = input
-  return narrow(db, [grantId, except, JSON.stringify(members)])
+  return narrow(db, { ...input, members: JSON.stringify(input.members) })
 }

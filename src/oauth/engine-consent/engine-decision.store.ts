@@ -16,44 +16,46 @@ export interface EngineDecision {
   isClaimed: boolean
 }
 
-const claim = statement<{
-  user: UserId
+/** What a claim writes. */
+interface DecisionClaim {
+  authorizationId: string
+  userId: UserId
   decision: ConsentDecision
-  authorize_url: string | null
-  client_id: string | null
-  is_claimed: boolean
-}>(`
+  apiScope: string
+  now: Date
+  staleBefore: Date
+}
+
+const claim = statement<
+  {
+    user: UserId
+    decision: ConsentDecision
+    authorize_url: string | null
+    client_id: string | null
+    is_claimed: boolean
+  },
+  DecisionClaim
+>(`
   with claimed as (
     insert into oauth_engine_decision as d (authorization_id, "user", decision, api_scope, claimed_at)
-    values ($1, $2, $3, $4, $5)
+    values ($authorizationId, $userId, $decision, $apiScope, $now)
     on conflict (authorization_id) do update
       set "user" = excluded."user", decision = excluded.decision, api_scope = excluded.api_scope,
         claimed_at = excluded.claimed_at
-      where d.authorize_url is null and d.claimed_at <= $6
+      where d.authorize_url is null and d.claimed_at <= $staleBefore
     returning "user", decision, authorize_url, client_id, true as is_claimed
   )
   select * from claimed
   union all
   select "user", decision, authorize_url, client_id, false from oauth_engine_decision
-  where authorization_id = $1 and not exists (select from claimed)`)
+  where authorization_id = $authorizationId and not exists (select from claimed)`)
 
 /**
  * Claims an authorization for one question to the engine. Of several calls at once one gets it. A claim from before
  * `staleBefore` whose answer was not kept may be claimed again. Undefined when another call has just claimed it.
  */
-export async function claimDecision(
-  db: Database,
-  row: {
-    authorizationId: string
-    userId: UserId
-    decision: ConsentDecision
-    apiScope: string
-    now: Date
-    staleBefore: Date
-  },
-): Promise<EngineDecision | undefined> {
-  const { authorizationId, userId, decision, apiScope, now, staleBefore } = row
-  const [kept] = await claim(db, [authorizationId, userId, decision, apiScope, now, staleBefore])
+export async function claimDecision(db: Database, row: DecisionClaim): Promise<EngineDecision | undefined> {
+  const [kept] = await claim(db, row)
   return (
     kept && {
       userId: kept.user,
@@ -65,33 +67,36 @@ export async function claimDecision(
   )
 }
 
-const keep = statement(`
-  update oauth_engine_decision set client_id = $2, authorize_url = $3, decided_at = $4 where authorization_id = $1`)
+const keep = statement<never, { authorizationId: string; clientId: string | null; authorizeUrl: string; now: Date }>(`
+  update oauth_engine_decision set client_id = $clientId, authorize_url = $authorizeUrl, decided_at = $now
+  where authorization_id = $authorizationId`)
 
 /** Keeps the answer of the engine. */
 export async function keepDecision(
   db: Database,
   row: { authorizationId: string; clientId: string | null; authorizeUrl: string; now: Date },
 ): Promise<void> {
-  await keep(db, [row.authorizationId, row.clientId, row.authorizeUrl, row.now])
+  await keep(db, row)
 }
 
-const release = statement('delete from oauth_engine_decision where authorization_id = $1 and authorize_url is null')
+const release = statement<never, { authorizationId: string }>(
+  'delete from oauth_engine_decision where authorization_id = $authorizationId and authorize_url is null',
+)
 
 /** Gives a claim up whose question the engine refused. */
 export async function releaseDecision(db: Database, authorizationId: string): Promise<void> {
-  await release(db, [authorizationId])
+  await release(db, { authorizationId })
 }
 
-const removeOld = statement<{ authorization_id: string }>(`
+const removeOld = statement<{ authorization_id: string }, { before: Date; limit: number }>(`
   delete from oauth_engine_decision where authorization_id = any(array(
     select d.authorization_id from oauth_engine_decision d
-    where d.claimed_at < $1 and (
+    where d.claimed_at < $before and (
       d.decided_at is null or d.decision = 'deny' or d.client_id is null or exists (
         select from oauth_engine_decision later
         where later."user" = d."user" and later.client_id = d.client_id and later.decision = 'approve'
           and later.decided_at > d.decided_at))
-    limit $2 for update skip locked))
+    limit $limit for update skip locked))
   returning authorization_id`)
 
 /**
@@ -99,5 +104,5 @@ const removeOld = statement<{ authorization_id: string }>(`
  * its scopes. Returns how many.
  */
 export async function deleteOldDecisions(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeOld(db, [before, limit])).length
+  return (await removeOld(db, { before, limit })).length
 }

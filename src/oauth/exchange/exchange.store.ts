@@ -35,56 +35,61 @@ export interface ClaimedToken {
   engineGrant: string | null
 }
 
-const claim = statement<{
-  holder: UserId | null
-  is_active: boolean
-  fault: string | null
-  accounts: AccountName[]
-  allowed: string[] | null
-  browser: SessionId | null
-  kept_grant: string | null
-}>('select * from claim_exchange($1, $2, $3, $4, $5, $6, $7, $8)')
+const claim = statement<
+  {
+    holder: UserId | null
+    is_active: boolean
+    fault: string | null
+    accounts: AccountName[]
+    allowed: string[] | null
+    browser: SessionId | null
+    kept_grant: string | null
+  },
+  TokenClaim
+>('select * from claim_exchange($userId, $subject, $isKept, $clientId, $grantId, $tokenId, $now, $beganAt)')
 
 /** Locks the grant and the user of an access token until the transaction ends, and reads what decides. */
 export async function claimExchange(db: Database, token: TokenClaim): Promise<ClaimedToken> {
-  const { userId, subject, isKept, clientId, grantId, tokenId, beganAt, now } = token
-  const [row] = await claim(db, [userId, subject, isKept, clientId, grantId, tokenId, now, beganAt])
+  const [row] = await claim(db, token)
   if (!row) throw new Error('claim_exchange returns one row')
   const { holder: user, is_active: isUserActive, fault, accounts, allowed: allowedScopes } = row
   const { browser: browserSession, kept_grant: engineGrant } = row
   return { userId: user, isUserActive, fault, accounts, allowedScopes, browserSession, engineGrant }
 }
 
-const endGrant = statement<{ document_id: SessionId }>('select end_grant($1, $2, $3) as document_id')
+const endGrant = statement<{ document_id: SessionId }, { grantId: string; isFinal: boolean; now: Date }>(
+  'select end_grant($grantId, $isFinal, $now) as document_id',
+)
 
 /** Ends the sessions of a grant, and with `isFinal` the grant. Returns those that this call ends. */
 export async function endGrantRows(
   db: Database,
-  { grantId, isFinal, now }: { grantId: string; isFinal: boolean; now: Date },
+  end: { grantId: string; isFinal: boolean; now: Date },
 ): Promise<SessionId[]> {
-  return (await endGrant(db, [grantId, isFinal, now])).map((row) => row.document_id)
+  return (await endGrant(db, end)).map((row) => row.document_id)
 }
 
-const endGrantAhead = aheadStatement('select from end_grant($1, true, $2)')
+const endGrantAhead = aheadStatement<{ grantId: string; now: Date }>('select from end_grant($grantId, true, $now)')
 
 /** Ends a grant with its sessions, in the round trip of the next statement of the transaction. */
 export async function endGrantWithNext(db: Database, grantId: string, now: Date): Promise<void> {
-  await endGrantAhead(db, [grantId, now])
+  await endGrantAhead(db, { grantId, now })
 }
 
-const endClientAhead = aheadStatement('select from end_client($1, $2)')
+const endClientAhead = aheadStatement<{ clientId: string; now: Date }>('select from end_client($clientId, $now)')
 
 /** Ends the sessions of the apps of a locked client, in the round trip of the next statement of the transaction. */
 export async function endClientWithNext(db: Database, clientId: string, now: Date): Promise<void> {
-  await endClientAhead(db, [clientId, now])
+  await endClientAhead(db, { clientId, now })
 }
 
-const deleteEnded = statement<{ grant_id: string }>(`
+const deleteEnded = statement<{ grant_id: string }, { before: Date; limit: number }>(`
   delete from oauth_ended_grant where grant_id = any(array(
-    select grant_id from oauth_ended_grant where ended_at < $1 order by ended_at limit $2 for update skip locked))
+    select grant_id from oauth_ended_grant where ended_at < $before order by ended_at limit $limit
+    for update skip locked))
   returning grant_id`)
 
 /** Deletes up to `limit` grants that ended before `before`. Returns their number. */
 export async function deleteEndedGrants(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteEnded(db, [before, limit])).length
+  return (await deleteEnded(db, { before, limit })).length
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
+import type { ClientId } from '../client/client.store.ts'
 import { type GrantId, type GrantRecord, toGrantRecord } from './grant.store.ts'
 
 interface GrantColumns {
@@ -33,23 +34,33 @@ export function selectEngineGrants(db: Database, owner: UserId | 'all') {
   return owner === 'all' ? live : live.where('g.user', '=', owner)
 }
 
-const lockOne = statement<GrantColumns & { client_name: string }>(`
+const lockOne = statement<GrantColumns & { client_name: string }, { id: string }>(`
   select g.document_id, g."user", g.client, g.scopes, '{}'::text[] as refused_scopes, g.created_at, g.updated_at,
     g.client_name
-  from engine_grant g where g.document_id = $1 and g.revoked_at is null for no key update`)
+  from engine_grant g where g.document_id = $id and g.revoked_at is null for no key update`)
 
 /** Locks a grant at a managed engine that is not revoked, until the transaction ends. */
 export async function lockEngineGrant(
   db: Database,
   id: string,
 ): Promise<(GrantRecord & { clientName: string; publisher: null }) | undefined> {
-  const [row] = await lockOne(db, [id])
+  const [row] = await lockOne(db, { id })
   return row && { ...toGrantRecord(row), clientName: row.client_name, publisher: null }
 }
 
-const upsert = statement<{ document_id: GrantId }>(`
+/** What a user allows an app. */
+interface WrittenGrant {
+  id: GrantId
+  userId: UserId
+  clientId: string
+  clientName: string
+  scopes: readonly string[]
+  now: Date
+}
+
+const upsert = statement<{ document_id: GrantId }, WrittenGrant>(`
   insert into engine_grant as g (document_id, "user", client, client_name, scopes, created_at, updated_at)
-  values ($1, $2, $3, $4, $5, $6, $6)
+  values ($id, $userId, $clientId, $clientName, $scopes, $now, $now)
   on conflict ("user", client) do update set client_name = excluded.client_name, scopes = excluded.scopes,
     document_id = case when g.revoked_at is null then g.document_id else excluded.document_id end,
     created_at = case when g.revoked_at is null then g.created_at else excluded.created_at end,
@@ -57,12 +68,8 @@ const upsert = statement<{ document_id: GrantId }>(`
   returning document_id`)
 
 /** Writes what a user allows an app: a new grant, or the scopes of the one that there is. Returns its id. */
-export async function upsertEngineGrant(
-  db: Database,
-  row: { id: GrantId; userId: UserId; clientId: string; clientName: string; scopes: readonly string[]; now: Date },
-): Promise<GrantId> {
-  const { id, userId, clientId, clientName, scopes, now } = row
-  const [kept] = await upsert(db, [id, userId, clientId, clientName, scopes, now])
+export async function upsertEngineGrant(db: Database, row: WrittenGrant): Promise<GrantId> {
+  const [kept] = await upsert(db, row)
   if (!kept) throw new Error('a grant was not written')
   return kept.document_id
 }
@@ -75,10 +82,10 @@ export interface ListedGrant {
   scopes: readonly string[]
 }
 
-const record = statement(`
+const record = statement<never, { userId: UserId; rows: string; readAt: Date }>(`
   insert into engine_grant as g (document_id, "user", client, client_name, scopes, created_at, updated_at)
-  select t.id, $1, t.client, t.name, t.scopes, $3, $3
-  from jsonb_to_recordset($2::jsonb) as t (id uuid, client uuid, name text, scopes text[])
+  select t.id, $userId, t.client, t.name, t.scopes, $readAt, $readAt
+  from jsonb_to_recordset($rows::jsonb) as t (id uuid, client uuid, name text, scopes text[])
   on conflict ("user", client) do update set client_name = excluded.client_name,
     scopes = case when g.revoked_at is null then array(select distinct unnest(g.scopes || excluded.scopes))
       else excluded.scopes end,
@@ -86,7 +93,7 @@ const record = statement(`
     created_at = case when g.revoked_at is null then g.created_at else excluded.created_at end,
     updated_at = excluded.updated_at, revoked_at = null, is_ended_there = false
   where (g.revoked_at is null and not excluded.scopes <@ g.scopes)
-    or (g.revoked_at < $3 and g.is_ended_there)`)
+    or (g.revoked_at < $readAt and g.is_ended_there)`)
 
 /**
  * Records what the engine lists: a person may have allowed an app there alone. `readAt` is a time before the engine was
@@ -103,10 +110,12 @@ export async function recordEngineGrants(
     name: clientName,
     scopes,
   }))
-  await record(db, [userId, JSON.stringify(rows), readAt])
+  await record(db, { userId, rows: JSON.stringify(rows), readAt })
 }
 
-const endAhead = aheadStatement('select from end_engine_grant($1, $2, $3)')
+const endAhead = aheadStatement<{ userId: UserId; clientId: ClientId; now: Date }>(
+  'select from end_engine_grant($userId, $clientId, $now)',
+)
 
 /** Ends a grant with the sessions of its app, in the round trip of the next statement of the transaction. */
 export function endEngineGrantWithNext(
@@ -114,23 +123,24 @@ export function endEngineGrantWithNext(
   grant: Pick<GrantRecord, 'userId' | 'clientId'>,
   now: Date,
 ): Promise<void> {
-  return endAhead(db, [grant.userId, grant.clientId, now])
+  return endAhead(db, { ...grant, now })
 }
 
-const selectOpen = statement<{ client: string }>(
-  'select client from engine_grant where "user" = $1 and revoked_at is not null and not is_ended_there',
+const selectOpen = statement<{ client: string }, { userId: UserId }>(
+  'select client from engine_grant where "user" = $userId and revoked_at is not null and not is_ended_there',
 )
 
 /** The apps whose grant of this user is revoked here, and not yet at the engine. */
 export async function listOpenRevocations(db: Database, userId: UserId): Promise<string[]> {
-  return (await selectOpen(db, [userId])).map(({ client }) => client)
+  return (await selectOpen(db, { userId })).map(({ client }) => client)
 }
 
-const markEnded = statement(
-  'update engine_grant set is_ended_there = true where "user" = $1 and client = $2 and revoked_at is not null',
+const markEnded = statement<never, { userId: UserId; clientId: string }>(
+  `update engine_grant set is_ended_there = true
+   where "user" = $userId and client = $clientId and revoked_at is not null`,
 )
 
 /** Notes that the engine has ended a revoked grant too. */
 export async function noteEndedThere(db: Database, userId: UserId, clientId: string): Promise<void> {
-  await markEnded(db, [userId, clientId])
+  await markEnded(db, { userId, clientId })
 }

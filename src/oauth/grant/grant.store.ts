@@ -79,35 +79,37 @@ export function selectGrants(db: Database, owner: UserId | 'all') {
   return all.where('g.revoked_at', 'is', null).where('g.user', '=', owner)
 }
 
-const selectOfClient = statement<GrantColumns>(
-  `select ${OF_GRANT} from oauth_grant g where g."user" = $1 and g.client = $2 and g.revoked_at is null`,
+const selectOfClient = statement<GrantColumns, { userId: string; clientId: string }>(
+  `select ${OF_GRANT} from oauth_grant g where g."user" = $userId and g.client = $clientId and g.revoked_at is null`,
 )
 
 /** What a user allows a client. */
 export async function findGrantOf(db: Database, userId: string, clientId: string): Promise<GrantRecord | undefined> {
-  const [row] = await selectOfClient(db, [userId, clientId])
+  const [row] = await selectOfClient(db, { userId, clientId })
   return row && toGrantRecord(row)
 }
 
-const upsert = statement<GrantColumns>(`
+type WrittenGrant = Pick<GrantRecord, 'id' | 'userId' | 'clientId' | 'scopes' | 'refusedScopes'> & { now: Date }
+
+const upsert = statement<GrantColumns, WrittenGrant & Pick<GrantRecord, 'redirectUris'>>(`
   insert into oauth_grant as g (document_id, "user", client, scopes, refused_scopes, redirect_uris, created_at, updated_at)
-  values ($1, $2, $3, $4, $5, $7, $6, $6)
+  values ($id, $userId, $clientId, $scopes, $refusedScopes, $redirectUris, $now, $now)
   on conflict ("user", client) where revoked_at is null
   do update set scopes = excluded.scopes, refused_scopes = excluded.refused_scopes,
     redirect_uris = excluded.redirect_uris, updated_at = excluded.updated_at
   returning ${OF_GRANT}`)
 
-const widen = statement<GrantColumns>(`
+const widen = statement<GrantColumns, WrittenGrant>(`
   insert into oauth_grant as g (document_id, "user", client, scopes, refused_scopes, created_at, updated_at)
-  values ($1, $2, $3, $4, $5, $6, $6)
+  values ($id, $userId, $clientId, $scopes, $refusedScopes, $now, $now)
   on conflict ("user", client) where revoked_at is null
   do update set scopes = g.scopes || array(select unnest(excluded.scopes) except select unnest(g.scopes)),
     refused_scopes = excluded.refused_scopes, updated_at = excluded.updated_at
   returning ${OF_GRANT}`)
 
-type WrittenGrant = Pick<GrantRecord, 'id' | 'userId' | 'clientId' | 'scopes' | 'refusedScopes'> & { now: Date }
-
-const lockSilent = statement<{ may_grant: boolean }>('select lock_silent_grant($1, $2) as may_grant')
+const lockSilent = statement<{ may_grant: boolean }, { userId: UserId; clientId: ClientId }>(
+  'select lock_silent_grant($userId, $clientId) as may_grant',
+)
 
 /**
  * Locks the person and the first-party client of a grant without a question until the transaction ends. False when the
@@ -117,7 +119,7 @@ export async function lockSilentGrant(
   db: Database,
   { userId, clientId }: Pick<GrantRecord, 'userId' | 'clientId'>,
 ): Promise<boolean> {
-  const [row] = await lockSilent(db, [userId, clientId])
+  const [row] = await lockSilent(db, { userId, clientId })
   return row?.may_grant === true
 }
 
@@ -125,8 +127,7 @@ export async function lockSilentGrant(
  * Adds scopes to what a user allows a client, both locked, to whatever it is by then; a new row where there is none.
  */
 export async function widenGrant(db: Database, row: WrittenGrant): Promise<GrantRecord> {
-  const { id, userId, clientId, scopes, refusedScopes, now } = row
-  const [kept] = await widen(db, [id, userId, clientId, scopes, refusedScopes, now])
+  const [kept] = await widen(db, row)
   if (!kept) throw new Error('a grant was not written')
   return toGrantRecord(kept)
 }
@@ -136,30 +137,29 @@ export async function upsertGrant(
   db: Database,
   row: WrittenGrant & Pick<GrantRecord, 'redirectUris'>,
 ): Promise<GrantRecord> {
-  const { id, userId, clientId, scopes, refusedScopes, redirectUris, now } = row
-  const [kept] = await upsert(db, [id, userId, clientId, scopes, refusedScopes, now, redirectUris])
+  const [kept] = await upsert(db, row)
   if (!kept) throw new Error('a grant was not written')
   return toGrantRecord(kept)
 }
 
-const lockOne = statement<GrantColumns & { client_name: string; publisher: string | null }>(`
+const lockOne = statement<GrantColumns & { client_name: string; publisher: string | null }, { id: string }>(`
   select ${OF_GRANT}, c.name as client_name, c.publisher
   from oauth_grant g join oauth_client c on c.document_id = g.client
-  where g.document_id = $1 and ${isNull('g.revoked_at')} for no key update of g`)
+  where g.document_id = $id and ${isNull('g.revoked_at')} for no key update of g`)
 
 /** Locks a grant that is not revoked, until the transaction ends. */
 export async function lockGrant(
   db: Database,
   id: string,
 ): Promise<(GrantRecord & { clientName: string; publisher: string | null }) | undefined> {
-  const [row] = await lockOne(db, [id])
+  const [row] = await lockOne(db, { id })
   return row && { ...toGrantRecord(row), clientName: row.client_name, publisher: row.publisher }
 }
 
-const revoke = closingStatement(`
-  ended_grant as (update oauth_grant set revoked_at = $2, updated_at = $2 where document_id = $1)`)
+const revoke = closingStatement<{ id: GrantId; now: Date }>(`
+  ended_grant as (update oauth_grant set revoked_at = $now, updated_at = $now where document_id = $id)`)
 
 /** Revokes a locked grant, whose codes and tokens `end_grant` ends, with the last statement of the transaction. */
 export function revokeGrantRow(db: Database, id: GrantId, now: Date): Promise<void> {
-  return revoke(db, [id, now])
+  return revoke(db, { id, now })
 }

@@ -5,7 +5,7 @@ import type { TokenSubject } from './token-hook.ts'
 
 const OF_SUBJECT = `select u.document_id, u.is_actived and u.deleted_at is null as is_active,
   first_account_of(u.document_id) as account,
-  api_scope_of(u.document_id, $3) as api_scope, is_engine_grant_revoked(u.document_id, $3) as is_revoked,
+  api_scope_of(u.document_id, $clientId) as api_scope, is_engine_grant_revoked(u.document_id, $clientId) as is_revoked,
   u.apps_ended_at
   from "user" u`
 
@@ -18,7 +18,10 @@ interface SubjectColumns {
   apps_ended_at: Date | null
 }
 
-const select = statement<SubjectColumns>(`${OF_SUBJECT} where u.document_id = coalesce($1, person_of_subject($2))`)
+const select = statement<
+  SubjectColumns,
+  { userId: UserId | null; engineSubject: string | null; clientId: string | null }
+>(`${OF_SUBJECT} where u.document_id = coalesce($userId, person_of_subject($engineSubject))`)
 
 /** The subject of a token, and what it granted the app of the scopes that a managed engine does not know. */
 export interface FoundSubject {
@@ -35,8 +38,7 @@ export async function findTokenSubject(
   db: Database,
   by: ({ userId: UserId } | { engineSubject: string }) & { clientId: string | null },
 ): Promise<FoundSubject | undefined> {
-  const ids = 'userId' in by ? [by.userId, null] : [null, by.engineSubject]
-  const [row] = await select(db, [...ids, by.clientId])
+  const [row] = await select(db, { userId: null, engineSubject: null, ...by })
   if (!row) return undefined
   const subject = { userId: row.document_id, isActive: row.is_active, accountId: row.account }
   return { subject, apiScope: row.api_scope, isRevoked: row.is_revoked, appsEndedAt: row.apps_ended_at }

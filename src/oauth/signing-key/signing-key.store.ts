@@ -26,13 +26,13 @@ interface KeyColumns {
   expires_at: Date | null
 }
 
-const selectLive = statement<KeyColumns>(`
+const selectLive = statement<KeyColumns, { now: Date }>(`
   select kid, alg, private_key, active_at, expires_at from oauth_signing_key
-  where expires_at is null or expires_at > $1 order by active_at, kid`)
+  where expires_at is null or expires_at > $now order by active_at, kid`)
 
 /** The keys that have not expired, in the order in which they become active. */
 export async function listSigningKeys(db: Database, now: Date): Promise<SigningKeyRecord[]> {
-  const rows = await selectLive(db, [now])
+  const rows = await selectLive(db, { now })
   return rows.map(({ kid, alg, private_key, active_at, expires_at }) => ({
     kid,
     alg,
@@ -46,11 +46,12 @@ const lock = statement<object>(`select pg_advisory_xact_lock(hashtext('${ADVISOR
 
 /** Makes other transactions that create keys wait until this one ends. */
 export async function lockSigningKeys(tx: Database): Promise<void> {
-  await lock(tx, [])
+  await lock(tx)
 }
 
-const insert = statement<object>(`
-  insert into oauth_signing_key (kid, alg, private_key, active_at, created_at) values ($1, $2, $3, $4, $5)`)
+const insert = statement<object, Omit<SigningKeyRecord, 'expiresAt'> & { now: Date }>(`
+  insert into oauth_signing_key (kid, alg, private_key, active_at, created_at)
+  values ($kid, $alg, $privateKey, $activeAt, $now)`)
 
 /** Inserts a key. */
 export async function insertSigningKey(
@@ -58,27 +59,30 @@ export async function insertSigningKey(
   key: Omit<SigningKeyRecord, 'expiresAt'>,
   now: Date,
 ): Promise<void> {
-  await insert(db, [key.kid, key.alg, key.privateKey, key.activeAt, now])
+  await insert(db, { ...key, now })
 }
 
-const expire = statement<object>(
-  'update oauth_signing_key set expires_at = $2 where kid = any($1) and (expires_at is null or expires_at > $2)',
+const expire = statement<object, { kids: readonly string[]; expiresAt: Date }>(
+  `update oauth_signing_key set expires_at = $expiresAt
+   where kid = any($kids) and (expires_at is null or expires_at > $expiresAt)`,
 )
 
 /** Sets when keys are not published any more. */
 export async function expireSigningKeys(db: Database, kids: readonly string[], expiresAt: Date): Promise<void> {
-  await expire(db, [kids, expiresAt])
+  await expire(db, { kids, expiresAt })
 }
 
-const deleteOld = statement<object>('delete from oauth_signing_key where expires_at < $1 returning 1')
+const deleteOld = statement<object, { before: Date }>(
+  'delete from oauth_signing_key where expires_at < $before returning 1',
+)
 
 /** Deletes keys that expired before `before`. Returns how many. */
 export async function deleteExpiredSigningKeys(db: Database, before: Date): Promise<number> {
-  return (await deleteOld(db, [before])).length
+  return (await deleteOld(db, { before })).length
 }
 
-const selectStale = statement<{ kid: string; private_key: string }>(
-  'select kid, private_key from oauth_signing_key where not starts_with(private_key, $1)',
+const selectStale = statement<{ kid: string; private_key: string }, { prefix: string }>(
+  'select kid, private_key from oauth_signing_key where not starts_with(private_key, $prefix)',
 )
 
 /** The keys that an older secret than the first encrypted. */
@@ -86,11 +90,11 @@ export async function listStaleSigningKeys(
   db: Database,
   prefix: string,
 ): Promise<{ kid: string; privateKey: string }[]> {
-  return (await selectStale(db, [prefix])).map((row) => ({ kid: row.kid, privateKey: row.private_key }))
+  return (await selectStale(db, { prefix })).map((row) => ({ kid: row.kid, privateKey: row.private_key }))
 }
 
-const replace = statement<object>(
-  'update oauth_signing_key set private_key = $3 where kid = $1 and private_key = $2 returning 1',
+const replace = statement<object, { kid: string; from: string; to: string }>(
+  'update oauth_signing_key set private_key = $to where kid = $kid and private_key = $from returning 1',
 )
 
 /** Replaces the ciphertext of a key, unless it was replaced meanwhile. */
@@ -99,5 +103,5 @@ export async function replaceSigningKey(
   kid: string,
   { from, to }: { from: string; to: string },
 ): Promise<boolean> {
-  return (await replace(db, [kid, from, to])).length > 0
+  return (await replace(db, { kid, from, to })).length > 0
 }

@@ -1,3 +1,4 @@
+import type { AccountId } from '../../base/id.ts'
 import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -40,9 +41,10 @@ export interface Summary {
 const RECENT = `
   recent as materialized (
     select date_trunc('hour', minute) as hour, status, sum(deliveries) as deliveries,
-      sum(deliveries) filter (where minute >= date_trunc('minute', $2::timestamptz)) as in_window
+      sum(deliveries) filter (where minute >= date_trunc('minute', $since::timestamptz)) as in_window
     from webhook_delivery_minute
-    where minute >= least(date_trunc('minute', $2::timestamptz), date_trunc('hour', $1::timestamptz) - interval '23 hours')
+    where minute >= least(date_trunc('minute', $since::timestamptz),
+      date_trunc('hour', $now::timestamptz) - interval '23 hours')
     group by 1, 2
   )`
 
@@ -51,22 +53,22 @@ const DELIVERIES_LIMIT = 100_000
 
 /** The delivery `d` is of an own account, and so is its webhook, which is looked up by its id. */
 const OWNED = `d.account = own.account and (
-    select not w.is_global and w.account = any($4::uuid[]) from webhook w where w.document_id = d.webhook)`
+    select not w.is_global and w.account = any($accounts::uuid[]) from webhook w where w.document_id = d.webhook)`
 
 /**
- * The same of the deliveries of the accounts `$4`, which the counts of minutes do not tell apart: from their ledger rows, the
+ * The same of the deliveries of `$accounts`, which the counts of minutes do not tell apart: from their ledger rows, the
  * newest of each account first, up to a limit.
  */
 const RECENT_OF_ACCOUNTS = `
   counted as materialized (
-    select made.* from unnest($4::uuid[]) as own (account) cross join lateral (
+    select made.* from unnest($accounts::uuid[]) as own (account) cross join lateral (
       select d.created_at, d.status from webhook_dispatch d
-      where ${OWNED} and d.created_at >= least($2, date_trunc('hour', $1::timestamptz) - interval '23 hours')
+      where ${OWNED} and d.created_at >= least($since, date_trunc('hour', $now::timestamptz) - interval '23 hours')
       order by d.created_at desc limit ${DELIVERIES_LIMIT + 1}) made
     limit ${DELIVERIES_LIMIT + 1}
   ), recent as materialized (
     select date_trunc('hour', created_at) as hour, status, count(*) as deliveries,
-      count(*) filter (where created_at >= $2) as in_window
+      count(*) filter (where created_at >= $since) as in_window
     from (select * from counted limit ${DELIVERIES_LIMIT}) kept group by 1, 2
   )`
 
@@ -83,11 +85,11 @@ const WEBHOOK_COUNTS = `
     'auto_disabled', coalesce(sum(auto_disabled), 0)::bigint)
   from webhook_count`
 
-/** The webhooks of the accounts `$4`. */
+/** The webhooks of `$accounts`. */
 const WEBHOOK_COUNTS_OF_ACCOUNTS = `
   select json_build_object('active', count(*) filter (where is_actived), 'inactive', count(*) filter (where not is_actived),
     'auto_disabled', count(*) filter (where not is_actived and disabled_reason = 'consecutive-failures'))
-  from webhook where deleted_at is null and not is_global and account = any($4::uuid[])`
+  from webhook where deleted_at is null and not is_global and account = any($accounts::uuid[])`
 
 const EVENT_TYPES = `
   select json_build_object('internal', internal, 'accountScope', account_scope, 'method', method, 'route', route,
@@ -97,14 +99,15 @@ const EVENT_TYPES = `
 const FAILURES = `
   select row_to_json(d) from (
     select ${OF_DISPATCH} from webhook_dispatch d
-    where d.status in ('exhausted', 'failed') and d.ended_at >= $2
-    order by d.ended_at desc, d.document_id desc limit $3) d`
+    where d.status in ('exhausted', 'failed') and d.ended_at >= $since
+    order by d.ended_at desc, d.document_id desc limit $failures) d`
 
 const HOURS = `
   select json_build_object('hour', h.hour, 'success', coalesce(d.success, 0)::bigint,
     'failed', coalesce(d.failed, 0)::bigint)
   from generate_series(
-    date_trunc('hour', $1::timestamptz) - interval '23 hours', date_trunc('hour', $1::timestamptz), interval '1 hour'
+    date_trunc('hour', $now::timestamptz) - interval '23 hours', date_trunc('hour', $now::timestamptz),
+    interval '1 hour'
   ) as h (hour)
   left join (
     select hour, sum(deliveries) filter (where status = 'success') as success,
@@ -123,20 +126,28 @@ interface SummaryColumns extends Pick<Summary, 'deliveries' | 'webhooks'> {
   hours: { hour: string; success: number; failed: number }[]
 }
 
-const selectSummary = statement<SummaryColumns>(`
+interface SummaryParams {
+  now: Date
+  /** Where the last 24 hours begin. */
+  since: Date
+  /** Recent failures at most. */
+  failures: number
+}
+
+const selectSummary = statement<SummaryColumns, SummaryParams>(`
   with ${RECENT}
   select (${DELIVERIES}) as deliveries, (${WEBHOOK_COUNTS}) as webhooks, array(${EVENT_TYPES}) as event_types,
     true as is_complete, array(${FAILURES}) as recent_failures, array(${HOURS}) as hours`)
 
 const FAILURES_OF_ACCOUNTS = `
   select row_to_json(f) from (
-    select failed.* from unnest($4::uuid[]) as own (account) cross join lateral (
+    select failed.* from unnest($accounts::uuid[]) as own (account) cross join lateral (
       select ${OF_DISPATCH}, d.ended_at from webhook_dispatch d
-      where d.status in ('exhausted', 'failed') and d.ended_at >= $2 and ${OWNED}
-      order by d.ended_at desc, d.document_id desc limit $3) failed
-    order by failed.ended_at desc, failed.document_id desc limit $3) f`
+      where d.status in ('exhausted', 'failed') and d.ended_at >= $since and ${OWNED}
+      order by d.ended_at desc, d.document_id desc limit $failures) failed
+    order by failed.ended_at desc, failed.document_id desc limit $failures) f`
 
-const selectSummaryOfAccounts = statement<SummaryColumns>(`
+const selectSummaryOfAccounts = statement<SummaryColumns, SummaryParams & { accounts: readonly AccountId[] }>(`
   with ${RECENT_OF_ACCOUNTS}
   select (${DELIVERIES}) as deliveries,
     (${WEBHOOK_COUNTS_OF_ACCOUNTS}) as webhooks, '{}'::json[] as event_types,
@@ -151,9 +162,11 @@ export async function readSummary(
   db: Database,
   { now, failures, scope }: { now: Date; failures: number; scope: PermissionScope },
 ): Promise<Summary> {
-  const values = [now, new Date(now.getTime() - HEALTH_WINDOW_MS), failures]
+  const params = { now, since: new Date(now.getTime() - HEALTH_WINDOW_MS), failures }
   const [row] =
-    scope === 'all' ? await selectSummary(db, values) : await selectSummaryOfAccounts(db, [...values, scope])
+    scope === 'all'
+      ? await selectSummary(db, params)
+      : await selectSummaryOfAccounts(db, { ...params, accounts: scope })
   const { deliveries, is_complete: isComplete, webhooks, event_types, recent_failures, hours } = row as SummaryColumns
   return {
     deliveries,

@@ -25,7 +25,7 @@ const selectServer = statement<ServerRow>(`
 
 /** Reads what the database says of itself. */
 export async function readDatabaseFacts(db: Database): Promise<DatabaseFacts> {
-  const [row] = await selectServer(db, [])
+  const [row] = await selectServer(db)
   if (!row) throw new Error('a select without a table has one row')
   return { ...row, fsync: row.fsync === 'on', fullPageWrites: row.fullPageWrites === 'on' }
 }
@@ -44,5 +44,5 @@ const countKeys = statement<KeyUse>(`
 
 /** Counts the stored secrets by kind and key. */
 export function countStoredSecrets(db: Database): Promise<KeyUse[]> {
-  return countKeys(db, [])
+  return countKeys(db)
 }

@@ -9,32 +9,32 @@ export interface ProcessSkew {
   skewMs: number
 }
 
-const save = statement<never>(`
-  insert into process_skew (process, skew_ms, seen_at) values ($1, $2, $3)
+const save = statement<never, { process: string; skewMs: number; now: Date }>(`
+  insert into process_skew (process, skew_ms, seen_at) values ($process, $skewMs, $now)
   on conflict (process) do update set skew_ms = excluded.skew_ms, seen_at = excluded.seen_at`)
 
 /** Keeps what a process measured of itself, for the health and the alerts of all. */
 export async function saveProcessSkew(db: Database, { process, skewMs }: ProcessSkew, now: Date): Promise<void> {
-  await save(db, [process, Math.round(skewMs), now])
+  await save(db, { process, skewMs: Math.round(skewMs), now })
 }
 
-const remove = statement<never>('delete from process_skew where process = $1')
+const remove = statement<never, { process: string }>('delete from process_skew where process = $process')
 
 /** Removes a process whose machine has the time of the database again, or that stops. */
 export async function removeProcessSkew(db: Database, process: string): Promise<void> {
-  await remove(db, [process])
+  await remove(db, { process })
 }
 
-const list = statement<ProcessSkew>(`
+const list = statement<ProcessSkew, { since: Date; until: Date; limit: number }>(`
   select process, skew_ms::float8 as "skewMs" from process_skew
-  where seen_at > $1 and seen_at < $2 order by seen_at desc, process limit $3`)
+  where seen_at > $since and seen_at < $until order by seen_at desc, process limit $limit`)
 
 /** The processes that reported themselves after `since` and before `until`, the latest first, up to `limit`. */
 export function listProcessSkews(
   db: Database,
   { since, until, limit }: { since: Date; until: Date; limit: number },
 ): Promise<ProcessSkew[]> {
-  return list(db, [since, until, limit])
+  return list(db, { since, until, limit })
 }
 
 /** Deletes up to `limit` processes that last reported themselves before `before`. Returns how many went. */

@@ -20,28 +20,28 @@ export interface StorageFacts {
 }
 
 /** Reads each end of the events and of the audit log by an index, whatever there is between. */
-const selectStorage = statement<StorageFacts>(`
+const selectStorage = statement<StorageFacts, { now: Date }>(`
   with oldest as materialized (
     select created_at, coalesce(ordinal, 0) as ordinal from event_occurrence order by created_at limit 1
   ), newest as materialized (
     select created_at, coalesce(ordinal, 0) as ordinal from event_occurrence order by created_at desc limit 1
   ), recent as materialized (
     select created_at, coalesce(ordinal, 0) as ordinal from event_occurrence
-    where created_at >= $1::timestamptz - interval '7 days' order by created_at limit 1
+    where created_at >= $now::timestamptz - interval '7 days' order by created_at limit 1
   )
   select pg_database_size(current_database())::float8 as "databaseBytes",
     (pg_total_relation_size('event_occurrence') + pg_total_relation_size('webhook_dispatch_ended')
       + pg_total_relation_size('webhook_attempt'))::float8 as "ledgerBytes",
     coalesce((select ordinal from newest) - (select ordinal from oldest) + 1, 0)::float8 as events,
-    coalesce(extract(epoch from $1 - (select created_at from oldest)), 0)::float8 / 86400 as "ledgerDays",
-    coalesce(extract(epoch from $1 - (select created_at from recent)), 0)::float8 / 86400 as "recentDays",
+    coalesce(extract(epoch from $now - (select created_at from oldest)), 0)::float8 / 86400 as "ledgerDays",
+    coalesce(extract(epoch from $now - (select created_at from recent)), 0)::float8 / 86400 as "recentDays",
     coalesce((select ordinal from newest) - (select ordinal from recent) + 1, 0)::float8 as "recentEvents",
     pg_total_relation_size('audit_log')::float8 as "auditBytes",
-    coalesce(extract(epoch from $1 - (select min(created_at) from audit_log)), 0)::float8 / 86400 as "auditDays"`)
+    coalesce(extract(epoch from $now - (select min(created_at) from audit_log)), 0)::float8 / 86400 as "auditDays"`)
 
 /** Reads the size of the database and the ends of what it keeps. */
 export async function readStorageFacts(db: Database, now: Date): Promise<StorageFacts> {
-  const [row] = await selectStorage(db, [now])
+  const [row] = await selectStorage(db, { now })
   if (!row) throw new Error('a select without a table has one row')
   return row
 }

@@ -24,15 +24,18 @@ function findKeys([table, column]: readonly [string, string]): string {
   )`
 }
 
-/** Counts the secrets under each key that is not listed in `$1`, up to `$2` of a table and key. */
-const selectUnlisted = statement<{ place: SecretPlace; key_id: string; is_listed: boolean; secrets: number }>(`
+/** Counts the secrets under each key that is not listed in `$keyIds`, up to `$limit` of a table and key. */
+const selectUnlisted = statement<
+  { place: SecretPlace; key_id: string; is_listed: boolean; secrets: number },
+  { keyIds: readonly string[]; limit: number }
+>(`
   with recursive ${LASTING.map(findKeys).join(', ')}
   ${LASTING.map(
     ([table, column]) => `
-    select '${table}' as place, key_id, key_id = any($1::text[]) as is_listed,
-      case when key_id = any($1::text[]) then 0 else (
+    select '${table}' as place, key_id, key_id = any($keyIds::text[]) as is_listed,
+      case when key_id = any($keyIds::text[]) then 0 else (
         select count(*)::int from (
-          select from ${table} where ${column} is not null and split_part(${column}, '.', 2) = k.key_id limit $2
+          select from ${table} where ${column} is not null and split_part(${column}, '.', 2) = k.key_id limit $limit
         ) s) end as secrets
     from ${table}_keys k where key_id is not null`,
   ).join(' union all ')}`)
@@ -47,7 +50,7 @@ export interface UsedKey {
 
 /** The key ids that lasting secrets are sealed under. Reads a few index entries, and counts what no key opens. */
 export async function listUsedKeys(db: Database, keyIds: readonly string[], limit: number): Promise<UsedKey[]> {
-  const rows = await selectUnlisted(db, [keyIds, limit])
+  const rows = await selectUnlisted(db, { keyIds, limit })
   return rows.map((row) => ({
     place: row.place,
     keyId: row.key_id,
@@ -59,20 +62,20 @@ export async function listUsedKeys(db: Database, keyIds: readonly string[], limi
 /** Ciphertexts that end by themselves: `oauth_state` has them as members of a payload. */
 const PASSING = `
   select 'mail_outbox' as place, content as sealed, expires_at from mail_outbox
-    where status = 'waiting' and content is not null and expires_at > $1
+    where status = 'waiting' and content is not null and expires_at > $now
   union all
-  select 'login_flow', secret, expires_at from login_flow where consumed_at is null and expires_at > $1
+  select 'login_flow', secret, expires_at from login_flow where consumed_at is null and expires_at > $now
   union all
   select 'oauth_state', sealed, expires_at from oauth_state cross join lateral (
     values (payload ->> 'deviceCode'), (payload ->> 'parJti'), (payload ->> 'sealedId'), (answer)) x (sealed)
-    where sealed is not null and expires_at > $1
+    where sealed is not null and expires_at > $now
   union all
-  select 'engine_session', token, expires_at from engine_session where expires_at > $1
+  select 'engine_session', token, expires_at from engine_session where expires_at > $now
   union all
   select 'oauth_engine_decision', authorize_url, decided_at + interval '1 hour' from oauth_engine_decision
-    where authorize_url is not null and decided_at > $1::timestamptz - interval '1 hour'`
+    where authorize_url is not null and decided_at > $now::timestamptz - interval '1 hour'`
 
-const countByKey = statement<{ place: string; key_id: string; secrets: number; ends_at: Date | null }>(`
+const countByKey = statement<{ place: string; key_id: string; secrets: number; ends_at: Date | null }, { now: Date }>(`
   select place, split_part(sealed, '.', 2) as key_id, count(*)::int as secrets, max(ends_at) as ends_at from (
     ${LASTING.map(
       ([table, column]) =>
@@ -94,6 +97,6 @@ export interface SecretCount {
 
 /** Counts every stored secret by table and key. Reads the whole tables: for commands. */
 export async function countSecrets(db: Database, now: Date): Promise<SecretCount[]> {
-  const rows = await countByKey(db, [now])
+  const rows = await countByKey(db, { now })
   return rows.map((row) => ({ place: row.place, keyId: row.key_id, secrets: row.secrets, endsAt: row.ends_at }))
 }

@@ -16,8 +16,14 @@ beforeAll(async () => {
 beforeEach(() => sql`truncate note_of_test`.execute(db))
 afterAll(() => database[Symbol.asyncDispose]())
 
-const insert = closingStatement('inserted as (insert into note_of_test values ($1, $2))')
-const insertOther = closingStatement('inserted_other as (insert into note_of_test values ($1, $2))')
+/** A row of the table; a text that is null is refused. */
+interface Note {
+  name: string
+  text: string | null
+}
+
+const insert = closingStatement<Note>('inserted as (insert into note_of_test values ($name, $text))')
+const insertOther = closingStatement<Note>('inserted_other as (insert into note_of_test values ($name, $text))')
 
 async function readNames(on: Database): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`select name from note_of_test order by name`.execute(on)
@@ -27,8 +33,8 @@ async function readNames(on: Database): Promise<string[]> {
 test('writes of a transaction are made together, in its last statement, and one that is theirs alone is the transaction', async () => {
   const count = countTraffic(database.pool)
   await inTransaction(db, async (tx) => {
-    await insert(tx, ['one', 'x'])
-    await insertOther(tx, ['other', 'x'])
+    await insert(tx, { name: 'one', text: 'x' })
+    await insertOther(tx, { name: 'other', text: 'x' })
   })
   expect(count.stop()).toEqual({ statements: 1, roundTrips: 1 })
   expect(await readNames(db)).toEqual(['one', 'other'])
@@ -37,7 +43,7 @@ test('writes of a transaction are made together, in its last statement, and one 
 test('an earlier statement of the transaction does not see a write, and commit shares its round trip', async () => {
   const count = countTraffic(database.pool)
   await inTransaction(db, async (tx) => {
-    await insert(tx, ['one', 'x'])
+    await insert(tx, { name: 'one', text: 'x' })
     expect(await readNames(tx)).toEqual([])
   })
   expect(count.stop()).toEqual({ statements: 4, roundTrips: 2 })
@@ -45,14 +51,14 @@ test('an earlier statement of the transaction does not see a write, and commit s
 })
 
 test('outside a transaction a write is made at once', async () => {
-  await insert(db, ['one', 'x'])
+  await insert(db, { name: 'one', text: 'x' })
   expect(await readNames(db)).toEqual(['one'])
 })
 
 test('of two equal writes the first one is made before the second one waits', async () => {
   await inTransaction(db, async (tx) => {
-    await insert(tx, ['one', 'x'])
-    await insert(tx, ['two', 'x'])
+    await insert(tx, { name: 'one', text: 'x' })
+    await insert(tx, { name: 'two', text: 'x' })
     expect(await readNames(tx)).toEqual(['one'])
   })
   expect(await readNames(db)).toEqual(['one', 'two'])
@@ -60,7 +66,7 @@ test('of two equal writes the first one is made before the second one waits', as
 
 test('writes of a transaction that fails are not made', async () => {
   const failing = inTransaction(db, async (tx) => {
-    await insert(tx, ['one', 'x'])
+    await insert(tx, { name: 'one', text: 'x' })
     throw new Error('given up')
   })
   await expect(failing).rejects.toThrow('given up')
@@ -69,14 +75,14 @@ test('writes of a transaction that fails are not made', async () => {
 
 test('writes that another statement takes are its own to make', async () => {
   await inTransaction(db, async (tx) => {
-    await insert(tx, ['one', 'x'])
+    await insert(tx, { name: 'one', text: 'x' })
     expect(takeWrites(tx)).toHaveLength(1)
   })
   expect(await readNames(db)).toEqual([])
 })
 
 test('a failed write is the problem that it explains, and the transaction is rolled back', async () => {
-  await insert(db, ['taken', 'x'])
+  await insert(db, { name: 'taken', text: 'x' })
   const explain = (error: unknown) => (isUniqueViolation(error, 'note_of_test_pkey') ? new Error('taken') : error)
   const parts = {
     name: 'explained',
@@ -84,7 +90,7 @@ test('a failed write is the problem that it explains, and the transaction is rol
     values: ['taken', 'x'],
   }
   const failing = inTransaction(db, async (tx) => {
-    await insertOther(tx, ['other', 'x'])
+    await insertOther(tx, { name: 'other', text: 'x' })
     await writeAtEnd(tx, { parts, explain })
   })
   await expect(failing).rejects.toThrow('taken')
@@ -92,6 +98,6 @@ test('a failed write is the problem that it explains, and the transaction is rol
 })
 
 test('an error that no write explains is thrown as it is', async () => {
-  const failing = inTransaction(db, (tx) => insert(tx, ['one', null], { explain: (error) => error }))
+  const failing = inTransaction(db, (tx) => insert(tx, { name: 'one', text: null }, { explain: (error) => error }))
   await expect(failing).rejects.toMatchObject({ code: '23502' })
 })

@@ -1,7 +1,9 @@
-import type { CompiledQuery } from 'kysely'
-import type { Database } from './database.ts'
+import type { CompiledQuery, Kysely } from 'kysely'
 import { markLast } from './dialect.ts'
 import { type Fragment, joinFragments } from './fragment.ts'
+import type { DB } from './tables.generated.ts'
+
+type Database = Kysely<DB>
 
 /** A write that its transaction makes with its last statement. */
 export interface ClosingWrite {

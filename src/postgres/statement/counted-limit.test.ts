@@ -95,27 +95,27 @@ describe('countBehindLock', () => {
   })
   afterAll(() => database?.[Symbol.asyncDispose]())
 
-  const WAYS: Record<string, (db: Database, values: readonly unknown[]) => Promise<{ kept: number }[]>> = {
+  const WAYS: Record<string, (db: Database, params: { account: number }) => Promise<{ kept: number }[]>> = {
     'a lock and a volatile function in one statement': countBehindLock({
       counts: 'kept rows',
       lock: 'account',
-      rows: 'select document_id from account where document_id = $1',
+      rows: 'select document_id from account where document_id = $account',
       read: 'select kept_of(document_id) as kept from locked',
     }),
     'two statements': countBehindLock({
       counts: 'kept rows',
       lock: 'account',
-      take: 'select from account where document_id = $1 for no key update',
-      count: 'select count(*)::int as kept from kept where account = $1',
+      take: 'select from account where document_id = $account for no key update',
+      count: 'select count(*)::int as kept from kept where account = $account',
     }),
     'a function that locks': countBehindLock({
       counts: 'kept rows',
       lock: 'account',
       by: 'lock_kept_of',
-      call: 'select lock_kept_of($1) as kept',
+      call: 'select lock_kept_of($account) as kept',
     }),
   }
-  const keep = statement('insert into kept values ($1)')
+  const keep = statement<never, { account: number }>('insert into kept values ($account)')
 
   it.each(Object.keys(WAYS))('by %s lets parallel transactions pass a limit by none', async (way) => {
     await fc.assert(
@@ -123,8 +123,8 @@ describe('countBehindLock', () => {
         await database.pool.query('truncate kept')
         const add = () =>
           inTransaction(database.db, async (tx) => {
-            const [row] = (await WAYS[way]?.(tx, [1])) ?? []
-            if (row && row.kept < limit) await keep(tx, [1])
+            const [row] = (await WAYS[way]?.(tx, { account: 1 })) ?? []
+            if (row && row.kept < limit) await keep(tx, { account: 1 })
           })
         await Promise.all(Array.from({ length: parallel }, add))
         const { rows } = await database.pool.query('select count(*)::int as kept from kept')
@@ -135,7 +135,7 @@ describe('countBehindLock', () => {
   })
 
   it.each(Object.keys(WAYS))('by %s is refused outside a transaction, where no lock is kept', async (way) => {
-    await expect(WAYS[way]?.(database.db, [1])).rejects.toThrow('kept rows are counted in a transaction')
+    await expect(WAYS[way]?.(database.db, { account: 1 })).rejects.toThrow('kept rows are counted in a transaction')
   })
 
   it('takes locks of the register only', () => {

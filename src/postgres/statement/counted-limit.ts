@@ -37,24 +37,24 @@ export const listCountedLimits = (): readonly CountedLimit[] => limits
  * Defines a limit that counts rows, and returns the function that counts it. A statement that waits for a lock reads as of
  * before its wait; each way of `Counting` reads after it, so of parallel requests none sees fewer rows than there are
  * (docs/decisions/0030-locks.md). The function takes the lock itself, also where the transaction holds it already, and throws
- * outside a transaction: the lock would end before the row is added. `$1`, `$2`, ... take `values`; of two statements the first takes
- * `locked`. Returns the rows.
+ * outside a transaction: the lock would end before the row is added. Both of two statements take their values from `params`.
+ * Returns the rows.
  */
-export function countBehindLock<Row>(
+export function countBehindLock<Row, Params extends object>(
   limit: Pick<CountedLimit, 'counts' | 'lock'> & Counting,
-): (db: Database, values: readonly unknown[], locked?: readonly unknown[]) => Promise<Row[]> {
+): (db: Database, params: Params) => Promise<Row[]> {
   const { counts, lock } = limit
   if (!isRegistered(lock)) throw new Error(`the lock ${lock} is not in src/postgres/statement/locks.ts`)
   const texts = buildTexts(limit)
   limits.push({ counts, lock, counting: limit, texts })
-  const ahead = texts.slice(0, -1).map(aheadStatement)
-  const count = statement<Row>(texts.at(-1) ?? '')
+  const ahead = texts.slice(0, -1).map((text) => aheadStatement<object>(text))
+  const count = statement<Row, object>(texts.at(-1) ?? '')
   const isWhole = 'by' in limit && limit.adds === true
-  return async (db, values, locked = values) => {
+  return async (db, params) => {
     if (!db.isTransaction && !isWhole)
       throw new Error(`${counts} are counted in a transaction, which keeps the lock of ${lock}`)
-    for (const take of ahead) await take(db, locked)
-    return count(db, values)
+    for (const take of ahead) await take(db, params)
+    return count(db, params)
   }
 }
 

@@ -24,8 +24,8 @@ const listPrepared = async () =>
 
 describe('a statement', () => {
   it('is prepared once for each connection, under a name derived from its text', async () => {
-    const read = statement<{ one: number }>('select $1::int as one')
-    for (const value of [1, 2, 3]) expect(await read(database.db, [value])).toEqual([{ one: value }])
+    const read = statement<{ one: number }, { value: number }>('select $value::int as one')
+    for (const value of [1, 2, 3]) expect(await read(database.db, { value })).toEqual([{ one: value }])
     expect((await listPrepared()).filter((text) => text === 'select $1::int as one')).toHaveLength(1)
   })
 
@@ -42,17 +42,17 @@ describe('a statement', () => {
   it('that a migration invalidated fails once as retryable, and its connection is replaced', async () => {
     await sql`create table changing (a int)`.execute(database.db)
     const read = statement('select * from changing')
-    await read(database.db, [])
+    await read(database.db)
     await database.pool.query('alter table changing add column b int')
-    const failed = await read(database.db, []).catch((error: unknown) => error)
+    const failed = await read(database.db).catch((error: unknown) => error)
     expect(isGivenUp(failed)).toBe(true)
-    expect(await read(database.db, [])).toEqual([])
+    expect(await read(database.db)).toEqual([])
   })
 
   it('beyond the limit of texts replaces the connection, which bounds the plans on the server', async () => {
     const backend = async () => (await database.pool.query('select pg_backend_pid() as pid')).rows[0].pid
     const before = await backend()
-    for (let at = 0; at <= PREPARED_PER_CONNECTION; at += 1) await statement(`select ${at} as n`)(database.db, [])
+    for (let at = 0; at <= PREPARED_PER_CONNECTION; at += 1) await statement(`select ${at} as n`)(database.db)
     expect(await backend()).not.toBe(before)
     expect((await listPrepared()).length).toBeLessThan(10)
   })
@@ -106,12 +106,12 @@ describe('a transaction', () => {
 })
 
 describe('a statement without a result', () => {
-  const insertAhead = aheadStatement('insert into kept values ($1)')
+  const insertAhead = aheadStatement<{ id: number }>('insert into kept values ($id)')
 
   it('shares the round trip of the next statement, which sees its writes', async () => {
     const traffic = countTraffic(database.pool)
     const { rows } = await inTransaction(database.db, async (tx) => {
-      await insertAhead(tx, [7])
+      await insertAhead(tx, { id: 7 })
       return sql<{ n: number }>`select count(*)::int as n from kept where id = 7`.execute(tx)
     })
     expect(rows).toEqual([{ n: 1 }])
@@ -120,9 +120,9 @@ describe('a statement without a result', () => {
 
   it('fails the next statement with its own error, and the transaction is rolled back', async () => {
     const work = inTransaction(database.db, async (tx) => {
-      await insertAhead(tx, [8])
-      await insertAhead(tx, [1])
-      await insertAhead(tx, [9])
+      await insertAhead(tx, { id: 8 })
+      await insertAhead(tx, { id: 1 })
+      await insertAhead(tx, { id: 9 })
       await insert(10).execute(tx)
     })
     await expect(work).rejects.toMatchObject({ code: '23505', constraint: 'kept_pkey' })
@@ -130,9 +130,11 @@ describe('a statement without a result', () => {
   })
 
   it('fails the commit with its own error when no statement follows', async () => {
-    await expect(inTransaction(database.db, (tx) => insertAhead(tx, [1]))).rejects.toMatchObject({ code: '23505' })
+    await expect(inTransaction(database.db, (tx) => insertAhead(tx, { id: 1 }))).rejects.toMatchObject({
+      code: '23505',
+    })
     const closed = inTransaction(database.db, async (tx) => {
-      await insertAhead(tx, [1])
+      await insertAhead(tx, { id: 1 })
       await tx.executeQuery(markLast(insert(11).compile(tx)))
     })
     await expect(closed).rejects.toMatchObject({ code: '23505' })
@@ -140,8 +142,8 @@ describe('a statement without a result', () => {
   })
 
   it('is awaited outside a transaction', async () => {
-    await insertAhead(database.db, [12])
-    await expect(insertAhead(database.db, [12])).rejects.toMatchObject({ code: '23505' })
+    await insertAhead(database.db, { id: 12 })
+    await expect(insertAhead(database.db, { id: 12 })).rejects.toMatchObject({ code: '23505' })
     expect(await listKept()).toContain(12)
   })
 })

@@ -1,13 +1,20 @@
 import { CompiledQuery } from 'kysely'
+import { compileNames, valuesOf } from './named-text.ts'
 
 /**
- * A part of a statement with the values of its placeholders `$1`, `$2`, ... The text of a name never changes, so a
+ * A part of a statement with its values, compiled: `$1`, `$2`, ... take them in order. The text of a name never changes, so a
  * statement of several parts is put together once for each combination of names.
  */
 export interface Fragment {
   name: string
   text: string
   values: readonly unknown[]
+}
+
+/** A part with a constant text, in which `$name` takes the value of that name. Returns what fills it. */
+export function fragment<Params extends object>(name: string, text: string): (params: Params) => Fragment {
+  const compiled = compileNames(text)
+  return (params) => ({ name, text: compiled.text, values: valuesOf(compiled, params) })
 }
 
 /** The columns of a table that rows are inserted into, each with its type. */
@@ -18,19 +25,33 @@ export function listNames(columns: InsertColumns): string {
   return columns.map(([name]) => name).join(', ')
 }
 
-/** `$1, $2, ...`: a placeholder for each column of one row. */
-export function listPlaces(columns: InsertColumns): string {
-  return columns.map((_, index) => `$${index + 1}`).join(', ')
+/** The placeholder of a column: `$document_id`, behind a prefix where two lists of columns share a statement. */
+const placeOf = (column: string, prefix: string) => `$${prefix}${column.replaceAll('"', '')}`
+
+/** `$document_id, $event, ...`: a placeholder for each column of one row. */
+export function listPlaces(columns: InsertColumns, prefix = ''): string {
+  return columns.map(([name]) => placeOf(name, prefix)).join(', ')
 }
 
-/** `$1::uuid[], $2::text[], ...`: an array for each column of several rows, from the placeholder `$first` on. */
-export function listArrays(columns: InsertColumns, first = 1): string {
-  return columns.map(([, type], index) => `$${index + first}::${type}[]`).join(', ')
+/** `$document_id::uuid[], $event::text[], ...`: an array for each column of several rows. */
+export function listArrays(columns: InsertColumns, prefix = ''): string {
+  return columns.map(([name, type]) => `${placeOf(name, prefix)}::${type}[]`).join(', ')
 }
 
-/** The values of `listArrays`: the values of rows, turned into one array for each column. */
-export function transpose(columns: InsertColumns, rows: readonly (readonly unknown[])[]): unknown[][] {
-  return columns.map((_, index) => rows.map((row) => row[index]))
+/** The values of `listPlaces`, given those of a row in the order of its columns. */
+export function nameValues(columns: InsertColumns, row: readonly unknown[], prefix = ''): Record<string, unknown> {
+  return Object.fromEntries(columns.map(([name], index) => [placeOf(name, prefix).slice(1), row[index]]))
+}
+
+/** The values of `listArrays`: those of rows, turned into one array for each column. */
+export function transpose(
+  columns: InsertColumns,
+  rows: readonly (readonly unknown[])[],
+  prefix = '',
+): Record<string, unknown[]> {
+  return Object.fromEntries(
+    columns.map(([name], index) => [placeOf(name, prefix).slice(1), rows.map((row) => row[index])]),
+  )
 }
 
 /** A fragment as a statement of its own. */

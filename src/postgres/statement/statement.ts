@@ -2,16 +2,23 @@ import { CompiledQuery } from 'kysely'
 import { type ClosingWrite, writeAtEnd } from './closing.ts'
 import { type Database, READ_LIMIT_MS, SHORT_LIMITS } from './database.ts'
 import { markAhead } from './dialect.ts'
+import { type CompiledText, compileNames, valuesOf } from './named-text.ts'
 
 /** The columns of an outer join: all of them null where nothing was joined. */
 export type Joined<Columns> = { [Name in keyof Columns]: Columns[Name] | null }
 
+/** What a call takes behind the database: the values of the placeholders by their names, nothing where there are none. */
+type Given<Params> = Params extends object ? [params: Params] : []
+
 /**
- * A statement with a constant text, for hot paths: building and compiling it for each call costs some 20 µs. `$1`, `$2`,
- * ... take the values in order. Returns its rows.
+ * A statement with a constant text, for hot paths: building and compiling it for each call costs some 20 µs. `$name` takes
+ * the value of that name; the text is compiled once, when it is loaded. Returns its rows.
  */
-export function statement<Row>(text: string): (db: Database, values: readonly unknown[]) => Promise<Row[]> {
-  return async (db, values) => (await db.executeQuery<Row>(CompiledQuery.raw(text, [...values]))).rows
+export function statement<Row, Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<Row[]> {
+  const compiled = compileNames(text)
+  return async (db, ...[params]) => (await db.executeQuery<Row>(fill(compiled, params))).rows
 }
 
 /**
@@ -31,23 +38,30 @@ export const isAfter = (column: string, instant: string) => `(${column} > ${inst
  * A statement with a constant text and without a result, such as one that only locks: within a transaction it shares the
  * round trip of the next statement, which fails with its error.
  */
-export function aheadStatement(text: string): (db: Database, values: readonly unknown[]) => Promise<void> {
-  return async (db, values) => {
-    await db.executeQuery(markAhead(CompiledQuery.raw(text, [...values])))
+export function aheadStatement<Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<void> {
+  const compiled = compileNames(text)
+  return async (db, ...[params]) => {
+    await db.executeQuery(markAhead(fill(compiled, params)))
   }
+}
+
+function fill<Row>(compiled: CompiledText, params: object | undefined): CompiledQuery<Row> {
+  return CompiledQuery.raw(compiled.text, valuesOf(compiled, params))
 }
 
 /** Ends statements of the transaction, from here on, as those of the pool of reads that may be long. */
 export function limitReads(db: Database): Promise<void> {
-  return setReadLimit(db, [`${READ_LIMIT_MS}`])
+  return setReadLimit(db, { limit: `${READ_LIMIT_MS}` })
 }
 
 /** Ends the limit of `limitReads`: a change that waits for a lock is no long read. */
 export function endReadLimit(db: Database): Promise<void> {
-  return setReadLimit(db, [`${SHORT_LIMITS.statementMs}`])
+  return setReadLimit(db, { limit: `${SHORT_LIMITS.statementMs}` })
 }
 
-const setReadLimit = aheadStatement(`select set_config('statement_timeout', $1, true)`)
+const setReadLimit = aheadStatement<{ limit: string }>(`select set_config('statement_timeout', $limit, true)`)
 
 /** Names the texts of `closingStatement`: each is one constant. */
 let closingTexts = 0
@@ -56,10 +70,12 @@ let closingTexts = 0
  * A write with a constant text that needs no statement of its own: `text` is a list of parts of `with`, which the last
  * statement of the transaction takes up (`writeAtEnd`).
  */
-export function closingStatement(
+export function closingStatement<Params extends object>(
   text: string,
-): (db: Database, values: readonly unknown[], more?: Omit<ClosingWrite, 'parts'>) => Promise<void> {
+): (db: Database, params: Params, more?: Omit<ClosingWrite, 'parts'>) => Promise<void> {
   closingTexts += 1
   const name = `closing ${closingTexts}`
-  return (db, values, more = {}) => writeAtEnd(db, { parts: { name, text, values }, ...more })
+  const compiled = compileNames(text)
+  return (db, params, more = {}) =>
+    writeAtEnd(db, { parts: { name, text: compiled.text, values: valuesOf(compiled, params) }, ...more })
 }

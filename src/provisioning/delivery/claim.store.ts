@@ -23,20 +23,20 @@ const CLAIM = `
   with busy as materialized (
     select b.target, sum(b.in_flight)::int as in_flight from (
       select o.target, count(*) as in_flight from (
-        select target from provisioning_stream where lease_owner < $1
-        union all select target from provisioning_stream where lease_owner > $1
-      ) o where $8::boolean group by o.target
+        select target from provisioning_stream where lease_owner < $workerId
+        union all select target from provisioning_stream where lease_owner > $workerId
+      ) o where $hasPeers::boolean group by o.target
       union all
-      select x.target, x.in_flight from unnest($6::uuid[], $7::int[]) as x (target, in_flight)
+      select x.target, x.in_flight from unnest($busyTargets::uuid[], $busyCounts::int[]) as x (target, in_flight)
     ) b group by b.target
   ),
   live as materialized (
     select t.document_id as target, coalesce(b.in_flight, 0) as in_flight, coalesce(n.served_at, 'epoch') as served_at,
-      t.document_id = any($9::uuid[]) as is_slow
+      t.document_id = any($slowGroups::uuid[]) as is_slow
     from provisioning_target t
     left join lateral (select * from busy where busy.target = t.document_id) b on true
     left join lateral (select * from provisioning_turn where target = t.document_id offset 0) n on true
-    where t.is_actived and t.deleted_at is null and t.document_id <> all($10::uuid[])
+    where t.is_actived and t.deleted_at is null and t.document_id <> all($blocked::uuid[])
   ),
   due as (
     select l.target, l.is_slow, l.served_at, s.user_id, s.due_at,
@@ -44,9 +44,9 @@ const CLAIM = `
     from live l
     cross join lateral (
       select s.user_id, s.due_at from provisioning_stream s
-      where s.target = l.target and s.due_at <= $2
+      where s.target = l.target and s.due_at <= $now
       order by s.due_at
-      limit least(greatest($5::int - l.in_flight, 0), $3::int + $4::int)
+      limit least(greatest($perGroup::int - l.in_flight, 0), $fastSlots::int + $slowSlots::int)
     ) s
   ),
   placed as materialized (
@@ -59,10 +59,10 @@ const CLAIM = `
     from placed p
     cross join lateral (
       select s.target, s.user_id from provisioning_stream s
-      where s.target = p.target and s.user_id = p.user_id and coalesce(s.due_at, 'infinity') <= $2
+      where s.target = p.target and s.user_id = p.user_id and coalesce(s.due_at, 'infinity') <= $now
       offset 0 for update skip locked
     ) s
-    where p.place <= case when p.is_slow then $4::int else $3::int end
+    where p.place <= case when p.is_slow then $slowSlots::int else $fastSlots::int end
   ),
   head as materialized (
     select h.target, h.user_id, d.document_id from held h
@@ -73,60 +73,61 @@ const CLAIM = `
   ),
   s as (
     update provisioning_stream s
-    set lease_owner = $1, claimed = h.document_id, claimed_at = $2, due_at = null, fence = s.fence + 1
+    set lease_owner = $workerId, claimed = h.document_id, claimed_at = $now, due_at = null, fence = s.fence + 1
     from head h where s.target = h.target and s.user_id = h.user_id
     returning s.claimed, s.fence, s.remote_id, s.generation
   ),
   d as (
-    update provisioning_delivery set attempts = attempts + 1, last_attempt_at = $2, updated_at = $2
+    update provisioning_delivery set attempts = attempts + 1, last_attempt_at = $now, updated_at = $now
     where document_id = any(array(select document_id from head))
     returning *
   ),
   turned as (
-    insert into provisioning_turn (target, served_at) select distinct target, $2::timestamptz from head order by 1
+    insert into provisioning_turn (target, served_at) select distinct target, $now::timestamptz from head order by 1
     on conflict (target) do update set served_at = excluded.served_at
   )
   select ${DELIVERY_JSON} as work
   from d join s on s.claimed = d.document_id
   cross join lateral (select * from provisioning_target t where t.document_id = d.target offset 0) t`
 
-const claim = statement<{ work: unknown }>(CLAIM)
+/** The parameters of `CLAIM`. */
+interface ClaimParams extends Omit<ClaimRequest, 'inFlight' | 'lateGroups'> {
+  /** The targets with attempts in flight in this process, and how many each has. */
+  busyTargets: readonly string[]
+  busyCounts: readonly number[]
+  blocked: readonly string[]
+}
+
+const claim = statement<{ work: unknown }, ClaimParams>(CLAIM)
 
 /**
  * Claims due deliveries. Targets take turns, so that a long backlog of one delays no other; of one user at one target the
  * first that has not ended is claimed, and no second one beside it (docs/contract/provisioning.md#order-of-deliveries).
  */
 export async function claimDeliveries(db: Database, request: ClaimRequest): Promise<ClaimedDelivery[]> {
-  const { workerId, now, fastSlots, slowSlots, perGroup, inFlight, hasPeers, slowGroups } = request
-  const values = [
-    workerId,
-    now,
-    fastSlots,
-    slowSlots,
-    perGroup,
-    [...inFlight.keys()],
-    [...inFlight.values()],
-    hasPeers,
-    slowGroups,
-    listBlocked(request),
-  ]
+  const { inFlight } = request
   return inTransaction(db, async (tx) => {
-    await lockClaims(tx, [])
-    const rows = await claim(tx, values)
+    await lockClaims(tx)
+    const rows = await claim(tx, {
+      ...request,
+      busyTargets: [...inFlight.keys()],
+      busyCounts: [...inFlight.values()],
+      blocked: listBlocked(request),
+    })
     return rows.map(({ work }) => readClaimedDelivery(work))
   })
 }
 
-const release = statement<never>(`
+const release = statement<never, { ids: readonly string[]; fences: readonly number[]; now: Date; dueAt: Date }>(`
   with s as (
     update provisioning_stream s
-    set lease_owner = null, claimed = null, claimed_at = null, due_at = $4, fence = s.fence + 1
-    from unnest($1::uuid[], $2::int[]) as x (claimed, fence)
+    set lease_owner = null, claimed = null, claimed_at = null, due_at = $dueAt, fence = s.fence + 1
+    from unnest($ids::uuid[], $fences::int[]) as x (claimed, fence)
     where s.claimed = x.claimed and s.fence = x.fence and s.lease_owner is not null
     returning x.claimed
   )
   update provisioning_delivery d
-  set attempts = d.attempts - 1, updated_at = $3,
+  set attempts = d.attempts - 1, updated_at = $now,
     last_attempt_at = (select max(a.started_at) from provisioning_attempt a where a.delivery = d.document_id)
   where d.document_id = any(array(select claimed from s))`)
 
@@ -137,7 +138,8 @@ export async function releaseDeliveries(
   now: Date,
   dueAt: Date = now,
 ): Promise<void> {
-  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now, dueAt])
+  if (claims.length > 0)
+    await release(db, { ids: claims.map((one) => one.id), fences: claims.map((one) => one.fence), now, dueAt })
 }
 
 /** A claim that is taken back: its worker is gone. */
@@ -153,27 +155,30 @@ export interface LostDelivery {
   startedAt: Date
 }
 
-const selectLost = statement<{
-  claimed: DeliveryId
-  fence: number
-  attempts: number
-  attempt_trigger: DeliveryTrigger
-  target: TargetId
-  user_id: UserId
-  type: string
-  claimed_at: Date
-}>(`
+const selectLost = statement<
+  {
+    claimed: DeliveryId
+    fence: number
+    attempts: number
+    attempt_trigger: DeliveryTrigger
+    target: TargetId
+    user_id: UserId
+    type: string
+    claimed_at: Date
+  },
+  { workerId: string; claimedBefore: Date; limit: number }
+>(`
   select s.claimed, s.fence, d.attempts, d.attempt_trigger, s.target, s.user_id, d.type, s.claimed_at
   from provisioning_stream s
   cross join lateral (select * from provisioning_delivery d where d.document_id = s.claimed offset 0) d
-  where s.lease_owner = $1 and s.claimed_at <= $2 limit $3`)
+  where s.lease_owner = $workerId and s.claimed_at <= $claimedBefore limit $limit`)
 
 /** Finds claims of a worker. They are not locked: who records first ends the claim, and what others record of it is void. */
 export async function findLostDeliveries(
   db: Database,
   { workerId, claimedBefore, limit }: ReclaimRequest,
 ): Promise<LostDelivery[]> {
-  const rows = await selectLost(db, [workerId, claimedBefore, limit])
+  const rows = await selectLost(db, { workerId, claimedBefore, limit })
   return rows.map((row) => ({
     id: row.claimed,
     fence: row.fence,
@@ -187,16 +192,16 @@ export async function findLostDeliveries(
   }))
 }
 
-const selectNextDue = statement<{ due_at: Date | null }>(`
+const selectNextDue = statement<{ due_at: Date | null }, { blocked: readonly string[] }>(`
   select min(s.due_at) as due_at from provisioning_target t
   cross join lateral (
     select s.due_at from provisioning_stream s
     where s.target = t.document_id and s.due_at is not null order by s.due_at limit 1
   ) s
-  where t.is_actived and t.deleted_at is null and t.document_id <> all($1::uuid[])`)
+  where t.is_actived and t.deleted_at is null and t.document_id <> all($blocked::uuid[])`)
 
 /** When the next delivery is due that nobody holds and whose target is not blocked; null when none waits. */
 export async function findNextDeliveryAt(db: Database, room?: Room): Promise<Date | null> {
-  const [row] = await selectNextDue(db, [room ? listBlocked(room) : []])
+  const [row] = await selectNextDue(db, { blocked: room ? listBlocked(room) : [] })
   return row?.due_at ?? null
 }

@@ -16,12 +16,16 @@ export interface HeldClaim extends Claim {
 }
 
 /** In the order of targets and users, as all who lock several streams do. */
-const lock = statement<{ claimed: string; fence: number; is_deleted: boolean; keeps_schedule: boolean }>(`
+const lock = statement<
+  { claimed: string; fence: number; is_deleted: boolean; keeps_schedule: boolean },
+  { claims: readonly string[]; fences: readonly number[]; targets: readonly TargetId[]; users: readonly UserId[] }
+>(`
   select s.claimed, s.fence,
     (select d.keeps_schedule from provisioning_delivery d where d.document_id = s.claimed) as keeps_schedule,
     (select t.deleted_at is not null from provisioning_target t where t.document_id = s.target) as is_deleted
   from (
-    select * from unnest($1::uuid[], $2::int[], $3::uuid[], $4::uuid[]) as x (claimed, fence, target, user_id)
+    select * from unnest($claims::uuid[], $fences::int[], $targets::uuid[], $users::uuid[])
+      as x (claimed, fence, target, user_id)
     order by target, user_id
   ) x
   cross join lateral (
@@ -35,12 +39,12 @@ export async function lockHeldClaims(
   claims: readonly (Claim & { target: TargetId; user: UserId })[],
 ): Promise<HeldClaim[]> {
   const column = <Value>(pick: (claim: Claim & { target: TargetId; user: UserId }) => Value) => claims.map(pick)
-  const rows = await lock(db, [
-    column((one) => one.id),
-    column((one) => one.fence),
-    column((one) => one.target),
-    column((one) => one.user),
-  ])
+  const rows = await lock(db, {
+    claims: column((one) => one.id),
+    fences: column((one) => one.fence),
+    targets: column((one) => one.target),
+    users: column((one) => one.user),
+  })
   return rows.map((row) => ({
     id: row.claimed,
     fence: row.fence,
@@ -81,11 +85,13 @@ export interface DeliveryChange {
  */
 const SETTLE = `
   with change as materialized (
-    select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::int[], $7::text[],
-      $8::int[], $9::timestamptz[], $10::int[], $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::jsonb[],
-      $16::jsonb[], $17::boolean[], $18::text[], $19::int[]) as x (id, target, user_id, status, next_attempt_at, status_code,
-      error_class, duration_ms, ended_at, attempt, trigger, worker, started_at, response_excerpt, response_headers, timings,
-      is_remote_known, remote_id, generation)
+    select * from unnest($ids::uuid[], $targets::uuid[], $users::uuid[], $statuses::text[],
+      $nextAttempts::timestamptz[], $statusCodes::int[], $errorClasses::text[], $durations::int[],
+      $ends::timestamptz[], $attempts::int[],
+      $triggers::text[], $workers::text[], $starts::timestamptz[], $excerpts::text[], $headers::jsonb[],
+      $timings::jsonb[], $areRemoteKnown::boolean[], $remoteIds::text[], $generations::int[]) as x (id, target, user_id,
+      status, next_attempt_at, status_code, error_class, duration_ms, ended_at, attempt, trigger, worker, started_at,
+      response_excerpt, response_headers, timings, is_remote_known, remote_id, generation)
   ),
   delivery as (
     update provisioning_delivery d
@@ -144,32 +150,55 @@ const SETTLE = `
   ) e group by e.status order by e.status
   on conflict (status) do update set came = provisioning_total.came + excluded.came`
 
-const settle = statement<never>(SETTLE)
+/** The changes, column by column. */
+interface SettleParams {
+  ids: readonly DeliveryId[]
+  targets: readonly TargetId[]
+  users: readonly UserId[]
+  statuses: readonly DeliveryStatus[]
+  nextAttempts: readonly (Date | null)[]
+  statusCodes: readonly (number | null)[]
+  errorClasses: readonly (ErrorClass | null)[]
+  durations: readonly number[]
+  ends: readonly Date[]
+  attempts: readonly number[]
+  triggers: readonly DeliveryTrigger[]
+  workers: readonly string[]
+  starts: readonly Date[]
+  excerpts: readonly (string | null)[]
+  headers: readonly (string | null)[]
+  timings: readonly (string | null)[]
+  areRemoteKnown: readonly boolean[]
+  remoteIds: readonly (string | null)[]
+  generations: readonly (number | null)[]
+}
+
+const settle = statement<never, SettleParams>(SETTLE)
 
 /** Writes the results of attempts whose streams are locked, and ends their claims. At most one for each stream. */
 export async function settleDeliveries(db: Database, changes: readonly DeliveryChange[]): Promise<void> {
   if (changes.length === 0) return
   const column = <Value>(pick: (change: DeliveryChange) => Value) => changes.map(pick)
   const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
-  await settle(db, [
-    column((one) => one.id),
-    column((one) => one.target),
-    column((one) => one.user),
-    column((one) => one.status),
-    column((one) => one.nextAttemptAt),
-    column((one) => one.statusCode),
-    column((one) => one.errorClass),
-    column((one) => Math.round(one.durationMs)),
-    column((one) => one.endedAt),
-    column((one) => one.attempt),
-    column((one) => one.trigger),
-    column((one) => one.worker),
-    column((one) => one.startedAt),
-    column((one) => one.responseExcerpt),
-    column((one) => json(one.responseHeaders)),
-    column((one) => json(one.timings)),
-    column((one) => one.remoteId !== undefined),
-    column((one) => one.remoteId ?? null),
-    column((one) => one.generation),
-  ])
+  await settle(db, {
+    ids: column((one) => one.id),
+    targets: column((one) => one.target),
+    users: column((one) => one.user),
+    statuses: column((one) => one.status),
+    nextAttempts: column((one) => one.nextAttemptAt),
+    statusCodes: column((one) => one.statusCode),
+    errorClasses: column((one) => one.errorClass),
+    durations: column((one) => Math.round(one.durationMs)),
+    ends: column((one) => one.endedAt),
+    attempts: column((one) => one.attempt),
+    triggers: column((one) => one.trigger),
+    workers: column((one) => one.worker),
+    starts: column((one) => one.startedAt),
+    excerpts: column((one) => one.responseExcerpt),
+    headers: column((one) => json(one.responseHeaders)),
+    timings: column((one) => json(one.timings)),
+    areRemoteKnown: column((one) => one.remoteId !== undefined),
+    remoteIds: column((one) => one.remoteId ?? null),
+    generations: column((one) => one.generation),
+  })
 }

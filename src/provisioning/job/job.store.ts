@@ -63,22 +63,24 @@ export function selectJobs(db: Database) {
   return db.selectFrom('provisioning_job').select(COLUMNS)
 }
 
-const selectOne = statement<JobColumns>(`select ${RETURNED} from provisioning_job where document_id = $1`)
+const selectOne = statement<JobColumns, { id: string }>(
+  `select ${RETURNED} from provisioning_job where document_id = $id`,
+)
 
 /** The job with this id. */
 export async function findJob(db: Database, id: string): Promise<JobRecord | undefined> {
-  const [row] = await selectOne(db, [id])
+  const [row] = await selectOne(db, { id })
   return row && toJobRecord(row)
 }
 
 /** The target is locked, so that jobs of one target follow each other and none begins while it is being deleted. */
-const insert = statement<JobColumns>(`
+const insert = statement<JobColumns, { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date }>(`
   with t as materialized (
-    select document_id from provisioning_target where document_id = $2 and is_actived and deleted_at is null
+    select document_id from provisioning_target where document_id = $target and is_actived and deleted_at is null
     for no key update
   )
   insert into provisioning_job (document_id, target, kind, status, total, created_by, created_at, updated_at)
-  select $1, t.document_id, $3, 'running', (select count(*) from "user"), $4, $5, $5 from t
+  select $id, t.document_id, $kind, 'running', (select count(*) from "user"), $by, $now, $now from t
   on conflict (target) where status in ('running', 'paused', 'failed') do nothing
   returning ${RETURNED}`)
 
@@ -87,13 +89,16 @@ export async function insertJob(
   db: Database,
   row: { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date },
 ): Promise<JobRecord | undefined> {
-  const [inserted] = await insert(db, [row.id, row.target, row.kind, row.by, row.now])
+  const [inserted] = await insert(db, row)
   return inserted && toJobRecord(inserted)
 }
 
-const move = statement<JobColumns>(`
-  update provisioning_job set status = $3, failures = 0, last_error = null, ended_at = $4, updated_at = $5
-  where document_id = $1 and status = any($2) returning ${RETURNED}`)
+const move = statement<
+  JobColumns,
+  { id: string; from: readonly JobStatus[]; to: JobStatus; endedAt: Date | null; now: Date }
+>(`
+  update provisioning_job set status = $to, failures = 0, last_error = null, ended_at = $endedAt, updated_at = $now
+  where document_id = $id and status = any($from) returning ${RETURNED}`)
 
 /** Brings a job that is in one of the states `from` into another. Undefined when there is no such job. */
 export async function moveJob(
@@ -101,11 +106,11 @@ export async function moveJob(
   id: string,
   change: { from: readonly JobStatus[]; to: JobStatus; endedAt: Date | null; now: Date },
 ): Promise<JobRecord | undefined> {
-  const [row] = await move(db, [id, change.from, change.to, change.endedAt, change.now])
+  const [row] = await move(db, { id, ...change })
   return row && toJobRecord(row)
 }
 
-const selectWithOutcomes = statement<JobColumns & { outcomes: Record<string, number> | null }>(`
+const selectWithOutcomes = statement<JobColumns & { outcomes: Record<string, number> | null }, { id: string }>(`
   select ${RETURNED}, (
     select json_object_agg(o.status, o.deliveries) from (
       select case when d.status in ('pending', 'retrying') then 'waiting' else d.status end as status,
@@ -113,7 +118,7 @@ const selectWithOutcomes = statement<JobColumns & { outcomes: Record<string, num
       from provisioning_delivery d where d.job = j.document_id group by 1
     ) o
   ) as outcomes
-  from provisioning_job j where document_id = $1`)
+  from provisioning_job j where document_id = $id`)
 
 /**
  * The job with this id, and how many of its deliveries that the ledger still has came to which status; `waiting` are those
@@ -123,7 +128,7 @@ export async function findJobWithOutcomes(
   db: Database,
   id: string,
 ): Promise<{ job: JobRecord; outcomes: Record<string, number> } | undefined> {
-  const [row] = await selectWithOutcomes(db, [id])
+  const [row] = await selectWithOutcomes(db, { id })
   return row && { job: toJobRecord(row), outcomes: row.outcomes ?? {} }
 }
 
@@ -162,9 +167,9 @@ const IS_HELD = `
       and own.locktype = 'transactionid' and own.mode = 'ExclusiveLock' and own.granted
       and age(own.transactionid) > age(j.begun_by::xid))`
 
-const claim = statement<JobColumns & { last_user: string | null; may_run: boolean; open: number }>(`
+const claim = statement<JobColumns & { last_user: string | null; may_run: boolean; open: number }, { id: JobId }>(`
   with j as materialized (
-    select * from provisioning_job where document_id = $1 and status = 'running' for update skip locked
+    select * from provisioning_job where document_id = $id and status = 'running' for update skip locked
   )
   select j.*, t.is_actived and t.deleted_at is null and not (${IS_HELD}) as may_run,
     (select count(*)::int from provisioning_delivery d where d.job = j.document_id and d.status in ('pending', 'retrying'))
@@ -173,18 +178,21 @@ const claim = statement<JobColumns & { last_user: string | null; may_run: boolea
 
 /** Locks a running job until the transaction ends; undefined when it runs no more, or another worker has it. */
 export async function claimJob(db: Database, id: JobId): Promise<ClaimedJob | undefined> {
-  const [row] = await claim(db, [id])
+  const [row] = await claim(db, { id })
   if (!row) return undefined
   return { job: toJobRecord(row), lastUser: row.last_user as UserId | null, mayRun: row.may_run, open: row.open }
 }
 
-const selectUsers = statement<{
-  document_id: UserId
-  is_deleted: boolean
-  waiting: number | null
-  digest: string
-  delivered_digest: string | null
-}>(`
+const selectUsers = statement<
+  {
+    document_id: UserId
+    is_deleted: boolean
+    waiting: number | null
+    digest: string
+    delivered_digest: string | null
+  },
+  { target: TargetId; after: UserId | null; limit: number }
+>(`
   select u.document_id, u.deleted_at is not null as is_deleted, s.waiting,
     case when s.is_current or s.delivered_digest = 'deleted' then s.delivered_digest
       when s.delivered_digest is not null then 'unknown' end as delivered_digest,
@@ -193,11 +201,11 @@ const selectUsers = statement<{
   from "user" u
   left join lateral (
     select s.waiting, s.delivered_digest,
-      s.generation = (select t.generation from provisioning_target t where t.document_id = $1) as is_current
-    from provisioning_stream s where s.target = $1 and s.user_id = u.document_id
+      s.generation = (select t.generation from provisioning_target t where t.document_id = $target) as is_current
+    from provisioning_stream s where s.target = $target and s.user_id = u.document_id
   ) s on true
-  where $2::uuid is null or u.document_id > $2::uuid
-  order by u.document_id limit $3 for share of u`)
+  where $after::uuid is null or u.document_id > $after::uuid
+  order by u.document_id limit $limit for share of u`)
 
 /**
  * The next users of a job, in the order of their ids, locked against changes: what is queued of one now is not out of date
@@ -207,7 +215,7 @@ export async function lockNextUsers(
   db: Database,
   { target, after, limit }: { target: TargetId; after: UserId | null; limit: number },
 ): Promise<(UserAtTarget & { id: UserId })[]> {
-  const rows = await selectUsers(db, [target, after, limit])
+  const rows = await selectUsers(db, { target, after, limit })
   return rows.map((row) => ({
     id: row.document_id,
     isDeleted: row.is_deleted,
@@ -217,9 +225,10 @@ export async function lockNextUsers(
   }))
 }
 
-const queue = statement<{ queued: number }>(
-  'select queue_provisioning(array[$1]::uuid[], $2::uuid[], $3::text[], $4, $5) as queued',
-)
+const queue = statement<
+  { queued: number },
+  { target: TargetId; users: readonly UserId[]; types: readonly string[]; now: Date; job: JobId }
+>('select queue_provisioning(array[$target]::uuid[], $users::uuid[], $types::text[], $now, $job) as queued')
 
 /** Queues the present state of locked users for a target. Returns how many deliveries that were. */
 export async function queueUsers(
@@ -227,7 +236,7 @@ export async function queueUsers(
   input: { target: TargetId; users: readonly UserId[]; types: readonly string[]; now: Date; job: JobId },
 ): Promise<number> {
   if (input.users.length === 0) return 0
-  const [row] = await queue(db, [input.target, input.users, input.types, input.now, input.job])
+  const [row] = await queue(db, input)
   return row?.queued ?? 0
 }
 

@@ -116,14 +116,15 @@ interface AttemptJson extends Omit<LoggedAttempt, 'startedAt'> {
 }
 
 const selectOne = statement<
-  DeliveryColumns & { email: string; name: string | null; user_status: string; attempts_log: AttemptJson[] }
+  DeliveryColumns & { email: string; name: string | null; user_status: string; attempts_log: AttemptJson[] },
+  { id: string }
 >(`
   select ${OF_DELIVERY}, d.email, d.name, d.user_status,
     array(select json_build_object('attempt', a.attempt, 'trigger', a.attempt_trigger, 'worker', a.worker,
         'startedAt', a.started_at, 'durationMs', a.duration_ms, 'statusCode', a.status_code, 'errorClass', a.error_class,
         'responseExcerpt', a.response_excerpt, 'responseHeaders', a.response_headers, 'timings', a.timings)
       from provisioning_attempt a where a.delivery = d.document_id order by a.attempt) as attempts_log
-  from provisioning_delivery d where d.document_id = $1`)
+  from provisioning_delivery d where d.document_id = $id`)
 
 /** A delivery with what it says and its attempts, first attempt first. */
 export interface DeliveryDetail {
@@ -134,7 +135,7 @@ export interface DeliveryDetail {
 
 /** The delivery with this id. */
 export async function findDelivery(db: Database, id: string): Promise<DeliveryDetail | undefined> {
-  const [row] = await selectOne(db, [id])
+  const [row] = await selectOne(db, { id })
   if (!row) return undefined
   return {
     delivery: toDeliveryRecord(row),
@@ -162,13 +163,13 @@ interface FactColumns {
 }
 
 /** Both rows are locked, so both are read as they are behind the lock. */
-const lock = statement<DeliveryColumns & FactColumns>(`
-  with found as materialized (select target, user_id from provisioning_delivery where document_id = $1),
+const lock = statement<DeliveryColumns & FactColumns, { id: string }>(`
+  with found as materialized (select target, user_id from provisioning_delivery where document_id = $id),
   s as materialized (
     select s.* from found f join provisioning_stream s on s.target = f.target and s.user_id = f.user_id for update of s
   ),
   d as materialized (
-    select d.* from (select count(*) from s) locked, provisioning_delivery d where d.document_id = $1 for update of d
+    select d.* from (select count(*) from s) locked, provisioning_delivery d where d.document_id = $id for update of d
   )
   select ${OF_DELIVERY},
     coalesce((select t.is_actived and t.deleted_at is null from provisioning_target t where t.document_id = d.target), false)
@@ -182,7 +183,7 @@ export async function lockForReplay(
   db: Database,
   id: string,
 ): Promise<{ delivery: DeliveryRecord; facts: DeliveryReplayFacts } | undefined> {
-  const [row] = await lock(db, [id])
+  const [row] = await lock(db, { id })
   if (!row) return undefined
   return {
     delivery: toDeliveryRecord(row),
@@ -196,13 +197,13 @@ export async function lockForReplay(
   }
 }
 
-const schedule = closingStatement(`
+const schedule = closingStatement<{ id: DeliveryId; target: TargetId; user: UserId; added: 0 | 1; now: Date }>(`
   replayed as (
     update provisioning_delivery
-    set status = 'retrying', attempt_trigger = 'replay', keeps_schedule = $4 = 0, ended_at = null, updated_at = $5
-    where document_id = $1
+    set status = 'retrying', attempt_trigger = 'replay', keeps_schedule = $added = 0, ended_at = null, updated_at = $now
+    where document_id = $id
   ), due_stream as (
-    update provisioning_stream set waiting = waiting + $4, due_at = $5 where target = $2 and user_id = $3
+    update provisioning_stream set waiting = waiting + $added, due_at = $now where target = $target and user_id = $user
   )`)
 
 /**
@@ -211,5 +212,5 @@ const schedule = closingStatement(`
  */
 export async function scheduleDeliveryReplay(db: Database, delivery: DeliveryRecord, now: Date): Promise<void> {
   const isOpen = delivery.status === 'pending' || delivery.status === 'retrying'
-  await schedule(db, [delivery.id, delivery.target, delivery.user, isOpen ? 0 : 1, now])
+  await schedule(db, { id: delivery.id, target: delivery.target, user: delivery.user, added: isOpen ? 0 : 1, now })
 }

@@ -8,14 +8,18 @@ import type { FoundUser } from './scim-user.ts'
  * By the `externalId` that the service shows: another living user, or one whose deliveries have not ended. By the id of the
  * service: another user who has it there, as far as that was learned at the present URL.
  */
-const selectHeld = statement<{ is_held: boolean }>(`
+const selectHeld = statement<
+  { is_held: boolean },
+  { target: TargetId; user: UserId; remoteId: string; externalId: string | null }
+>(`
   select exists (
-      select from "user" u where u.document_id = $4::uuid and u.document_id <> $2 and u.deleted_at is null
+      select from "user" u where u.document_id = $externalId::uuid and u.document_id <> $user and u.deleted_at is null
     ) or exists (
-      select from provisioning_stream s where s.target = $1 and s.user_id = $4::uuid and s.user_id <> $2 and s.waiting > 0
+      select from provisioning_stream s where s.target = $target and s.user_id = $externalId::uuid
+        and s.user_id <> $user and s.waiting > 0
     ) or exists (
       select from provisioning_stream s join provisioning_target t on t.document_id = s.target
-      where s.target = $1 and s.remote_id = $3 and s.user_id <> $2 and s.generation = t.generation
+      where s.target = $target and s.remote_id = $remoteId and s.user_id <> $user and s.generation = t.generation
     ) as is_held`)
 
 /** The ids of users here. */
@@ -27,6 +31,6 @@ export async function isHeldByOther(
   { target, user, found }: { target: TargetId; user: UserId; found: FoundUser },
 ): Promise<boolean> {
   const externalId = UUID_PATTERN.test(found.externalId ?? '') ? found.externalId : null
-  const [row] = await selectHeld(db, [target, user, found.id, externalId])
+  const [row] = await selectHeld(db, { target, user, remoteId: found.id, externalId })
   return row?.is_held === true
 }

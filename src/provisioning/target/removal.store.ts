@@ -7,20 +7,20 @@ import type { TargetId } from './target.store.ts'
  * `idle`: the streams of the target that no worker has claimed. The result of a claimed delivery finds its target deleted
  * and cancels what is behind it.
  */
-const cancel = closingStatement(`
+const cancel = closingStatement<{ target: TargetId; now: Date }>(`
   idle as materialized (
     select target, user_id from provisioning_stream
-    where target = $1 and waiting > 0 and claimed is null order by user_id for update
+    where target = $target and waiting > 0 and claimed is null order by user_id for update
   ), emptied as (
     update provisioning_stream set waiting = 0, due_at = null
-    where target = $1 and user_id = any(array(select user_id from idle))
+    where target = $target and user_id = any(array(select user_id from idle))
   ), cancelled as (
-    update provisioning_delivery set status = 'cancelled', ended_at = $2, updated_at = $2
-    where target = $1 and user_id = any(array(select user_id from idle)) and status in ('pending', 'retrying')
+    update provisioning_delivery set status = 'cancelled', ended_at = $now, updated_at = $now
+    where target = $target and user_id = any(array(select user_id from idle)) and status in ('pending', 'retrying')
     returning document_id
   ), ended_job as (
-    update provisioning_job set status = 'cancelled', ended_at = $2, updated_at = $2
-    where target = $1 and status in ('running', 'paused', 'failed')
+    update provisioning_job set status = 'cancelled', ended_at = $now, updated_at = $now
+    where target = $target and status in ('running', 'paused', 'failed')
   ), counted as (
     insert into provisioning_total (status, came) select 'cancelled', count(*) from cancelled having count(*) > 0
     on conflict (status) do update set came = provisioning_total.came + excluded.came
@@ -28,14 +28,14 @@ const cancel = closingStatement(`
 
 /** Ends what waits for a target that goes, and its job, with the last statement of the transaction. */
 export async function cancelWaitingOf(db: Database, target: TargetId, now: Date): Promise<void> {
-  await cancel(db, [target, now])
+  await cancel(db, { target, now })
 }
 
-const cancelLate = statement<{ cancelled: number }>(`
+const cancelLate = statement<{ cancelled: number }, { now: Date; limit: number }>(`
   with left_over as materialized (
     select distinct d.target, d.user_id from provisioning_target t
     join provisioning_delivery d on d.target = t.document_id and d.ended_at is null
-    where t.deleted_at is not null limit $2
+    where t.deleted_at is not null limit $limit
   ), orphaned as materialized (
     select s.target, s.user_id from left_over l
     join provisioning_stream s on s.target = l.target and s.user_id = l.user_id and s.claimed is null
@@ -44,7 +44,7 @@ const cancelLate = statement<{ cancelled: number }>(`
     update provisioning_stream s set waiting = 0, due_at = null from orphaned o
     where s.target = o.target and s.user_id = o.user_id
   ), cancelled as (
-    update provisioning_delivery d set status = 'cancelled', ended_at = $1, updated_at = $1 from orphaned o
+    update provisioning_delivery d set status = 'cancelled', ended_at = $now, updated_at = $now from orphaned o
     where d.target = o.target and d.user_id = o.user_id and d.ended_at is null returning d.document_id
   ), counted as (
     insert into provisioning_total (status, came) select 'cancelled', count(*) from cancelled having count(*) > 0
@@ -54,21 +54,21 @@ const cancelLate = statement<{ cancelled: number }>(`
 
 /** Ends what a change of a user queued for a target while that was being deleted. Returns for how many users. */
 export async function cancelOrphans(db: Database, now: Date, limit: number): Promise<number> {
-  const [row] = await cancelLate(db, [now, limit])
+  const [row] = await cancelLate(db, { now, limit })
   return row?.cancelled ?? 0
 }
 
-const deleteStreams = statement<{ count: number }>(`
+const deleteStreams = statement<{ count: number }, { before: Date; limit: number }>(`
   with gone as (
     delete from provisioning_stream where ctid = any(array(
       select s.ctid from provisioning_target t join provisioning_stream s on s.target = t.document_id
-      where t.deleted_at < $1 and s.waiting = 0 limit $2 for update of s skip locked))
+      where t.deleted_at < $before and s.waiting = 0 limit $limit for update of s skip locked))
     returning target
   ) select count(*)::int as count from gone`)
 
 /** Deletes up to `limit` notes of what users were at a target that was deleted before `before`. Returns how many there were. */
 export async function deleteDeadStreams(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteStreams(db, [before, limit]))[0]?.count ?? 0
+  return (await deleteStreams(db, { before, limit }))[0]?.count ?? 0
 }
 
 /** Deletes up to `limit` deliveries that ended before `before`, with their attempts. Returns how many went. */

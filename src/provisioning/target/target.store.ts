@@ -78,9 +78,9 @@ export function selectTargets(db: Database) {
   return db.selectFrom('provisioning_target').select(PUBLIC_COLUMNS).where('deleted_at', 'is', null)
 }
 
-const FIND = `select ${RETURNED} from provisioning_target where document_id = $1 and deleted_at is null`
-const selectOne = statement<TargetColumns>(FIND)
-const selectAndLock = statement<TargetColumns>(`${FIND} for no key update`)
+const FIND = `select ${RETURNED} from provisioning_target where document_id = $id and deleted_at is null`
+const selectOne = statement<TargetColumns, { id: string }>(FIND)
+const selectAndLock = statement<TargetColumns, { id: string }>(`${FIND} for no key update`)
 
 /** The living target with this id; `lock` keeps it from changing until the transaction ends. */
 export async function findTarget(
@@ -88,12 +88,25 @@ export async function findTarget(
   id: string,
   options: { lock?: boolean } = {},
 ): Promise<TargetRecord | undefined> {
-  const [row] = await (options.lock ? selectAndLock : selectOne)(db, [id])
+  const [row] = await (options.lock ? selectAndLock : selectOne)(db, { id })
   return row && toTargetRecord(row)
 }
 
+/** A target that is inserted, and how many living ones there may be with it. */
+interface NewTarget {
+  id: TargetId
+  protocol: TargetProtocol
+  url: string
+  name: string | null
+  description: string | null
+  secretEncrypted: string
+  by: UserId | null
+  now: Date
+  limit: number
+}
+
 /** Creations follow each other, so that they count each other. */
-const insert = countBehindLock<TargetColumns>({
+const insert = countBehindLock<TargetColumns, NewTarget>({
   counts: 'provisioning targets',
   lock: 'provisioningTargets',
   by: 'count_targets_under_lock',
@@ -101,28 +114,14 @@ const insert = countBehindLock<TargetColumns>({
   call: `
     insert into provisioning_target (document_id, protocol, url, name, description, secret_encrypted, created_by,
       updated_by, created_at, updated_at)
-    select $1, $2, $3, $4, $5, $6, $7, $7, $8, $8 where count_targets_under_lock() < $9
+    select $id, $protocol, $url, $name, $description, $secretEncrypted, $by, $by, $now, $now
+    where count_targets_under_lock() < $limit
     returning ${RETURNED}`,
 })
 
 /** Inserts an active target. Undefined when there are `limit` living ones already. */
-export async function insertTarget(
-  db: Database,
-  row: {
-    id: TargetId
-    protocol: TargetProtocol
-    url: string
-    name: string | null
-    description: string | null
-    secretEncrypted: string
-    by: UserId | null
-    now: Date
-    limit: number
-  },
-): Promise<TargetRecord | undefined> {
-  const { id, protocol, url, name, description, secretEncrypted, by, now, limit } = row
-  const values = [id, protocol, url, name, description, secretEncrypted, by, now, limit]
-  const [inserted] = await insert(db, values)
+export async function insertTarget(db: Database, row: NewTarget): Promise<TargetRecord | undefined> {
+  const [inserted] = await insert(db, row)
   return inserted && toTargetRecord(inserted)
 }
 
@@ -165,17 +164,20 @@ export async function changeLockedTarget(
 }
 
 /** Encrypted secrets that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
-const selectStale = statement<{ id: TargetId; secretEncrypted: string }>(`
+const selectStale = statement<
+  { id: TargetId; secretEncrypted: string },
+  { prefix: string; after: string | null; limit: number }
+>(`
   select document_id as id, secret_encrypted as "secretEncrypted" from provisioning_target
-  where not starts_with(secret_encrypted, $1) and ($2::uuid is null or document_id > $2::uuid)
-  order by document_id limit $3 for update`)
+  where not starts_with(secret_encrypted, $prefix) and ($after::uuid is null or document_id > $after::uuid)
+  order by document_id limit $limit for update`)
 
 /** The stale secrets of targets, as `reencryptSecrets` reads them. */
 export function listStaleTargetSecrets(
   db: Database,
   input: { prefix: string; after: string | null; limit: number },
 ): Promise<{ id: string; secretEncrypted: string }[]> {
-  return selectStale(db, [input.prefix, input.after, input.limit])
+  return selectStale(db, input)
 }
 
 /** Replaces the encrypted form of a secret; the secret itself and the row's times stay. */
@@ -191,5 +193,5 @@ const hasWork = statement<{ has: boolean }>(`
 
 /** Whether there is a target, or a delivery of a deleted one that has not ended. */
 export async function hasProvisioningWork(db: Database): Promise<boolean> {
-  return (await hasWork(db, []))[0]?.has === true
+  return (await hasWork(db))[0]?.has === true
 }

@@ -13,14 +13,28 @@ export interface ReportedEvent extends ChannelEvent {
 
 // One statement, so that an event is recorded and applied, or neither. The channels are changed in one order, because two
 // statements that wait for each other would be a deadlock. A report is applied once, and never over a later one.
-const record = statement<{ count: number }>(`
+const record = statement<
+  { count: number },
+  {
+    now: Date
+    origins: readonly string[]
+    positions: readonly number[]
+    names: readonly ReportedEvent['name'][]
+    channels: readonly string[]
+    users: readonly (string | null)[]
+    types: readonly (string | null)[]
+    sizes: readonly (number | null)[]
+    counts: readonly (number | null)[]
+    times: readonly Date[]
+  }
+>(`
   with recorded as (
     insert into realtime_channel_event (document_id, origin, position, name, channel, user_id, event, bytes,
       subscription_count, happened_at, created_at)
-    select uuid_at($1, x.n::integer), x.origin, x.position, x.name, x.channel, x.user_id, x.event, x.bytes, x.count,
-      x.happened_at, $1
-    from unnest($2::text[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::integer[], $9::integer[],
-      $10::timestamptz[]) with ordinality
+    select uuid_at($now, x.n::integer), x.origin, x.position, x.name, x.channel, x.user_id, x.event, x.bytes, x.count,
+      x.happened_at, $now
+    from unnest($origins::text[], $positions::integer[], $names::text[], $channels::text[], $users::text[],
+      $types::text[], $sizes::integer[], $counts::integer[], $times::timestamptz[]) with ordinality
       as x (origin, position, name, channel, user_id, event, bytes, count, happened_at, n)
     on conflict (origin, position) do nothing
     returning *
@@ -35,7 +49,8 @@ const record = statement<{ count: number }>(`
   ), applied as (
     insert into realtime_channel_state as s (channel, occupied_since, occupancy_at, subscription_count, counted_at,
       changed_at)
-    select channel, case when occupancy = 'channel_occupied' then occupancy_at end, occupancy_at, count, counted_at, $1
+    select channel, case when occupancy = 'channel_occupied' then occupancy_at end, occupancy_at, count, counted_at,
+      $now
     from latest where occupancy_at is not null or counted_at is not null order by channel
     on conflict (channel) do update set changed_at = excluded.changed_at,
       occupied_since = case when excluded.occupancy_at >= coalesce(s.occupancy_at, '-infinity')
@@ -49,18 +64,18 @@ const record = statement<{ count: number }>(`
 /** Records what was reported, and applies it to the states of the channels. Returns how many events were new. */
 export async function recordChannelEvents(db: Database, events: readonly ReportedEvent[], now: Date): Promise<number> {
   const column = <Value>(read: (one: ReportedEvent) => Value) => events.map(read)
-  const [row] = await record(db, [
+  const [row] = await record(db, {
     now,
-    column((one) => one.origin),
-    column((one) => one.position),
-    column((one) => one.name),
-    column((one) => one.channel),
-    column((one) => one.userId),
-    column((one) => one.event),
-    column((one) => one.bytes),
-    column((one) => one.subscriptionCount),
-    column((one) => one.happenedAt),
-  ])
+    origins: column((one) => one.origin),
+    positions: column((one) => one.position),
+    names: column((one) => one.name),
+    channels: column((one) => one.channel),
+    users: column((one) => one.userId),
+    types: column((one) => one.event),
+    sizes: column((one) => one.bytes),
+    counts: column((one) => one.subscriptionCount),
+    times: column((one) => one.happenedAt),
+  })
   return row?.count ?? 0
 }
 
@@ -81,12 +96,13 @@ export function selectChannelEvents(db: Database) {
   return db.selectFrom('realtime_channel_event').select(COLUMNS)
 }
 
-const listStates = statement<{ channel: string; occupied_since: Date }>(`
-  select channel, occupied_since from realtime_channel_state where channel = any($1) and occupied_since is not null`)
+const listStates = statement<{ channel: string; occupied_since: Date }, { channels: readonly string[] }>(`
+  select channel, occupied_since from realtime_channel_state
+  where channel = any($channels) and occupied_since is not null`)
 
 /** Since when channels are occupied, as far as it was reported. */
 export async function readOccupiedSince(db: Database, channels: readonly string[]): Promise<Map<string, Date>> {
-  const rows = channels.length > 0 ? await listStates(db, [channels]) : []
+  const rows = channels.length > 0 ? await listStates(db, { channels }) : []
   return new Map(rows.map((row) => [row.channel, row.occupied_since]))
 }
 

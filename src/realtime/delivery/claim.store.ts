@@ -2,7 +2,7 @@ import type { AccountId, EventId } from '../../base/id.ts'
 import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { markLast } from '../../postgres/statement/dialect.ts'
-import { compileFragment } from '../../postgres/statement/fragment.ts'
+import { compileFragment, fragment } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import {
   type ClaimedMessage,
@@ -25,9 +25,12 @@ const DUE = { perSlot: 2, leastOfOne: 4 }
  */
 const inOrder = (source: string) => `order by (${source}.document_id::text) collate "C"`
 
-const lockHeads = statement<{ account: AccountId; visit_at: Date }>(`
-  select account, visit_at from realtime_queue where visit_at <= $1 and account <> all($3::uuid[])
-  order by visit_at limit $2
+const lockHeads = statement<
+  { account: AccountId; visit_at: Date },
+  { now: Date; visits: number; blocked: readonly string[] }
+>(`
+  select account, visit_at from realtime_queue where visit_at <= $now and account <> all($blocked::uuid[])
+  order by visit_at limit $visits
   for update skip locked`)
 
 /**
@@ -37,9 +40,9 @@ const lockHeads = statement<{ account: AccountId; visit_at: Date }>(`
  */
 const CLAIM = `
   with visited as materialized (
-    select h.account, h.visit_at, ${inFlightOf('h.account', '$6')} as in_flight, h.account = any($7::uuid[]) as is_slow,
-      ${isTaken('h.account', { worker: '$1', hasPeers: '$9' })} as is_taken
-    from unnest($8::uuid[], $10::timestamptz[]) as h (account, visit_at)
+    select h.account, h.visit_at, ${inFlightOf('h.account')} as in_flight,
+      h.account = any($slowGroups::uuid[]) as is_slow, ${isTaken('h.account')} as is_taken
+    from unnest($visited::uuid[], $visitTimes::timestamptz[]) as h (account, visit_at)
   ),
   due as (
     select d.document_id, v.account, v.is_slow, v.visit_at,
@@ -47,11 +50,11 @@ const CLAIM = `
     from visited v
     cross join lateral (
       select f.document_id from (
-        select r.document_id, bool_and(r.next_attempt_at <= $2) over (order by r.document_id) as is_due from (
+        select r.document_id, bool_and(r.next_attempt_at <= $now) over (order by r.document_id) as is_due from (
           select w.document_id, w.next_attempt_at from realtime_message_open w
           where w.account = v.account and w.lease_owner is null
           ${inOrder('w')}
-          limit least(greatest($5::int - v.in_flight, 0), $11::int)
+          limit least(greatest($perGroup::int - v.in_flight, 0), $duePerGroup::int)
         ) r
       ) f where f.is_due
     ) d
@@ -63,25 +66,25 @@ const CLAIM = `
     from due
   ),
   passed as materialized (
-    select account from placed where not is_slow group by account having min(place) > $3::int
+    select account from placed where not is_slow group by account having min(place) > $fastSlots::int
   ),
   held as materialized (
     select d.document_id from realtime_message_open d
     where d.document_id = any(array(
-      select document_id from placed where place <= case when is_slow then $4::int else $3::int end))
+      select document_id from placed where place <= case when is_slow then $slowSlots::int else $fastSlots::int end))
       and d.next_attempt_at is not null
     for update
   ),
   claimed as (
     update realtime_message_open
-    set lease_owner = $1, next_attempt_at = null, fence = fence + 1, attempts = attempts + 1, last_attempt_at = $2,
-      updated_at = $2
+    set lease_owner = $workerId, next_attempt_at = null, fence = fence + 1, attempts = attempts + 1,
+      last_attempt_at = $now, updated_at = $now
     where document_id = any(array(select document_id from held))
     returning *
   ),
   next as materialized (
     select v.account, v.visit_at,
-      case when v.account = any(array(select account from passed)) then v.visit_at else $2 end as served_at, (
+      case when v.account = any(array(select account from passed)) then v.visit_at else $now end as served_at, (
       select d.next_attempt_at from realtime_message_open d
       where d.account = v.account and d.lease_owner is null
         and d.document_id <> all(array(select document_id from held))
@@ -102,6 +105,19 @@ const CLAIM = `
   cross join lateral (select * from event_occurrence e where e.document_id = d.document_id offset 0) e
   order by d.document_id`
 
+/** The parameters of `CLAIM`. */
+interface ClaimParams extends Omit<ClaimRequest, 'inFlight' | 'lateGroups'> {
+  /** Messages in flight in this process by account, as JSON (`countInFlight`). */
+  busyCounts: string
+  /** The accounts that are visited, and until when each of them waited. */
+  visited: readonly AccountId[]
+  visitTimes: readonly Date[]
+  /** Messages of one account that are looked at. */
+  duePerGroup: number
+}
+
+const claim = fragment<ClaimParams>('realtime claim', CLAIM)
+
 /**
  * Claims due messages. Accounts take turns; within an account the order is that of the events. The accounts are locked by a
  * statement of its own: the next one sees every message that was written before.
@@ -121,16 +137,16 @@ async function claimOnce(
   request: ClaimRequest,
   { visits, slots }: { visits: number; slots: number },
 ): Promise<{ claimed: ClaimedMessage[]; isAll: boolean }> {
-  const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup, hasPeers } = request
   return inTransaction(db, async (tx) => {
-    const heads = await lockHeads(tx, [now, visits, listBlocked(request)])
-    const accounts = heads.map((one) => one.account)
-    const values = [
-      ...[workerId, now, fastSlots, slowSlots, perGroup, countInFlight(request), slowGroups, accounts, hasPeers],
-      heads.map((one) => one.visit_at),
-      Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * slots) / Math.max(1, heads.length))),
-    ]
-    const query = compileFragment<{ work: unknown }>({ name: 'realtime claim', text: CLAIM, values })
+    const heads = await lockHeads(tx, { now: request.now, visits, blocked: listBlocked(request) })
+    const parts = claim({
+      ...request,
+      busyCounts: countInFlight(request),
+      visited: heads.map((one) => one.account),
+      visitTimes: heads.map((one) => one.visit_at),
+      duePerGroup: Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * slots) / Math.max(1, heads.length))),
+    })
+    const query = compileFragment<{ work: unknown }>(parts)
     const { rows } = await tx.executeQuery(markLast(query))
     return { claimed: rows.map(({ work }) => readClaimedMessage(work)), isAll: heads.length < visits }
   })
@@ -142,14 +158,14 @@ export const queueAccounts = (source: string) => `
     select account, visit_at from ${source} order by account
     on conflict (account) do update set visit_at = least(realtime_queue.visit_at, excluded.visit_at)`
 
-const release = statement<never>(`
+const release = statement<never, { ids: readonly string[]; fences: readonly number[]; now: Date; dueAt: Date }>(`
   with released as (
     update realtime_message_open d
-    set lease_owner = null, next_attempt_at = $4, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $3
-    where d.document_id = any($1::uuid[])
-      and (d.document_id, d.fence) in (select * from unnest($1::uuid[], $2::int[]))
+    set lease_owner = null, next_attempt_at = $dueAt, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $now
+    where d.document_id = any($ids::uuid[])
+      and (d.document_id, d.fence) in (select * from unnest($ids::uuid[], $fences::int[]))
     returning d.account
-  ), due as (select distinct account, $4::timestamptz as visit_at from released)
+  ), due as (select distinct account, $dueAt::timestamptz as visit_at from released)
   ${queueAccounts('due')}`)
 
 /** Gives back claims that were not attempted: the attempt is not counted. */
@@ -159,7 +175,8 @@ export async function releaseMessages(
   now: Date,
   dueAt: Date = now,
 ): Promise<void> {
-  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now, dueAt])
+  if (claims.length > 0)
+    await release(db, { ids: claims.map((one) => one.id), fences: claims.map((one) => one.fence), now, dueAt })
 }
 
 /** A claim that is taken back: its worker is gone. */
@@ -181,14 +198,14 @@ interface LostColumns {
   last_attempt_at: Date
 }
 
-const selectLost = statement<LostColumns>(`
+const selectLost = statement<LostColumns, { workerId: string; claimedBefore: Date; limit: number }>(`
   select document_id, fence, attempts, account, event, last_attempt_at
-  from realtime_message_open where lease_owner = $1 and last_attempt_at <= $2 limit $3`)
+  from realtime_message_open where lease_owner = $workerId and last_attempt_at <= $claimedBefore limit $limit`)
 
 /** Finds claims of a worker. They are not locked: who records first ends the claim. */
 export async function findLostMessages(db: Database, request: ReclaimRequest): Promise<LostMessage[]> {
   const { workerId, claimedBefore, limit } = request
-  const rows = await selectLost(db, [workerId, claimedBefore, limit])
+  const rows = await selectLost(db, { workerId, claimedBefore, limit })
   return rows.map(({ document_id, attempts, last_attempt_at, ...row }) => ({
     ...row,
     id: document_id,
@@ -197,12 +214,12 @@ export async function findLostMessages(db: Database, request: ReclaimRequest): P
   }))
 }
 
-const selectNextDue = statement<{ visit_at: Date }>(
-  'select visit_at from realtime_queue where account <> all($1::uuid[]) order by visit_at limit 1',
+const selectNextDue = statement<{ visit_at: Date }, { blocked: readonly string[] }>(
+  'select visit_at from realtime_queue where account <> all($blocked::uuid[]) order by visit_at limit 1',
 )
 
 /** When the next message is due that nobody holds and whose account is not blocked; null when none waits. */
 export async function findNextDueAt(db: Database, room?: Room): Promise<Date | null> {
-  const [row] = await selectNextDue(db, [room ? listBlocked(room) : []])
+  const [row] = await selectNextDue(db, { blocked: room ? listBlocked(room) : [] })
   return row?.visit_at ?? null
 }

@@ -56,17 +56,16 @@ export function readClaimedMessage(json: unknown): ClaimedMessage {
  * all that others have in flight are listed once, because only the index of leases finds a worker: for one account the
  * planner may read all of its messages.
  */
-export const isTaken = (account: string, { worker, hasPeers }: { worker: string; hasPeers: string }) => `
-  (${hasPeers}::boolean and ${account} = any(array(
-    select account from realtime_message_open where lease_owner < ${worker}
+export const isTaken = (account: string) => `
+  ($hasPeers::boolean and ${account} = any(array(
+    select account from realtime_message_open where lease_owner < $workerId
     union all
-    select account from realtime_message_open where lease_owner > ${worker})))`
+    select account from realtime_message_open where lease_owner > $workerId)))`
 
-/** How many messages of an account this process has in flight; `counts` is the parameter of `countInFlight`. */
-export const inFlightOf = (account: string, counts: string) =>
-  `coalesce((${counts}::jsonb ->> ${account}::text)::int, 0)`
+/** How many messages of an account this process has in flight, by the parameter of `countInFlight`. */
+export const inFlightOf = (account: string) => `coalesce(($busyCounts::jsonb ->> ${account}::text)::int, 0)`
 
-/** The messages in flight in this process by account, as a parameter. */
+/** The messages in flight in this process by account, as the parameter `busyCounts`. */
 export function countInFlight({ inFlight }: Pick<ClaimRequest, 'inFlight'>): string {
   return JSON.stringify(Object.fromEntries(inFlight))
 }

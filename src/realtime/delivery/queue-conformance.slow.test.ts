@@ -4,7 +4,7 @@ import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { describeQueue } from '../../../test/harness/delivery/queue-conformance.ts'
 import type { AttemptEnd, QueueUnderTest } from '../../../test/harness/delivery/queue-under-test.ts'
 import { buildManualClock, type ManualClock } from '../../../test/harness/run/manual-clock.ts'
-import { buildIdMaker, type IdMaker } from '../../base/id.ts'
+import { buildIdMaker, type EventId, type IdMaker } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
 import { type Database, openDatabase } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
@@ -18,15 +18,15 @@ const RESULTS: Record<AttemptEnd, MessageResult> = {
   interrupted: { kind: 'interrupted' },
 }
 
-const addMessages = statement<never>(`
+const addMessages = statement<never, { ids: readonly EventId[]; account: string; now: Date; dueAt: Date }>(`
   with events as (
     insert into event_occurrence (document_id, event, account, resource, action, created_at)
-    select id, 'contract.create', $2, 'contract', 'create', $3::timestamptz from unnest($1::uuid[]) as x (id)
+    select id, 'contract.create', $account, 'contract', 'create', $now::timestamptz from unnest($ids::uuid[]) as x (id)
   ), messages as (
     insert into realtime_message_open (document_id, account, event, next_attempt_at, created_at, updated_at)
-    select id, $2, 'contract.create', $4::timestamptz, $3, $3 from unnest($1::uuid[]) as x (id)
+    select id, $account, 'contract.create', $dueAt::timestamptz, $now, $now from unnest($ids::uuid[]) as x (id)
   )
-  insert into realtime_queue (account, visit_at) values ($2, $4)
+  insert into realtime_queue (account, visit_at) values ($account, $dueAt)
   on conflict (account) do update set visit_at = least(realtime_queue.visit_at, excluded.visit_at)`)
 
 async function openRealtimeQueue(): Promise<QueueUnderTest<ClaimedMessage, EndedMessage, RecordedMessage[]>> {
@@ -43,9 +43,9 @@ async function openRealtimeQueue(): Promise<QueueUnderTest<ClaimedMessage, Ended
     clock,
     addGroup: async () => makerOf(0).next(),
     addRows: async (group, { count = 1, dueAt = new Date(clock.now()) } = {}) => {
-      const rows = Array.from({ length: count }, () => makerOf(dueAt.getTime()).next())
-      await addMessages(workers.db, [rows, group, new Date(clock.now()), dueAt])
-      return rows
+      const ids = Array.from({ length: count }, () => makerOf(dueAt.getTime()).next<'event'>())
+      await addMessages(workers.db, { ids, account: group, now: new Date(clock.now()), dueAt })
+      return ids
     },
     end: ({ id, fence, attempt, account, event }, end) => ({
       ...{ id, fence, attempt, account, event: event.type, endedAt: new Date(clock.now()), durationMs: 1 },

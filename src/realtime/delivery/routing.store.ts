@@ -1,4 +1,5 @@
 import { type ClaimRequest, listBlocked, listUnready, type RoutingPart } from '../../delivery/policy.ts'
+import { fragment } from '../../postgres/statement/fragment.ts'
 import { countInFlight, inFlightOf, isTaken } from './claimed-message.ts'
 
 /** A `resource_id` that is the id of a row; others are those of outside services. */
@@ -23,14 +24,14 @@ const MATCHED = `
 const PLACED = `
   realtime_placed as materialized (
     select t.*, t.is_eligible
-      and row_number() over (partition by t.is_eligible order by t.turn, t.document_id) <= $3::int as is_claimed
+      and row_number() over (partition by t.is_eligible order by t.turn, t.document_id) <= $fastSlots::int as is_claimed
     from (
-      select n.*, n.turn <= $4::int and n.account <> all($5::uuid[]) and not n.is_behind as is_eligible
+      select n.*, n.turn <= $perGroup::int and n.account <> all($unready::uuid[]) and not n.is_behind as is_eligible
       from (
         select m.*,
-          row_number() over (partition by m.account order by m.document_id) + ${inFlightOf('m.account', '$6')} as turn,
+          row_number() over (partition by m.account order by m.document_id) + ${inFlightOf('m.account')} as turn,
           exists (select from realtime_queue q where q.account = m.account offset 0)
-            or ${isTaken('m.account', { worker: '$1', hasPeers: '$7' })} as is_behind
+            or ${isTaken('m.account')} as is_behind
         from realtime_matched m
       ) n
     ) t
@@ -42,14 +43,14 @@ const WRITTEN = `
     insert into realtime_message_open (document_id, account, event, contract, attempts, next_attempt_at, last_attempt_at,
       lease_owner, fence, created_at, updated_at)
     select p.document_id, p.account, p.event, p.contract, p.is_claimed::int,
-      case when not p.is_claimed then $2::timestamptz end, case when p.is_claimed then $2::timestamptz end,
-      case when p.is_claimed then $1 end, p.is_claimed::int, $2, $2
+      case when not p.is_claimed then $now::timestamptz end, case when p.is_claimed then $now::timestamptz end,
+      case when p.is_claimed then $workerId end, p.is_claimed::int, $now, $now
     from realtime_placed p
     returning document_id as id
   ),
   realtime_queued as (
     insert into realtime_queue (account, visit_at)
-    select distinct account, $2::timestamptz from realtime_placed where not is_claimed order by account
+    select distinct account, $now::timestamptz from realtime_placed where not is_claimed order by account
     on conflict (account) do update set visit_at = realtime_queue.visit_at
   ),
   realtime_work as (
@@ -59,17 +60,29 @@ const WRITTEN = `
   ),
   realtime_next as (
     select least(
-      (select visit_at from realtime_queue where account <> all($8::uuid[]) order by visit_at limit 1),
-      (select $2::timestamptz from realtime_placed where not is_claimed and account <> all($8::uuid[]) limit 1)
+      (select visit_at from realtime_queue where account <> all($blocked::uuid[]) order by visit_at limit 1),
+      (select $now::timestamptz from realtime_placed where not is_claimed and account <> all($blocked::uuid[]) limit 1)
     ) as due_at
   )`
 
+/** The parameters of `PLACED` and `WRITTEN`. */
+interface RoutingParams extends Pick<ClaimRequest, 'workerId' | 'now' | 'fastSlots' | 'perGroup' | 'hasPeers'> {
+  /** Messages in flight in this process by account, as JSON (`countInFlight`). */
+  busyCounts: string
+  /** The accounts of which nothing is claimed here (`listUnready`), and those without room (`listBlocked`). */
+  unready: readonly string[]
+  blocked: readonly string[]
+}
+
+const write = fragment<RoutingParams>('realtime', [PLACED, WRITTEN].join(', '))
+
 /** The part of the routing statement that writes realtime messages. */
 export function buildRealtimeRouting(request: ClaimRequest): RoutingPart {
-  const { workerId, now, fastSlots, perGroup, hasPeers } = request
-  const values = [
-    ...[workerId, now, fastSlots, perGroup, listUnready(request)],
-    ...[countInFlight(request), hasPeers, listBlocked(request)],
-  ]
-  return { matched: MATCHED, written: { name: 'realtime', text: [PLACED, WRITTEN].join(', '), values } }
+  const written = write({
+    ...request,
+    busyCounts: countInFlight(request),
+    unready: listUnready(request),
+    blocked: listBlocked(request),
+  })
+  return { matched: MATCHED, written }
 }

@@ -22,11 +22,24 @@ export interface MessageChange {
 }
 
 /** As that of webhooks: the fence says which claims hold, and what ends leaves the open rows for the ended ones. */
-const settle = statement<Claim>(`
+const settle = statement<
+  Claim,
+  {
+    ids: readonly EventId[]
+    fences: readonly number[]
+    statuses: readonly MessageStatus[]
+    nextAttempts: readonly (Date | null)[]
+    statusCodes: readonly (number | null)[]
+    errorClasses: readonly (MessageErrorClass | null)[]
+    durations: readonly number[]
+    ends: readonly Date[]
+    areAttempts: readonly boolean[]
+  }
+>(`
   with change as materialized (
-    select x.* from unnest($1::uuid[], $2::int[], $3::text[], $4::timestamptz[], $5::int[], $6::text[], $7::int[],
-      $8::timestamptz[], $9::boolean[]) as x (id, fence, status, next_attempt_at, status_code, error_class, duration_ms,
-      ended_at, is_attempt)
+    select x.* from unnest($ids::uuid[], $fences::int[], $statuses::text[], $nextAttempts::timestamptz[],
+      $statusCodes::int[], $errorClasses::text[], $durations::int[], $ends::timestamptz[], $areAttempts::boolean[])
+      as x (id, fence, status, next_attempt_at, status_code, error_class, duration_ms, ended_at, is_attempt)
   ),
   claim as materialized (
     select x.*, d.account, d.event, d.contract, d.attempts - (not x.is_attempt)::int as attempts,
@@ -71,47 +84,47 @@ const settle = statement<Claim>(`
 export async function settleMessages(db: Database, changes: readonly MessageChange[]): Promise<Claim[]> {
   if (changes.length === 0) return []
   const column = <Value>(pick: (change: MessageChange) => Value) => changes.map(pick)
-  return settle(db, [
-    column((one) => one.id),
-    column((one) => one.fence),
-    column((one) => one.status),
-    column((one) => one.nextAttemptAt),
-    column((one) => one.statusCode),
-    column((one) => one.errorClass),
-    column((one) => Math.round(one.durationMs)),
-    column((one) => one.endedAt),
-    column((one) => one.isAttempt),
-  ])
+  return settle(db, {
+    ids: column((one) => one.id),
+    fences: column((one) => one.fence),
+    statuses: column((one) => one.status),
+    nextAttempts: column((one) => one.nextAttemptAt),
+    statusCodes: column((one) => one.statusCode),
+    errorClasses: column((one) => one.errorClass),
+    durations: column((one) => Math.round(one.durationMs)),
+    ends: column((one) => one.endedAt),
+    areAttempts: column((one) => one.isAttempt),
+  })
 }
 
 /**
  * The accounts are locked first, as by a claim: two that wait for each other would be a deadlock. They are ordered by their
  * text, because for the order of its key PostgreSQL may read the whole queue.
  */
-const makeDue = statement<never>(`
+const makeDue = statement<never, { now: Date }>(`
   with heads as materialized (
-    select account from realtime_queue where visit_at > $1
+    select account from realtime_queue where visit_at > $now
     order by (account::text) collate "C" for update skip locked
   ), waiting as (
-    update realtime_message_open set next_attempt_at = $1, updated_at = $1
-    where account = any(array(select account from heads)) and next_attempt_at > $1
+    update realtime_message_open set next_attempt_at = $now, updated_at = $now
+    where account = any(array(select account from heads)) and next_attempt_at > $now
   )
-  update realtime_queue set visit_at = $1 where account = any(array(select account from heads))`)
+  update realtime_queue set visit_at = $now where account = any(array(select account from heads))`)
 
 /** Makes all messages due that wait for a retry: the provider answers again. */
 export async function makeMessagesDue(db: Database, now: Date): Promise<void> {
-  await makeDue(db, [now])
+  await makeDue(db, { now })
 }
 
-const deleteOld = statement<{ count: number }>(`
+const deleteOld = statement<{ count: number }, { before: Date; limit: number }>(`
   with gone as (
     delete from realtime_message_ended where document_id = any(array(
-      select document_id from realtime_message_ended where created_at < $1 order by created_at limit $2
+      select document_id from realtime_message_ended where created_at < $before order by created_at limit $limit
       for update skip locked))
     returning document_id
   ) select count(*)::int as count from gone`)
 
 /** Deletes up to `limit` ended messages from before `before`. Returns how many there were. */
 export async function deleteOldMessages(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteOld(db, [before, limit]))[0]?.count ?? 0
+  return (await deleteOld(db, { before, limit }))[0]?.count ?? 0
 }

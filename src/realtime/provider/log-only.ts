@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { EventRecord } from '../../event/occurrence/event.ts'
+import type { EventRecord } from '../../event/occurrence/event.store.ts'
 import { listChannels } from '../channel/channel.ts'
 import { buildMessage } from '../channel/message.ts'
 

@@ -3,10 +3,10 @@ import { statement } from '../../postgres/statement/statement.ts'
 import type { Verdict } from '../authorization/verdict.ts'
 import type { ProviderErrorClass } from '../provider/provider-outcome.ts'
 
-const save = statement<never>(`
+const save = statement<never, Verdict & { workerId: string; now: Date }>(`
   insert into realtime_watch (worker_id, status, last_success_at, last_error, last_error_at, last_warning_code,
     last_warning_at, checked_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8)
+  values ($workerId, $status, $lastSuccessAt, $lastError, $lastErrorAt, $lastWarningCode, $lastWarningAt, $now)
   on conflict (worker_id) do update set status = excluded.status, last_success_at = excluded.last_success_at,
     last_error = excluded.last_error, last_error_at = excluded.last_error_at,
     last_warning_code = excluded.last_warning_code, last_warning_at = excluded.last_warning_at,
@@ -17,22 +17,23 @@ export async function saveWatch(
   db: Database,
   { workerId, verdict, now }: { workerId: string; verdict: Verdict; now: Date },
 ): Promise<void> {
-  const { status, lastSuccessAt, lastError, lastErrorAt, lastWarningCode, lastWarningAt } = verdict
-  await save(db, [workerId, status, lastSuccessAt, lastError, lastErrorAt, lastWarningCode, lastWarningAt, now])
+  await save(db, { ...verdict, workerId, now })
 }
 
-const remove = statement<never>('delete from realtime_watch where worker_id = $1')
+const remove = statement<never, { workerId: string }>('delete from realtime_watch where worker_id = $workerId')
 
 /** Removes what a process knew that stops. */
 export async function removeWatch(db: Database, workerId: string): Promise<void> {
-  await remove(db, [workerId])
+  await remove(db, { workerId })
 }
 
-const deleteOld = statement<never>('delete from realtime_watch where checked_at < $1 returning 1')
+const deleteOld = statement<never, { before: Date }>(
+  'delete from realtime_watch where checked_at < $before returning 1',
+)
 
 /** Deletes what processes knew that said nothing since `before`. Returns how many there were. */
 export async function deleteOldWatches(db: Database, before: Date): Promise<number> {
-  return (await deleteOld(db, [before])).length
+  return (await deleteOld(db, { before })).length
 }
 
 /** What one process knows, and what waits. */
@@ -60,19 +61,19 @@ interface FactsColumns {
   oldest_pending_s: number
 }
 
-const selectFacts = statement<FactsColumns>(`
-  with live as materialized (select * from realtime_watch where checked_at >= $1),
+const selectFacts = statement<FactsColumns, { since: Date; now: Date; limit: number }>(`
+  with live as materialized (select * from realtime_watch where checked_at >= $since),
   waiting as (
     select w.created_at from realtime_queue q
     cross join lateral (
       select m.created_at from realtime_message_open m where m.account = q.account and m.lease_owner is null
-      order by m.created_at limit $3
-    ) w limit $3
+      order by m.created_at limit $limit
+    ) w limit $limit
   )
   select array(select status from live) as statuses, (select max(last_success_at) from live) as last_success_at,
     e.last_error, e.last_error_at, r.last_warning_code, r.last_warning_at,
     (select count(*)::int from waiting) as backlog,
-    coalesce((select greatest(0, floor(extract(epoch from $2::timestamptz - min(created_at))))::int from waiting), 0)
+    coalesce((select greatest(0, floor(extract(epoch from $now::timestamptz - min(created_at))))::int from waiting), 0)
       as oldest_pending_s
   from (select) one
   left join lateral (select last_error, last_error_at from live order by last_error_at desc nulls last limit 1) e on true
@@ -88,7 +89,7 @@ export async function readWatchFacts(
   db: Database,
   { since, now, limit }: { since: Date; now: Date; limit: number },
 ): Promise<WatchFacts> {
-  const [row] = await selectFacts(db, [since, now, limit])
+  const [row] = await selectFacts(db, { since, now, limit })
   if (!row) throw new Error('a statement without a table returned no row')
   const statuses = new Set(row.statuses)
   const [first = null] = row.statuses

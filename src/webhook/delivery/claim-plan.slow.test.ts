@@ -11,6 +11,7 @@ import type { Claim, ClaimRequest } from '../../delivery/policy.ts'
 import { routeBatch, routeFanOut, routeInline } from '../../delivery/routing.store.ts'
 import { renewLease } from '../../delivery/worker.store.ts'
 import { type Database, INDEX_ONLY_PLANS } from '../../postgres/statement/database.ts'
+import { fragment } from '../../postgres/statement/fragment.ts'
 import { cancelOrphanedDispatches } from '../ledger/removal.store.ts'
 import { claimDispatches, findLostClaims, findNextDueAt, releaseClaims } from './claim.store.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
@@ -30,6 +31,12 @@ const LOST = OPEN * LOST_SHARE
 const STRANGERS = 5_000
 /** Webhooks of one account that all receive its events. */
 const CROWD = 3_000
+
+/** The events that a publication has recorded. */
+const recorded = fragment<{ events: readonly string[] }>(
+  'plan',
+  'routed as materialized (select * from event_occurrence where document_id = any($events::uuid[]))',
+)
 
 /**
  * Statements of every round must cost what they return, not what the tables hold. Their plans are the same in every state
@@ -89,11 +96,10 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
     routeFanOut(db, { name: 'webhook', written: buildWebhookFanOut(request(), limit), now })
   /** Routes events in a statement of its own, as that of a publication does. */
   const inline = (db: Database, events: readonly string[]) => {
-    const text = 'routed as materialized (select * from event_occurrence where document_id = any($1::uuid[]))'
     const policies = [{ name: 'webhook', part: buildWebhookRouting(request()) }]
     return routeInline(
       db,
-      { name: 'plan', text, values: [events] },
+      recorded({ events }),
       policies,
       (parts, answers) => `with ${parts.join(', ')} select (select is_inline from inline), ${answers.join(', ')}`,
     )

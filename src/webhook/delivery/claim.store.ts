@@ -2,11 +2,12 @@ import type { DispatchId, WebhookId } from '../../base/id.ts'
 import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { markLast } from '../../postgres/statement/dialect.ts'
-import { compileFragment } from '../../postgres/statement/fragment.ts'
+import { compileFragment, fragment } from '../../postgres/statement/fragment.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
 import {
   BUSY_WEBHOOKS,
+  type BusyParams,
   type ClaimedDispatch,
   inFlightOf,
   LOCKED_CLAIMS,
@@ -34,9 +35,13 @@ const TESTS_AT_ONCE = 16
 const shareClaims = aheadStatement(`select pg_advisory_xact_lock_shared(${ADVISORY_LOCKS.webhookClaims.key})`)
 const lockClaims = aheadStatement(`select pg_advisory_xact_lock(${ADVISORY_LOCKS.webhookClaims.key})`)
 
-const lockHeads = statement<{ webhook: WebhookId; visit_at: Date }>(`
-  select webhook, visit_at from webhook_queue where not is_held and visit_at <= $1 and webhook <> all($3::uuid[])
-  order by visit_at limit $2
+const lockHeads = statement<
+  { webhook: WebhookId; visit_at: Date },
+  { now: Date; visits: number; blocked: readonly string[] }
+>(`
+  select webhook, visit_at from webhook_queue
+  where not is_held and visit_at <= $now and webhook <> all($blocked::uuid[])
+  order by visit_at limit $visits
   for update skip locked`)
 
 /**
@@ -50,11 +55,11 @@ const lockHeads = statement<{ webhook: WebhookId; visit_at: Date }>(`
  * leaves the planner the primary key alone, whatever it believes of a table that was empty when the statement was planned.
  */
 const CLAIM = `
-  with ${BUSY_WEBHOOKS('busy', { worker: '$1', webhooks: '$6', counts: '$7', hasPeers: '$10', ofOthers: LOCKED_CLAIMS })},
+  with ${BUSY_WEBHOOKS('busy', LOCKED_CLAIMS)},
   visited as materialized (
     select h.webhook, coalesce(w.is_actived and w.deleted_at is null, false) as is_live,
-      ${inFlightOf('busy', 'h.webhook')} as in_flight, h.webhook = any($8::uuid[]) as is_slow, h.visit_at
-    from unnest($9::uuid[], $11::timestamptz[]) as h (webhook, visit_at)
+      ${inFlightOf('busy', 'h.webhook')} as in_flight, h.webhook = any($slowGroups::uuid[]) as is_slow, h.visit_at
+    from unnest($visited::uuid[], $visitTimes::timestamptz[]) as h (webhook, visit_at)
     left join lateral (select * from webhook w where w.document_id = h.webhook offset 0) w on true
   ),
   due as (
@@ -63,16 +68,16 @@ const CLAIM = `
     from visited v
     cross join lateral (
       select d.document_id, d.next_attempt_at from webhook_dispatch_open d
-      where d.webhook = v.webhook and d.next_attempt_at <= $2
+      where d.webhook = v.webhook and d.next_attempt_at <= $now
       order by d.next_attempt_at
-      limit least(greatest($5::int - v.in_flight, 0), $12::int)
+      limit least(greatest($perGroup::int - v.in_flight, 0), $duePerGroup::int)
     ) d
     where v.is_live
     union all
     select d.document_id, d.webhook, d.next_attempt_at, false, d.next_attempt_at, 1
     from (
       select d.document_id, d.next_attempt_at, d.webhook from webhook_dispatch_open d
-      where d.is_test and d.next_attempt_at <= $2 order by d.next_attempt_at limit ${TESTS_AT_ONCE}
+      where d.is_test and d.next_attempt_at <= $now order by d.next_attempt_at limit ${TESTS_AT_ONCE}
     ) d
     cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
     where w.deleted_at is null and not w.is_actived
@@ -83,25 +88,25 @@ const CLAIM = `
     from due
   ),
   passed as materialized (
-    select webhook from placed where not is_slow group by webhook having min(place) > $3::int
+    select webhook from placed where not is_slow group by webhook having min(place) > $fastSlots::int
   ),
   held as materialized (
     select d.document_id from webhook_dispatch_open d
     where d.document_id = any(array(
-      select document_id from placed where place <= case when is_slow then $4::int else $3::int end))
+      select document_id from placed where place <= case when is_slow then $slowSlots::int else $fastSlots::int end))
       and d.lease_owner is null
     for update skip locked
   ),
   claimed as (
     update webhook_dispatch_open
-    set lease_owner = $1, next_attempt_at = null, fence = fence + 1, attempts = attempts + 1, last_attempt_at = $2,
-      updated_at = $2
+    set lease_owner = $workerId, next_attempt_at = null, fence = fence + 1, attempts = attempts + 1,
+      last_attempt_at = $now, updated_at = $now
     where document_id = any(array(select document_id from held))
     returning *
   ),
   next as materialized (
     select v.webhook, v.is_live,
-      case when v.webhook = any(array(select webhook from passed)) then v.visit_at else $2 end as served_at, (
+      case when v.webhook = any(array(select webhook from passed)) then v.visit_at else $now end as served_at, (
       select d.next_attempt_at from webhook_dispatch_open d
       where d.webhook = v.webhook and d.next_attempt_at is not null
         and d.document_id <> all(array(select document_id from held))
@@ -121,6 +126,17 @@ const CLAIM = `
   from claimed d
   cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
   cross join lateral (select * from event_occurrence e where e.document_id = d.event_id offset 0) e`
+
+/** The parameters of `CLAIM`. */
+interface ClaimParams extends BusyParams, Omit<ClaimRequest, 'inFlight' | 'lateGroups'> {
+  /** The webhooks that are visited, and until when each of them waited. */
+  visited: readonly WebhookId[]
+  visitTimes: readonly Date[]
+  /** Rows of one webhook that are looked at. */
+  duePerGroup: number
+}
+
+const claim = fragment<ClaimParams>('claim', CLAIM)
 
 /**
  * Claims due dispatches. Webhooks take turns: those that were served longest ago are visited, so that a long backlog of one
@@ -155,42 +171,32 @@ async function claimOnce(
   request: ClaimRequest,
   { visits, lock }: { visits: number; lock: typeof lockClaims | undefined },
 ): Promise<{ claimed: ClaimedDispatch[]; isAll: boolean }> {
-  const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup } = request
   return inTransaction(db, async (tx) => {
-    await lock?.(tx, [])
-    const heads = await lockHeads(tx, [now, visits, listBlocked(request)])
-    const [webhooks, counts] = listBusy(request)
-    const visited = heads.map((one) => one.webhook)
-    const values = [
-      workerId,
-      now,
-      fastSlots,
-      slowSlots,
-      perGroup,
-      webhooks,
-      counts,
-      slowGroups,
-      visited,
-      request.hasPeers,
-      heads.map((one) => one.visit_at),
-      Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * countSlots(request)) / Math.max(1, heads.length))),
-    ]
-    const query = compileFragment<{ work: unknown }>({ name: 'claim', text: CLAIM, values })
+    await lock?.(tx)
+    const heads = await lockHeads(tx, { now: request.now, visits, blocked: listBlocked(request) })
+    const parts = claim({
+      ...request,
+      ...listBusy(request),
+      visited: heads.map((one) => one.webhook),
+      visitTimes: heads.map((one) => one.visit_at),
+      duePerGroup: Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * countSlots(request)) / Math.max(1, heads.length))),
+    })
+    const query = compileFragment<{ work: unknown }>(parts)
     const { rows } = await tx.executeQuery(markLast(query))
     return { claimed: rows.map(({ work }) => readClaimedDispatch(work)), isAll: heads.length < visits }
   })
 }
 
-const release = statement<never>(`
+const release = statement<never, { ids: readonly string[]; fences: readonly number[]; now: Date; dueAt: Date }>(`
   with released as (
     update webhook_dispatch_open d
-    set lease_owner = null, next_attempt_at = $4, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $3,
+    set lease_owner = null, next_attempt_at = $dueAt, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $now,
       last_attempt_at = (select max(a.started_at) from webhook_attempt a where a.dispatch = d.document_id)
-    where d.document_id = any($1::uuid[])
-      and (d.document_id, d.fence) in (select * from unnest($1::uuid[], $2::int[]))
+    where d.document_id = any($ids::uuid[])
+      and (d.document_id, d.fence) in (select * from unnest($ids::uuid[], $fences::int[]))
     returning d.webhook
   )
-  ${queueWebhooks('released', { at: '$4' })}`)
+  ${queueWebhooks('released', { at: '$dueAt' })}`)
 
 /** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
 export async function releaseClaims(
@@ -199,7 +205,8 @@ export async function releaseClaims(
   now: Date,
   dueAt: Date = now,
 ): Promise<void> {
-  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now, dueAt])
+  if (claims.length > 0)
+    await release(db, { ids: claims.map((one) => one.id), fences: claims.map((one) => one.fence), now, dueAt })
 }
 
 /** A claim that is taken back: its worker is gone. */
@@ -228,9 +235,9 @@ interface LostColumns {
   last_attempt_at: Date
 }
 
-const selectLost = statement<LostColumns>(`
+const selectLost = statement<LostColumns, { workerId: string; claimedBefore: Date; limit: number }>(`
   select document_id, fence, attempts, attempt_trigger, is_test, keeps_schedule, webhook, event, last_attempt_at
-  from webhook_dispatch_open where lease_owner = $1 and last_attempt_at <= $2 limit $3`)
+  from webhook_dispatch_open where lease_owner = $workerId and last_attempt_at <= $claimedBefore limit $limit`)
 
 /**
  * Finds claims of a worker. They are not locked: who records first ends the claim, and what others record of it is void.
@@ -239,7 +246,7 @@ export async function findLostClaims(
   db: Database,
   { workerId, claimedBefore, limit }: ReclaimRequest,
 ): Promise<LostClaim[]> {
-  const rows = await selectLost(db, [workerId, claimedBefore, limit])
+  const rows = await selectLost(db, { workerId, claimedBefore, limit })
   return rows.map((row) => ({
     id: row.document_id,
     fence: row.fence,
@@ -254,9 +261,10 @@ export async function findLostClaims(
   }))
 }
 
-const selectNextDue = statement<{ due_at: Date | null }>(`
+const selectNextDue = statement<{ due_at: Date | null }, { blocked: readonly string[] }>(`
   select least(
-    (select visit_at from webhook_queue where not is_held and webhook <> all($1::uuid[]) order by visit_at limit 1),
+    (select visit_at from webhook_queue where not is_held and webhook <> all($blocked::uuid[])
+      order by visit_at limit 1),
     (select min(d.next_attempt_at) from (
       select d.next_attempt_at, d.webhook from webhook_dispatch_open d
       where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit ${TESTS_AT_ONCE}
@@ -267,6 +275,6 @@ const selectNextDue = statement<{ due_at: Date | null }>(`
 
 /** When the next dispatch is due that nobody holds and whose webhook is not blocked; null when none waits. */
 export async function findNextDueAt(db: Database, room?: Room): Promise<Date | null> {
-  const [row] = await selectNextDue(db, [room ? listBlocked(room) : []])
+  const [row] = await selectNextDue(db, { blocked: room ? listBlocked(room) : [] })
   return row?.due_at ?? null
 }

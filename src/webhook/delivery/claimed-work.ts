@@ -77,16 +77,16 @@ export function readClaimedDispatch(json: unknown): ClaimedDispatch {
 
 /**
  * The part of a statement, of this name, that counts the rows in flight by webhook, as one JSON object: those that other
- * workers have claimed, and those of this one, which are parameters. `ofOthers` reads the former: `LOCKING_CLAIMS` takes the
- * lock of claims for itself first, `LOCKED_CLAIMS` stands in a statement that runs under it.
+ * workers have claimed, and those of this one, which are parameters (`BusyParams`). `ofOthers` reads the former:
+ * `LOCKING_CLAIMS` takes the lock of claims for itself first, `LOCKED_CLAIMS` stands in a statement that runs under it.
  */
-export const BUSY_WEBHOOKS = (name: string, { worker, webhooks, counts, hasPeers, ofOthers }: BusyPlaces) => `
+export const BUSY_WEBHOOKS = (name: string, ofOthers: string) => `
   ${name} as materialized (
     select jsonb_object_agg(b.webhook, b.in_flight) as counts from (
       select c.webhook, sum(c.in_flight)::int as in_flight from (
-        select o.webhook, o.in_flight from ${ofOthers(worker)} o where ${hasPeers}::boolean
+        select o.webhook, o.in_flight from ${ofOthers} o where $hasPeers::boolean
         union all
-        select x.webhook, x.in_flight from unnest(${webhooks}::uuid[], ${counts}::int[]) as x (webhook, in_flight)
+        select x.webhook, x.in_flight from unnest($busyWebhooks::uuid[], $busyCounts::int[]) as x (webhook, in_flight)
       ) c group by c.webhook
     ) b
   )`
@@ -96,26 +96,28 @@ export const inFlightOf = (name: string, webhook: string) =>
   `coalesce(((select counts from ${name}) ->> ${webhook}::text)::int, 0)`
 
 /** The rows of other workers, by webhook. Takes the lock of claims, so that all that others have committed is counted. */
-export const LOCKING_CLAIMS = (worker: string) => `claims_of_others(${worker})`
+export const LOCKING_CLAIMS = 'claims_of_others($workerId)'
 
 /** The same, in a statement that began under the lock of claims. */
-export const LOCKED_CLAIMS = (worker: string) => `(
+export const LOCKED_CLAIMS = `(
           select d.webhook, count(*)::int as in_flight from (
-            select webhook from webhook_dispatch_open where lease_owner < ${worker}
+            select webhook from webhook_dispatch_open where lease_owner < $workerId
             union all
-            select webhook from webhook_dispatch_open where lease_owner > ${worker}
+            select webhook from webhook_dispatch_open where lease_owner > $workerId
           ) d group by d.webhook)`
 
-/** The placeholders of the values that `BUSY_WEBHOOKS` takes. */
-interface BusyPlaces {
-  worker: string
-  webhooks: string
-  counts: string
-  hasPeers: string
-  ofOthers: (worker: string) => string
+/** The parameters of `BUSY_WEBHOOKS`. */
+export interface BusyParams {
+  workerId: string
+  hasPeers: boolean
+  /** The webhooks with attempts in flight in this process, and how many each has. */
+  busyWebhooks: readonly string[]
+  busyCounts: readonly number[]
 }
 
-/** The attempts in flight in this process, as the parameters of `BUSY_WEBHOOKS`. */
-export function listBusy({ inFlight }: Pick<ClaimRequest, 'inFlight'>): [string[], number[]] {
-  return [[...inFlight.keys()], [...inFlight.values()]]
+/** The attempts in flight in this process, as parameters of `BUSY_WEBHOOKS`. */
+export function listBusy({
+  inFlight,
+}: Pick<ClaimRequest, 'inFlight'>): Pick<BusyParams, 'busyWebhooks' | 'busyCounts'> {
+  return { busyWebhooks: [...inFlight.keys()], busyCounts: [...inFlight.values()] }
 }

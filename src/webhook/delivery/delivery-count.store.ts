@@ -47,9 +47,9 @@ export async function readTotals(db: Database): Promise<Map<string, number>> {
   return new Map(rows.map((row) => [row.status, Number(row.came)]))
 }
 
-const fold = statement<{ folded: number }>(`
+const fold = statement<{ folded: number }, { before: Date }>(`
   with old as (
-    delete from webhook_delivery_minute where minute < $1 and minute > 'epoch' returning status, shard, came
+    delete from webhook_delivery_minute where minute < $before and minute > 'epoch' returning status, shard, came
   ), kept as (
     insert into webhook_delivery_minute (minute, status, shard, came, deliveries)
     select 'epoch', status, shard, sum(came), 0 from old group by status, shard order by status, shard
@@ -59,6 +59,6 @@ const fold = statement<{ folded: number }>(`
 
 /** Adds the counts of minutes before `before` up, each status and shard in one row. Returns how many there were. */
 export async function foldOldMinutes(db: Database, before: Date): Promise<number> {
-  const [row] = await fold(db, [before])
+  const [row] = await fold(db, { before })
   return row?.folded ?? 0
 }

@@ -2,17 +2,19 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import { AUTO_DISABLE_REASON } from './failure-count.ts'
 
-const LIVING = 'select document_id as id from webhook where document_id = any($1::uuid[]) and deleted_at is null'
+const LIVING = 'select document_id as id from webhook where document_id = any($ids::uuid[]) and deleted_at is null'
 
-const selectDisabled = statement<{ id: string }>(`${LIVING} and not is_actived and disabled_reason = $2`)
-const selectFailing = statement<{ id: string }>(`${LIVING} and consecutive_failures > 0`)
+const selectDisabled = statement<{ id: string }, { ids: readonly string[]; reason: string }>(
+  `${LIVING} and not is_actived and disabled_reason = $reason`,
+)
+const selectFailing = statement<{ id: string }, { ids: readonly string[] }>(`${LIVING} and consecutive_failures > 0`)
 
 /** Those of the webhooks that the service has disabled. */
 export async function listDisabled(db: Database, ids: readonly string[]): Promise<string[]> {
-  return (await selectDisabled(db, [ids, AUTO_DISABLE_REASON])).map(({ id }) => id)
+  return (await selectDisabled(db, { ids, reason: AUTO_DISABLE_REASON })).map(({ id }) => id)
 }
 
 /** Those of the webhooks whose last delivery failed. */
 export async function listFailing(db: Database, ids: readonly string[]): Promise<string[]> {
-  return (await selectFailing(db, [ids])).map(({ id }) => id)
+  return (await selectFailing(db, { ids })).map(({ id }) => id)
 }

@@ -6,10 +6,19 @@ import type { CountedEnd, EarlierEnds } from './failure-count.ts'
 /** The last deliveries of a webhook among which a success is looked for (docs/contract/delivery.md#failure-count). */
 export const LAST_DELIVERIES = 50
 
-const select = statement<{ webhook: WebhookId; last_success_at: Date | null; failures_at: Date[] }>(`
+const select = statement<
+  { webhook: WebhookId; last_success_at: Date | null; failures_at: Date[] },
+  {
+    webhooks: readonly WebhookId[]
+    failures: readonly (Date | null)[]
+    successes: readonly (Date | null)[]
+    ids: readonly DispatchId[]
+  }
+>(`
   select x.webhook, e.last_success_at, e.failures_at
-  from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) as x (webhook, failed_at, succeeded_at)
-  cross join lateral later_ends(x.webhook, x.failed_at, x.succeeded_at, $4::uuid[], ${LAST_DELIVERIES}) e`)
+  from unnest($webhooks::uuid[], $failures::timestamptz[], $successes::timestamptz[])
+    as x (webhook, failed_at, succeeded_at)
+  cross join lateral later_ends(x.webhook, x.failed_at, x.succeeded_at, $ids::uuid[], ${LAST_DELIVERIES}) e`)
 
 /** A delivery that is recorded now. */
 interface RecordedEnd extends CountedEnd {
@@ -29,11 +38,11 @@ export async function findEarlierEnds(
     const times = ends.filter((one) => one.failureCount === failureCount).map(({ endedAt }) => endedAt.getTime())
     return times.length === 0 ? null : new Date(Math.min(...times))
   }
-  const rows = await select(db, [
-    webhooks.map(([webhook]) => webhook),
-    webhooks.map(([, ends]) => firstOf(ends, 'add')),
-    webhooks.map(([, ends]) => firstOf(ends, 'reset')),
-    counted.map(({ id }) => id),
-  ])
+  const rows = await select(db, {
+    webhooks: webhooks.map(([webhook]) => webhook),
+    failures: webhooks.map(([, ends]) => firstOf(ends, 'add')),
+    successes: webhooks.map(([, ends]) => firstOf(ends, 'reset')),
+    ids: counted.map(({ id }) => id),
+  })
   return new Map(rows.map((row) => [row.webhook, { lastSuccessAt: row.last_success_at, failuresAt: row.failures_at }]))
 }

@@ -1,6 +1,6 @@
 import { type ClaimRequest, listBlocked, listUnready, type RoutingPart } from '../../delivery/policy.ts'
-import type { Fragment } from '../../postgres/statement/fragment.ts'
-import { BUSY_WEBHOOKS, inFlightOf, LOCKING_CLAIMS, listBusy } from './claimed-work.ts'
+import { type Fragment, fragment } from '../../postgres/statement/fragment.ts'
+import { BUSY_WEBHOOKS, type BusyParams, inFlightOf, LOCKING_CLAIMS, listBusy } from './claimed-work.ts'
 import { cameInto, countChanges, findShard } from './delivery-count.store.ts'
 import { queueWebhooks } from './queue-head.ts'
 
@@ -94,16 +94,16 @@ const NEXT_PART = `
     cross join lateral (
       select s.webhook from (
         (select s.webhook from webhook_event s where ${IS_GLOBAL} and s.webhook > coalesce(f.reached, ${FIRST})
-          order by s.account, s.webhook limit $11)
+          order by s.account, s.webhook limit $limit)
         union all
         (select s.webhook from webhook_event s where ${IS_OF_ACCOUNT} and s.webhook > coalesce(f.reached, ${FIRST})
-          order by s.account, s.webhook limit $11)
-      ) s order by s.webhook limit $11
+          order by s.account, s.webhook limit $limit)
+      ) s order by s.webhook limit $limit
     ) s
     where t.is_actived
   ),
   webhook_reached as materialized (
-    select f.event_id, (select count(*) from webhook_part) < $11 as is_last,
+    select f.event_id, (select count(*) from webhook_part) < $limit as is_last,
       (select webhook from webhook_part order by webhook desc limit 1) as reached
     from webhook_taken f
   ),
@@ -127,12 +127,12 @@ const NEXT_PART = `
  * each webhook's first row before any second one. The others wait in the queue.
  */
 const PLACED = `
-  ${BUSY_WEBHOOKS('webhook_busy', { worker: '$1', webhooks: '$5', counts: '$6', hasPeers: '$9', ofOthers: LOCKING_CLAIMS })},
+  ${BUSY_WEBHOOKS('webhook_busy', LOCKING_CLAIMS)},
   webhook_placed as materialized (
     select t.*, t.is_eligible
-      and row_number() over (partition by t.is_eligible order by t.turn, t.event_id) <= $3::int as is_claimed
+      and row_number() over (partition by t.is_eligible order by t.turn, t.event_id) <= $fastSlots::int as is_claimed
     from (
-      select m.*, m.turn <= $4::int and m.webhook <> all($7::uuid[]) as is_eligible
+      select m.*, m.turn <= $perGroup::int and m.webhook <> all($unready::uuid[]) as is_eligible
       from (
         select n.*, row_number() over (partition by n.webhook order by n.event_id)
           + ${inFlightOf('webhook_busy', 'n.webhook')} as turn
@@ -146,68 +146,65 @@ const WRITTEN = `
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts, next_attempt_at,
       last_attempt_at, lease_owner, fence, created_at, updated_at)
     select p.document_id, p.webhook, p.event_id, p.event, p.account, 'pending', p.is_claimed::int,
-      case when not p.is_claimed then $2::timestamptz end, case when p.is_claimed then $2::timestamptz end,
-      case when p.is_claimed then $1 end, p.is_claimed::int, $2, $2
+      case when not p.is_claimed then $now::timestamptz end, case when p.is_claimed then $now::timestamptz end,
+      case when p.is_claimed then $workerId end, p.is_claimed::int, $now, $now
     from webhook_placed p
     returning document_id as id, created_at
   ),
-  webhook_queued as (${queueWebhooks('webhook_placed where not is_claimed', { at: '$2' })}),
-  webhook_counted as (${countChanges([cameInto('webhook_opened', `'pending'`)], '$8')}),
+  webhook_queued as (${queueWebhooks('webhook_placed where not is_claimed', { at: '$now' })}),
+  webhook_counted as (${countChanges([cameInto('webhook_opened', `'pending'`)], '$shard')}),
   webhook_work as (
-    select json_build_array(document_id, 1, 1, 'schedule', false, (extract(epoch from $2::timestamptz) * 1000)::bigint, webhook, url,
-      secret_encrypted, event_id, event, (extract(epoch from event_created_at) * 1000)::bigint, account, resource, action,
-      resource_id, event_url, trace_context, false) as work
+    select json_build_array(document_id, 1, 1, 'schedule', false,
+      (extract(epoch from $now::timestamptz) * 1000)::bigint, webhook, url, secret_encrypted, event_id, event,
+      (extract(epoch from event_created_at) * 1000)::bigint, account, resource, action, resource_id, event_url,
+      trace_context, false) as work
     from webhook_placed where is_claimed
   ),
   webhook_next as (
     select least(
-      (select visit_at from webhook_queue where not is_held and webhook <> all($10::uuid[]) order by visit_at limit 1),
-      (select $2::timestamptz from webhook_placed where not is_claimed and webhook <> all($10::uuid[]) limit 1)
+      (select visit_at from webhook_queue where not is_held and webhook <> all($blocked::uuid[])
+        order by visit_at limit 1),
+      (select $now::timestamptz from webhook_placed where not is_claimed and webhook <> all($blocked::uuid[]) limit 1)
     ) as due_at
   )`
 
 /** Webhooks that one event is routed to in one statement; one with more is routed in parts. */
 const ROWS_OF_EVENT = 1_000
 
-const FAN_OUT = [NEXT_PART, PLACED, WRITTEN].join(', ')
+/** The parameters of `PLACED` and `WRITTEN`. */
+interface RoutingParams extends BusyParams, Pick<ClaimRequest, 'now' | 'fastSlots' | 'perGroup'> {
+  /** The webhooks of which nothing is claimed here (`listUnready`), and those without room (`listBlocked`). */
+  unready: readonly string[]
+  blocked: readonly string[]
+  shard: number
+}
 
-/** The texts by `rowsOfEvent`, which is the same for all statements of a process. */
-const texts = new Map<number, { matched: string; written: string }>()
+const fanOut = fragment<RoutingParams & { limit: number }>('webhook fan-out', [NEXT_PART, PLACED, WRITTEN].join(', '))
 
-function findTexts(rowsOfEvent: number): { matched: string; written: string } {
-  const found = texts.get(rowsOfEvent)
+/** The parts of the statement by `rowsOfEvent`, which is the same for all statements of a process. */
+const parts = new Map<number, { matched: string; write: (params: RoutingParams) => Fragment }>()
+
+function findParts(rowsOfEvent: number) {
+  const found = parts.get(rowsOfEvent)
   if (found) return found
-  const made = { matched: findMatched(rowsOfEvent), written: [setAside(rowsOfEvent), PLACED, WRITTEN].join(', ') }
-  texts.set(rowsOfEvent, made)
+  const text = [setAside(rowsOfEvent), PLACED, WRITTEN].join(', ')
+  const made = { matched: findMatched(rowsOfEvent), write: fragment<RoutingParams>(`webhook ${rowsOfEvent}`, text) }
+  parts.set(rowsOfEvent, made)
   return made
 }
 
 /** The part of the routing statement that writes the ledger rows of webhooks. */
 export function buildWebhookRouting(request: ClaimRequest, rowsOfEvent = ROWS_OF_EVENT): RoutingPart {
-  const { matched, written } = findTexts(rowsOfEvent)
-  const values = listRoutingValues(request)
-  return { matched, written: { name: `webhook ${rowsOfEvent}`, text: written, values }, rowsOfEvent }
+  const { matched, write } = findParts(rowsOfEvent)
+  return { matched, written: write(toParams(request)), rowsOfEvent }
 }
 
 /** The parts that write up to `limit` further rows of an event that was set aside. */
 export function buildWebhookFanOut(request: ClaimRequest, limit: number): Fragment {
-  return { name: 'webhook fan-out', text: FAN_OUT, values: [...listRoutingValues(request), limit] }
+  return fanOut({ ...toParams(request), limit })
 }
 
-function listRoutingValues(request: ClaimRequest): unknown[] {
-  const { workerId, now, fastSlots, perGroup, hasPeers } = request
-  const [webhooks, counts] = listBusy(request)
-  const shard = findShard(workerId)
-  return [
-    workerId,
-    now,
-    fastSlots,
-    perGroup,
-    webhooks,
-    counts,
-    listUnready(request),
-    shard,
-    hasPeers,
-    listBlocked(request),
-  ]
+function toParams(request: ClaimRequest): RoutingParams {
+  const shard = findShard(request.workerId)
+  return { ...request, ...listBusy(request), unready: listUnready(request), blocked: listBlocked(request), shard }
 }

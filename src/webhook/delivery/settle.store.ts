@@ -30,8 +30,8 @@ export interface DispatchChange {
 
 /**
  * `change`: what concerns no failure count is settled here: a success of a webhook without failures, and a retry of one
- * that is not deleted; with `$17` everything. The others, those of purged webhooks included, are returned for a
- * transaction that locks their webhooks.
+ * that is not deleted; with `$withFailures` everything. The others, those of purged webhooks included, are returned
+ * for a transaction that locks their webhooks.
  * `claim`: the open rows whose claims hold, locked. The fence alone says so: a row that waits again gets another one.
  * A replay that only hurried its row is over with its attempt: the row is one of the schedule again.
  * A row that ends leaves the open rows for the ended ones, and takes the entry of its last attempt with it, unless the two
@@ -39,12 +39,13 @@ export interface DispatchChange {
  */
 const SETTLE = `
   with change as materialized (
-    select x.*, $17::boolean or (x.status = 'retrying' and w.document_id is not null and w.deleted_at is null)
+    select x.*, $withFailures::boolean or (x.status = 'retrying' and w.document_id is not null and w.deleted_at is null)
       or (x.status = 'success' and w.consecutive_failures is not distinct from 0) as is_settled
-    from unnest($1::uuid[], $2::int[], $3::uuid[], $4::text[], $5::timestamptz[], $6::int[], $7::text[], $8::int[],
-      $9::timestamptz[], $10::int[], $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::jsonb[],
-      $16::jsonb[]) as x (id, fence, webhook, status, next_attempt_at, status_code, error_class, duration_ms, ended_at,
-      attempt, trigger, worker, started_at, response_excerpt, response_headers, timings)
+    from unnest($ids::uuid[], $fences::int[], $webhooks::uuid[], $statuses::text[], $nextAttempts::timestamptz[],
+      $statusCodes::int[], $errorClasses::text[], $durations::int[], $ends::timestamptz[], $attempts::int[],
+      $triggers::text[], $workers::text[], $starts::timestamptz[], $excerpts::text[], $headers::jsonb[],
+      $timings::jsonb[]) as x (id, fence, webhook, status, next_attempt_at, status_code, error_class, duration_ms,
+      ended_at, attempt, trigger, worker, started_at, response_excerpt, response_headers, timings)
     left join lateral (select * from webhook w where w.document_id = x.webhook offset 0) w on true
   ),
   claim as materialized (
@@ -104,7 +105,7 @@ const SETTLE = `
     select id, attempt, trigger, worker, started_at, duration_ms, status_code, error_class, response_excerpt,
       response_headers, timings from claim where not is_in_row
   ),
-  counted as (${countChanges([cameInto('claim', 'status'), leftFrom('claim', 'was')], '$18')})
+  counted as (${countChanges([cameInto('claim', 'status'), leftFrom('claim', 'was')], '$shard')})
   select id, fence, true as is_settled from claim
   union all select id, fence, false from change where not is_settled`
 
@@ -114,7 +115,29 @@ interface SettledColumns {
   is_settled: boolean
 }
 
-const settle = statement<SettledColumns>(SETTLE)
+/** The changes column by column, and how they are settled. */
+interface SettleParams {
+  ids: readonly DispatchId[]
+  fences: readonly number[]
+  webhooks: readonly WebhookId[]
+  statuses: readonly DispatchStatus[]
+  nextAttempts: readonly (Date | null)[]
+  statusCodes: readonly (number | null)[]
+  errorClasses: readonly (ErrorClass | null)[]
+  durations: readonly number[]
+  ends: readonly Date[]
+  attempts: readonly number[]
+  triggers: readonly AttemptTrigger[]
+  workers: readonly string[]
+  starts: readonly Date[]
+  excerpts: readonly (string | null)[]
+  headers: readonly (string | null)[]
+  timings: readonly (string | null)[]
+  withFailures: boolean
+  shard: number
+}
+
+const settle = statement<SettledColumns, SettleParams>(SETTLE)
 
 /** What was written of changes, and what needs the failure counts of its webhook. */
 export interface SettledChanges {
@@ -135,33 +158,33 @@ export async function settleChanges(
   if (changes.length === 0) return { settled: [], deferred: [] }
   const column = <Value>(pick: (change: DispatchChange) => Value) => changes.map(pick)
   const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
-  const rows = await settle(db, [
-    column((one) => one.id),
-    column((one) => one.fence),
-    column((one) => one.webhook),
-    column((one) => one.status),
-    column((one) => one.nextAttemptAt),
-    column((one) => one.statusCode),
-    column((one) => one.errorClass),
-    column((one) => Math.round(one.durationMs)),
-    column((one) => one.endedAt),
-    column((one) => one.attempt),
-    column((one) => one.trigger),
-    column((one) => one.worker),
-    column((one) => one.startedAt),
-    column((one) => one.responseExcerpt),
-    column((one) => json(one.responseHeaders)),
-    column((one) => json(one.timings)),
-    options.withFailures,
-    findSettlingShard(options.workerId),
-  ])
+  const rows = await settle(db, {
+    ids: column((one) => one.id),
+    fences: column((one) => one.fence),
+    webhooks: column((one) => one.webhook),
+    statuses: column((one) => one.status),
+    nextAttempts: column((one) => one.nextAttemptAt),
+    statusCodes: column((one) => one.statusCode),
+    errorClasses: column((one) => one.errorClass),
+    durations: column((one) => Math.round(one.durationMs)),
+    ends: column((one) => one.endedAt),
+    attempts: column((one) => one.attempt),
+    triggers: column((one) => one.trigger),
+    workers: column((one) => one.worker),
+    starts: column((one) => one.startedAt),
+    excerpts: column((one) => one.responseExcerpt),
+    headers: column((one) => json(one.responseHeaders)),
+    timings: column((one) => json(one.timings)),
+    withFailures: options.withFailures,
+    shard: findSettlingShard(options.workerId),
+  })
   return { settled: rows.filter((row) => row.is_settled), deferred: rows.filter((row) => !row.is_settled) }
 }
 
-const removeOrphans = statement<never>(`
+const removeOrphans = statement<never, { ids: readonly DispatchId[] }>(`
   with gone as (
     delete from webhook_dispatch_open d
-    where d.document_id = any($1::uuid[])
+    where d.document_id = any($ids::uuid[])
       and (select w.document_id from webhook w where w.document_id = d.webhook) is null
     returning d.document_id, d.created_at, d.status
   ),
@@ -170,5 +193,5 @@ const removeOrphans = statement<never>(`
 
 /** Deletes rows of webhooks that were purged while the rows were on their way, with their attempts. */
 export async function deleteOrphans(db: Database, ids: readonly DispatchId[]): Promise<void> {
-  if (ids.length > 0) await removeOrphans(db, [ids])
+  if (ids.length > 0) await removeOrphans(db, { ids })
 }

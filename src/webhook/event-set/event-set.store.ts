@@ -15,19 +15,19 @@ import {
   type WebhookColumns,
 } from './subscription.store.ts'
 
-const selectSet = statement<WebhookColumns & Joined<EventTypeColumns>>(`
+const selectSet = statement<WebhookColumns & Joined<EventTypeColumns>, { webhook: string }>(`
   select ${OF_WEBHOOK}, ${listEventTypeColumns('e')}
   from webhook w
   left join (webhook_event s join event e on e.document_id = s.event)
     on s.webhook = w.document_id and ${isNull('s.deleted_at')}
-  where w.document_id = $1 and w.deleted_at is null order by e.internal`)
+  where w.document_id = $webhook and w.deleted_at is null order by e.internal`)
 
 /** A living webhook and the event types it subscribes to, by name. */
 export async function findEventSet(
   db: Database,
   webhook: string,
 ): Promise<{ webhook: SubscribingWebhook; events: EventTypeRecord[] } | undefined> {
-  const rows = await selectSet(db, [webhook])
+  const rows = await selectSet(db, { webhook })
   const [first] = rows
   return first && { webhook: toSubscribingWebhook(first), events: rows.filter(hasEventType).map(toEventTypeRecord) }
 }
@@ -41,16 +41,19 @@ export interface EventTypeOfSet extends EventTypeRecord {
   isSubscribed: boolean
 }
 
-const lockToChange = statement<WebhookColumns & Joined<EventTypeColumns> & { is_subscribed: boolean }>(`
+const lockToChange = statement<
+  WebhookColumns & Joined<EventTypeColumns> & { is_subscribed: boolean },
+  { webhook: string; names: readonly string[]; ids: readonly string[] }
+>(`
   with w as (
-    select * from webhook where document_id = $1 and deleted_at is null for update
+    select * from webhook where document_id = $webhook and deleted_at is null for update
   ), link as (
     select l.event from w cross join lateral links_of(w.document_id) l where l.deleted_at is null
   )
   select ${OF_WEBHOOK}, ${listEventTypeColumns('e')}, e.is_subscribed
   from w left join (
     select t.*, s.event is not null as is_subscribed from event t left join link s on s.event = t.document_id
-    where t.internal = any($2) or t.document_id = any($3) or s.event is not null
+    where t.internal = any($names) or t.document_id = any($ids) or s.event is not null
   ) e on true order by e.internal`)
 
 /**
@@ -61,7 +64,7 @@ export async function lockEventSet(
   db: Database,
   input: { webhook: string; names: readonly string[]; ids: readonly string[] },
 ): Promise<{ webhook: SubscribingWebhook; events: EventTypeOfSet[] } | undefined> {
-  const rows = await lockToChange(db, [input.webhook, input.names, input.ids])
+  const rows = await lockToChange(db, input)
   const [first] = rows
   if (!first) return undefined
   const events = rows.filter(hasEventType)
@@ -71,13 +74,20 @@ export async function lockEventSet(
   }
 }
 
-const change = closingStatement(`
+const change = closingStatement<{
+  webhook: WebhookId
+  now: Date
+  remove: readonly EventTypeId[]
+  ids: readonly SubscriptionId[]
+  events: readonly EventTypeId[]
+}>(`
   removed_links as (
-    update webhook_event set deleted_at = $2, updated_at = $2 where webhook = $1 and event = any($3) and ${isNull('deleted_at')}
+    update webhook_event set deleted_at = $now, updated_at = $now
+    where webhook = $webhook and event = any($remove) and ${isNull('deleted_at')}
   ), added_links as (
     insert into webhook_event (document_id, webhook, event, created_at, updated_at)
-    select x.id, $1, x.event, $2, $2 from unnest($4::uuid[], $5::uuid[]) as x (id, event)
-    on conflict (webhook, event) do update set deleted_at = null, updated_at = $2
+    select x.id, $webhook, x.event, $now, $now from unnest($ids::uuid[], $events::uuid[]) as x (id, event)
+    on conflict (webhook, event) do update set deleted_at = null, updated_at = $now
     where webhook_event.deleted_at is not null)`)
 
 /**
@@ -95,7 +105,9 @@ export async function changeSubscriptions(
 ): Promise<void> {
   const { webhook, remove, add, now } = input
   if (remove.length + add.length === 0) return
-  await change(db, [webhook, now, remove, add.map((one) => one.id), add.map((one) => one.event)], {
-    notes: 'r',
-  })
+  await change(
+    db,
+    { webhook, now, remove, ids: add.map((one) => one.id), events: add.map((one) => one.event) },
+    { notes: 'r' },
+  )
 }

@@ -69,32 +69,32 @@ export function selectSubscriptions(db: Database) {
   return db.selectFrom('webhook_event').select(COLUMNS).where('deleted_at', 'is', null)
 }
 
-const count = countBehindLock<{ subscriptions: number }>({
+const count = countBehindLock<{ subscriptions: number }, { webhook: WebhookId }>({
   counts: 'subscriptions of a webhook',
   lock: 'webhook',
-  take: 'select from webhook where document_id = $1 for update',
+  take: 'select from webhook where document_id = $webhook for update',
   count: `
     select count(*)::int as subscriptions from webhook_event s join event e on e.document_id = s.event
-    where s.webhook = $1 and ${isNull('s.deleted_at')} and e.internal <> 'webhook.test'`,
+    where s.webhook = $webhook and ${isNull('s.deleted_at')} and e.internal <> 'webhook.test'`,
 })
 
 /** How many links a webhook has beside that to `webhook.test`: those that count for the limit of an account. */
 export async function countSubscriptions(db: Database, webhook: WebhookId): Promise<number> {
-  const [row] = await count(db, [webhook])
+  const [row] = await count(db, { webhook })
   return row?.subscriptions ?? 0
 }
 
-const selectOne = statement<SubscriptionColumns & WebhookColumns & { internal: string }>(`
+const selectOne = statement<SubscriptionColumns & WebhookColumns & { internal: string }, { id: string }>(`
   select ${OF_LINK}, ${OF_WEBHOOK}, e.internal
   from webhook_event s join webhook w on w.document_id = s.webhook join event e on e.document_id = s.event
-  where s.document_id = $1 and s.deleted_at is null and w.deleted_at is null`)
+  where s.document_id = $id and s.deleted_at is null and w.deleted_at is null`)
 
 /** The living link with this id, its living webhook, and the name of its event type. */
 export async function findSubscription(
   db: Database,
   id: string,
 ): Promise<{ subscription: SubscriptionRecord; webhook: SubscribingWebhook; internal: string } | undefined> {
-  const [row] = await selectOne(db, [id])
+  const [row] = await selectOne(db, { id })
   return row && { subscription: toSubscriptionRecord(row), webhook: toSubscribingWebhook(row), internal: row.internal }
 }
 
@@ -113,16 +113,16 @@ type InsertedColumns = Joined<SubscriptionColumns> &
     type_is_actived: boolean | null
   }
 
-const insert = statement<InsertedColumns>(`
+const insert = statement<InsertedColumns, { id: SubscriptionId; webhook: string; event: string; now: Date }>(`
   with hook as (
-    select ${OF_WEBHOOK} from webhook w where w.document_id = $2 and w.deleted_at is null for update
+    select ${OF_WEBHOOK} from webhook w where w.document_id = $webhook and w.deleted_at is null for update
   ), type as (
     select document_id, internal, account_scope as type_account_scope, is_actived as type_is_actived
-    from event where document_id = $3
+    from event where document_id = $event
   ), s as (
     insert into webhook_event as l (document_id, webhook, event, created_at, updated_at)
-    select $1, hook.hook, type.document_id, $4, $4 from hook, type where type.type_is_actived
-    on conflict (webhook, event) do update set deleted_at = null, updated_at = $4 where l.deleted_at is not null
+    select $id, hook.hook, type.document_id, $now, $now from hook, type where type.type_is_actived
+    on conflict (webhook, event) do update set deleted_at = null, updated_at = $now where l.deleted_at is not null
     returning l.document_id, l.webhook, l.event, l.created_at, l.updated_at, l.deleted_at
   )
   select ${OF_LINK}, hook.*, type.internal, type.type_account_scope, type.type_is_actived
@@ -140,7 +140,7 @@ export async function insertSubscription(
   db: Database,
   row: { id: SubscriptionId; webhook: string; event: string; now: Date },
 ): Promise<InsertedSubscription> {
-  const [found] = (await insert(db, [row.id, row.webhook, row.event, row.now])) as [InsertedColumns]
+  const [found] = (await insert(db, row)) as [InsertedColumns]
   const { internal, type_account_scope: accountScope, type_is_actived: isActived } = found
   return {
     webhook: found.hook === null ? undefined : toSubscribingWebhook(found as WebhookColumns),
@@ -149,14 +149,15 @@ export async function insertSubscription(
   }
 }
 
-const remove = statement<SubscriptionColumns & WebhookColumns>(`
+const remove = statement<SubscriptionColumns & WebhookColumns, { id: string; kept: string; now: Date }>(`
   with hook as (
     select ${OF_WEBHOOK} from webhook w
-    where w.document_id = (select webhook from webhook_event where document_id = $1) and w.deleted_at is null for update
+    where w.document_id = (select webhook from webhook_event where document_id = $id) and w.deleted_at is null
+    for update
   )
-  update webhook_event s set deleted_at = $3, updated_at = $3 from hook, event e
-  where s.document_id = $1 and s.deleted_at is null and s.webhook = hook.hook
-    and e.document_id = s.event and e.internal <> $2
+  update webhook_event s set deleted_at = $now, updated_at = $now from hook, event e
+  where s.document_id = $id and s.deleted_at is null and s.webhook = hook.hook
+    and e.document_id = s.event and e.internal <> $kept
   returning ${OF_LINK}, hook.*`)
 
 /**
@@ -168,7 +169,7 @@ export async function removeSubscription(
   id: string,
   { kept, now }: { kept: string; now: Date },
 ): Promise<{ subscription: SubscriptionRecord; webhook: SubscribingWebhook } | undefined> {
-  const [row] = await remove(db, [id, kept, now])
+  const [row] = await remove(db, { id, kept, now })
   return row && { subscription: toSubscriptionRecord(row), webhook: toSubscribingWebhook(row) }
 }
 
@@ -183,10 +184,10 @@ type MoveColumns = SubscriptionColumns &
     is_present: boolean
   }
 
-const lockForMove = statement<MoveColumns>(`
+const lockForMove = statement<MoveColumns, { id: string; event: string }>(`
   with w as (
     select * from webhook
-    where document_id = (select webhook from webhook_event where document_id = $1) and deleted_at is null for update
+    where document_id = (select webhook from webhook_event where document_id = $id) and deleted_at is null for update
   ), link as materialized (
     select l.* from w cross join lateral links_of(w.document_id) l
   )
@@ -194,9 +195,9 @@ const lockForMove = statement<MoveColumns>(`
     e.internal as new_internal, e.account_scope as new_account_scope, e.is_actived as new_is_actived,
     p.document_id as present, p.created_at as present_created_at,
     p.document_id is not null and p.deleted_at is null as is_present
-  from w join link s on s.document_id = $1 and s.deleted_at is null join event o on o.document_id = s.event
-  left join event e on e.document_id = $2
-  left join link p on p.event = $2`)
+  from w join link s on s.document_id = $id and s.deleted_at is null join event o on o.document_id = s.event
+  left join event e on e.document_id = $event
+  left join link p on p.event = $event`)
 
 /** A link that is to move to another event type. */
 export interface SubscriptionMove {
@@ -212,7 +213,7 @@ export interface SubscriptionMove {
 
 /** Locks the webhook of a living link until the transaction ends, and reads behind the lock what decides over its move. */
 export async function lockMove(db: Database, id: string, event: string): Promise<SubscriptionMove | undefined> {
-  const [row] = await lockForMove(db, [id, event])
+  const [row] = await lockForMove(db, { id, event })
   if (!row) return undefined
   const { new_internal: internal, new_account_scope: accountScope, new_is_actived: isActived, present } = row
   return {

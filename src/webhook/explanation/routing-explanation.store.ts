@@ -1,5 +1,5 @@
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../base/id.ts'
-import type { StoredEvent } from '../../event/occurrence/event.ts'
+import type { StoredEvent } from '../../event/occurrence/event.store.ts'
 import type { AccountScope } from '../../http/route/route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -81,7 +81,10 @@ interface WebhookColumns {
 
 type Columns = EventColumns & (WebhookColumns | (Partial<WebhookColumns> & { document_id: null }))
 
-const select = statement<Columns>(`
+const select = statement<
+  Columns,
+  { event: string; webhook: string | null; limit: number; scope: readonly AccountId[] | null }
+>(`
   select o.document_id as event_id, o.event, o.account as event_account, o.is_purge, o.excluded_webhook,
     o.created_at as event_created_at, o.ordinal::float8 as event_ordinal, o.routed_at, t.account_scope, t.is_actived as type_is_actived,
     w.document_id, w.name, w.is_global, w.account, w.is_actived, w.disabled_reason, w.created_at,
@@ -91,19 +94,19 @@ const select = statement<Columns>(`
   from event_occurrence o
   left join event t on t.internal = o.event
   left join (
-    select x.* from webhook x where x.document_id = $2
-    union all select x.* from webhook x where $2::uuid is null and x.account = any($4)
-    union all select x.* from webhook x where $2::uuid is null and $4::uuid[] is null
-  ) w on $4::uuid[] is null or (not w.is_global and w.account = any($4))
+    select x.* from webhook x where x.document_id = $webhook
+    union all select x.* from webhook x where $webhook::uuid is null and x.account = any($scope)
+    union all select x.* from webhook x where $webhook::uuid is null and $scope::uuid[] is null
+  ) w on $scope::uuid[] is null or (not w.is_global and w.account = any($scope))
   left join lateral (
     select * from webhook_event l where l.webhook = w.document_id and l.event = t.document_id offset 0
   ) s on true
   left join lateral (
     select * from webhook_dispatch l where l.webhook = w.document_id and l.event_id = o.document_id offset 0
   ) d on true
-  where o.document_id = $1
+  where o.document_id = $event
   order by d.document_id is null, w.created_at, w.document_id
-  limit $3`)
+  limit $limit`)
 
 /**
  * The event with this id and up to `limit` webhooks, deleted ones too, with their link to the event's type and their ledger
@@ -114,7 +117,10 @@ export async function findExplained(
   db: Database,
   input: { event: string; webhook: string | null; scope: PermissionScope; limit: number },
 ): Promise<Explained | undefined> {
-  const rows = await select(db, [input.event, input.webhook, input.limit, input.scope === 'all' ? null : input.scope])
+  const rows = await select(db, {
+    ...input,
+    scope: input.scope === 'all' ? null : input.scope,
+  })
   const [first] = rows
   if (!first) return undefined
   return {

@@ -7,7 +7,7 @@ import {
   startContractWorld,
 } from '../../../test/contract/contract-world.ts'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../base/id.ts'
-import type { StoredEvent } from '../../event/occurrence/event.ts'
+import type { StoredEvent } from '../../event/occurrence/event.store.ts'
 import type { ExplainedEvent, ExplainedWebhook } from './routing-explanation.store.ts'
 import { EXPLAINED_WEBHOOKS_LIMIT, explainWebhook } from './routing-explanation.ts'
 

@@ -122,14 +122,24 @@ export interface NewDispatch {
   trigger: AttemptTrigger
 }
 
-const insert = closingStatement(`
+const insert = closingStatement<{
+  id: DispatchId
+  webhook: WebhookId
+  eventId: EventId
+  event: string
+  account: AccountId | null
+  isTest: boolean
+  trigger: AttemptTrigger
+  now: Date
+  shard: number
+}>(`
   opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, is_test, attempt_trigger,
       status, attempts, next_attempt_at, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, 'pending', 0, $8, $8, $8)
+    values ($id, $webhook, $eventId, $event, $account, $isTest, $trigger, 'pending', 0, $now, $now, $now)
     returning webhook, created_at
-  ), queued as (${queueWebhooks('opened', { at: '$8', wakes: true })}),
-  counted as (${countChanges([cameInto('opened', `'pending'`)], '$9')})`)
+  ), queued as (${queueWebhooks('opened', { at: '$now', wakes: true })}),
+  counted as (${countChanges([cameInto('opened', `'pending'`)], '$shard')})`)
 
 /** Writes a ledger row, `pending` and due at once, with the last statement of the transaction. */
 export async function insertDispatch(
@@ -138,7 +148,7 @@ export async function insertDispatch(
   { workerId, now }: { workerId: string; now: Date },
 ): Promise<void> {
   const { id, webhook, eventId, event, account, isTest, trigger } = dispatch
-  await insert(db, [id, webhook, eventId, event, account, isTest, trigger, now, findShard(workerId)])
+  await insert(db, { id, webhook, eventId, event, account, isTest, trigger, now, shard: findShard(workerId) })
 }
 
 function leavesOutSuccess({ field, operator, values }: ListFilter): boolean {
@@ -191,20 +201,20 @@ interface AttemptJson extends Omit<LoggedAttempt, 'startedAt'> {
   startedAt: string
 }
 
-const selectWithAttempts = statement<DispatchColumns & { attempts_log: AttemptJson[] }>(`
+const selectWithAttempts = statement<DispatchColumns & { attempts_log: AttemptJson[] }, { id: string }>(`
   select ${OF_DISPATCH},
     array(select json_build_object('attempt', a.attempt, 'trigger', a.attempt_trigger, 'worker', a.worker,
         'startedAt', a.started_at, 'durationMs', a.duration_ms, 'statusCode', a.status_code, 'errorClass', a.error_class,
         'responseExcerpt', a.response_excerpt, 'responseHeaders', a.response_headers, 'timings', a.timings)
       from webhook_attempt_log a where a.dispatch = d.document_id order by a.attempt) as attempts_log
-  from webhook_dispatch d where d.document_id = $1`)
+  from webhook_dispatch d where d.document_id = $id`)
 
 /** The ledger row with this id and its attempts, first attempt first, both of one instant. */
 export async function findDispatchWithAttempts(
   db: Database,
   id: string,
 ): Promise<{ dispatch: DispatchRecord; attempts: LoggedAttempt[] } | undefined> {
-  const [row] = await selectWithAttempts(db, [id])
+  const [row] = await selectWithAttempts(db, { id })
   if (!row) return undefined
   const attempts = row.attempts_log.map((one) => ({ ...one, startedAt: new Date(one.startedAt) }))
   return { dispatch: toDispatchRecord(row), attempts }

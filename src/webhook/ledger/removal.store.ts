@@ -10,7 +10,10 @@ import { OF_WEBHOOK, toWebhookRecord, type WebhookColumns, type WebhookRecord } 
  */
 const CANCELLED_AT_ONCE = 10_000
 
-/** The parts of a statement that end the open rows that `ids` selects as cancelled, at `$1`, and count them on shard `$2`. */
+/**
+ * The parts of a statement that end the open rows that `ids` selects as cancelled, at `$now`, and count them on shard
+ * `$shard`.
+ */
 const cancel = (ids: string) => `
     cancelled as (
       delete from webhook_dispatch_open where document_id = any(array(${ids})) returning *
@@ -19,14 +22,21 @@ const cancel = (ids: string) => `
         last_attempt_at, last_status_code, last_duration_ms, delivered_at, ended_at, is_test, attempt_trigger,
         replay_job, fence, created_at, updated_at)
       select document_id, webhook, event_id, event, account, 'cancelled', attempts, last_error, last_attempt_at,
-        last_status_code, last_duration_ms, delivered_at, $1, is_test, attempt_trigger, replay_job, fence, created_at, $1
+        last_status_code, last_duration_ms, delivered_at, $now, is_test, attempt_trigger, replay_job, fence,
+        created_at, $now
       from cancelled
-    ), counted as (${countChanges([cameInto('cancelled', `'cancelled'`), leftFrom('cancelled')], '$2')})`
+    ), counted as (${countChanges([cameInto('cancelled', `'cancelled'`), leftFrom('cancelled')], '$shard')})`
 
-const cancelWaiting = closingStatement(
+/** The parameters of `cancel`. */
+interface CancelParams {
+  now: Date
+  shard: number
+}
+
+const cancelWaiting = closingStatement<CancelParams & { webhook: WebhookId }>(
   cancel(`
   select document_id from webhook_dispatch_open
-  where webhook = $3 and next_attempt_at is not null limit ${CANCELLED_AT_ONCE} for update`),
+  where webhook = $webhook and next_attempt_at is not null limit ${CANCELLED_AT_ONCE} for update`),
 )
 
 /**
@@ -38,17 +48,17 @@ export async function cancelWaitingDispatches(
   input: { webhook: WebhookId; workerId: string; now: Date },
 ): Promise<void> {
   const { webhook, workerId, now } = input
-  await cancelWaiting(db, [now, findShard(workerId), webhook])
+  await cancelWaiting(db, { now, shard: findShard(workerId), webhook })
 }
 
-const cancelOrphaned = statement<{ cancelled: number }>(
+const cancelOrphaned = statement<{ cancelled: number }, CancelParams & { limit: number }>(
   `with ${cancel(`
   select d.document_id from webhook_queue q
   cross join lateral (
     select d.document_id from webhook_dispatch_open d
-    where d.webhook = q.webhook and d.next_attempt_at is not null limit $3 for update skip locked) d
+    where d.webhook = q.webhook and d.next_attempt_at is not null limit $limit for update skip locked) d
   where (select w.deleted_at is not null from webhook w where w.document_id = q.webhook)
-  limit $3`)} select count(*)::int as cancelled from cancelled`,
+  limit $limit`)} select count(*)::int as cancelled from cancelled`,
 )
 
 /**
@@ -60,28 +70,28 @@ export async function cancelOrphanedDispatches(
   input: { workerId: string; now: Date; limit: number },
 ): Promise<number> {
   const { workerId, now, limit } = input
-  const [row] = await cancelOrphaned(db, [now, findShard(workerId), limit])
+  const [row] = await cancelOrphaned(db, { now, shard: findShard(workerId), limit })
   return row?.cancelled ?? 0
 }
 
-const deleteOrphaned = statement<{ deleted: number }>(`
+const deleteOrphaned = statement<{ deleted: number }, { limit: number; before: Date }>(`
   with orphan as materialized (
     select q.webhook, q.visit_at from webhook_queue q
-    where not exists (select from webhook w where w.document_id = q.webhook) limit $1
+    where not exists (select from webhook w where w.document_id = q.webhook) limit $limit
   ), gone as (
     delete from webhook_dispatch_open where document_id = any(array(
       select d.document_id from orphan o
       cross join lateral (
         select d.document_id from webhook_dispatch_open d
-        where d.webhook = o.webhook and d.next_attempt_at is not null limit $1 for update skip locked) d
-      limit $1))
+        where d.webhook = o.webhook and d.next_attempt_at is not null limit $limit for update skip locked) d
+      limit $limit))
     returning document_id, created_at, status
   ), counted as (${countChanges([leftFrom('gone')], String(REMOVAL_SHARD))}),
   attempts as (
     delete from webhook_attempt where dispatch = any(array(select document_id from gone))
   ), unqueued as (
     delete from webhook_queue q using orphan o
-    where q.webhook = o.webhook and o.visit_at < $2
+    where q.webhook = o.webhook and o.visit_at < $before
       and not exists (select from webhook_dispatch_open d where d.webhook = o.webhook)
   )
   select count(*)::int as deleted from gone`)
@@ -91,7 +101,7 @@ const deleteOrphaned = statement<{ deleted: number }>(`
  * queue is kept until `before`, when no statement is left that saw the webhook. Returns how many rows there were.
  */
 export async function deleteOrphanedDispatches(db: Database, before: Date, limit: number): Promise<number> {
-  const [row] = await deleteOrphaned(db, [limit, before])
+  const [row] = await deleteOrphaned(db, { limit, before })
   return row?.deleted ?? 0
 }
 
@@ -110,31 +120,31 @@ const deleteFrom = (table: keyof typeof HOLDS_ATTEMPT, ids: string) => `
     (count(*) filter (where holds_attempt) + (select count(*) from attempts))::int as attempts
   from gone`
 
-const ofWebhook = (table: string) => `select document_id from ${table} where webhook = $1 limit $2`
+const ofWebhook = (table: string) => `select document_id from ${table} where webhook = $webhook limit $limit`
 
-const deleteOpenOf = statement<{ deleted: number }>(
+const deleteOpenOf = statement<{ deleted: number }, { webhook: WebhookId; limit: number }>(
   deleteFrom('webhook_dispatch_open', ofWebhook('webhook_dispatch_open')),
 )
-const deleteEndedOf = statement<{ deleted: number }>(
+const deleteEndedOf = statement<{ deleted: number }, { webhook: WebhookId; limit: number }>(
   deleteFrom('webhook_dispatch_ended', ofWebhook('webhook_dispatch_ended')),
 )
 
 /** Deletes up to `limit` rows of a webhook with their attempts, whatever their state. Returns how many there were. */
 export async function deleteDispatchesOf(db: Database, webhook: WebhookId, limit: number): Promise<number> {
-  const [open] = await deleteOpenOf(db, [webhook, limit])
-  const [ended] = await deleteEndedOf(db, [webhook, limit])
+  const [open] = await deleteOpenOf(db, { webhook, limit })
+  const [ended] = await deleteEndedOf(db, { webhook, limit })
   return (open?.deleted ?? 0) + (ended?.deleted ?? 0)
 }
 
-const lockLedger = statement<WebhookColumns & { locked: number }>(`
+const lockLedger = statement<WebhookColumns & { locked: number }, { id: string; limit: number }>(`
   with w as (
-    select * from webhook where document_id = $1 for update
+    select * from webhook where document_id = $id for update
   ), open as (
-    select d.document_id from webhook_dispatch_open d, (select count(*) from w) locked where d.webhook = $1
-    limit $2 for update of d
+    select d.document_id from webhook_dispatch_open d, (select count(*) from w) locked where d.webhook = $id
+    limit $limit for update of d
   ), ended as (
-    select d.document_id from webhook_dispatch_ended d, (select count(*) from open) locked where d.webhook = $1
-    limit $2 for update of d
+    select d.document_id from webhook_dispatch_ended d, (select count(*) from open) locked where d.webhook = $id
+    limit $limit for update of d
   )
   select ${OF_WEBHOOK}, (select count(*) from open) + (select count(*) from ended) as locked from w`)
 
@@ -147,13 +157,13 @@ export async function lockWebhookWithLedger(
   id: string,
   limit: number,
 ): Promise<{ webhook: WebhookRecord; locked: number } | undefined> {
-  const [row] = await lockLedger(db, [id, limit])
+  const [row] = await lockLedger(db, { id, limit })
   return row && { webhook: toWebhookRecord(row), locked: row.locked }
 }
 
-const deleteLedger = closingStatement(`
-  gone_open as (delete from webhook_dispatch_open where webhook = $1 returning document_id, created_at, status),
-  gone_ended as (delete from webhook_dispatch_ended where webhook = $1 returning document_id, created_at, status),
+const deleteLedger = closingStatement<{ webhook: WebhookId }>(`
+  gone_open as (delete from webhook_dispatch_open where webhook = $webhook returning document_id, created_at, status),
+  gone_ended as (delete from webhook_dispatch_ended where webhook = $webhook returning document_id, created_at, status),
   uncounted as (${countChanges([leftFrom('gone_open'), leftFrom('gone_ended')], String(REMOVAL_SHARD))}),
   gone_attempts as (
     delete from webhook_attempt
@@ -161,14 +171,14 @@ const deleteLedger = closingStatement(`
 
 /** Deletes all rows of a webhook with their attempts, with the last statement of the transaction. */
 export function deleteLedgerRows(db: Database, webhook: WebhookId): Promise<void> {
-  return deleteLedger(db, [webhook])
+  return deleteLedger(db, { webhook })
 }
 
-const deleteOld = statement<{ deleted: number; attempts: number }>(
+const deleteOld = statement<{ deleted: number; attempts: number }, { before: Date; limit: number }>(
   deleteFrom(
     'webhook_dispatch_ended',
-    `select document_id from webhook_dispatch_ended where created_at < $1
-    order by created_at limit $2 for update skip locked`,
+    `select document_id from webhook_dispatch_ended where created_at < $before
+    order by created_at limit $limit for update skip locked`,
   ),
 )
 
@@ -178,6 +188,6 @@ export async function deleteOldDispatches(
   before: Date,
   limit: number,
 ): Promise<{ dispatches: number; attempts: number }> {
-  const [row] = await deleteOld(db, [before, limit])
+  const [row] = await deleteOld(db, { before, limit })
   return { dispatches: row?.deleted ?? 0, attempts: row?.attempts ?? 0 }
 }

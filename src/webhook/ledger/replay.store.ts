@@ -55,8 +55,8 @@ function toReplayFacts(row: ReplayFactColumns): ReplayFacts {
   }
 }
 
-const lock = statement<DispatchColumns & ReplayFactColumns>(`
-  ${lockedRows('d.document_id = $1', '')}
+const lock = statement<DispatchColumns & ReplayFactColumns, { id: string }>(`
+  ${lockedRows('d.document_id = $id', '')}
   select ${OF_DISPATCH}, ${REPLAY_FACTS} from d left join webhook w on w.document_id = d.webhook`)
 
 /** How often a row is looked for: it may move from one table of the ledger to the other while its lock is waited for. */
@@ -68,7 +68,7 @@ export async function lockReplayable(
   id: string,
 ): Promise<{ dispatch: DispatchRecord; facts: ReplayFacts } | undefined> {
   for (let look = 0; look < LOOKS; look += 1) {
-    const [row] = await lock(db, [id])
+    const [row] = await lock(db, { id })
     if (row) return { dispatch: toDispatchRecord(row), facts: toReplayFacts(row) }
   }
   return undefined
@@ -77,11 +77,11 @@ export async function lockReplayable(
 const LISTED = `select d.document_id, d.status, ${REPLAY_FACTS}`
 const OF_WEBHOOKS = 'left join webhook w on w.document_id = d.webhook'
 type ListedFacts = ReplayFactColumns & { document_id: string }
-const selectFacts = statement<ListedFacts>(
-  `${LISTED} from webhook_dispatch d ${OF_WEBHOOKS} where d.document_id = any($1)`,
+const selectFacts = statement<ListedFacts, { ids: readonly DispatchId[] }>(
+  `${LISTED} from webhook_dispatch d ${OF_WEBHOOKS} where d.document_id = any($ids)`,
 )
-const lockFacts = statement<ListedFacts>(
-  `${lockedRows('d.document_id = any($1)', 'skip locked')} ${LISTED} from d ${OF_WEBHOOKS}`,
+const lockFacts = statement<ListedFacts, { ids: readonly DispatchId[] }>(
+  `${lockedRows('d.document_id = any($ids)', 'skip locked')} ${LISTED} from d ${OF_WEBHOOKS}`,
 )
 
 /**
@@ -94,20 +94,21 @@ export async function listReplayFacts(
   options: { lock?: boolean } = {},
 ): Promise<Map<string, ReplayFacts>> {
   if (ids.length === 0) return new Map()
-  const rows = options.lock ? await lockFacts(db, [ids]) : await selectFacts(db, [ids])
+  const rows = options.lock ? await lockFacts(db, { ids }) : await selectFacts(db, { ids })
   return new Map(rows.map((row) => [row.document_id, toReplayFacts(row)]))
 }
 
-const schedule = closingStatement(`
+const schedule = closingStatement<{ ids: readonly DispatchId[]; now: Date; job: string | null; shard: number }>(`
   reopened as (
-    delete from webhook_dispatch_ended where document_id = any($1::uuid[]) returning *
+    delete from webhook_dispatch_ended where document_id = any($ids::uuid[]) returning *
   ), opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts, next_attempt_at,
       last_attempt_at, last_status_code, last_error, last_duration_ms, delivered_at, is_test, attempt_trigger, replay_job,
       fence, created_at, updated_at)
-    select document_id, webhook, event_id, event, account, 'retrying', attempts, $2::timestamptz, last_attempt_at,
+    select document_id, webhook, event_id, event, account, 'retrying', attempts, $now::timestamptz, last_attempt_at,
       last_status_code, last_error, last_duration_ms,
-      coalesce(delivered_at, case when status = 'success' then ended_at end), is_test, 'replay', $3::uuid, fence + 1, created_at, $2
+      coalesce(delivered_at, case when status = 'success' then ended_at end), is_test, 'replay', $job::uuid,
+      fence + 1, created_at, $now
     from reopened
     returning webhook
   ), logged as (
@@ -122,17 +123,17 @@ const schedule = closingStatement(`
     from reopened where worker is not null
   ), waiting as materialized (
     select document_id, created_at, status from webhook_dispatch_open
-    where document_id = any($1::uuid[]) and lease_owner is null for update
+    where document_id = any($ids::uuid[]) and lease_owner is null for update
   ), hurried as (
     update webhook_dispatch_open
-    set status = 'retrying', attempt_trigger = 'replay', keeps_schedule = true, replay_job = $3, next_attempt_at = $2,
-      updated_at = $2
+    set status = 'retrying', attempt_trigger = 'replay', keeps_schedule = true, replay_job = $job,
+      next_attempt_at = $now, updated_at = $now
     where document_id = any(array(select document_id from waiting))
     returning webhook
   ), due as (select webhook from opened union all select webhook from hurried),
   moved as (select created_at, status from reopened union all select created_at, status from waiting),
-  queued as (${queueWebhooks('due', { at: '$2', wakes: true })}),
-  counted as (${countChanges([cameInto('moved', `'retrying'`), leftFrom('moved')], '$4')})`)
+  queued as (${queueWebhooks('due', { at: '$now', wakes: true })}),
+  counted as (${countChanges([cameInto('moved', `'retrying'`), leftFrom('moved')], '$shard')})`)
 
 /**
  * Makes rows due now, and moves the entry of its last attempt from each ended one to the attempt log: ended ones for one replay POST each, waiting ones for the next attempt of their schedule, on behalf of a job or of nobody's, with the last statement of the
@@ -145,5 +146,5 @@ export async function scheduleReplays(
 ): Promise<void> {
   if (ids.length === 0) return
   const { job, workerId, now } = input
-  await schedule(db, [ids, now, job, findShard(workerId)])
+  await schedule(db, { ids, now, job, shard: findShard(workerId) })
 }

@@ -6,32 +6,35 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { isNull, statement } from '../../postgres/statement/statement.ts'
 import type { DB } from '../../postgres/statement/tables.generated.ts'
 
-/** The webhook `w` belongs to one of the accounts `$2`. A global one belongs to none. */
-const OWNED = 'not w.is_global and w.account = any($2::uuid[])'
+/** The row that is asked for, and the accounts that it may belong to. */
+interface OwnedRow {
+  id: string
+  accounts: readonly AccountId[]
+}
 
-const selectWebhook = statement<object>(`select from webhook w where w.document_id = $1 and ${OWNED}`)
+/** The webhook `w` belongs to one of the accounts `$accounts`. A global one belongs to none. */
+const OWNED = 'not w.is_global and w.account = any($accounts::uuid[])'
 
-const selectSubscription = statement<object>(`
-  select from webhook_event s join webhook w on w.document_id = s.webhook where s.document_id = $1 and ${OWNED}`)
+const selectWebhook = statement<object, OwnedRow>(`select from webhook w where w.document_id = $id and ${OWNED}`)
+
+const selectSubscription = statement<object, OwnedRow>(`
+  select from webhook_event s join webhook w on w.document_id = s.webhook where s.document_id = $id and ${OWNED}`)
 
 // Its event, too, is of one of the accounts: the webhook may have had another account before.
-const selectDispatch = statement<object>(`
+const selectDispatch = statement<object, OwnedRow>(`
   select from webhook_dispatch d join webhook w on w.document_id = d.webhook
-  where d.document_id = $1 and d.account = any($2::uuid[]) and ${OWNED}`)
+  where d.document_id = $id and d.account = any($accounts::uuid[]) and ${OWNED}`)
 
 // A job of somebody who held more accounts, or all of them, counts rows of others.
-const selectJob = statement<object>(`
-  select from replay_job j where j.document_id = $1 and cardinality(j.accounts) > 0 and j.accounts <@ $2::uuid[]`)
+const selectJob = statement<object, OwnedRow>(`
+  select from replay_job j
+  where j.document_id = $id and cardinality(j.accounts) > 0 and j.accounts <@ $accounts::uuid[]`)
 
 const SELECTS = { webhook: selectWebhook, subscription: selectSubscription, dispatch: selectDispatch, job: selectJob }
 
 /** Whether a row exists, deleted or not, and belongs to one of these accounts. */
-export async function isOwnedBy(
-  db: Database,
-  kind: keyof typeof SELECTS,
-  { id, accounts }: { id: string; accounts: readonly AccountId[] },
-): Promise<boolean> {
-  return (await SELECTS[kind](db, [id, accounts])).length > 0
+export async function isOwnedBy(db: Database, kind: keyof typeof SELECTS, row: OwnedRow): Promise<boolean> {
+  return (await SELECTS[kind](db, row)).length > 0
 }
 
 /** Keeps of a list of webhooks those of an account. A global one belongs to none. */
@@ -74,20 +77,25 @@ export function keepOwnJobs<Found>(
   return query.where(sql<boolean>`accounts[1] = ${own} and accounts <@ ${[...scope]}::uuid[]`)
 }
 
-const selectHidden = statement<{ entry: string }>(`
+const selectHidden = statement<
+  { entry: string },
+  { ids: readonly string[]; names: readonly string[]; webhook: string | null }
+>(`
   with open as (
-    select e.document_id, e.internal from event e where (e.document_id = any($1::uuid[]) or e.internal = any($2)) and (
+    select e.document_id, e.internal from event e
+    where (e.document_id = any($ids::uuid[]) or e.internal = any($names)) and (
       (e.account_scope = 'account' and e.is_tenant_visible)
-      or exists (select from webhook_event s where s.webhook = $3 and s.event = e.document_id and ${isNull('s.deleted_at')}))
+      or exists (select from webhook_event s where s.webhook = $webhook and s.event = e.document_id
+        and ${isNull('s.deleted_at')}))
   )
-  select x.id::text as entry from unnest($1::uuid[]) as x (id) where x.id not in (select document_id from open)
+  select x.id::text as entry from unnest($ids::uuid[]) as x (id) where x.id not in (select document_id from open)
   union all
-  select x.name from unnest($2::text[]) as x (name) where x.name not in (select internal from open)`)
+  select x.name from unnest($names::text[]) as x (name) where x.name not in (select internal from open)`)
 
 /** Of these ids and names of event types, those that an account role does not see and that the webhook does not have. */
 export async function listHiddenTypes(
   db: Database,
   { ids, names, webhook }: { ids: readonly string[]; names: readonly string[]; webhook: string | null },
 ): Promise<ReadonlySet<string>> {
-  return new Set((await selectHidden(db, [ids, names, webhook])).map(({ entry }) => entry))
+  return new Set((await selectHidden(db, { ids, names, webhook })).map(({ entry }) => entry))
 }

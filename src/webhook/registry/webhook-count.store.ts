@@ -1,11 +1,11 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-const fold = statement<{ folded: number }>(`
+const fold = statement<{ folded: number }, { limit: number }>(`
   with taken as (
     delete from webhook_count where number = any(array(
       select number from webhook_count where 1 < (select count(*) from (select from webhook_count limit 2) c)
-      order by number limit $1 for update skip locked))
+      order by number limit $limit for update skip locked))
     returning active, inactive, auto_disabled
   ), kept as (
     insert into webhook_count (active, inactive, auto_disabled)
@@ -15,6 +15,6 @@ const fold = statement<{ folded: number }>(`
 
 /** Adds up to `limit` changes of the counts up in one row. Returns how many there were; 0 for the sum alone. */
 export async function foldWebhookCounts(db: Database, limit: number): Promise<number> {
-  const [row] = await fold(db, [limit])
+  const [row] = await fold(db, { limit })
   return row?.folded ?? 0
 }

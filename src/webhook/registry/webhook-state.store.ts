@@ -9,10 +9,10 @@ interface By {
   now: Date
 }
 
-const CHANGED = 'updated_by = $2, updated_at = $3'
-const LIVING = 'w.document_id = $1 and w.deleted_at is null'
+const CHANGED = 'updated_by = $by, updated_at = $now'
+const LIVING = 'w.document_id = $id and w.deleted_at is null'
 
-const deactivate = statement<WebhookColumns>(
+const deactivate = statement<WebhookColumns, By & { id: string }>(
   `update webhook w set is_actived = false, ${CHANGED} where ${LIVING} and is_actived returning ${OF_WEBHOOK}`,
 )
 
@@ -22,11 +22,11 @@ export async function deactivateIfActive(
   id: string,
   { by, now }: By,
 ): Promise<WebhookRecord | undefined> {
-  const [row] = await deactivate(db, [id, by, now])
+  const [row] = await deactivate(db, { id, by, now })
   return row && toWebhookRecord(row)
 }
 
-const activate = statement<WebhookColumns>(`
+const activate = statement<WebhookColumns, By & { id: string }>(`
   with locked as (select document_id, account from webhook w where ${LIVING} for update)
   update webhook w set is_actived = true, consecutive_failures = 0, disabled_at = null, disabled_reason = null, ${CHANGED}
   from locked l where w.document_id = l.document_id
@@ -44,12 +44,12 @@ export async function activateIfDifferent(
   id: string,
   { by, now }: By,
 ): Promise<WebhookRecord | undefined> {
-  const [row] = await activate(db, [id, by, now])
+  const [row] = await activate(db, { id, by, now })
   return row && toWebhookRecord(row)
 }
 
-const rotate = statement<WebhookColumns>(
-  `update webhook w set secret_encrypted = $4, ${CHANGED} where ${LIVING} returning ${OF_WEBHOOK}`,
+const rotate = statement<WebhookColumns, By & { id: string; secretEncrypted: string }>(
+  `update webhook w set secret_encrypted = $secretEncrypted, ${CHANGED} where ${LIVING} returning ${OF_WEBHOOK}`,
 )
 
 /** Gives a living webhook another secret. Undefined when there is none with this id. */
@@ -58,12 +58,12 @@ export async function rotateSecretOf(
   id: string,
   { secretEncrypted, by, now }: By & { secretEncrypted: string },
 ): Promise<WebhookRecord | undefined> {
-  const [row] = await rotate(db, [id, by, now, secretEncrypted])
+  const [row] = await rotate(db, { id, by, now, secretEncrypted })
   return row && toWebhookRecord(row)
 }
 
-const markDeleted = statement<WebhookColumns>(
-  `update webhook w set deleted_at = $3, ${CHANGED} where ${LIVING} returning ${OF_WEBHOOK}`,
+const markDeleted = statement<WebhookColumns, By & { id: string }>(
+  `update webhook w set deleted_at = $now, ${CHANGED} where ${LIVING} returning ${OF_WEBHOOK}`,
 )
 
 /**
@@ -71,15 +71,16 @@ const markDeleted = statement<WebhookColumns>(
  * cancelled by maintenance.
  */
 export async function softDeleteWebhook(db: Database, id: string, { by, now }: By): Promise<WebhookRecord | undefined> {
-  const [row] = await markDeleted(db, [id, by, now])
+  const [row] = await markDeleted(db, { id, by, now })
   return row && toWebhookRecord(row)
 }
 
-const deactivateAll = closingStatement(`
+const deactivateAll = closingStatement<By & { account: AccountId; reason: string }>(`
   deactivated as (
-    update webhook w set is_actived = false, disabled_at = $3, disabled_reason = $4, ${CHANGED}
+    update webhook w set is_actived = false, disabled_at = $now, disabled_reason = $reason, ${CHANGED}
     where document_id = any(array(
-      select document_id from webhook where account = $1 and deleted_at is null order by document_id for no key update)))`)
+      select document_id from webhook where account = $account and deleted_at is null
+      order by document_id for no key update)))`)
 
 /**
  * Makes the living webhooks of an account inactive for `reason`, whatever they were before, with the last statement of the
@@ -91,13 +92,14 @@ export async function deactivateAccountWebhooks(
   account: AccountId,
   { reason, by, now }: By & { reason: string },
 ): Promise<void> {
-  await deactivateAll(db, [account, by, now, reason], { notes: 'r' })
+  await deactivateAll(db, { account, by, now, reason }, { notes: 'r' })
 }
 
-const remove = closingStatement(`
-  unqueued as (delete from webhook_queue where webhook = $1), removed_webhook as (delete from webhook where document_id = $1)`)
+const remove = closingStatement<{ id: WebhookId }>(`
+  unqueued as (delete from webhook_queue where webhook = $id),
+  removed_webhook as (delete from webhook where document_id = $id)`)
 
 /** Deletes a webhook with its subscriptions, with the last statement of the transaction. */
 export async function deleteWebhookForGood(db: Database, id: WebhookId): Promise<void> {
-  await remove(db, [id], { notes: 'r' })
+  await remove(db, { id }, { notes: 'r' })
 }

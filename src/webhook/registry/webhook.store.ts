@@ -96,9 +96,9 @@ export function selectWebhooks(db: Database) {
   return db.selectFrom('webhook').select(PUBLIC_COLUMNS).where('deleted_at', 'is', null)
 }
 
-const FIND = `select ${OF_WEBHOOK} from webhook w where w.document_id = $1 and ($2 or w.deleted_at is null)`
-const selectOne = statement<WebhookColumns>(FIND)
-const selectAndLock = statement<WebhookColumns>(`${FIND} for update`)
+const FIND = `select ${OF_WEBHOOK} from webhook w where w.document_id = $id and ($withDeleted or w.deleted_at is null)`
+const selectOne = statement<WebhookColumns, { id: string; withDeleted: boolean }>(FIND)
+const selectAndLock = statement<WebhookColumns, { id: string; withDeleted: boolean }>(`${FIND} for update`)
 
 /** The webhook with this id; `lock` keeps it from changing until the transaction ends. */
 export async function findWebhook(
@@ -107,28 +107,47 @@ export async function findWebhook(
   options: { withDeleted?: boolean; lock?: boolean } = {},
 ): Promise<WebhookRecord | undefined> {
   const select = options.lock ? selectAndLock : selectOne
-  const [row] = await select(db, [id, options.withDeleted ?? false])
+  const [row] = await select(db, { id, withDeleted: options.withDeleted ?? false })
   return row && toWebhookRecord(row)
 }
 
 /** What a new webhook may subscribe to: an event type, and whether it is active. */
 export type OfferedType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'isActived'>
 
-/** The account of `$6` is locked, so that it is not deleted before the webhook is there. */
-const insert = statement<WebhookColumns & { types: OfferedType[] }>(`
+/** A webhook that is inserted. */
+interface NewWebhook {
+  id: WebhookId
+  url: string
+  name: string | null
+  description: string | null
+  isGlobal: boolean
+  account: string | null
+  secretEncrypted: string
+  /** Ids and names of event types, and as many ids of links. */
+  subscriptions: { ids: readonly string[]; names: readonly string[]; links: readonly Id<'subscription'>[] }
+  by: UserId | null
+  now: Date
+}
+
+/** The account of `$account` is locked, so that it is not deleted before the webhook is there. */
+const insert = statement<
+  WebhookColumns & { types: OfferedType[] },
+  Omit<NewWebhook, 'subscriptions'> & NewWebhook['subscriptions']
+>(`
   with kept as (
-    select from account where document_id = $6 and deleted_at is null for share
+    select from account where document_id = $account and deleted_at is null for share
   ), w as (
     insert into webhook (document_id, url, name, description, is_global, account, secret_encrypted, is_actived, created_by,
       updated_by, created_at, updated_at)
-    select $1, $2, $3, $4, $5, $6::uuid, $7, true, $8, $8, $9, $9 where $6 is null or exists (select from kept)
+    select $id, $url, $name, $description, $isGlobal, $account::uuid, $secretEncrypted, true, $by, $by, $now, $now
+    where $account is null or exists (select from kept)
     returning ${PUBLIC_COLUMNS.join(', ')}
   ), wanted as (
     select e.document_id, e.internal, e.account_scope, e.is_actived, row_number() over (order by e.internal) as n
-    from event e where e.document_id = any($10) or e.internal = any($11)
+    from event e where e.document_id = any($ids) or e.internal = any($names)
   ), subscribed as (
     insert into webhook_event (document_id, webhook, event, created_at, updated_at)
-    select ($12::uuid[])[e.n], w.document_id, e.document_id, $9, $9 from w, wanted e
+    select ($links::uuid[])[e.n], w.document_id, e.document_id, $now, $now from w, wanted e
   )
   select ${OF_WEBHOOK}, array(select json_build_object('id', document_id, 'internal', internal,
     'accountScope', account_scope, 'isActived', is_actived) from wanted order by n) as types from w`)
@@ -139,35 +158,25 @@ const insert = statement<WebhookColumns & { types: OfferedType[] }>(`
  */
 export async function insertWebhook(
   db: Database,
-  row: {
-    id: WebhookId
-    url: string
-    name: string | null
-    description: string | null
-    isGlobal: boolean
-    account: string | null
-    secretEncrypted: string
-    /** Ids and names of event types, and as many ids of links. */
-    subscriptions: { ids: readonly string[]; names: readonly string[]; links: readonly Id<'subscription'>[] }
-    by: UserId | null
-    now: Date
-  },
+  { subscriptions, ...row }: NewWebhook,
 ): Promise<{ webhook: WebhookRecord; types: OfferedType[] } | undefined> {
-  const { id, url, name, description, isGlobal, account, secretEncrypted, subscriptions, by, now } = row
-  const values = [id, url, name, description, isGlobal, account, secretEncrypted, by, now]
-  const [inserted] = await insert(db, [...values, subscriptions.ids, subscriptions.names, subscriptions.links])
+  const [inserted] = await insert(db, { ...row, ...subscriptions })
   return inserted && { webhook: toWebhookRecord(inserted), types: inserted.types }
 }
 
-const lockForChange = statement<WebhookColumns & { kept: AccountId | null }>(`
+const lockForChange = statement<
+  WebhookColumns & { kept: AccountId | null },
+  { id: string; isGlobal: boolean | null; isMoved: boolean; account: string | null }
+>(`
   with asked as (
-    select case when not coalesce($2, w.is_global) then case when $3 then $4::uuid else w.account end end as account
-    from webhook w where w.document_id = $1 and w.deleted_at is null
+    select case when not coalesce($isGlobal, w.is_global) then
+      case when $isMoved then $account::uuid else w.account end end as account
+    from webhook w where w.document_id = $id and w.deleted_at is null
   ), kept as (
     select a.document_id from account a where a.document_id = (select account from asked) and a.deleted_at is null for share
   ), w as (
     select x.* from webhook x, (select count(*) from kept) locked
-    where x.document_id = $1 and x.deleted_at is null for update of x
+    where x.document_id = $id and x.deleted_at is null for update of x
   )
   select ${OF_WEBHOOK}, (select document_id from kept) as kept from w`)
 
@@ -180,7 +189,12 @@ export async function lockWebhookForChange(
   id: string,
   { isGlobal, account }: { isGlobal?: boolean | undefined; account?: string | null | undefined },
 ): Promise<{ webhook: WebhookRecord; kept: AccountId | null } | undefined> {
-  const [row] = await lockForChange(db, [id, isGlobal ?? null, account !== undefined, account ?? null])
+  const [row] = await lockForChange(db, {
+    id,
+    isGlobal: isGlobal ?? null,
+    isMoved: account !== undefined,
+    account: account ?? null,
+  })
   return row && { webhook: toWebhookRecord(row), kept: row.kept }
 }
 

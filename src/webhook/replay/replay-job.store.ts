@@ -99,15 +99,27 @@ export async function findExistingDispatches(db: Database, ids: readonly Dispatc
   return new Set(rows.map((row) => row.document_id))
 }
 
-const insert = closingStatement(`
+const insert = closingStatement<{
+  id: ReplayJobId
+  status: 'running' | 'done'
+  filters: readonly string[]
+  confirmDuplicate: boolean
+  total: number
+  by: UserId | null
+  now: Date
+  endedAt: Date | null
+  dispatches: readonly DispatchId[]
+  accounts: readonly AccountId[] | null
+}>(`
   new_job as (
     insert into replay_job (document_id, status, filters, confirm_duplicate, total, created_by, created_at, updated_at, ended_at,
       accounts)
-    values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $10::uuid[]) returning document_id
+    values ($id, $status, $filters, $confirmDuplicate, $total, $by, $now, $now, $endedAt, $accounts::uuid[])
+    returning document_id
   ), new_items as (
     insert into replay_job_item (job, position, dispatch)
     select j.document_id, x.position, x.dispatch
-    from new_job j, unnest($9::uuid[]) with ordinality as x (dispatch, position))`)
+    from new_job j, unnest($dispatches::uuid[]) with ordinality as x (dispatch, position))`)
 
 /**
  * Inserts a job with its rows, numbered from 1, with the last statement of the transaction. Without rows it is done
@@ -129,7 +141,7 @@ export async function insertReplayJob(
   const total = dispatches.length
   const status = total === 0 ? 'done' : 'running'
   const endedAt = total === 0 ? now : null
-  await insert(db, [id, status, filters, confirmDuplicate, total, by, now, endedAt, dispatches, accounts])
+  await insert(db, { id, status, filters, confirmDuplicate, total, by, now, endedAt, dispatches, accounts })
   const none = { processed: 0, replayed: 0, skipped: 0, skippedReasons: {}, failures: 0, lastError: null }
   const times = { createdAt: now, updatedAt: now, endedAt }
   return { id, status, filters: [...filters], confirmDuplicate, accounts, total, ...none, createdBy: by, ...times }
@@ -140,17 +152,22 @@ export function selectReplayJobs(db: Database) {
   return db.selectFrom('replay_job').select(COLUMNS)
 }
 
-const selectOne = statement<ReplayJobColumns>(`select ${RETURNED} from replay_job where document_id = $1`)
+const selectOne = statement<ReplayJobColumns, { id: string }>(
+  `select ${RETURNED} from replay_job where document_id = $id`,
+)
 
 /** The job with this id. */
 export async function findReplayJob(db: Database, id: string): Promise<ReplayJobRecord | undefined> {
-  const [row] = await selectOne(db, [id])
+  const [row] = await selectOne(db, { id })
   return row && toReplayJobRecord(row)
 }
 
-const move = statement<ReplayJobColumns>(`
-  update replay_job set status = $3, failures = 0, last_error = null, ended_at = $4, updated_at = $5
-  where document_id = $1 and status = any($2) returning ${RETURNED}`)
+const move = statement<
+  ReplayJobColumns,
+  { id: string; from: readonly ReplayJobStatus[]; to: ReplayJobStatus; endedAt: Date | null; now: Date }
+>(`
+  update replay_job set status = $to, failures = 0, last_error = null, ended_at = $endedAt, updated_at = $now
+  where document_id = $id and status = any($from) returning ${RETURNED}`)
 
 /** Brings a job that is in one of the states `from` into another, without failures. Undefined when there is no such job. */
 export async function moveJob(
@@ -158,7 +175,7 @@ export async function moveJob(
   id: string,
   change: { from: readonly ReplayJobStatus[]; to: ReplayJobStatus; endedAt: Date | null; now: Date },
 ): Promise<ReplayJobRecord | undefined> {
-  const [row] = await move(db, [id, change.from, change.to, change.endedAt, change.now])
+  const [row] = await move(db, { id, ...change })
   return row && toReplayJobRecord(row)
 }
 

@@ -90,16 +90,19 @@ export function selectInvitations(db: Database, account: AccountId) {
 }
 
 /** Of one account one invitation is made after the other: two of one address, or two at a limit, would both be made. */
-const countRecent = countBehindLock<{ open: number; recent: number }>({
+const countRecent = countBehindLock<
+  { open: number; recent: number },
+  { account: AccountId; email: string; now: Date; since: Date }
+>({
   counts: 'invitations of an account',
   lock: 'invitations',
   take: `select from (
-    select pg_advisory_xact_lock(hashtextextended('${ADVISORY_LOCKS.invitations.key}' || $1::text, 0))) locked`,
+    select pg_advisory_xact_lock(hashtextextended('${ADVISORY_LOCKS.invitations.key}' || $account::text, 0))) locked`,
   count: `
-    select count(*) filter (where accepted_at is null and revoked_at is null and expires_at > $2
-        and email_key(email) <> email_key($4))::int as open,
-      count(*) filter (where created_at > $3)::int as recent
-    from account_invitation where account = $1`,
+    select count(*) filter (where accepted_at is null and revoked_at is null and expires_at > $now
+        and email_key(email) <> email_key($email))::int as open,
+      count(*) filter (where created_at > $since)::int as recent
+    from account_invitation where account = $account`,
 })
 
 /**
@@ -111,38 +114,37 @@ export async function countInvitations(
   account: AccountId,
   { email, now, since }: { email: string; now: Date; since: Date },
 ): Promise<{ open: number; recent: number }> {
-  const [row] = await countRecent(db, [account, now, since, email], [account])
+  const [row] = await countRecent(db, { account, email, now, since })
   return row ?? { open: 0, recent: 0 }
 }
 
-const revokeOlder = aheadStatement(`
-  update account_invitation set revoked_at = $3, updated_at = $3
-  where account = $1 and email_key(email) = email_key($2) and accepted_at is null and revoked_at is null`)
+const revokeOlder = aheadStatement<{ account: AccountId; email: string; now: Date }>(`
+  update account_invitation set revoked_at = $now, updated_at = $now
+  where account = $account and email_key(email) = email_key($email) and accepted_at is null and revoked_at is null`)
 
-const insert = aheadStatement(`
+/** An invitation that is to be. */
+type NewInvitation = Pick<InvitationRecord, 'id' | 'account' | 'email' | 'roles' | 'invitedBy' | 'expiresAt'> & {
+  tokenHash: Buffer
+  /** What the token of the inviter holds in the account. */
+  tokenPatterns: readonly string[]
+  now: Date
+}
+
+const insert = aheadStatement<NewInvitation>(`
   insert into account_invitation
     (document_id, account, email, roles, token_hash, invited_by, token_patterns, expires_at, created_at, updated_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`)
+  values ($id, $account, $email, $roles, $tokenHash, $invitedBy, $tokenPatterns, $expiresAt, $now, $now)`)
 
 /** Inserts an invitation in place of the open one to the same address; sent with the next statement. */
-export async function replaceInvitation(
-  db: Database,
-  row: Pick<InvitationRecord, 'id' | 'account' | 'email' | 'roles' | 'invitedBy' | 'expiresAt'> & {
-    tokenHash: Buffer
-    /** What the token of the inviter holds in the account. */
-    tokenPatterns: readonly string[]
-    now: Date
-  },
-): Promise<InvitationRecord> {
+export async function replaceInvitation(db: Database, row: NewInvitation): Promise<InvitationRecord> {
   const { tokenHash, tokenPatterns, now, ...made } = row
-  const { id, account, email, roles, invitedBy, expiresAt } = made
-  await revokeOlder(db, [account, email, now])
-  await insert(db, [id, account, email, roles, tokenHash, invitedBy, tokenPatterns, expiresAt, now])
+  await revokeOlder(db, row)
+  await insert(db, row)
   return { ...made, acceptedAt: null, acceptedBy: null, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
-const selectOne = statement<InvitationColumns>(
-  `select ${OF_INVITATION} from account_invitation i where i.document_id = $1 and i.account = $2`,
+const selectOne = statement<InvitationColumns, { id: string; account: AccountId }>(
+  `select ${OF_INVITATION} from account_invitation i where i.document_id = $id and i.account = $account`,
 )
 
 /** The invitation with this id, of this account. */
@@ -150,13 +152,13 @@ export async function findInvitation(
   db: Database,
   { id, account }: { id: string; account: AccountId },
 ): Promise<InvitationRecord | undefined> {
-  const [row] = await selectOne(db, [id, account])
+  const [row] = await selectOne(db, { id, account })
   return row && toInvitationRecord(row)
 }
 
-const revoke = statement<InvitationColumns>(`
-  update account_invitation i set revoked_at = $3, updated_at = $3
-  where i.document_id = $1 and i.account = $2 and i.accepted_at is null and i.revoked_at is null
+const revoke = statement<InvitationColumns, { id: string; account: AccountId; now: Date }>(`
+  update account_invitation i set revoked_at = $now, updated_at = $now
+  where i.document_id = $id and i.account = $account and i.accepted_at is null and i.revoked_at is null
   returning ${OF_INVITATION}`)
 
 /** Revokes an invitation that is neither accepted nor revoked. Undefined when there is none. */
@@ -164,7 +166,7 @@ export async function revokeOpenInvitation(
   db: Database,
   { id, account, now }: { id: string; account: AccountId; now: Date },
 ): Promise<InvitationRecord | undefined> {
-  const [row] = await revoke(db, [id, account, now])
+  const [row] = await revoke(db, { id, account, now })
   return row && toInvitationRecord(row)
 }
 
@@ -180,18 +182,19 @@ interface OpenColumns extends InvitationColumns {
   token_patterns: string[] | null
 }
 
-const OPEN = 'i.token_hash = $1 and i.accepted_at is null and i.revoked_at is null and i.expires_at > $2'
+const OPEN = 'i.token_hash = $tokenHash and i.accepted_at is null and i.revoked_at is null and i.expires_at > $now'
 const COLUMNS_OF_OPEN = `${OF_INVITATION}, i.token_patterns, a.name as account_name`
-const selectOpen = statement<OpenColumns>(`
+const selectOpen = statement<OpenColumns, { tokenHash: Buffer; now: Date }>(`
   select ${COLUMNS_OF_OPEN} from account_invitation i
   cross join lateral (select * from account x where x.document_id = i.account offset 0) a
   where ${OPEN} and a.deleted_at is null`)
 
 /** The account before its invitation. An invitation never moves to another account. */
-const lockOpen = statement<OpenColumns>(`
+const lockOpen = statement<OpenColumns, { tokenHash: Buffer; now: Date }>(`
   with a as (
     select x.document_id, x.name from account x
-    where x.document_id = (select account from account_invitation where token_hash = $1) and x.deleted_at is null for share
+    where x.document_id = (select account from account_invitation where token_hash = $tokenHash)
+      and x.deleted_at is null for share
   )
   select ${COLUMNS_OF_OPEN} from a join account_invitation i on i.account = a.document_id where ${OPEN} for update of i`)
 
@@ -200,38 +203,38 @@ export async function findOpenInvitation(
   db: Database,
   { tokenHash, now, lock }: { tokenHash: Buffer; now: Date; lock: boolean },
 ): Promise<OpenInvitation | undefined> {
-  const [row] = await (lock ? lockOpen : selectOpen)(db, [tokenHash, now])
+  const [row] = await (lock ? lockOpen : selectOpen)(db, { tokenHash, now })
   return row && { ...toInvitationRecord(row), accountName: row.account_name, tokenPatterns: row.token_patterns }
 }
 
-const accept = aheadStatement(`
-  update account_invitation set accepted_at = $3, accepted_by = $2, updated_at = $3 where document_id = $1`)
+const accept = aheadStatement<{ id: InvitationId; by: UserId; now: Date }>(`
+  update account_invitation set accepted_at = $now, accepted_by = $by, updated_at = $now where document_id = $id`)
 
 /** Marks a locked invitation as accepted; sent with the next statement of the transaction. */
 export async function markAccepted(
   db: Database,
   { id, by, now }: { id: InvitationId; by: UserId; now: Date },
 ): Promise<void> {
-  await accept(db, [id, by, now])
+  await accept(db, { id, by, now })
 }
 
-const selectHoldings = statement<HoldingsRow & { email: string }>(`
+const selectHoldings = statement<HoldingsRow & { email: string }, { id: UserId }>(`
   select u.email, ${HOLDINGS_COLUMNS} from "user" u ${HOLDINGS_OF_USER}
-  where u.document_id = $1 and u.is_actived and u.deleted_at is null`)
+  where u.document_id = $id and u.is_actived and u.deleted_at is null`)
 
 /** What an active person holds, with its address. */
 export async function findActivePerson(
   db: Database,
   id: UserId,
 ): Promise<{ email: string; holdings: Holdings } | undefined> {
-  const [row] = await selectHoldings(db, [id])
+  const [row] = await selectHoldings(db, { id })
   return row && { email: row.email, holdings: toHoldings(row) }
 }
 
-const removeEnded = statement(`
+const removeEnded = statement<never, { before: Date; limit: number }>(`
   delete from account_invitation where document_id = any(array(
     select document_id from account_invitation
-    where least(expires_at, accepted_at, revoked_at) < $1 limit $2 for update skip locked))
+    where least(expires_at, accepted_at, revoked_at) < $before limit $limit for update skip locked))
   returning 1`)
 
 /**
@@ -239,5 +242,5 @@ const removeEnded = statement(`
  * maintenance.
  */
 export async function deleteEndedInvitations(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeEnded(db, [before, limit])).length
+  return (await removeEnded(db, { before, limit })).length
 }

@@ -2,7 +2,24 @@ import type { AccountId, UserId } from '../../../base/id.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
-import type { LimitName, RoomOwner } from './account-limit.ts'
+
+/** The limits of one account, by their names on the wire (docs/contract/delivery.md#limits-of-an-account). */
+export interface AccountLimits {
+  /** Webhooks that are not deleted. */
+  webhooks: number
+  /** Subscriptions of these, beside those to `webhook.test`. */
+  subscriptions: number
+  /** Events published in a minute. */
+  published_per_minute: number
+  /** Dispatches replayed and tests sent in a minute. */
+  replays_per_minute: number
+}
+
+/** The name of a limit. */
+export type LimitName = keyof AccountLimits
+
+/** Whose rows are to grow: an account, or the one that owns a webhook. */
+export type RoomOwner = { account: string } | { webhook: string }
 
 /** The limits of one account that differ from the defaults; null for the default. */
 export type LimitOverrides = Record<LimitName, number | null>
@@ -41,10 +58,11 @@ const readUse = (account: string) => `
   from ${account} a cross join lateral account_use(a.document_id) u`
 
 const LIVING = 'select document_id, created_at from account where deleted_at is null and document_id'
-const OWNER = 'coalesce($1::uuid, (select w.account from webhook w where w.document_id = $2 and not w.is_global))'
+const OWNER =
+  'coalesce($account::uuid, (select w.account from webhook w where w.document_id = $webhook and not w.is_global))'
 
-const select = statement<UseColumns>(readUse(`(${LIVING} = $1)`))
-const countUse = countBehindLock<UseColumns>({
+const select = statement<UseColumns, { id: string }>(readUse(`(${LIVING} = $id)`))
+const countUse = countBehindLock<UseColumns, { account: string | null; webhook: string | null }>({
   counts: 'webhooks and subscriptions of an account',
   lock: 'account',
   rows: `${LIVING} = ${OWNER}`,
@@ -75,7 +93,7 @@ function toUse({
 
 /** The living account with this id, its own limits and what it has. */
 export async function findAccountUse(db: Database, id: string): Promise<AccountWithUse | undefined> {
-  const [row] = await select(db, [id])
+  const [row] = await select(db, { id })
   return row && toUse(row)
 }
 
@@ -84,8 +102,7 @@ export async function findAccountUse(db: Database, id: string): Promise<AccountW
  * account comes before its webhooks, as everywhere.
  */
 export async function lockAccountUse(db: Database, owner: RoomOwner): Promise<AccountWithUse | undefined> {
-  const values = 'account' in owner ? [owner.account, null] : [null, owner.webhook]
-  const [row] = await countUse(db, values)
+  const [row] = await countUse(db, { account: null, webhook: null, ...owner })
   return row && toUse(row)
 }
 
@@ -96,27 +113,29 @@ const NONE: LimitOverrides = {
   replays_per_minute: null,
 }
 
-const selectOwn = statement<LimitOverrides>(`select ${OWN} from account_limit l where l.account = $1`)
+const selectOwn = statement<LimitOverrides, { account: AccountId }>(
+  `select ${OWN} from account_limit l where l.account = $account`,
+)
 
 /** The own limits of an account. */
 export async function findLimitOverrides(db: Database, account: AccountId): Promise<LimitOverrides> {
-  const [row] = await selectOwn(db, [account])
+  const [row] = await selectOwn(db, { account })
   return row ?? NONE
 }
 
-const write = closingStatement(`
+const write = closingStatement<LimitOverrides & { account: AccountId; by: UserId; now: Date }>(`
   written_limits as (
     insert into account_limit (account, webhooks, subscriptions, published_per_minute, replays_per_minute, updated_by,
       created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $7)
-    on conflict (account) do update set webhooks = $2, subscriptions = $3, published_per_minute = $4,
-      replays_per_minute = $5, updated_by = $6, updated_at = $7)`)
+    values ($account, $webhooks, $subscriptions, $published_per_minute, $replays_per_minute, $by, $now, $now)
+    on conflict (account) do update set webhooks = $webhooks, subscriptions = $subscriptions,
+      published_per_minute = $published_per_minute, replays_per_minute = $replays_per_minute, updated_by = $by,
+      updated_at = $now)`)
 
 /** Replaces the own limits of a locked account, with the last statement of the transaction. */
 export async function writeLimitOverrides(
   db: Database,
   { account, own, by, now }: { account: AccountId; own: LimitOverrides; by: UserId; now: Date },
 ): Promise<void> {
-  const values = [own.webhooks, own.subscriptions, own.published_per_minute, own.replays_per_minute]
-  await write(db, [account, ...values, by, now], { notes: `l:${account}` })
+  await write(db, { ...own, account, by, now }, { notes: `l:${account}` })
 }

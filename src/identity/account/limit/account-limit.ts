@@ -4,39 +4,24 @@ import type { RateLimiter } from '../../../http/rate-limit/rate-limit.ts'
 import type { PermissionScope } from '../../../http/shape/caller.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import {
+  type AccountLimits,
   type AccountUse,
   type AccountWithUse,
   findAccountUse,
   findLimitOverrides,
+  type LimitName,
   type LimitOverrides,
   lockAccountUse,
+  type RoomOwner,
   writeLimitOverrides,
 } from './account-limit.store.ts'
 import type { LimitCache } from './limit-cache.ts'
-
-/** The limits of one account, by their names on the wire (docs/contract/delivery.md#limits-of-an-account). */
-export interface AccountLimits {
-  /** Webhooks that are not deleted. */
-  webhooks: number
-  /** Subscriptions of these, beside those to `webhook.test`. */
-  subscriptions: number
-  /** Events published in a minute. */
-  published_per_minute: number
-  /** Dispatches replayed and tests sent in a minute. */
-  replays_per_minute: number
-}
-
-/** The name of a limit. */
-export type LimitName = keyof AccountLimits
 
 /** A limit of a number of rows. */
 type CountName = 'webhooks' | 'subscriptions'
 
 /** A limit of what happens in a minute. */
 type RateName = 'published_per_minute' | 'replays_per_minute'
-
-/** Whose rows are to grow: an account, or the one that owns a webhook. */
-export type RoomOwner = { account: string } | { webhook: string }
 
 /** What an account has room for; its row is locked, so that nobody else takes the same room. */
 export interface Room {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { AccountId } from '../../../base/id.ts'
-import type { AccountLimits } from './account-limit.ts'
+import type { AccountLimits } from './account-limit.store.ts'
 import { buildLimitCache } from './limit-cache.ts'
 
 function open(limit?: number) {

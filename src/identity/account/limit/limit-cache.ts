@@ -1,6 +1,6 @@
 import { buildCache } from '../../../base/cache.ts'
 import type { AccountId } from '../../../base/id.ts'
-import type { AccountLimits } from './account-limit.ts'
+import type { AccountLimits } from './account-limit.store.ts'
 
 /** Most accounts of one process. */
 const ACCOUNTS_LIMIT = 20_000

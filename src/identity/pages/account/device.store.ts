@@ -23,16 +23,16 @@ interface DeviceColumns {
 /** Most devices that a page shows. */
 const DEVICES_LIMIT = 100
 
-const selectDevices = statement<DeviceColumns>(`
+const selectDevices = statement<DeviceColumns, { userId: UserId; now: Date }>(`
   select s.document_id, s.address, s.user_agent, s.created_at, s.last_used_at
   from session s
-  where s."user" = $1 and s.revoked_at is null and s.expires_at > $2 and s.parent is null
+  where s."user" = $userId and s.revoked_at is null and s.expires_at > $now and s.parent is null
     and s.client_id is null
   order by s.last_used_at desc, s.document_id desc limit ${DEVICES_LIMIT}`)
 
 /** The devices of a person, the one that was seen last first. */
 export async function listDevices(db: Database, userId: UserId, now: Date): Promise<Device[]> {
-  const rows = await selectDevices(db, [userId, now])
+  const rows = await selectDevices(db, { userId, now })
   return rows.map((row) => ({
     id: row.document_id as SessionId,
     address: row.address,

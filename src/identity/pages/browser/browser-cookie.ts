@@ -1,6 +1,6 @@
 import { parseCookie } from 'cookie'
 import { LANGUAGE_COOKIE } from '../../../base/language/request-language.ts'
-import type { AnswerCookie } from '../../../http/route/answer.ts'
+import type { AnswerCookie } from '../../../http/route/outcome.ts'
 
 /** The pages are below this path, and so is every use of the refresh cookie. */
 const PAGES_PATH = '/auth'

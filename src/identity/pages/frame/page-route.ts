@@ -1,5 +1,5 @@
 import { Problem } from '../../../http/problem/problem.ts'
-import type { AnswerCookie } from '../../../http/route/answer.ts'
+import type { AnswerCookie } from '../../../http/route/outcome.ts'
 import {
   type AccountScope,
   defineRoute,

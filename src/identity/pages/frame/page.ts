@@ -1,7 +1,7 @@
 import { type Html, html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import { isPlainSource } from '../../../http/request/plain-host.ts'
-import type { AnswerCookie } from '../../../http/route/answer.ts'
+import type { AnswerCookie } from '../../../http/route/outcome.ts'
 import type { PageOutcome } from '../../../http/route/route.ts'
 import type { Brand } from '../brand/brand.ts'
 import { hrefOf, loadPageFile, type PageFile } from '../brand/page-file.ts'

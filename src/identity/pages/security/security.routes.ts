@@ -1,7 +1,7 @@
 import type { UserId } from '../../../base/id.ts'
 import type { TextKey } from '../../../base/language/texts.ts'
 import type { Problem } from '../../../http/problem/problem.ts'
-import type { AnswerCookie } from '../../../http/route/answer.ts'
+import type { AnswerCookie } from '../../../http/route/outcome.ts'
 import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { AuthMethod } from '../../session/auth-method.ts'

@@ -12,7 +12,17 @@ import { readNextPath } from '../../sso/next-path.ts'
 import { signInBrowser, type Visitor } from '../browser/browser-session.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { buildContinueUrl, HOME } from '../frame/page-url.ts'
-import type { ProviderButton } from './sign-in-page.ts'
+
+/** A button that signs in with another provider. */
+export interface ProviderButton {
+  /** What it does, with the name of the provider as people know it. */
+  text: string
+  /** The start of its sign-in, on this service. */
+  href: string
+  icon?: Html
+  /** A class of the style sheet, for a button in the colours that its provider asks for. */
+  look?: string | undefined
+}
 
 /** Dependencies of the pages of a sign-in. */
 export interface SignInPageDeps extends PageDeps, FactorDeps {

@@ -8,18 +8,7 @@ import type { PageDeps } from '../frame/page-route.ts'
 import { renderText } from '../frame/text.ts'
 import { SHOW_PASSWORD } from '../password/password-script.ts'
 import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
-import { type Goal, listFormTargets, renderGoal, type SignInPageDeps } from './sign-in-goal.ts'
-
-/** A button that signs in with another provider. */
-export interface ProviderButton {
-  /** What it does, with the name of the provider as people know it. */
-  text: string
-  /** The start of its sign-in, on this service. */
-  href: string
-  icon?: Html
-  /** A class of the style sheet, for a button in the colours that its provider asks for. */
-  look?: string | undefined
-}
+import { type Goal, listFormTargets, type ProviderButton, renderGoal, type SignInPageDeps } from './sign-in-goal.ts'
 
 /** What the sign-in page shows. */
 export interface SignInView extends Goal {

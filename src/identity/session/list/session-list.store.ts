@@ -38,10 +38,12 @@ export function selectLivingSessions(db: Database, owner: UserId | 'all', now: D
 }
 
 /** The session is looked up by its id alone: with the join, PostgreSQL may read the living sessions of all users. */
-const OWNED = `from (select * from session where document_id = $1 offset 0) s
+const OWNED = `from (select * from session where document_id = $id offset 0) s
   join "user" u on u.document_id = s."user" ${HOLDINGS_OF_USER}
-  where s.revoked_at is null and s.expires_at > $2`
-const selectOwned = statement<SessionColumns & HoldingsRow>(`select ${OF_SESSION}, ${HOLDINGS_COLUMNS} ${OWNED}`)
+  where s.revoked_at is null and s.expires_at > $now`
+const selectOwned = statement<SessionColumns & HoldingsRow, { id: string; now: Date }>(
+  `select ${OF_SESSION}, ${HOLDINGS_COLUMNS} ${OWNED}`,
+)
 
 /** A session, and what its user holds. */
 export interface OwnedSession {
@@ -51,11 +53,11 @@ export interface OwnedSession {
 
 /** The session with this id, neither revoked nor expired, and what its user holds. */
 export async function findOwnedSession(db: Database, id: string, now: Date): Promise<OwnedSession | undefined> {
-  const [row] = await selectOwned(db, [id, now])
+  const [row] = await selectOwned(db, { id, now })
   return row && { session: toSessionRecord(row), holdings: toHoldings(row) }
 }
 
-const lockOwned = statement<SessionColumns & HoldingsRow & { tree: SessionId[] }>(
+const lockOwned = statement<SessionColumns & HoldingsRow & { tree: SessionId[] }, { id: string; now: Date }>(
   `select ${OF_SESSION}, ${HOLDINGS_COLUMNS}, lock_session_tree(s.document_id) as tree ${OWNED}`,
 )
 
@@ -68,12 +70,12 @@ export async function lockOwnedSession(
   id: string,
   now: Date,
 ): Promise<(OwnedSession & { tree: SessionId[] }) | undefined> {
-  const [row] = await lockOwned(db, [id, now])
+  const [row] = await lockOwned(db, { id, now })
   return row && { session: toSessionRecord(row), holdings: toHoldings(row), tree: row.tree }
 }
 
-const endLocked = closingStatement(
-  'ended_tree as (update session set revoked_at = $2, updated_at = $2 where document_id = any($1))',
+const endLocked = closingStatement<{ ids: readonly SessionId[]; now: Date }>(
+  'ended_tree as (update session set revoked_at = $now, updated_at = $now where document_id = any($ids))',
 )
 
 /** Revokes locked sessions of a user, with the last statement of the transaction. */
@@ -81,5 +83,5 @@ export async function endLockedSessions(
   db: Database,
   { ids, userId, now }: { ids: readonly SessionId[]; userId: UserId; now: Date },
 ): Promise<void> {
-  if (ids.length > 0) await endLocked(db, [ids, now], { notes: `u:${userId}` })
+  if (ids.length > 0) await endLocked(db, { ids, now }, { notes: `u:${userId}` })
 }

@@ -50,52 +50,53 @@ function toChallenge(row: ChallengeColumns): FactorChallenge {
   }
 }
 
-const insert = closingStatement(`
+/** A challenge that is to be. */
+type NewChallenge = Omit<FactorChallenge, 'attempts' | 'usedAt' | 'createdAt'> & { now: Date }
+
+const insert = closingStatement<NewChallenge & { hash: Buffer }>(`
   new_challenge as (
     insert into factor_challenge (challenge_hash, purpose, "user", session, address_hash, proof_hash, expires_at, created_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8))`)
+    values ($hash, $purpose, $userId, $sessionId, $addressHash, $proofHash, $expiresAt, $now))`)
 
 /** Inserts a challenge by its hash, with the last statement of the transaction. */
-export async function insertChallenge(
-  db: Database,
-  hash: Buffer,
-  row: Omit<FactorChallenge, 'attempts' | 'usedAt' | 'createdAt'> & { now: Date },
-): Promise<void> {
-  const { purpose, userId, sessionId, addressHash, proofHash, expiresAt, now } = row
-  await insert(db, [hash, purpose, userId, sessionId, addressHash, proofHash, expiresAt, now])
+export async function insertChallenge(db: Database, hash: Buffer, row: NewChallenge): Promise<void> {
+  await insert(db, { ...row, hash })
 }
 
-const select = statement<ChallengeColumns>(`select ${COLUMNS} from factor_challenge where challenge_hash = $1`)
+const select = statement<ChallengeColumns, { hash: Buffer }>(
+  `select ${COLUMNS} from factor_challenge where challenge_hash = $hash`,
+)
 
 /** The challenge with this hash, in any state. */
 export async function findChallenge(db: Database, hash: Buffer): Promise<FactorChallenge | undefined> {
-  const [row] = await select(db, [hash])
+  const [row] = await select(db, { hash })
   return row && toChallenge(row)
 }
 
-const attempt = statement<ChallengeColumns>(`
-  update factor_challenge set attempts = attempts + 1 where challenge_hash = $1 returning ${COLUMNS}`)
+const attempt = statement<ChallengeColumns, { hash: Buffer }>(`
+  update factor_challenge set attempts = attempts + 1 where challenge_hash = $hash returning ${COLUMNS}`)
 
 /** Counts an attempt, and locks the challenge until the transaction ends. The count includes this attempt. */
 export async function countAttempt(db: Database, hash: Buffer): Promise<FactorChallenge | undefined> {
-  const [row] = await attempt(db, [hash])
+  const [row] = await attempt(db, { hash })
   return row && toChallenge(row)
 }
 
-const use = closingStatement(`
-  used_challenge as (update factor_challenge set used_at = $2 where challenge_hash = $1)`)
+const use = closingStatement<{ hash: Buffer; now: Date }>(`
+  used_challenge as (update factor_challenge set used_at = $now where challenge_hash = $hash)`)
 
 /** Uses a locked challenge up, with the last statement of the transaction. */
 export async function useChallenge(db: Database, hash: Buffer, now: Date): Promise<void> {
-  await use(db, [hash, now])
+  await use(db, { hash, now })
 }
 
-const removeOld = statement(`
+const removeOld = statement<never, { before: Date; limit: number }>(`
   delete from factor_challenge where challenge_hash = any(array(
-    select challenge_hash from factor_challenge where expires_at < $1 order by expires_at limit $2 for update skip locked))
+    select challenge_hash from factor_challenge where expires_at < $before
+    order by expires_at limit $limit for update skip locked))
   returning 1`)
 
 /** Deletes up to `limit` challenges that expired before `before`. Returns their number. For maintenance. */
 export async function deleteExpiredChallenges(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeOld(db, [before, limit])).length
+  return (await removeOld(db, { before, limit })).length
 }

@@ -84,46 +84,48 @@ export async function listPasskeys(db: Database, userId: UserId): Promise<Passke
   return (await selectPasskeys(db, userId).orderBy('created_at').execute()).map(toPasskey)
 }
 
-const count = countBehindLock<{ passkeys: number }>({
+const count = countBehindLock<{ passkeys: number }, { userId: UserId }>({
   counts: 'passkeys of a person',
   lock: 'user',
-  take: 'select from "user" where document_id = $1 for no key update',
-  count: 'select count(*)::int as passkeys from passkey where "user" = $1',
+  take: 'select from "user" where document_id = $userId for no key update',
+  count: 'select count(*)::int as passkeys from passkey where "user" = $userId',
 })
 
 /** How many passkeys a person has: none is added or removed by another transaction until this one ends. */
 export async function countPasskeys(db: Database, userId: UserId): Promise<number> {
-  const [row] = await count(db, [userId])
+  const [row] = await count(db, { userId })
   return row?.passkeys ?? 0
 }
 
-const select = statement<PasskeyColumns>(`select ${SELECTED} from passkey where credential_id = $1`)
+const select = statement<PasskeyColumns, { credentialId: string }>(
+  `select ${SELECTED} from passkey where credential_id = $credentialId`,
+)
 
 /** The passkey with this credential id, of any person. */
 export async function findPasskey(db: Database, credentialId: string): Promise<Passkey | undefined> {
-  const [row] = await select(db, [credentialId])
+  const [row] = await select(db, { credentialId })
   return row && toPasskey(row)
 }
 
-const insert = statement<PasskeyColumns>(`
+/** A passkey that is to be. */
+type NewPasskey = Omit<Passkey, 'lastUsedAt' | 'createdAt' | 'updatedAt'> & { now: Date }
+
+const insert = statement<PasskeyColumns, NewPasskey>(`
   insert into passkey (document_id, "user", credential_id, public_key, counter, transports, name, is_backup_eligible,
     is_backed_up, created_at, updated_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) on conflict (credential_id) do nothing returning ${SELECTED}`)
+  values ($id, $userId, $credentialId, $publicKey, $counter, $transports, $name, $isBackupEligible,
+    $isBackedUp, $now, $now)
+  on conflict (credential_id) do nothing returning ${SELECTED}`)
 
 /** Inserts a passkey. Undefined when its credential id is registered already. */
-export async function insertPasskey(
-  db: Database,
-  row: Omit<Passkey, 'lastUsedAt' | 'createdAt' | 'updatedAt'> & { now: Date },
-): Promise<Passkey | undefined> {
-  const { id, userId, credentialId, publicKey, counter, transports, name, isBackupEligible, isBackedUp, now } = row
-  const values = [id, userId, credentialId, publicKey, counter, transports, name, isBackupEligible, isBackedUp, now]
-  const [inserted] = await insert(db, values)
+export async function insertPasskey(db: Database, row: NewPasskey): Promise<Passkey | undefined> {
+  const [inserted] = await insert(db, row)
   return inserted && toPasskey(inserted)
 }
 
-const use = statement(`
-  update passkey set counter = $2, is_backed_up = $3, last_used_at = $4, updated_at = $4
-  where document_id = $1 and (counter < $2 or (counter = 0 and $2 = 0)) returning 1`)
+const use = statement<never, { id: PasskeyId; counter: number; isBackedUp: boolean; now: Date }>(`
+  update passkey set counter = $counter, is_backed_up = $isBackedUp, last_used_at = $now, updated_at = $now
+  where document_id = $id and (counter < $counter or (counter = 0 and $counter = 0)) returning 1`)
 
 /** Records a use. False when the counter did not grow: of two concurrent uses of one signature one succeeds. */
 export async function recordPasskeyUse(
@@ -131,37 +133,41 @@ export async function recordPasskeyUse(
   id: PasskeyId,
   { counter, isBackedUp, now }: { counter: number; isBackedUp: boolean; now: Date },
 ): Promise<boolean> {
-  return (await use(db, [id, counter, isBackedUp, now])).length > 0
+  return (await use(db, { id, counter, isBackedUp, now })).length > 0
 }
 
-const rename = statement(`
-  update passkey set name = $3, updated_at = $4 where document_id = $1 and "user" = $2 returning 1`)
+const rename = statement<never, { id: string; userId: UserId; name: string; now: Date }>(`
+  update passkey set name = $name, updated_at = $now where document_id = $id and "user" = $userId returning 1`)
 
 /** Renames a passkey of a person. False when the person has none with this id. */
 export async function renamePasskey(
   db: Database,
   { id, userId, name, now }: { id: string; userId: UserId; name: string; now: Date },
 ): Promise<boolean> {
-  return (await rename(db, [id, userId, name, now])).length > 0
+  return (await rename(db, { id, userId, name, now })).length > 0
 }
 
-const selectOtherWay = statement<{ has_other_way: boolean }>(`
-  select exists (select from "user" where document_id = $1 and password_hash is not null)
-    or exists (select from identity where "user" = $1) as has_other_way`)
+const selectOtherWay = statement<{ has_other_way: boolean }, { userId: UserId }>(`
+  select exists (select from "user" where document_id = $userId and password_hash is not null)
+    or exists (select from identity where "user" = $userId) as has_other_way`)
 
 /** Whether a person has a password or a connected provider. */
 export async function findOtherWay(db: Database, userId: UserId): Promise<boolean> {
-  const [row] = await selectOtherWay(db, [userId])
+  const [row] = await selectOtherWay(db, { userId })
   return row?.has_other_way ?? false
 }
 
-const remove = statement<PasskeyColumns & { has_other_way: boolean; has_other_factor: boolean }>(`
-  with removed as (delete from passkey where document_id = $1 and "user" = $2 returning ${SELECTED}),
-    other as (select exists (select from passkey where "user" = $2 and document_id <> $1) as passkey)
+const remove = statement<
+  PasskeyColumns & { has_other_way: boolean; has_other_factor: boolean },
+  { id: string; userId: UserId }
+>(`
+  with removed as (delete from passkey where document_id = $id and "user" = $userId returning ${SELECTED}),
+    other as (select exists (select from passkey where "user" = $userId and document_id <> $id) as passkey)
   select removed.*,
-    other.passkey or exists (select from "user" where document_id = $2 and password_hash is not null)
-      or exists (select from identity where "user" = $2) as has_other_way,
-    other.passkey or exists (select from totp_factor where "user" = $2 and confirmed_at is not null) as has_other_factor
+    other.passkey or exists (select from "user" where document_id = $userId and password_hash is not null)
+      or exists (select from identity where "user" = $userId) as has_other_way,
+    other.passkey
+      or exists (select from totp_factor where "user" = $userId and confirmed_at is not null) as has_other_factor
   from removed, other`)
 
 /**
@@ -173,6 +179,6 @@ export async function deletePasskey(
   id: string,
   userId: UserId,
 ): Promise<{ removed: Passkey; hasOtherWay: boolean; hasOtherFactor: boolean } | undefined> {
-  const [row] = await remove(db, [id, userId])
+  const [row] = await remove(db, { id, userId })
   return row && { removed: toPasskey(row), hasOtherWay: row.has_other_way, hasOtherFactor: row.has_other_factor }
 }

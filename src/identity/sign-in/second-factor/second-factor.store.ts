@@ -16,19 +16,19 @@ interface CountColumns {
   recovery_codes: number
 }
 
-const selectFactors = statement<CountColumns & Joined<TotpColumns>>(`
+const selectFactors = statement<CountColumns & Joined<TotpColumns>, { userId: UserId }>(`
   select c.*, ${OF_TOTP}
   from (
-    select (select count(*)::int from passkey where "user" = $1) as passkeys,
-      (select count(*)::int from recovery_code where "user" = $1 and used_at is null) as recovery_codes) c
-    left join totp_factor t on t."user" = $1`)
+    select (select count(*)::int from passkey where "user" = $userId) as passkeys,
+      (select count(*)::int from recovery_code where "user" = $userId and used_at is null) as recovery_codes) c
+    left join totp_factor t on t."user" = $userId`)
 
 /** What a person has enrolled: its authenticator app, confirmed or not, and the count of its factors. */
 export async function findFactors(
   db: Database,
   userId: UserId,
 ): Promise<{ factor: TotpFactor | undefined; count: FactorCount }> {
-  const [row] = await selectFactors(db, [userId])
+  const [row] = await selectFactors(db, { userId })
   const factor = row && hasTotp(row) ? toTotpFactor(row) : undefined
   const hasConfirmed = factor !== undefined && factor.confirmedAt !== null
   return {
@@ -46,55 +46,57 @@ export async function countFactors(db: Database, userId: UserId): Promise<Factor
   return (await findFactors(db, userId)).count
 }
 
-const lockFactor = statement<{ has_factor: boolean }>('select lock_has_factor($1) as has_factor')
+const lockFactor = statement<{ has_factor: boolean }, { userId: UserId }>(
+  'select lock_has_factor($userId) as has_factor',
+)
 
 /** Locks a person until the transaction ends, and says behind the lock whether it has a second factor. */
 export async function lockHasFactor(db: Database, userId: UserId): Promise<boolean> {
-  const [row] = await lockFactor(db, [userId])
+  const [row] = await lockFactor(db, { userId })
   return row?.has_factor === true
 }
 
-const replaceCodes = closingStatement(`
-  old_codes as (delete from recovery_code where "user" = $1),
+const replaceCodes = closingStatement<{ userId: UserId; hashes: readonly Buffer[]; now: Date }>(`
+  old_codes as (delete from recovery_code where "user" = $userId),
   new_codes as (
     insert into recovery_code ("user", code_hash, created_at)
-    select $1, x.hash, $3 from unnest($2::bytea[]) as x (hash))`)
+    select $userId, x.hash, $now from unnest($hashes::bytea[]) as x (hash))`)
 
 /** Replaces the recovery codes of a locked person, with the last statement of the transaction. */
 export async function replaceRecoveryCodes(
   db: Database,
   { userId, hashes, now }: { userId: UserId; hashes: readonly Buffer[]; now: Date },
 ): Promise<void> {
-  await replaceCodes(db, [userId, hashes, now])
+  await replaceCodes(db, { userId, hashes, now })
 }
 
-const takeCode = statement(`
-  update recovery_code set used_at = $3 where "user" = $1 and code_hash = $2 and used_at is null returning 1`)
+const takeCode = statement<never, { userId: UserId; hash: Buffer; now: Date }>(`
+  update recovery_code set used_at = $now where "user" = $userId and code_hash = $hash and used_at is null returning 1`)
 
 /** Uses a recovery code up. False when it is unknown or used: of two concurrent uses one succeeds. */
 export async function takeRecoveryCode(
   db: Database,
   { userId, hash, now }: { userId: UserId; hash: Buffer; now: Date },
 ): Promise<boolean> {
-  return (await takeCode(db, [userId, hash, now])).length > 0
+  return (await takeCode(db, { userId, hash, now })).length > 0
 }
 
-const removeAll = closingStatement(`
-  no_totp as (delete from totp_factor where "user" = $1),
-  no_passkeys as (delete from passkey where "user" = $1),
-  no_codes as (delete from recovery_code where "user" = $1),
-  no_challenges as (delete from factor_challenge where "user" = $1)`)
+const removeAll = closingStatement<{ userId: UserId }>(`
+  no_totp as (delete from totp_factor where "user" = $userId),
+  no_passkeys as (delete from passkey where "user" = $userId),
+  no_codes as (delete from recovery_code where "user" = $userId),
+  no_challenges as (delete from factor_challenge where "user" = $userId)`)
 
 /** Removes every factor, recovery code and open challenge of a locked person, with the last statement of the transaction. */
 export async function deleteFactors(db: Database, userId: UserId): Promise<void> {
-  await removeAll(db, [userId], { notes: `u:${userId}` })
+  await removeAll(db, { userId }, { notes: `u:${userId}` })
 }
 
-const hash = statement<{ password_hash: string | null }>(`
-  select password_hash from "user" where document_id = $1 and is_actived and deleted_at is null`)
+const hash = statement<{ password_hash: string | null }, { userId: UserId }>(`
+  select password_hash from "user" where document_id = $userId and is_actived and deleted_at is null`)
 
 /** The hash of the password of an active person, to see that it is still the one that was right. */
 export async function findPresentPasswordHash(db: Database, userId: UserId): Promise<string | undefined> {
-  const [row] = await hash(db, [userId])
+  const [row] = await hash(db, { userId })
   return row?.password_hash ?? undefined
 }

@@ -43,9 +43,13 @@ export function toTotpFactor(row: TotpColumns): TotpFactor {
   }
 }
 
-const enrol = statement<TotpColumns & { email: string }>(`
+const enrol = statement<
+  TotpColumns & { email: string },
+  { id: TotpFactorId; userId: UserId; secretEncrypted: string; now: Date }
+>(`
   with enrolled as (
-  insert into totp_factor (document_id, "user", secret_encrypted, created_at, updated_at) values ($1, $2, $3, $4, $4)
+  insert into totp_factor (document_id, "user", secret_encrypted, created_at, updated_at)
+  values ($id, $userId, $secretEncrypted, $now, $now)
   on conflict ("user") do update
     set document_id = excluded.document_id, secret_encrypted = excluded.secret_encrypted, last_step = null,
       created_at = excluded.created_at, updated_at = excluded.updated_at
@@ -61,22 +65,23 @@ export async function enrolTotp(
   db: Database,
   row: { id: TotpFactorId; userId: UserId; secretEncrypted: string; now: Date },
 ): Promise<{ factor: TotpFactor; email: string } | undefined> {
-  const [enrolled] = await enrol(db, [row.id, row.userId, row.secretEncrypted, row.now])
+  const [enrolled] = await enrol(db, row)
   return enrolled && { factor: toTotpFactor(enrolled), email: enrolled.email }
 }
 
-const select = statement<TotpColumns>(`select ${COLUMNS} from totp_factor where "user" = $1`)
+const select = statement<TotpColumns, { userId: UserId }>(`select ${COLUMNS} from totp_factor where "user" = $userId`)
 
 /** The factor of a person, confirmed or not. */
 export async function findTotp(db: Database, userId: UserId): Promise<TotpFactor | undefined> {
-  const [row] = await select(db, [userId])
+  const [row] = await select(db, { userId })
   return row && toTotpFactor(row)
 }
 
-const take = statement(`
+const take = statement<never, { id: TotpFactorId; step: number; now: Date; confirms: boolean }>(`
   update totp_factor
-  set last_step = $2, last_used_at = $3, updated_at = $3, confirmed_at = case when $4 then $3 else confirmed_at end
-  where document_id = $1 and (last_step is null or last_step < $2) and (confirmed_at is null) = $4
+  set last_step = $step, last_used_at = $now, updated_at = $now,
+    confirmed_at = case when $confirms then $now else confirmed_at end
+  where document_id = $id and (last_step is null or last_step < $step) and (confirmed_at is null) = $confirms
   returning 1`)
 
 /**
@@ -87,39 +92,44 @@ export async function takeTotpStep(
   db: Database,
   use: { id: TotpFactorId; step: number; confirms: boolean; now: Date },
 ): Promise<boolean> {
-  return (await take(db, [use.id, use.step, use.now, use.confirms])).length > 0
+  return (await take(db, use)).length > 0
 }
 
-const remove = statement<{ document_id: string; has_passkey: boolean }>(`
-  delete from totp_factor where "user" = $1
-  returning document_id, exists (select from passkey p where p."user" = $1) as has_passkey`)
+const remove = statement<{ document_id: string; has_passkey: boolean }, { userId: UserId }>(`
+  delete from totp_factor where "user" = $userId
+  returning document_id, exists (select from passkey p where p."user" = $userId) as has_passkey`)
 
 /** Removes the factor of a locked person, and says whether it has a passkey. Undefined when it has no such factor. */
 export async function deleteTotp(
   db: Database,
   userId: UserId,
 ): Promise<{ id: TotpFactorId; hasPasskey: boolean } | undefined> {
-  const [row] = await remove(db, [userId])
+  const [row] = await remove(db, { userId })
   return row && { id: row.document_id as TotpFactorId, hasPasskey: row.has_passkey }
 }
 
-const selectStale = statement<{ document_id: string; secret_encrypted: string }>(`
+const selectStale = statement<
+  { document_id: string; secret_encrypted: string },
+  { prefix: string; after: TotpFactorId | null; limit: number }
+>(`
   select document_id, secret_encrypted from totp_factor
-  where not starts_with(secret_encrypted, $1) and ($2::uuid is null or document_id > $2)
-  order by document_id limit $3 for update skip locked`)
+  where not starts_with(secret_encrypted, $prefix) and ($after::uuid is null or document_id > $after)
+  order by document_id limit $limit for update skip locked`)
 
 /** Up to `limit` factors after `after` whose secret an older key sealed, locked until the transaction ends. */
 export async function listStaleTotps(
   db: Database,
   { prefix, after, limit }: { prefix: string; after: TotpFactorId | null; limit: number },
 ): Promise<{ id: TotpFactorId; secretEncrypted: string }[]> {
-  const rows = await selectStale(db, [prefix, after, limit])
+  const rows = await selectStale(db, { prefix, after, limit })
   return rows.map((row) => ({ id: row.document_id as TotpFactorId, secretEncrypted: row.secret_encrypted }))
 }
 
-const replace = statement('update totp_factor set secret_encrypted = $2 where document_id = $1')
+const replace = statement<never, { id: TotpFactorId; secretEncrypted: string }>(
+  'update totp_factor set secret_encrypted = $secretEncrypted where document_id = $id',
+)
 
 /** Replaces the sealed secret of a locked factor. */
 export async function replaceTotpSecret(db: Database, id: TotpFactorId, secretEncrypted: string): Promise<void> {
-  await replace(db, [id, secretEncrypted])
+  await replace(db, { id, secretEncrypted })
 }

@@ -1,6 +1,6 @@
 import { parseCookie } from 'cookie'
 import type { Random } from '../../../base/random.ts'
-import type { AnswerCookie } from '../../../http/route/answer.ts'
+import type { AnswerCookie } from '../../../http/route/outcome.ts'
 import { FLOW_LIFETIME_MS } from './flow-state.ts'
 
 /**

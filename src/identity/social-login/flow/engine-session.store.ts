@@ -2,19 +2,21 @@ import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
 
-const insert = closingStatement(`
+const insert = closingStatement<{ sessionId: SessionId; userId: UserId; token: string; expiresAt: Date }>(`
   new_engine_session as (
-    insert into engine_session (session, "user", token, expires_at) values ($1, $2, $3, $4))`)
+    insert into engine_session (session, "user", token, expires_at) values ($sessionId, $userId, $token, $expiresAt))`)
 
 /** Inserts the encrypted token of a session that the same transaction opens, with its last statement. */
 export function insertEngineSession(
   db: Database,
   row: { sessionId: SessionId; userId: UserId; token: string; expiresAt: Date },
 ): Promise<void> {
-  return insert(db, [row.sessionId, row.userId, row.token, row.expiresAt])
+  return insert(db, row)
 }
 
-const select = statement<{ token: string }>('select token from engine_session where session = $1 and expires_at > $2')
+const select = statement<{ token: string }, { sessionId: SessionId; now: Date }>(
+  'select token from engine_session where session = $sessionId and expires_at > $now',
+)
 
 /** The encrypted token of a session, until it expires. */
 export async function findSealedEngineToken(
@@ -22,22 +24,24 @@ export async function findSealedEngineToken(
   sessionId: SessionId,
   now: Date,
 ): Promise<string | undefined> {
-  return (await select(db, [sessionId, now]))[0]?.token
+  return (await select(db, { sessionId, now }))[0]?.token
 }
 
-const remove = closingStatement('ended_engine_session as (delete from engine_session where session = $1)')
+const remove = closingStatement<{ sessionId: SessionId }>(
+  'ended_engine_session as (delete from engine_session where session = $sessionId)',
+)
 
 /** Deletes the token of a session, with the last statement of the transaction. */
 export function deleteEngineSession(db: Database, sessionId: SessionId): Promise<void> {
-  return remove(db, [sessionId])
+  return remove(db, { sessionId })
 }
 
-const removeOld = statement<{ session: string }>(`
+const removeOld = statement<{ session: string }, { before: Date; limit: number }>(`
   delete from engine_session where session = any(array(
-    select session from engine_session where expires_at < $1 limit $2 for update skip locked))
+    select session from engine_session where expires_at < $before limit $limit for update skip locked))
   returning session`)
 
 /** Deletes tokens that expired before `before`, `limit` at most. Returns how many. */
 export async function deleteExpiredEngineSessions(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeOld(db, [before, limit])).length
+  return (await removeOld(db, { before, limit })).length
 }

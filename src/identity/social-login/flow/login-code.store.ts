@@ -18,28 +18,37 @@ interface CodeColumns {
   created_at: Date
 }
 
-const insert = closingStatement(`
+const insert = closingStatement<{
+  codeHash: Buffer
+  purpose: 'sign-in' | 'link'
+  userId: UserId
+  codeChallenge: string | null
+  isNewUser: boolean
+  identity: string | null
+  expiresAt: Date
+  now: Date
+}>(`
   new_code as (
     insert into login_code (code_hash, purpose, "user", code_challenge, is_new_user, identity, expires_at, created_at)
-    values ($1, $2, $3, $4, $5, $6::jsonb, $7, $8))`)
+    values ($codeHash, $purpose, $userId, $codeChallenge, $isNewUser, $identity::jsonb, $expiresAt, $now))`)
 
 /** Inserts a code by its hash, with the last statement of the transaction. */
 export async function insertLoginCode(db: Database, codeHash: Buffer, code: LoginCode, now: Date): Promise<void> {
   const isLink = code.purpose === 'link'
-  await insert(db, [
+  await insert(db, {
     codeHash,
-    code.purpose,
-    code.userId,
-    isLink ? null : code.codeChallenge,
-    isLink ? false : code.isNewUser,
-    isLink ? JSON.stringify(code.identity) : null,
-    code.expiresAt,
+    purpose: code.purpose,
+    userId: code.userId,
+    codeChallenge: isLink ? null : code.codeChallenge,
+    isNewUser: isLink ? false : code.isNewUser,
+    identity: isLink ? JSON.stringify(code.identity) : null,
+    expiresAt: code.expiresAt,
     now,
-  ])
+  })
 }
 
-const take = statement<CodeColumns>(`
-  delete from login_code where code_hash = $1 and purpose = $2
+const take = statement<CodeColumns, { codeHash: Buffer; purpose: 'sign-in' | 'link' }>(`
+  delete from login_code where code_hash = $codeHash and purpose = $purpose
   returning purpose, "user", code_challenge, is_new_user, identity, expires_at, created_at`)
 
 /**
@@ -51,7 +60,7 @@ export async function takeLoginCode(
   codeHash: Buffer,
   purpose: LoginCode['purpose'],
 ): Promise<LoginCode | undefined> {
-  const [row] = await take(db, [codeHash, purpose])
+  const [row] = await take(db, { codeHash, purpose })
   if (!row) return undefined
   const common = { userId: row.user as UserId, expiresAt: row.expires_at }
   if (row.identity) return { purpose: 'link', ...common, identity: row.identity }
@@ -59,8 +68,9 @@ export async function takeLoginCode(
   return { purpose: 'sign-in', ...common, codeChallenge: row.code_challenge ?? '', isNewUser, createdAt }
 }
 
-const findLink = statement<{ identity: ProviderIdentity }>(`
-  select identity from login_code where code_hash = $1 and purpose = 'link' and "user" = $2 and ${isAfter('expires_at', '$3')}`)
+const findLink = statement<{ identity: ProviderIdentity }, { codeHash: Buffer; userId: UserId; now: Date }>(`
+  select identity from login_code
+  where code_hash = $codeHash and purpose = 'link' and "user" = $userId and ${isAfter('expires_at', '$now')}`)
 
 /** The identity of a living code with which this user connects a provider; undefined for any other code. */
 export async function findLinkIdentity(
@@ -68,15 +78,15 @@ export async function findLinkIdentity(
   codeHash: Buffer,
   { userId, now }: { userId: UserId; now: Date },
 ): Promise<ProviderIdentity | undefined> {
-  return (await findLink(db, [codeHash, userId, now]))[0]?.identity
+  return (await findLink(db, { codeHash, userId, now }))[0]?.identity
 }
 
-const removeOld = statement<{ code_hash: Buffer }>(`
+const removeOld = statement<{ code_hash: Buffer }, { before: Date; limit: number }>(`
   delete from login_code where code_hash = any(array(
-    select code_hash from login_code where expires_at < $1 limit $2 for update skip locked))
+    select code_hash from login_code where expires_at < $before limit $limit for update skip locked))
   returning code_hash`)
 
 /** Deletes codes that expired before `before`, `limit` at most. Returns how many. */
 export async function deleteExpiredLoginCodes(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeOld(db, [before, limit])).length
+  return (await removeOld(db, { before, limit })).length
 }

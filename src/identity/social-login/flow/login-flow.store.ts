@@ -55,40 +55,32 @@ function toLoginFlow(row: FlowColumns): LoginFlow {
   }
 }
 
-const insert = closingStatement(`
+const insert = closingStatement<NewFlow & { now: Date }>(`
   new_flow as (
     insert into login_flow (state_hash, provider, purpose, "user", redirect_url, is_deep_link, binding_hash, secret,
       code_challenge, expires_at, created_at)
-    values ($1, $2, case when $3::uuid is null then 'sign-in' else 'link' end, $3, $4, $5, $6, $7, $8, $9, $10))`)
+    values ($stateHash, $provider, case when $linkTo::uuid is null then 'sign-in' else 'link' end, $linkTo,
+      $redirectUrl, $isDeepLink, $bindingHash, $secret, $codeChallenge, $expiresAt, $now))`)
 
 /** Inserts a flow that begins, with the last statement of the transaction. */
 export async function insertFlow(db: Database, flow: NewFlow, now: Date): Promise<void> {
-  await insert(db, [
-    flow.stateHash,
-    flow.provider,
-    flow.linkTo,
-    flow.redirectUrl,
-    flow.isDeepLink,
-    flow.bindingHash,
-    flow.secret,
-    flow.codeChallenge,
-    flow.expiresAt,
-    now,
-  ])
+  await insert(db, { ...flow, now })
 }
 
-const selectOne = statement<FlowColumns>(`select ${COLUMNS} from login_flow where state_hash = $1 and provider = $2`)
+const selectOne = statement<FlowColumns, { stateHash: Buffer; provider: string }>(
+  `select ${COLUMNS} from login_flow where state_hash = $stateHash and provider = $provider`,
+)
 
 /** The flow of a state, in any condition. */
 export async function findFlow(db: Database, stateHash: Buffer, provider: string): Promise<LoginFlow | undefined> {
-  const [row] = await selectOne(db, [stateHash, provider])
+  const [row] = await selectOne(db, { stateHash, provider })
   return row && toLoginFlow(row)
 }
 
-const consume = statement<FlowColumns>(`
-  update login_flow set consumed_at = $3
-  where state_hash = $1 and provider = $2 and consumed_at is null and ${isAfter('expires_at', '$3')}
-    and (binding_hash is null or binding_hash = $4)
+const consume = statement<FlowColumns, { stateHash: Buffer; provider: string; now: Date; bindingHash: Buffer | null }>(`
+  update login_flow set consumed_at = $now
+  where state_hash = $stateHash and provider = $provider and consumed_at is null and ${isAfter('expires_at', '$now')}
+    and (binding_hash is null or binding_hash = $bindingHash)
   returning ${COLUMNS}`)
 
 /**
@@ -99,29 +91,30 @@ export async function consumeFlow(
   db: Database,
   key: { stateHash: Buffer; provider: string; bindingHash: Buffer | null; now: Date },
 ): Promise<LoginFlow | undefined> {
-  const [row] = await consume(db, [key.stateHash, key.provider, key.now, key.bindingHash])
+  const [row] = await consume(db, key)
   return row && toLoginFlow(row)
 }
 
-const keepName = statement<{ state_hash: Buffer }>(`
-  update login_flow set posted_name = $3
-  where state_hash = $1 and provider = $2 and consumed_at is null and posted_name is null returning state_hash`)
+const keepName = statement<{ state_hash: Buffer }, { stateHash: Buffer; provider: string; name: string }>(`
+  update login_flow set posted_name = $name
+  where state_hash = $stateHash and provider = $provider and consumed_at is null and posted_name is null
+  returning state_hash`)
 
 /** Keeps the name that came with the answer of a flow. The first one wins. */
 export async function keepPostedName(
   db: Database,
-  flow: { stateHash: Buffer; provider: string },
+  { stateHash, provider }: { stateHash: Buffer; provider: string },
   name: string,
 ): Promise<void> {
-  await keepName(db, [flow.stateHash, flow.provider, name])
+  await keepName(db, { stateHash, provider, name })
 }
 
-const removeOld = statement<{ state_hash: Buffer }>(`
+const removeOld = statement<{ state_hash: Buffer }, { before: Date; limit: number }>(`
   delete from login_flow where state_hash = any(array(
-    select state_hash from login_flow where expires_at < $1 limit $2 for update skip locked))
+    select state_hash from login_flow where expires_at < $before limit $limit for update skip locked))
   returning state_hash`)
 
 /** Deletes flows that expired before `before`, `limit` at most. Returns how many. */
 export async function deleteExpiredFlows(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeOld(db, [before, limit])).length
+  return (await removeOld(db, { before, limit })).length
 }

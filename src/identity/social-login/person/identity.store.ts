@@ -70,8 +70,8 @@ export function selectIdentities(db: Database, userId: UserId) {
     .where('i.user', '=', userId)
 }
 
-const lock = statement<IdentityColumns & { is_living: boolean }>(`
-  select ${OF_IDENTITY}, is_living_user(i."user") as is_living from lock_identity($1, $2, $3) i`)
+const lock = statement<IdentityColumns & { is_living: boolean }, { provider: string; subject: string; email: string }>(`
+  select ${OF_IDENTITY}, is_living_user(i."user") as is_living from lock_identity($provider, $subject, $email) i`)
 
 /** An identity, and whether its user exists, not deleted. */
 export interface KnownIdentity {
@@ -87,15 +87,28 @@ export async function lockIdentity(
   db: Database,
   { provider, subject, email }: ProviderIdentity,
 ): Promise<KnownIdentity | undefined> {
-  const [row] = await lock(db, [provider, subject, email ?? ''])
+  const [row] = await lock(db, { provider, subject, email: email ?? '' })
   return row && { identity: toIdentityRecord(row), isLiving: row.is_living }
 }
 
-const upsert = closingStatement(`
+const upsert = closingStatement<{
+  id: IdentityId
+  userId: UserId
+  provider: string
+  subject: string
+  email: string | null
+  isEmailVerified: boolean
+  name: string | null
+  avatarUrl: string | null
+  lastLoginAt: Date | null
+  now: Date
+  engineSubject: string | null
+}>(`
   saved_identity as (
     insert into identity as i (document_id, "user", provider, subject, email, is_email_verified, name, avatar_url,
       last_login_at, created_at, updated_at, engine_subject)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11)
+    values ($id, $userId, $provider, $subject, $email, $isEmailVerified, $name, $avatarUrl,
+      $lastLoginAt, $now, $now, $engineSubject)
     on conflict (provider, subject) do update set "user" = excluded."user", email = excluded.email,
       is_email_verified = excluded.is_email_verified, name = excluded.name, avatar_url = excluded.avatar_url,
       last_login_at = excluded.last_login_at, updated_at = excluded.updated_at,
@@ -121,26 +134,16 @@ export async function saveIdentity(
     createdAt: known?.createdAt ?? now,
     updatedAt: now,
   }
-  const { id, userId, provider, subject, email, isEmailVerified, name, avatarUrl, lastLoginAt } = saved
-  await upsert(db, [
-    id,
-    userId,
-    provider,
-    subject,
-    email,
-    isEmailVerified,
-    name,
-    avatarUrl,
-    lastLoginAt,
-    now,
-    row.engineSubject ?? null,
-  ])
+  await upsert(db, { ...saved, now, engineSubject: row.engineSubject ?? null })
   return saved
 }
 
-const lockWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }>(`
+const lockWaysIn = statement<
+  IdentityColumns & { has_password: boolean; passkeys: number },
+  { userId: UserId; without: string }
+>(`
   select ${OF_IDENTITY}, w.has_password, w.passkeys
-  from lock_ways_in($2, $1) w cross join lateral identities_of(w.holder) i`)
+  from lock_ways_in($without, $userId) w cross join lateral identities_of(w.holder) i`)
 
 /** The ways in which a person can sign in. */
 export interface WaysIn {
@@ -155,7 +158,7 @@ export interface WaysIn {
  * no sign-in under way brings the identity back. Without an identity, the others are false and 0.
  */
 export async function lockWaysOf(db: Database, userId: UserId, without: string): Promise<WaysIn> {
-  return toWaysIn(await lockWaysIn(db, [userId, without]))
+  return toWaysIn(await lockWaysIn(db, { userId, without }))
 }
 
 function toWaysIn(rows: readonly (IdentityColumns & { has_password: boolean; passkeys: number })[]): WaysIn {
@@ -163,28 +166,31 @@ function toWaysIn(rows: readonly (IdentityColumns & { has_password: boolean; pas
   return { hasPassword, passkeys, identities: rows.map(toIdentityRecord) }
 }
 
-const selectWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }>(`
-  select ${OF_IDENTITY}, (select u.password_hash is not null from "user" u where u.document_id = $1) as has_password,
-    (select count(*)::int from passkey p where p."user" = $1) as passkeys
-  from identity i where i."user" = $1`)
+const selectWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }, { userId: UserId }>(`
+  select ${OF_IDENTITY},
+    (select u.password_hash is not null from "user" u where u.document_id = $userId) as has_password,
+    (select count(*)::int from passkey p where p."user" = $userId) as passkeys
+  from identity i where i."user" = $userId`)
 
 /** As `lockWaysOf`, without a lock, for a page. */
 export async function findWaysOf(db: Database, userId: UserId): Promise<WaysIn> {
-  return toWaysIn(await selectWaysIn(db, [userId]))
+  return toWaysIn(await selectWaysIn(db, { userId }))
 }
 
-const selectOwn = statement<IdentityColumns>(`
-  select ${OF_IDENTITY} from identity i where i.document_id = $1 and i."user" = $2`)
+const selectOwn = statement<IdentityColumns, { id: string; userId: UserId }>(`
+  select ${OF_IDENTITY} from identity i where i.document_id = $id and i."user" = $userId`)
 
 /** An identity of this user. */
 export async function findOwnIdentity(db: Database, id: string, userId: UserId): Promise<IdentityRecord | undefined> {
-  const [row] = await selectOwn(db, [id, userId])
+  const [row] = await selectOwn(db, { id, userId })
   return row && toIdentityRecord(row)
 }
 
-const remove = closingStatement('removed_identity as (delete from identity where document_id = $1)')
+const remove = closingStatement<{ id: IdentityId }>(
+  'removed_identity as (delete from identity where document_id = $id)',
+)
 
 /** Deletes an identity of a locked user, with the last statement of the transaction. */
 export function deleteIdentity(db: Database, id: IdentityId): Promise<void> {
-  return remove(db, [id])
+  return remove(db, { id })
 }

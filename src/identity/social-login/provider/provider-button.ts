@@ -1,8 +1,7 @@
 import { type Html, html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import type { Engine, EngineProvider } from '../../engine/engine.ts'
-import type { ProviderWish } from '../../pages/sign-in/sign-in-goal.ts'
-import type { ProviderButton } from '../../pages/sign-in/sign-in-page.ts'
+import type { ProviderButton, ProviderWish } from '../../pages/sign-in/sign-in-goal.ts'
 import { MARKS } from './provider-marks.generated.ts'
 
 /** The providers whose guidelines ask for these words (docs/contract/pages.md#provider-buttons). */

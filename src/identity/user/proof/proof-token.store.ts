@@ -5,19 +5,27 @@ import { closingStatement, isAfter, statement } from '../../../postgres/statemen
 import { hasEmail } from '../../user-record/user.store.ts'
 import type { ProofPurpose } from './proof-token.ts'
 
-const insert = closingStatement(`
+/** A token that is to be. */
+interface NewProofToken {
+  tokenHash: Buffer
+  purpose: ProofPurpose
+  userId: UserId | null
+  email: string
+  expiresAt: Date
+  now: Date
+}
+
+const insert = closingStatement<NewProofToken>(`
   new_proof as (
     insert into proof_token (token_hash, purpose, "user", email, expires_at, created_at)
-    select $1::bytea, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz where $3::uuid is not null)`)
+    select $tokenHash::bytea, $purpose::text, $userId::uuid, $email::text, $expiresAt::timestamptz, $now::timestamptz
+    where $userId::uuid is not null)`)
 
 /**
  * Inserts a token, with the last statement of the transaction. Without a user the same statement inserts nothing, so that both take the same time.
  */
-export async function insertProofToken(
-  db: Database,
-  row: { tokenHash: Buffer; purpose: ProofPurpose; userId: UserId | null; email: string; expiresAt: Date; now: Date },
-): Promise<void> {
-  await insert(db, [row.tokenHash, row.purpose, row.userId, row.email, row.expiresAt, row.now])
+export async function insertProofToken(db: Database, row: NewProofToken): Promise<void> {
+  await insert(db, row)
 }
 
 /** The person that a mail is asked for. */
@@ -36,19 +44,26 @@ interface CandidateColumns {
   recent: number
 }
 
-const findWhere = (condition: string) =>
-  countBehindLock<CandidateColumns>({
+/** What is counted of a person. */
+interface CountedLinks {
+  purpose: ProofPurpose
+  since: Date
+  limit: number
+}
+
+const findWhere = <By extends object>(condition: string) =>
+  countBehindLock<CandidateColumns, By & CountedLinks>({
     counts: 'links of a person in 15 minutes',
     lock: 'user',
     by: 'count_recent_links',
     call: `
       select u.document_id, u.email, u.email_verified_at,
-        count_recent_links(u.document_id, $2, $3, $4) as recent
+        count_recent_links(u.document_id, $purpose, $since, $limit) as recent
       from "user" u where ${condition} and u.is_actived and u.deleted_at is null`,
   })
 
-const findByEmail = findWhere(hasEmail('$1'))
-const findById = findWhere('u.document_id = $1')
+const findByEmail = findWhere<{ email: string }>(hasEmail('$email'))
+const findById = findWhere<{ userId: UserId }>('u.document_id = $userId')
 
 /**
  * The active person with this address or id, and how many tokens of the purpose were made after `since`: counted behind the
@@ -57,11 +72,9 @@ const findById = findWhere('u.document_id = $1')
 export async function findProofCandidate(
   db: Database,
   by: { email: string } | { userId: UserId },
-  { purpose, since, limit }: { purpose: ProofPurpose; since: Date; limit: number },
+  counted: CountedLinks,
 ): Promise<ProofCandidate | undefined> {
-  const counted = [purpose, since, limit]
-  const [row] =
-    'email' in by ? await findByEmail(db, [by.email, ...counted]) : await findById(db, [by.userId, ...counted])
+  const [row] = await ('email' in by ? findByEmail(db, { ...by, ...counted }) : findById(db, { ...by, ...counted }))
   return (
     row && {
       userId: row.document_id as UserId,
@@ -85,33 +98,39 @@ interface ProvenColumns {
   name: string | null
 }
 
+/** A token that somebody presents. */
+interface PresentedProof {
+  tokenHash: Buffer
+  purpose: ProofPurpose
+  now: Date
+}
+
 /** A token holds while its address is still that of the active person. */
-const selectValid = statement<ProvenColumns>(`
+const selectValid = statement<ProvenColumns, PresentedProof>(`
   select t."user", u.email, u.name from proof_token t
   cross join lateral (select * from "user" x where x.document_id = t."user" offset 0) u
-  where t.token_hash = $1 and t.purpose = $2 and ${isAfter('t.expires_at', '$3')}
+  where t.token_hash = $tokenHash and t.purpose = $purpose and ${isAfter('t.expires_at', '$now')}
     and u.is_actived and u.deleted_at is null and email_key(u.email) = email_key(t.email)`)
 
 /** The person of a token. Undefined when it is unknown, used or expired, or the person has another address now. */
-export async function findProvenPerson(
-  db: Database,
-  token: { tokenHash: Buffer; purpose: ProofPurpose; now: Date },
-): Promise<ProvenPerson | undefined> {
-  const [row] = await selectValid(db, [token.tokenHash, token.purpose, token.now])
+export async function findProvenPerson(db: Database, token: PresentedProof): Promise<ProvenPerson | undefined> {
+  const [row] = await selectValid(db, token)
   return row && { userId: row.user as UserId, email: row.email, name: row.name }
 }
 
 const lockProven = statement<
-  ProvenColumns & { email_verified_at: Date | null; sessions: string[] | null; api_keys: string[] | null }
+  ProvenColumns & { email_verified_at: Date | null; sessions: string[] | null; api_keys: string[] | null },
+  PresentedProof
 >(`
   with u as (
     select * from "user"
-    where document_id = (select "user" from proof_token where token_hash = $1) and is_actived and deleted_at is null
+    where document_id = (select "user" from proof_token where token_hash = $tokenHash)
+      and is_actived and deleted_at is null
     for no key update
   )
   select u.document_id as "user", u.email, u.name, u.email_verified_at, l.sessions, l.api_keys
-  from u cross join lateral proven_address(u.document_id, $1, $2, $3) p (email)
-  left join lateral lock_tokens(u.document_id) l on $2 = 'reset'
+  from u cross join lateral proven_address(u.document_id, $tokenHash, $purpose, $now) p (email)
+  left join lateral lock_tokens(u.document_id) l on $purpose = 'reset'
   where email_key(p.email) = email_key(u.email)`)
 
 /** The person of a token that is being used, locked. */
@@ -126,11 +145,8 @@ export interface LockedProven extends ProvenPerson {
  * Locks the person of a token until the transaction ends, and reads the token behind the lock: of two concurrent uses one
  * succeeds, if each deletes it (`deleteProofTokens`). Undefined like `findProvenPerson`.
  */
-export async function lockProvenPerson(
-  db: Database,
-  token: { tokenHash: Buffer; purpose: ProofPurpose; now: Date },
-): Promise<LockedProven | undefined> {
-  const [row] = await lockProven(db, [token.tokenHash, token.purpose, token.now])
+export async function lockProvenPerson(db: Database, token: PresentedProof): Promise<LockedProven | undefined> {
+  const [row] = await lockProven(db, token)
   if (!row) return undefined
   return {
     userId: row.user as UserId,
@@ -142,28 +158,32 @@ export async function lockProvenPerson(
   }
 }
 
-const removeAll = closingStatement('used_proofs as (delete from proof_token where "user" = $1 and purpose = $2)')
+const removeAll = closingStatement<{ userId: UserId; purpose: ProofPurpose }>(
+  'used_proofs as (delete from proof_token where "user" = $userId and purpose = $purpose)',
+)
 
 /** Deletes the tokens of a person, who is locked, with the last statement of the transaction. */
 export async function deleteProofTokens(db: Database, userId: UserId, purpose: ProofPurpose): Promise<void> {
-  await removeAll(db, [userId, purpose])
+  await removeAll(db, { userId, purpose })
 }
 
-const removeExpired = statement(`
+const removeExpired = statement<never, { before: Date; limit: number }>(`
   delete from proof_token where token_hash = any(array(
-    select token_hash from proof_token where expires_at <= $1 order by expires_at limit $2 for update skip locked))
+    select token_hash from proof_token where expires_at <= $before
+    order by expires_at limit $limit for update skip locked))
   returning 1`)
 
 /** Deletes up to `limit` tokens that expired by `before`. Returns their number. For maintenance. */
 export async function deleteExpiredProofTokens(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeExpired(db, [before, limit])).length
+  return (await removeExpired(db, { before, limit })).length
 }
 
-const verify = closingStatement(`
+const verify = closingStatement<{ userId: UserId; now: Date }>(`
   verified_user as (
-    update "user" set email_verified_at = $2, updated_at = $2 where document_id = $1 and email_verified_at is null)`)
+    update "user" set email_verified_at = $now, updated_at = $now
+    where document_id = $userId and email_verified_at is null)`)
 
 /** Marks the address of a locked person as verified, with the last statement of the transaction. */
 export async function setEmailVerified(db: Database, userId: UserId, now: Date): Promise<void> {
-  await verify(db, [userId, now])
+  await verify(db, { userId, now })
 }

@@ -2,8 +2,16 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { SessionId, UserId } from '../../../base/id.ts'
 import type { AccountFacts } from '../../claims/account-facts.store.ts'
 import type { GrantRecord } from '../../grant/grant.store.ts'
-import type { BrowserPerson } from './session-bridge.ts'
 import type { FoundState, StateRow } from './state.store.ts'
+
+/** Who is signed in in a browser, and how. */
+export interface BrowserPerson {
+  userId: UserId
+  sessionId: SessionId
+  amr: readonly string[]
+  acr: string | null
+  authTime: Date
+}
 
 /** A row to write, with what it rests on. */
 export interface BatchRow extends StateRow {

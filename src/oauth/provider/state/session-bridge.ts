@@ -1,16 +1,7 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { SessionId, UserId } from '../../../base/id.ts'
-import { findRequestState } from './request-state.ts'
+import { type BrowserPerson, findRequestState } from './request-state.ts'
 import { type ReadDeps, readPerson } from './state-reader.ts'
-
-/** Who is signed in in a browser, and how. */
-export interface BrowserPerson {
-  userId: UserId
-  sessionId: SessionId
-  amr: readonly string[]
-  acr: string | null
-  authTime: Date
-}
 
 /** Finds the person of a `Cookie` header, and its session. */
 export type FindPerson = (

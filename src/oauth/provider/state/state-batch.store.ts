@@ -18,47 +18,64 @@ export interface StateBatch {
  * statement, and then deletes what it wrote. The order of the locks is that of the ends: grant, session, family, code or token.
  * The use of the grant is noted at most once an hour.
  */
-const writeBatch = statement<{ is_spent: boolean }>(`
+const writeBatch = statement<
+  { is_spent: boolean },
+  {
+    /** Rows as JSON. */
+    rows: string
+    model: string | null
+    idHash: Buffer | null
+    consumedBy: Buffer | null
+    answer: string | null
+    familyHash: Buffer | null
+    /** The grant of a new family. */
+    consent: string | null
+    browser: string | null
+    now: Date
+  }
+>(`
   with base as materialized (
-    select 1 from oauth_grant where document_id = $8::uuid and ${isNull('revoked_at')} for share
+    select 1 from oauth_grant where document_id = $consent::uuid and ${isNull('revoked_at')} for share
   ), browser as materialized (
     select 1 from session
-    where document_id = $9::uuid and ${isNull('revoked_at')} and (select count(*) from base) >= 0 for share
+    where document_id = $browser::uuid and ${isNull('revoked_at')} and (select count(*) from base) >= 0 for share
   ), spent as (
-    update oauth_state set consumed_at = $2, consumed_by = $5, answer = $6
-    where model = $3::text and id_hash = $4::bytea and consumed_at is null and (
+    update oauth_state set consumed_at = $now, consumed_by = $consumedBy, answer = $answer
+    where model = $model::text and id_hash = $idHash::bytea and consumed_at is null and (
       select count(*) from (
-        select 1 from oauth_state where model = 'Grant' and id_hash = $7::bytea
+        select 1 from oauth_state where model = 'Grant' and id_hash = $familyHash::bytea
           and (select count(*) from browser) >= 0 for key share
       ) held
     ) >= 0
     returning 1
   ), family as materialized (
-    select 1 from oauth_state where model = 'Grant' and id_hash = $7::bytea
-      and ($9::uuid is null or exists (select from browser)) for key share
+    select 1 from oauth_state where model = 'Grant' and id_hash = $familyHash::bytea
+      and ($browser::uuid is null or exists (select from browser)) for key share
   ), written as (
     insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
     select r.model, decode(r.id_hash, 'hex'), r.payload, r.grant_id, r.consent, r.uid, decode(r.user_code, 'hex'),
       r.expires_at
-    from jsonb_to_recordset($1::jsonb) as r(
+    from jsonb_to_recordset($rows::jsonb) as r(
       model text, id_hash text, payload jsonb, grant_id text, consent uuid, uid text, user_code text,
       expires_at timestamptz, in_family boolean)
-    where ($3::text is null or exists (select from spent))
-      and (not r.in_family or case when $8::uuid is null then exists (select from family)
-        else exists (select from base) and ($9::uuid is null or exists (select from browser)) end)
+    where ($model::text is null or exists (select from spent))
+      and (not r.in_family or case when $consent::uuid is null then exists (select from family)
+        else exists (select from base) and ($browser::uuid is null or exists (select from browser)) end)
     on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
       consent = excluded.consent, uid = excluded.uid,
       user_code_hash = coalesce(excluded.user_code_hash, oauth_state.user_code_hash), expires_at = excluded.expires_at
     returning consent, model
   ), used as (
     insert into oauth_grant_use as u (grant_id, used_at)
-    select distinct consent, $2::timestamptz from written
+    select distinct consent, $now::timestamptz from written
     where consent is not null and model in ('AccessToken', 'RefreshToken')
       and exists (select from oauth_grant g where g.document_id = consent)
     on conflict (grant_id) do update set used_at = excluded.used_at
     where u.used_at < excluded.used_at - interval '1 hour'
   )
   select exists (select from spent) as is_spent`)
+
+const UNSPENT = { model: null, idHash: null, consumedBy: null, answer: null }
 
 /**
  * Spends a code or token and writes rows of one family, in one statement. False when the code or token was spent before: of
@@ -78,18 +95,13 @@ export async function writeStateBatch(db: Database, { spent, rows, browser, now 
     expires_at: row.expiresAt,
     in_family: row === made ? row.consent !== null : row.familyHash !== null && made?.consent !== null,
   }))
-  const { model = null, idHash = null, consumedBy = null, answer = null } = spent ?? {}
-  const values = [
-    JSON.stringify(list),
-    now,
-    model,
-    idHash,
-    consumedBy,
-    answer,
+  const [row] = await writeBatch(db, {
+    rows: JSON.stringify(list),
+    ...(spent ?? UNSPENT),
     familyHash,
-    made?.consent ?? null,
+    consent: made?.consent ?? null,
     browser,
-  ]
-  const [row] = await writeBatch(db, values)
+    now,
+  })
   return spent === undefined || row?.is_spent === true
 }

@@ -3,7 +3,7 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { isAfter, statement } from '../../../postgres/statement/statement.ts'
 import { type AccountColumns, type AccountFacts, OF_ACCOUNT, toAccountFacts } from '../../claims/account-facts.store.ts'
 import type { GrantRecord } from '../../grant/grant.store.ts'
-import { type FoundState, followsLiveBrowser } from './state.store.ts'
+import { FOLLOWS_LIVE_BROWSER, type FoundState } from './state.store.ts'
 
 type Payload = Record<string, unknown>
 
@@ -39,25 +39,26 @@ const toAccount = (row: NullableAccount): AccountFacts | undefined =>
  * of them: it expects ten elements of an unknown array, and plans the statement anew for each request. Lateral joins with a
  * limit look one row up by its whole key.
  */
-const selectTokens = statement<TokenColumns>(`
+const selectTokens = statement<TokenColumns, { model: string; other: string; idHash: Buffer; now: Date }>(`
   select t.model, t.payload, t.consumed_at, t.consumed_by, f.payload as family, p.payload as provider_session,
     ${OF_ACCOUNT}
   from oauth_state t
   left join lateral (
     select g.payload from oauth_state g
-    where g.model = 'Grant' and g.id_hash = sha256(convert_to(t.grant_id, 'UTF8')) and ${isAfter('g.expires_at', '$4')}
+    where g.model = 'Grant' and g.id_hash = sha256(convert_to(t.grant_id, 'UTF8'))
+      and ${isAfter('g.expires_at', '$now')}
     limit 1
   ) f on true
   left join lateral (
     select s.payload from oauth_state s
-    where s.model = 'Session' and s.uid = t.payload ->> 'sessionUid' and ${isAfter('s.expires_at', '$4')}
-      and ${followsLiveBrowser('$4')}
+    where s.model = 'Session' and s.uid = t.payload ->> 'sessionUid' and ${isAfter('s.expires_at', '$now')}
+      and ${FOLLOWS_LIVE_BROWSER}
     limit 1
   ) p on true
   left join lateral (
     select * from "user" x where x.document_id = uuid_of(t.payload ->> 'accountId') limit 1
   ) u on u.is_actived and u.deleted_at is null
-  where t.model in ($1, $2) and t.id_hash = $3 and ${isAfter('t.expires_at', '$4')}`)
+  where t.model in ($model, $other) and t.id_hash = $idHash and ${isAfter('t.expires_at', '$now')}`)
 
 /** The rows with this id that have not expired, one of each model at most, each with what decides about it. */
 export async function loadTokens(
@@ -65,7 +66,7 @@ export async function loadTokens(
   { models, idHash, now }: { models: readonly [string, string?]; idHash: Buffer; now: Date },
 ): Promise<LoadedToken[]> {
   const [model, other = model] = models
-  const rows = await selectTokens(db, [model, other, idHash, now])
+  const rows = await selectTokens(db, { model, other, idHash, now })
   return rows.map((row) => ({
     model: row.model,
     found: { payload: row.payload, consumedAt: row.consumed_at, consumedBy: row.consumed_by },
@@ -101,14 +102,19 @@ export interface LoadedBrowser {
   family: FoundState | undefined
 }
 
-const selectBrowser = statement<BrowserColumns>(`
+const selectBrowser = statement<
+  BrowserColumns,
+  { idHash: Buffer | null; sessionId: string; userId: string; clientId: string | null; now: Date }
+>(`
   select s.payload as provider_session, b.amr, b.acr, b.auth_time,
     g.document_id as grant_row, g.scopes, g.refused_scopes, g.redirect_uris, g.created_at as grant_created_at,
     g.updated_at as grant_updated_at, f.payload as family, ${OF_ACCOUNT}
-  from (select $1::bytea as id_hash, $2::uuid as browser, $3::uuid as person, $4::text as client) k
+  from (
+    select $idHash::bytea as id_hash, $sessionId::uuid as browser, $userId::uuid as person, $clientId::text as client
+  ) k
   left join lateral (
     select o.payload from oauth_state o
-    where o.model = 'Session' and o.id_hash = k.id_hash and ${isAfter('o.expires_at', '$5')}
+    where o.model = 'Session' and o.id_hash = k.id_hash and ${isAfter('o.expires_at', '$now')}
     limit 1
   ) s on true
   left join session b on b.document_id = k.browser
@@ -116,7 +122,7 @@ const selectBrowser = statement<BrowserColumns>(`
   left join oauth_grant g on g."user" = k.person and g.client = uuid_of(k.client) and g.revoked_at is null
   left join lateral (
     select o.payload from oauth_state o
-    where o.model = 'Grant' and ${isAfter('o.expires_at', '$5')}
+    where o.model = 'Grant' and ${isAfter('o.expires_at', '$now')}
       and o.id_hash = sha256(convert_to(s.payload -> 'authorizations' -> k.client ->> 'grantId', 'UTF8'))
     limit 1
   ) f on true`)
@@ -127,7 +133,7 @@ export async function loadBrowser(
   key: { idHash: Buffer | null; sessionId: string; userId: string; clientId: string | undefined; now: Date },
 ): Promise<LoadedBrowser> {
   const { idHash, sessionId, userId, clientId, now } = key
-  const [row] = await selectBrowser(db, [idHash, sessionId, userId, clientId ?? null, now])
+  const [row] = await selectBrowser(db, { idHash, sessionId, userId, clientId: clientId ?? null, now })
   if (!row) throw new Error('the statement returns one row')
   return {
     session: toFound(row.provider_session),

@@ -34,7 +34,8 @@ test('the statements of a request keep their plans, and look rows up by their wh
   expect(rows).toHaveLength(3)
   for (const { custom, generic } of rows) expect([custom, generic]).toEqual([5, 7])
   const { name } = rows.find(({ statement }) => statement.includes('from oauth_state t')) ?? { name: '' }
-  const plan = await pool.query(`explain execute "${name}"('AccessToken', 'RefreshToken', '\\x00', now())`)
+  // The values in the order in which the names stand in the text.
+  const plan = await pool.query(`explain execute "${name}"(now(), 'AccessToken', 'RefreshToken', '\\x00')`)
   const text = plan.rows.map((row) => row['QUERY PLAN']).join('\n')
   expect(text).toMatch(/Index Cond: \(\(model = 'Grant'::text\) AND \(id_hash = /)
   expect(text).toContain('oauth_state_uid_model_idx')

@@ -33,114 +33,124 @@ const FOUND = 's.payload, s.consumed_at, s.consumed_by'
 const toFound = (row: FoundColumns | undefined): FoundState | undefined =>
   row && { payload: row.payload, consumedAt: row.consumed_at, consumedBy: row.consumed_by }
 
-const upsert = statement<object>(`
+/** The placeholders of a row, its payload as JSON. */
+type StateParams = Omit<StateRow, 'payload'> & { payload: string }
+
+const toParams = (row: StateRow): StateParams => ({ ...row, payload: JSON.stringify(row.payload) })
+
+const upsert = statement<object, StateParams & { familyHash: Buffer | null }>(`
   with family as materialized (
-    select 1 from oauth_state where model = 'Grant' and id_hash = $9 for key share
+    select 1 from oauth_state where model = 'Grant' and id_hash = $familyHash for key share
   )
   insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
-  select $1, $2::bytea, $3::jsonb, $4, $5::uuid, $6, $7::bytea, $8::timestamptz
-  where $9::bytea is null or exists (select from family)
+  select $model, $idHash::bytea, $payload::jsonb, $grantId, $consent::uuid, $uid, $userCodeHash::bytea,
+    $expiresAt::timestamptz
+  where $familyHash::bytea is null or exists (select from family)
   on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
     consent = excluded.consent, uid = excluded.uid,
     user_code_hash = coalesce(excluded.user_code_hash, oauth_state.user_code_hash), expires_at = excluded.expires_at`)
-
-function toValues(row: StateRow): unknown[] {
-  const { model, idHash, payload, grantId, consent, uid, userCodeHash, expiresAt } = row
-  return [model, idHash, JSON.stringify(payload), grantId, consent, uid, userCodeHash, expiresAt]
-}
 
 /**
  * Writes a row, or writes it again. Whether it was spent stays as it is. Nothing is written when the family that
  * `familyHash` names has ended; one that ends at the same time waits for this write, and then deletes it.
  */
 export async function upsertState(db: Database, row: StateRow, familyHash: Buffer | null = null): Promise<void> {
-  await upsert(db, [...toValues(row), familyHash])
+  await upsert(db, { ...toParams(row), familyHash })
 }
 
-const insertNew = statement<object>(`
+const insertNew = statement<object, StateParams>(`
   insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing returning 1`)
+  values ($model, $idHash, $payload, $grantId, $consent, $uid, $userCodeHash, $expiresAt)
+  on conflict do nothing returning 1`)
 
 /** Inserts a row that must be new. False when there is one already. */
 export async function insertNewState(db: Database, row: StateRow): Promise<boolean> {
-  return (await insertNew(db, toValues(row))).length > 0
+  return (await insertNew(db, toParams(row))).length > 0
 }
 
-const findOne = statement<FoundColumns>(`
-  select ${FOUND} from oauth_state s where s.model = $1 and s.id_hash = $2 and ${isAfter('s.expires_at', '$3')}`)
+const findOne = statement<FoundColumns, { model: string; idHash: Buffer; now: Date }>(`
+  select ${FOUND} from oauth_state s
+  where s.model = $model and s.id_hash = $idHash and ${isAfter('s.expires_at', '$now')}`)
 
 /** The row of this id that has not expired. */
 export async function findState(
   db: Database,
   key: { model: string; idHash: Buffer; now: Date },
 ): Promise<FoundState | undefined> {
-  const [row] = await findOne(db, [key.model, key.idHash, key.now])
+  const [row] = await findOne(db, key)
   return toFound(row)
 }
 
 /**
- * The condition on a row `s`: the session of the browser that it follows lives, or it follows none. The session is looked up
- * by its key alone, in a scalar subquery: a plan that was made while the tables were empty would otherwise read every
- * session that lives, by an index that holds no others.
+ * The condition on a row `s`: the session of the browser that it follows lives at `$now`, or it follows none. The session is
+ * looked up by its key alone, in a scalar subquery: a plan that was made while the tables were empty would otherwise read
+ * every session that lives, by an index that holds no others.
  */
-export const followsLiveBrowser = (at: string) => `(
+export const FOLLOWS_LIVE_BROWSER = `(
   s.payload ->> 'browserSession' is null
   or (
-    select b.revoked_at is null and b.expires_at > ${at} from session b
+    select b.revoked_at is null and b.expires_at > $now from session b
     where b.document_id = (s.payload ->> 'browserSession')::uuid
   ))`
 
-const findUid = statement<FoundColumns>(`
+const findUid = statement<FoundColumns, { model: string; uid: string; now: Date }>(`
   select ${FOUND} from oauth_state s
-  where s.model = $1 and s.uid = $2 and ${isAfter('s.expires_at', '$3')} and ${followsLiveBrowser('$3')}`)
+  where s.model = $model and s.uid = $uid and ${isAfter('s.expires_at', '$now')} and ${FOLLOWS_LIVE_BROWSER}`)
 
 /** The row with this `uid` that has not expired, while the session of the browser that it belongs to lives. */
 export async function findStateByUid(
   db: Database,
   key: { model: string; uid: string; now: Date },
 ): Promise<FoundState | undefined> {
-  const [row] = await findUid(db, [key.model, key.uid, key.now])
+  const [row] = await findUid(db, key)
   return toFound(row)
 }
 
-const findUserCode = statement<FoundColumns>(`
-  select ${FOUND} from oauth_state s where s.model = $1 and s.user_code_hash = $2 and ${isAfter('s.expires_at', '$3')}`)
+const findUserCode = statement<FoundColumns, { model: string; userCodeHash: Buffer; now: Date }>(`
+  select ${FOUND} from oauth_state s
+  where s.model = $model and s.user_code_hash = $userCodeHash and ${isAfter('s.expires_at', '$now')}`)
 
 /** The row with this user code that has not expired. */
 export async function findStateByUserCode(
   db: Database,
   key: { model: string; userCodeHash: Buffer; now: Date },
 ): Promise<FoundState | undefined> {
-  const [row] = await findUserCode(db, [key.model, key.userCodeHash, key.now])
+  const [row] = await findUserCode(db, key)
   return toFound(row)
 }
 
-const consume = statement<object>(`
-  update oauth_state set consumed_at = $3, consumed_by = $4
-  where model = $1 and id_hash = $2 and consumed_at is null returning 1`)
+const consume = statement<object, { model: string; idHash: Buffer; now: Date; consumedBy: Buffer | null }>(`
+  update oauth_state set consumed_at = $now, consumed_by = $consumedBy
+  where model = $model and id_hash = $idHash and consumed_at is null returning 1`)
 
 /** Spends a row. False when it was spent before, or is gone: of calls at the same time exactly one gets true. */
 export async function consumeState(
   db: Database,
   key: { model: string; idHash: Buffer; consumedBy: Buffer | null; now: Date },
 ): Promise<boolean> {
-  return (await consume(db, [key.model, key.idHash, key.now, key.consumedBy])).length > 0
+  return (await consume(db, key)).length > 0
 }
 
-const destroy = statement<object>('delete from oauth_state where model = $1 and id_hash = $2')
+const destroy = statement<object, { model: string; idHash: Buffer }>(
+  'delete from oauth_state where model = $model and id_hash = $idHash',
+)
 
 /** Deletes a row. */
 export async function deleteState(db: Database, key: { model: string; idHash: Buffer }): Promise<void> {
-  await destroy(db, [key.model, key.idHash])
+  await destroy(db, key)
 }
 
-const endFamily = statement<object>("delete from oauth_state where model = 'Grant' and grant_id = $1")
-const deleteOfFamily = statement<object>('delete from oauth_state where grant_id = $1')
-const deleteOfModel = statement<object>('delete from oauth_state where grant_id = $1 and model = $2')
+const endFamily = statement<object, { grantId: string }>(
+  "delete from oauth_state where model = 'Grant' and grant_id = $grantId",
+)
+const deleteOfFamily = statement<object, { grantId: string }>('delete from oauth_state where grant_id = $grantId')
+const deleteOfModel = statement<object, { grantId: string; model: string }>(
+  'delete from oauth_state where grant_id = $grantId and model = $model',
+)
 
 /** Deletes the rows of one model of an authorization. */
 export async function deleteOfFamilyModel(db: Database, grantId: string, model: string): Promise<void> {
-  await deleteOfModel(db, [grantId, model])
+  await deleteOfModel(db, { grantId, model })
 }
 
 /**
@@ -148,14 +158,14 @@ export async function deleteOfFamilyModel(db: Database, grantId: string, model: 
  * second one sees them.
  */
 export async function deleteFamily(db: Database, grantId: string): Promise<void> {
-  await endFamily(db, [grantId])
-  await deleteOfFamily(db, [grantId])
+  await endFamily(db, { grantId })
+  await deleteOfFamily(db, { grantId })
 }
 
-const poll = statement<object>(`
+const poll = statement<object, { model: string; idHash: Buffer; spacingMs: number }>(`
   update oauth_state set polled_at = statement_timestamp()
-  where model = $1 and id_hash = $2
-    and (polled_at is null or polled_at <= statement_timestamp() - $3 * interval '1 millisecond') returning 1`)
+  where model = $model and id_hash = $idHash
+    and (polled_at is null or polled_at <= statement_timestamp() - $spacingMs * interval '1 millisecond') returning 1`)
 
 /** Notes that a device asks for its tokens. False when it asked less than `spacingMs` ago: of parallel calls one gets true. */
 export async function notePoll(
@@ -163,34 +173,41 @@ export async function notePoll(
   key: { model: string; idHash: Buffer },
   spacingMs: number,
 ): Promise<boolean> {
-  return (await poll(db, [key.model, key.idHash, spacingMs])).length > 0
+  return (await poll(db, { ...key, spacingMs })).length > 0
 }
 
-const readAnswer = statement<{ answer: string }>(`
-  select answer from oauth_state where model = 'RefreshToken' and id_hash = $1 and consumed_at > $2 and answer is not null`)
+const readAnswer = statement<{ answer: string }, { idHash: Buffer; since: Date }>(`
+  select answer from oauth_state
+  where model = 'RefreshToken' and id_hash = $idHash and consumed_at > $since and answer is not null`)
 
 /** The encrypted answer to a redemption after `since`. */
 export async function findRefreshAnswer(db: Database, idHash: Buffer, since: Date): Promise<string | undefined> {
-  const [row] = await readAnswer(db, [idHash, since])
+  const [row] = await readAnswer(db, { idHash, since })
   return row?.answer
 }
 
-const clearAnswers = statement<object>(`
+const clearAnswers = statement<object, { before: Date; limit: number }>(`
   update oauth_state s set answer = null
-  from (select model, id_hash from oauth_state where answer is not null and consumed_at < $1 limit $2 for update skip locked) old
+  from (
+    select model, id_hash from oauth_state where answer is not null and consumed_at < $before limit $limit
+    for update skip locked
+  ) old
   where s.model = old.model and s.id_hash = old.id_hash returning 1`)
 
 /** Clears answers of redemptions before `before`. Returns how many. */
 export async function clearOldAnswers(db: Database, before: Date, limit: number): Promise<number> {
-  return (await clearAnswers(db, [before, limit])).length
+  return (await clearAnswers(db, { before, limit })).length
 }
 
-const deleteExpired = statement<object>(`
+const deleteExpired = statement<object, { before: Date; limit: number }>(`
   delete from oauth_state s
-  using (select model, id_hash from oauth_state where expires_at < $1 order by expires_at limit $2 for update skip locked) old
+  using (
+    select model, id_hash from oauth_state where expires_at < $before order by expires_at limit $limit
+    for update skip locked
+  ) old
   where s.model = old.model and s.id_hash = old.id_hash returning 1`)
 
 /** Deletes rows that expired before `before`. Returns how many. */
 export async function deleteExpiredState(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteExpired(db, [before, limit])).length
+  return (await deleteExpired(db, { before, limit })).length
 }

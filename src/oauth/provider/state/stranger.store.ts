@@ -14,28 +14,32 @@ export interface StrangerPlace {
   limits: { network: number; wideNetwork: number; client: number }
 }
 
-const take = countBehindLock<{ is_admitted: boolean }>({
+const take = countBehindLock<
+  { is_admitted: boolean },
+  Omit<StrangerPlace, 'limits'> & { networkLimit: number; wideNetworkLimit: number; clientLimit: number }
+>({
   counts: 'rows of strangers',
   lock: 'strangers',
   by: 'admit_stranger',
   adds: true,
-  call: 'select admit_stranger($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as is_admitted',
+  call: `select admit_stranger($id, $kind, $networkHash, $wideNetworkHash, $client, $expiresAt, $now,
+    $networkLimit, $wideNetworkLimit, $clientLimit) as is_admitted`,
 })
 
 /** Takes a place, once for each id. False when a limit is reached: of parallel calls no more than are left get true. */
 export async function takeStrangerPlace(db: Database, place: StrangerPlace): Promise<boolean> {
-  const { id, kind, networkHash, wideNetworkHash, client, expiresAt, now, limits } = place
-  const counted = [limits.network, limits.wideNetwork, limits.client]
-  const [row] = await take(db, [id, kind, networkHash, wideNetworkHash, client, expiresAt, now, ...counted])
+  const { network, wideNetwork, client } = place.limits
+  const limits = { networkLimit: network, wideNetworkLimit: wideNetwork, clientLimit: client }
+  const [row] = await take(db, { ...place, ...limits })
   return row?.is_admitted === true
 }
 
-const removeExpired = statement(`
+const removeExpired = statement<never, { before: Date; limit: number }>(`
   delete from stranger_row where id = any(array(
-    select id from stranger_row where expires_at < $1 order by expires_at limit $2 for update skip locked))
+    select id from stranger_row where expires_at < $before order by expires_at limit $limit for update skip locked))
   returning 1`)
 
 /** Deletes up to `limit` places that expired before `before`. Returns their number. For maintenance. */
 export async function deleteExpiredStrangers(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeExpired(db, [before, limit])).length
+  return (await removeExpired(db, { before, limit })).length
 }

@@ -1,7 +1,7 @@
 import { stringifySetCookie } from 'cookie'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { findOwnRequestId } from '../../../http/request/request-id.ts'
-import type { AnswerCookie } from '../../../http/route/answer.ts'
+import type { AnswerCookie } from '../../../http/route/outcome.ts'
 import { findGrantIdOf } from '../../grant/state-id.ts'
 
 /** Who ended something, and by which request. */

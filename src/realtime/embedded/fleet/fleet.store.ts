@@ -18,13 +18,16 @@ export interface OutgoingMessage {
 
 // Nothing that is passed on outlives the processes, so the commit does not wait for the disk. Equal notifications of one
 // transaction become one; these differ by their numbers.
-const send = statement<never>(`
+const send = statement<
+  never,
+  { process: string; now: Date; numbers: readonly number[]; payloads: readonly string[]; notes: readonly string[] }
+>(`
   with kept as (
     insert into realtime_relay (process, number, payload, created_at)
-    select $1, x.number, x.payload, $2 from unnest($3::bigint[], $4::text[]) as x (number, payload)
+    select $process, x.number, x.payload, $now from unnest($numbers::bigint[], $payloads::text[]) as x (number, payload)
   )
   select set_config('synchronous_commit', 'off', true), pg_notify('${FLEET_CHANNEL}', x.note)
-  from unnest($5::text[]) as x (note)`)
+  from unnest($notes::text[]) as x (note)`)
 
 /** Keeps messages of a process and notifies the others, in their order. */
 export async function sendMessages(
@@ -34,18 +37,19 @@ export async function sendMessages(
 ): Promise<void> {
   const numbers = messages.map((one) => one.number)
   const payloads = messages.map((one) => one.payload)
-  await send(db, [from.process, from.now, numbers, payloads, messages.map((one) => one.note)])
+  await send(db, { ...from, numbers, payloads, notes: messages.map((one) => one.note) })
 }
 
-const read = statement<{ number: number; payload: string }>(`
-  select number, payload from realtime_relay where process = $1 and number > $2 and number <= $3 order by number`)
+const read = statement<{ number: number; payload: string }, { process: string; after: number; upTo: number }>(`
+  select number, payload from realtime_relay where process = $process and number > $after and number <= $upTo
+  order by number`)
 
 /** The messages of a process after one number, up to another. */
 export function readMessages(
   db: Database,
   range: { process: string; after: number; upTo: number },
 ): Promise<{ number: number; payload: string }[]> {
-  return read(db, [range.process, range.after, range.upTo])
+  return read(db, range)
 }
 
 /** Another process, as the database knows it. */
@@ -56,9 +60,9 @@ export interface OtherProcess {
   isListening: boolean
 }
 
-const renew = statement<{ id: string; seen_at: Date; is_listening: boolean }>(`
+const renew = statement<{ id: string; seen_at: Date; is_listening: boolean }, { process: string; now: Date }>(`
   with own as (
-    insert into realtime_process (id, seen_at) values ($1, $2)
+    insert into realtime_process (id, seen_at) values ($process, $now)
     on conflict (id) do update set seen_at = excluded.seen_at
   ), paced as (
     select set_config('synchronous_commit', 'off', true)
@@ -68,26 +72,26 @@ const renew = statement<{ id: string; seen_at: Date; is_listening: boolean }>(`
       where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
         and l.database = (select oid from pg_database where datname = current_database())
         and (l.classid::bigint << 32) | l.objid::bigint = hashtextextended('${ADVISORY_LOCKS.realtimeProcess.key}' || p.id, 0)) as is_listening
-  from realtime_process p, paced where p.id <> $1`)
+  from realtime_process p, paced where p.id <> $process`)
 
 /** Says that a process lives, and reads the others. */
 export async function renewProcess(db: Database, process: string, now: Date): Promise<OtherProcess[]> {
-  const rows = await renew(db, [process, now])
+  const rows = await renew(db, { process, now })
   return rows.map((row) => ({ id: row.id, seenAtMs: row.seen_at.getTime(), isListening: row.is_listening }))
 }
 
-const remove = statement<never>('delete from realtime_process where id = $1')
+const remove = statement<never, { process: string }>('delete from realtime_process where id = $process')
 
 /** Removes a process that stops. */
 export async function removeProcess(db: Database, process: string): Promise<void> {
-  await remove(db, [process])
+  await remove(db, { process })
 }
 
-const sweep = statement<never>(`
-  with messages as (delete from realtime_relay where created_at < $1)
-  delete from realtime_process where seen_at < $2`)
+const sweep = statement<never, { messages: Date; processes: Date }>(`
+  with messages as (delete from realtime_relay where created_at < $messages)
+  delete from realtime_process where seen_at < $processes`)
 
 /** Deletes old messages, and processes that ended without saying so. */
 export async function sweepFleet(db: Database, before: { messages: Date; processes: Date }): Promise<void> {
-  await sweep(db, [before.messages, before.processes])
+  await sweep(db, before)
 }

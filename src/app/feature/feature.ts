@@ -1,0 +1,102 @@
+import type { FastifyInstance } from 'fastify'
+import type { IdMaker } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import type { Random } from '../../base/random.ts'
+import type { CatalogueEntry } from '../../event/catalogue/catalogue.ts'
+import type { PublicationBatch } from '../../event/recording/publication-batch.ts'
+import { mountRoutes } from '../../http/pipeline/pipeline.ts'
+import type { Pipeline } from '../../http/pipeline/pipeline-deps.ts'
+import type { RouteDeclaration, Routes } from '../../http/route/route.ts'
+import type { AccountLimits } from '../../identity/account/limit/account-limit.store.ts'
+import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
+import type { DevProvider } from '../../identity/engine/embedded/dev-provider.ts'
+import type { Engine } from '../../identity/engine/engine.ts'
+import type { SignInPageDeps } from '../../identity/pages/sign-in/sign-in-goal.ts'
+import type { PasswordHashing } from '../../identity/password/password.ts'
+import type { SessionKeys } from '../../identity/session/token/session-token.ts'
+import type { BrowserBinding } from '../../identity/social-login/flow/browser-binding.ts'
+import type { HandshakeRules } from '../../identity/sso/handshake-token.ts'
+import type { EngineConsent } from '../../oauth/engine-consent/engine-consent.ts'
+import type { TokenIssuer } from '../../oauth/exchange/token-issuer.ts'
+import type { HookKeys } from '../../oauth/hook/hook-signature.ts'
+import { findApiResource } from '../../oauth/provider/provider-source.ts'
+import type { HealthDeps } from '../../operations/health/health.ts'
+import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
+import type { Lookup } from '../../outbound/guard/dns.ts'
+import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import type { RealtimeDeps } from '../../realtime/realtime.routes.ts'
+
+/** Dependencies of decisions about what apps may do. */
+export const consentDeps = ({ ids, random, pages }: FeatureParts) => ({
+  ids,
+  random,
+  apiResource: () => findApiResource(pages.baseUrl()),
+})
+
+/** The parts that features are built from, created once by the app. */
+export interface FeatureParts {
+  ids: IdMaker
+  random: Random
+  keyring: Keyring
+  /** Hashes passwords at the configured cost. */
+  passwords: PasswordHashing
+  catalogue: readonly CatalogueEntry[]
+  /** The limits of accounts, and those of an account without its own. */
+  accountLimits: AccountLimiter
+  accountDefaults: AccountLimits
+  callbackRules: CallbackRules
+  lookup: Lookup
+  /** For addresses that people and clients name. */
+  fetch: GuardedFetch
+  workerId: string
+  enableApiEventQueue: boolean
+  /** Records publications, those of concurrent requests in one statement. */
+  publications: PublicationBatch
+  /** Dependencies of signing and verifying session JWTs. */
+  keys: SessionKeys
+  /** The settings of handshakes. */
+  handshakes: HandshakeRules
+  /** Whether mails can be sent. */
+  canSendMail: boolean
+  /** The permissions of all routes. */
+  listPermissions: () => readonly string[]
+  /** Those that can have an effect for some accounts only. */
+  listAccountPermissions: () => readonly string[]
+  health: HealthDeps
+  realtime: RealtimeDeps
+  /** The OIDC engine. */
+  engine: Engine
+  /** Decides what apps ask at a managed engine. */
+  engineConsent?: EngineConsent
+  /** Looks for faults in the settings of a managed engine, for the log. Never rejects. */
+  checkEngine?: () => Promise<void>
+  /** `OAUTH_HOOK_SECRET`. */
+  hookKeys: HookKeys
+  /** The issuers whose access tokens are exchanged. */
+  tokenIssuers: readonly TokenIssuer[]
+  /** Ties a sign-in with a provider to the browser that begins it. */
+  binding: BrowserBinding
+  /** The provider of sample people; in development. */
+  devProvider?: DevProvider
+  pages: PageSettings
+}
+
+/** A feature: its routes, and the function that mounts them with their dependencies. */
+export interface Feature {
+  routes: readonly RouteDeclaration[]
+  mount(server: FastifyInstance, pipeline: Pipeline, parts: FeatureParts): void
+}
+
+/** Declares a feature: `build` selects the dependencies of its operations from the parts. */
+export function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Deps): Feature {
+  return {
+    routes,
+    mount: (server, pipeline, parts) => mountRoutes(server, pipeline, routes, build(parts)),
+  }
+}
+
+/** What pages need besides the parts of every feature. */
+export type PageSettings = Omit<
+  SignInPageDeps,
+  'ids' | 'random' | 'keys' | 'keyring' | 'serviceName' | 'canSendMail' | 'openTarget' | 'needsHandshake' | 'findApp'
+>

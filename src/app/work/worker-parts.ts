@@ -1,0 +1,52 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import type { DatabaseClock } from '../../base/database-clock.ts'
+import type { IdMaker } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import type { Random } from '../../base/random.ts'
+import type { Lookup } from '../../outbound/guard/dns.ts'
+import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import type { HttpSender } from '../../outbound/send/http-sender.ts'
+import type { DatabasePool } from '../../postgres/statement/database.ts'
+import type { Tracer } from '../../tracing/tracer.ts'
+import type { Config } from '../config/config.ts'
+import type { EmbeddedRealtime } from '../part/realtime-parts.ts'
+
+/** What the workers of a process are built from. */
+export interface WorkerParts {
+  config: Config
+  database: DatabasePool
+  connectionString: string
+  clock: Clock
+  /** The clock, where it follows the database's. */
+  time?: DatabaseClock
+  random: Random
+  logger: Logger
+  /** Lines that the log lost, and lines that it summed up. */
+  logCounts?: () => { dropped: number; summed: number }
+  ids: IdMaker
+  workerId: string
+  keyring: Keyring
+  sender: HttpSender
+  /** Makes the requests to SCIM services. */
+  fetchTarget: GuardedFetch
+  lookup: Lookup
+  baseUrl: () => string
+  tracer: Tracer
+  /** Runs for each change of what the process holds in memory; without it the process holds nothing. */
+  onChange?: (note: string) => void
+  /** The pool of requests. */
+  requestDatabase: DatabasePool
+  /** The pool of long reads, which metrics name. Default: that of requests. */
+  readDatabase?: DatabasePool
+  /** The connection of the lease. Default: a connection of `database`. */
+  leaseDatabase?: DatabasePool
+  /** The pool of maintenance. Default: `database`. */
+  maintenanceDatabase?: DatabasePool
+  /** The embedded realtime server, where the settings ask for one. */
+  embeddedRealtime?: EmbeddedRealtime | undefined
+  /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */
+  ca?: string | undefined
+  /** Ends the process at a named point; for crash tests. */
+  onCrashPoint?: ((point: NonNullable<Config['crashPoint']>) => void) | undefined
+}

@@ -1,0 +1,214 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import type { ListFields, Listing } from '../listing/listing.ts'
+import type { Problem, ProblemCode } from '../problem/problem.ts'
+import type { Freshness } from '../request/freshness.ts'
+import type { Caller, PermissionScope } from '../shape/caller.ts'
+import type { Static, TSchema } from '../shape/schema-type.ts'
+import type { DataOutcome, Outcome } from './outcome.ts'
+/** Whether the events of a route have an owning account, resolved when they are recorded (docs/contract/events.md#catalogue-fields). */
+export type AccountScope = 'account' | 'none'
+
+/**
+ * An operation that only inserts, whose rules the statement of the insert checks: those of requests that come at the same
+ * time share one statement, and so one transaction and one wait for the disk.
+ */
+export interface SharedInsert<Data> {
+  outcome: DataOutcome<Data>
+  /**
+   * Inserts rows and audit entries (`Pipeline.buildAudit`) and notifies the workers. False when a rule is broken: nothing
+   * is kept, see `explain`.
+   */
+  record: (auditEntries: readonly unknown[]) => Promise<boolean>
+  explain: () => Promise<Problem>
+}
+
+/** The parts of a request that are known before any database access. */
+export interface RequestFacts<Params, Query, Body> {
+  params: Params
+  query: Query
+  body: Body
+  /** The caller. A route with `access: 'public'` has none; reading it then throws. */
+  caller: Caller
+  /** The caller, or undefined on a public route. */
+  signedIn: Caller | undefined
+  /** The permission of the route: `resource:action`. */
+  permission: string
+  /** The scope of the route's permission for the caller; empty for a caller without it, and on a public route. */
+  scope: PermissionScope
+  /** The instant of the request; every row that the request writes has it. */
+  now: Date
+  /** Filters, sort and page of a list route. */
+  listing: Listing
+  /** The id that is echoed and logged: the client's own, where it sent one. */
+  requestId: string
+  /** The id that the service made: `requestId`, unless the client chose that one. */
+  ownRequestId: string
+  /** The trace context that is stored with the events of this request; null when it has none. */
+  trace: string | null
+  /** The network address of the client. */
+  address: string
+  headers: Record<string, string | string[] | undefined>
+  /** The bytes of the body, for signatures. */
+  rawBody: Buffer
+}
+
+/** A request outside any transaction, for `prepare` and `locate`. `db` takes a connection for each statement. */
+export interface UnpreparedRequest<Params, Query, Body> extends RequestFacts<Params, Query, Body> {
+  db: Database
+}
+
+/** A validated request inside its transaction, for `load` and `handle`. */
+export interface RouteRequest<Params, Query, Body, Target, Prepared = undefined>
+  extends RequestFacts<Params, Query, Body> {
+  /** The result of `load`. */
+  target: Target
+  /** The result of `prepare`. */
+  prepared: Prepared
+  /** The transaction of the change; for a read, the pool. */
+  db: Database
+}
+
+/**
+ * The declaration of a route (docs/contract/api.md#route-declaration). Permission, event type, OpenAPI operation and audit
+ * entry are derived from it.
+ */
+export interface RouteDeclaration {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With parameters in braces: `/api/v3/contract/contract/{id}`. */
+  path: string
+  /** The noun: `webhook`, `webhook-event`. */
+  resource: string
+  /** The verb: `create`, `find-all`, `rotate-secret`. */
+  action: string
+  accountScope: AccountScope
+  /** The permission of the route, where two routes share one. Default `resource:action`. */
+  permission?: `${string}:${string}`
+  /** `permission` (the default) needs `resource:action`; `caller` any valid token; `public` nothing. */
+  access?: 'permission' | 'caller' | 'public'
+  /**
+   * With `access: 'public'`: authenticates the bearer token of a request that has one (`RequestFacts.signedIn`). An invalid
+   * token is 401.
+   */
+  readsCaller?: boolean
+  /**
+   * With `access: 'caller'`: a session reaches the user's own rows without a permission; the route's permission opens the
+   * rows of all users, and an API key needs it also for its owner's rows. The permission then exists and can be granted.
+   */
+  opensAll?: boolean
+  /**
+   * Whether a permission that holds for the caller's own accounts only (docs/contract/identity.md#system-roles, `member`)
+   * opens this route. Its operations then check the owner of each row.
+   */
+  ownAccounts?: boolean
+  /** What a session must have proven of late (docs/contract/second-factor.md#step-up). Default: nothing. */
+  fresh?: Freshness
+  /**
+   * `pipeline` (the default): the pipeline records the event of each changed resource. `operation`: the operation records
+   * it (the synthetic `webhook.test`). `none`: not in the catalogue (the development sink, whose events would loop).
+   * `shared`: as `pipeline`, with the event type of an API route that runs the same operation and has the same names.
+   */
+  event?: 'pipeline' | 'operation' | 'none' | 'shared'
+  /**
+   * Whether a browser shows the answer: its problems are pages too (docs/contract/pages.md#frame). `asked`: a browser that
+   * opens the path, by `Accept: text/html`, and not a program.
+   */
+  page?: boolean | 'asked'
+  /** Whether a request writes. Default: every method but GET. */
+  writes?: boolean
+  /** The status of a success. Default 200. */
+  status?: 200 | 201 | 202
+  /** A second kind of success, distinguished by its status: a dry run. */
+  also?: { status: 200; description: string; data: TSchema }
+  /** The statuses of its redirects, and where they lead. For the OpenAPI document. */
+  redirect?: { statuses: readonly (302 | 303)[]; description: string }
+  /** The media types of a streamed success, each with its shape; `data` is then unused. */
+  media?: Readonly<Record<string, TSchema>>
+  /** Whether the success body is bare, not in the `{ data, message }` envelope (docs/contract/api.md#success). */
+  bare?: boolean
+  /** The largest body in bytes. Default 64 KiB. */
+  bodyLimitBytes?: number
+  /** Whether the route also takes `application/x-www-form-urlencoded` (docs/contract/realtime.md#channel-authorization). */
+  takesForm?: boolean
+  /**
+   * The strict limit: sign-in, exchange, refresh, handshake. Their answers are credentials: no `Idempotency-Key`.
+   * `with-operation`: counted in the round trip of the operation's first statement; over the limit the operation is rolled
+   * back, so it must do nothing outside its transaction (docs/contract/api.md#strict-limits).
+   */
+  strictRateLimit?: boolean | 'with-operation'
+  /**
+   * Whether a request takes a place among those that wait to have a password hashed (`Pipeline.takePlace`), once its body is
+   * there and before the strict limit: what is refused in a storm costs no statement and counts against the generous limit
+   * only.
+   */
+  takesPlace?: true
+  summary: string
+  description?: string
+  params?: TSchema
+  query?: TSchema
+  body?: TSchema
+  /** The shape of `data`; of one row for a list. */
+  data: TSchema
+  /** Makes this a list route: its fields, for filters and sort. */
+  list?: ListFields
+  /**
+   * Whether a request reads what may take long: it takes its turn among those of its caller
+   * (docs/contract/api.md#expensive-reads). Lists decide it by their filters.
+   */
+  isExpensive?: boolean
+  /** Problems of its operations besides those that follow from the declaration. For the OpenAPI document. */
+  problems?: readonly ProblemCode[]
+  /** The member of `data` that is shown once; null in an idempotent replay (docs/contract/api.md#idempotency). */
+  shownOnce?: string
+}
+
+type StaticOf<Schema> = Schema extends TSchema ? Static<Schema> : undefined
+
+/** The request of a declaration outside its transaction. */
+export type UnpreparedOf<Declaration extends RouteDeclaration> = UnpreparedRequest<
+  StaticOf<Declaration['params']>,
+  StaticOf<Declaration['query']>,
+  StaticOf<Declaration['body']>
+>
+
+/** The request of a declaration inside its transaction. */
+export type RequestOf<Declaration extends RouteDeclaration, Target, Prepared> = RouteRequest<
+  StaticOf<Declaration['params']>,
+  StaticOf<Declaration['query']>,
+  StaticOf<Declaration['body']>,
+  Target,
+  Prepared
+>
+
+/** What a success of a declaration has as `data`. */
+export type DataOf<Declaration extends RouteDeclaration> = Declaration extends { list: ListFields }
+  ? Static<Declaration['data']>[]
+  : Static<Declaration['data']> | AlsoOf<Declaration>
+
+type AlsoOf<Declaration extends RouteDeclaration> = Declaration extends { also: { data: infer Data extends TSchema } }
+  ? Static<Data>
+  : never
+
+/** The steps of a route, in the order in which they run. */
+export interface RouteBehaviour<Deps, Unprepared, Loading, Handling, Target, Prepared, Data> {
+  /**
+   * Slow work (a name service, a password hash, another server): runs after validation, outside the transaction, while no
+   * connection is held. Throws like `handle`.
+   */
+  prepare?: (deps: Deps, request: Unprepared) => Promise<Prepared>
+  /** The `SharedInsert` of this request; undefined when it needs `handle`, as each with an `Idempotency-Key` does. */
+  insert?: (deps: Deps, request: Unprepared) => SharedInsert<Data> | undefined
+  /** Finds the row of the path, inside the transaction. Throws not-found. */
+  load?: (deps: Deps, request: Loading) => Promise<Target>
+  /**
+   * For a caller whose permission holds in some accounts only: throws not-found for a row of the path that is outside of
+   * them. Runs before every other step, and again inside the transaction of a change. Reads the params only.
+   */
+  reach?: (deps: Deps, request: Unprepared) => Promise<void>
+  /**
+   * For a `handle` that finds its row in the statement that changes it: throws not-found when there is none. Runs only
+   * after a failed validation, because 404 comes before 422 (docs/contract/api.md#check-order).
+   */
+  locate?: (deps: Deps, request: Unprepared) => Promise<unknown>
+  /** Makes one call of an operation, inside the transaction. */
+  handle: (deps: Deps, request: Handling) => Promise<Outcome<Data>>
+}

@@ -1,0 +1,29 @@
+/** A text as PostgreSQL takes it, and the names of its placeholders `$1`, `$2`, ... in their order. */
+export interface CompiledText {
+  text: string
+  names: readonly string[]
+}
+
+/**
+ * Turns the placeholders `$name` of a text into `$1`, `$2`, ... A name that stands in it twice is one value. Throws for a
+ * placeholder that has a number already, because it would take the value of another name.
+ */
+export function compileNames(text: string): CompiledText {
+  const numbered = /\$\d+/.exec(text)
+  if (numbered) throw new Error(`${numbered[0]} has no name in the statement: ${text.trim().slice(0, 80)}`)
+  const names: string[] = []
+  const compiled = text.replace(/\$([a-z]\w*)/gi, (_, name: string) => {
+    if (!names.includes(name)) names.push(name)
+    return `$${names.indexOf(name) + 1}`
+  })
+  return { text: compiled, names }
+}
+
+/** The values of the placeholders, in their order. Throws when `params` has no member of a name. */
+export function valuesOf({ names }: CompiledText, params: object = {}): unknown[] {
+  return names.map((name) => {
+    const value = (params as Record<string, unknown>)[name]
+    if (value === undefined && !(name in params)) throw new Error(`the statement has no value for $${name}`)
+    return value
+  })
+}
