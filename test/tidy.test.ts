@@ -3,6 +3,7 @@ import { findBrokenCitations, findDanglingCitations, findRepeatedAnchors } from 
 import { EXCEPTIONS } from './tidy/exceptions.ts'
 import {
   findCrowdedFolders,
+  findFileCircles,
   findFolderCircles,
   findForeignStores,
   findPackageEscapes,
@@ -89,6 +90,20 @@ const RULES: Rule[] = [
       'src/app/app.ts': "import { routes } from '../webhook/registry/webhook.routes.ts'\n",
       'src/webhook/registry/webhook.routes.ts': "import { defineRoute } from '../../http/route/route.ts'\n",
       'src/invoice/invoice.routes.ts': "import { defineRoute } from '../http/route/route.ts'\n",
+    },
+  },
+  {
+    name: 'no files import each other in a circle, types included',
+    find: findFileCircles,
+    broken: {
+      'src/a/one.ts': "import type { Two } from './two.ts'\n",
+      'src/a/two.ts': "import type { Three } from './three.ts'\n",
+      'src/a/three.ts': "import type { One } from './one.ts'\n",
+    },
+    kept: {
+      'src/a/one.ts': "import type { Two } from './two.ts'\nimport type { Three } from './three.ts'\n",
+      'src/a/two.ts': "import type { Three } from './three.ts'\n",
+      'src/a/three.ts': '',
     },
   },
   {

@@ -5,7 +5,8 @@ import { createTestDatabase } from '../../test/harness/database/database.ts'
 import { buildLedger } from '../../test/harness/delivery/ledger.ts'
 import { buildManualClock, type ManualClock } from '../../test/harness/run/manual-clock.ts'
 import { waitFor } from '../../test/harness/run/wait.ts'
-import { type EndedAttempt, type SettledAttempts, settleAttempts } from '../webhook/delivery/settle.ts'
+import type { EndedAttempt } from '../webhook/delivery/outcome.ts'
+import { type SettledAttempts, settleAttempts } from '../webhook/delivery/settle.ts'
 import { type AcknowledgerDeps, buildAcknowledger } from './acknowledger.ts'
 
 /** Opens an acknowledger over the ledger of webhooks. `onSettle` runs before each statement, and may refuse it. */

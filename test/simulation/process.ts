@@ -9,6 +9,7 @@ import type { AttemptResult } from '../../src/delivery/post/attempt-result.ts'
 import { buildSecretCache } from '../../src/delivery/post/secret-cache.ts'
 import { buildRouter } from '../../src/delivery/router.ts'
 import { buildWorkerLease } from '../../src/delivery/worker-lease.ts'
+import type { EventRecord } from '../../src/event/occurrence/event.store.ts'
 import { recordAndRoute, recordPublicationBatch } from '../../src/event/recording/publication-batch.store.ts'
 import type { HttpSender, PostRequest } from '../../src/outbound/send/http-sender.ts'
 import type { PostErrorClass, PostResult } from '../../src/outbound/send/post-result.ts'
@@ -18,7 +19,6 @@ import { buildWebhookPolicy } from '../../src/webhook/delivery/webhook-policy.ts
 import { secretContextOf } from '../../src/webhook/registry/webhook.ts'
 import { TEST_CONNECT_LIMIT_MS } from '../harness/database/kept-pool.ts'
 import type { ManualClock } from '../harness/run/manual-clock.ts'
-import type { EventRecord } from '../../src/event/occurrence/event.store.ts'
 
 /**
  * Where a process goes down. `hang`: it stops recording, and comes back when another has taken its work. `cut`: it loses

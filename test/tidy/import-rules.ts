@@ -109,17 +109,35 @@ export function findFolderCircles(files: readonly SourceFile[]): Finding[] {
       const next = graph.get(from) ?? new Map<string, Import>()
       graph.set(from, next.set(to, one))
     }
-    const found: Finding[] = []
-    const named = new Set<string>()
-    for (const [from, next] of graph)
-      for (const [to, one] of next) {
-        if (named.has(from) || named.has(to) || !leadsTo(graph, to, from)) continue
-        const others = [...graph.keys()].filter((child) => leadsTo(graph, from, child) && leadsTo(graph, child, from))
-        for (const child of others) named.add(child)
-        found.push({ key: keyOf(one), message: `a circle in ${folder}: ${others.sort().join(', ')}` })
-      }
-    return found
+    return listCircles(graph).map(({ one, names }) => ({
+      key: keyOf(one),
+      message: `a circle in ${folder}: ${names.join(', ')}`,
+    }))
   })
+}
+
+/** Circles of files, those of types included. Each is named once by one of its imports. */
+export function findFileCircles(files: readonly SourceFile[]): Finding[] {
+  const graph = new Map<string, Map<string, Import>>()
+  for (const one of listServiceImports(files)) {
+    const next = graph.get(one.from) ?? new Map<string, Import>()
+    graph.set(one.from, next.set(one.to, one))
+  }
+  return listCircles(graph).map(({ one, names }) => ({ key: keyOf(one), message: `a circle: ${names.join(', ')}` }))
+}
+
+/** The circles of a graph, each with one of its imports. */
+function listCircles(graph: ReadonlyMap<string, ReadonlyMap<string, Import>>): { one: Import; names: string[] }[] {
+  const found: { one: Import; names: string[] }[] = []
+  const named = new Set<string>()
+  for (const [from, next] of graph)
+    for (const [to, one] of next) {
+      if (named.has(from) || named.has(to) || !leadsTo(graph, to, from)) continue
+      const names = [...graph.keys()].filter((name) => leadsTo(graph, from, name) && leadsTo(graph, name, from))
+      for (const name of names) named.add(name)
+      found.push({ one, names: names.sort() })
+    }
+  return found
 }
 
 function listParents(path: string): string[] {

@@ -12,7 +12,7 @@ import { buildEmbeddedGrants } from '../../realtime/authorization/embedded-grant
 import type { ChannelEvent } from '../../realtime/channel/channel-event.ts'
 import { buildChannelFeed, type ChannelFeed } from '../../realtime/channel/channel-feed.ts'
 import { readObservation } from '../../realtime/channel/observed-event.ts'
-import type { Observation } from '../../realtime/embedded/application/application.ts'
+import type { Observation } from '../../realtime/embedded/application/state.ts'
 import type { RealtimeApp } from '../../realtime/embedded/frame/signature.ts'
 import { type RealtimeServer, startRealtimeServer } from '../../realtime/embedded/realtime-server.ts'
 import { EMBEDDED_CLUSTER } from '../../realtime/provider/provider-settings.ts'

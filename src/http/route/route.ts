@@ -9,14 +9,13 @@ import type {
 } from './route-declaration.ts'
 import { checkRouteMembers } from './route-members.ts'
 
-export type { Changed, DataOutcome, Outcome, PageOutcome, RedirectOutcome, RefusalOutcome } from './outcome.ts'
+export type { Changed, Outcome, PageOutcome, RedirectOutcome, RefusalOutcome } from './outcome.ts'
 export type {
   AccountScope,
   RequestFacts,
   RouteDeclaration,
   RouteRequest,
   SharedInsert,
-  UnpreparedRequest,
 } from './route-declaration.ts'
 
 type AnyUnprepared = UnpreparedRequest<unknown, unknown, unknown>

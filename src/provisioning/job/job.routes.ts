@@ -4,7 +4,8 @@ import { IdParams } from '../../http/route/schema.ts'
 import { loadTarget } from '../target/target.ts'
 import { JobRow, JobWithOutcomes, toJobRow, toOutcomesRow } from './job.schema.ts'
 import { selectJobs, toJobRecord } from './job.store.ts'
-import { changeJob, type JobDeps, type JobKind, type JobMove, loadJob, loadJobWithOutcomes, startJob } from './job.ts'
+import { changeJob, type JobDeps, type JobMove, loadJob, loadJobWithOutcomes, startJob } from './job.ts'
+import type { JobKind } from './job-record.ts'
 
 const JOB_FIELDS = {
   document_id: { type: 'uuid' },

@@ -1,6 +1,6 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
-import type { JobRecord } from './job.ts'
+import type { JobRecord } from './job-record.ts'
 
 const jobMembers = {
   document_id: UuidSchema,

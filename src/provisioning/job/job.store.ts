@@ -3,7 +3,7 @@ import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { TargetId } from '../target/target.store.ts'
-import type { JobId, JobKind, JobRecord, JobStatus, UserAtTarget } from './job.ts'
+import type { JobId, JobKind, JobRecord, JobStatus, UserAtTarget } from './job-record.ts'
 
 const COLUMNS = [
   'document_id',

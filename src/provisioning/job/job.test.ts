@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { openProvisioning, type ProvisioningWorld } from '../../../test/harness/provisioning/provisioning-service.ts'
-import { decideSync, type UserAtTarget } from './job.ts'
+import { decideSync } from './job.ts'
+import type { UserAtTarget } from './job-record.ts'
 import { findBatchSize, JOB_BATCH_SIZE, JOB_OPEN_LIMIT } from './job-worker.ts'
 
 const USERS = '/api/v3/identity/user'

@@ -1,60 +1,15 @@
-import type { Id, IdMaker, UserId } from '../../base/id.ts'
+import type { IdMaker, UserId } from '../../base/id.ts'
 import { notFound, Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { ProvisioningEvent } from '../claim/payload.ts'
 import { checkQueueOn, type DeliveryDeps } from '../ledger/replay.ts'
-import type { TargetId } from '../target/target.store.ts'
 import { loadTarget } from '../target/target.ts'
 import { findJob, findJobWithOutcomes, insertJob, moveJob } from './job.store.ts'
-
-export type JobId = Id<'provisioning job'>
-
-/** `sync` sends every user; `reconcile` those whose state the target has not accepted. */
-export type JobKind = 'sync' | 'reconcile'
-
-/**
- * The states of a job and their moves:
- *
- *   running --- the last user looked at ---> done
- *   running --- pause ---> paused --- resume ---> running
- *   running, paused, failed --- cancel, or the target is deleted ---> cancelled
- *   running --- several rounds failed in a row ---> failed --- resume ---> running
- */
-export type JobStatus = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
-
-/** A tracked run through all users for one target. */
-export interface JobRecord {
-  id: JobId
-  target: TargetId
-  kind: JobKind
-  status: JobStatus
-  /** Users when the job was made, the deleted ones included. */
-  total: number
-  /** Users looked at, in the order of their ids. */
-  processed: number
-  /** Deliveries written. */
-  queued: number
-  failures: number
-  lastError: string | null
-  createdBy: UserId | null
-  createdAt: Date
-  updatedAt: Date
-  endedAt: Date | null
-}
+import type { JobKind, JobRecord, JobStatus, UserAtTarget } from './job-record.ts'
 
 /** What jobs use. */
 export interface JobDeps extends DeliveryDeps {
   ids: IdMaker
-}
-
-/** A user as a job finds it. */
-export interface UserAtTarget {
-  isDeleted: boolean
-  /** Deliveries of the user that have not ended. */
-  waiting: number
-  /** The present state, and what the target has (null: nothing; `deleted`: its end; `unknown` after a failed attempt). */
-  digest: string
-  deliveredDigest: string | null
 }
 
 /** What a job sends of a user; null for nothing. What waits already carries the present state. Pure. */

@@ -1,6 +1,6 @@
 import type { AccountId, UserId } from '../../base/id.ts'
 import type { TokenName } from '../../identity/caller/token-life.ts'
-import type { PermittedToken } from '../embedded/application/connection.ts'
+import type { PermittedToken } from '../embedded/application/state.ts'
 import { SIGN_IN } from '../embedded/application/user-access.ts'
 import type { RealtimeServer } from '../embedded/realtime-server.ts'
 import type { AskedTokens, GrantedAccess, GrantedToken } from './granted-access.ts'

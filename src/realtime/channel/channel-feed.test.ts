@@ -4,7 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { startTestRealtime } from '../../../test/harness/realtime/realtime-server.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
-import type { Observation } from '../embedded/application/application.ts'
+import type { Observation } from '../embedded/application/state.ts'
 import { buildChannelFeed, FEED_COLLECT_MS } from './channel-feed.ts'
 import { readObservation } from './observed-event.ts'
 

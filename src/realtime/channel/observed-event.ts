@@ -1,4 +1,4 @@
-import type { Observation } from '../embedded/application/application.ts'
+import type { Observation } from '../embedded/application/state.ts'
 import { type ChannelEvent, readText } from './channel-event.ts'
 
 /**

@@ -5,22 +5,23 @@ import type { Clock } from '../../base/clock.ts'
 import type { IdMaker } from '../../base/id.ts'
 import type { Random } from '../../base/random.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import {
-  type Application,
-  buildApplication,
-  type Observation,
-  type RealtimeCounts,
-  type RealtimeWorld,
-  type RecentPublish,
-} from './application/application.ts'
-import { closeConnection, type PermittedToken, sendText } from './application/connection.ts'
+import { buildApplication } from './application/application.ts'
+import { closeConnection, sendText } from './application/connection.ts'
 import { forgetEndings } from './application/recent-endings.ts'
+import type {
+  Application,
+  ChannelAccess,
+  Observation,
+  Permission,
+  PermittedToken,
+  RealtimeCounts,
+  RealtimeWorld,
+  RecentPublish,
+} from './application/state.ts'
 import {
-  type ChannelAccess,
   endTokenHere,
   listPermissionsHere,
   listUsersHere,
-  type Permission,
   permitHere,
   terminateHere,
   withdrawHere,

@@ -4,7 +4,7 @@ import { buildTraceHeaders, parseStoredContext } from '../../tracing/trace-conte
 import type { Span, Tracer } from '../../tracing/tracer.ts'
 import { buildEnvelope } from '../envelope/envelope.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
-import type { EndedAttempt } from './settle.ts'
+import type { EndedAttempt } from './outcome.ts'
 
 /** What one attempt uses. */
 export interface AttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {

@@ -15,9 +15,10 @@ import { fragment } from '../../postgres/statement/fragment.ts'
 import { cancelOrphanedDispatches } from '../ledger/removal.store.ts'
 import { claimDispatches, findLostClaims, findNextDueAt, releaseClaims } from './claim.store.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
+import type { EndedAttempt } from './outcome.ts'
 import { LAST_DELIVERIES } from './recorded-end.store.ts'
 import { buildWebhookFanOut, buildWebhookRouting } from './routing.store.ts'
-import { type EndedAttempt, settleAttempts } from './settle.ts'
+import { settleAttempts } from './settle.ts'
 
 const OPEN = 20_000
 const ENDED = 50_000

@@ -6,8 +6,9 @@ import { openWatched } from '../../../test/harness/plan/explain.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { WebhookId } from '../../base/id.ts'
 import { INDEX_ONLY_PLANS } from '../../postgres/statement/database.ts'
+import type { EndedAttempt } from './outcome.ts'
 import { LAST_DELIVERIES } from './recorded-end.store.ts'
-import { type EndedAttempt, settleAttempts } from './settle.ts'
+import { settleAttempts } from './settle.ts'
 
 const clock = buildManualClock()
 const at = (ms: number) => new Date(clock.now() + ms)

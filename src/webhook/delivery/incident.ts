@@ -1,7 +1,7 @@
 import type { WebhookId } from '../../base/id.ts'
 import type { IncidentCheck, NewIncident } from '../../delivery/incident/alert.ts'
 import { listDisabled, listFailing } from './incident.store.ts'
-import type { RecordedAttempt, WebhookNotice } from './settle.ts'
+import type { RecordedAttempt, WebhookNotice } from './outcome.ts'
 
 /** Begun by the attempt whose failure disables a webhook; ends when it is active again or deleted. */
 const DISABLED_INCIDENT = 'webhook-disabled'

@@ -1,4 +1,40 @@
+import type { DispatchId, WebhookId } from '../../base/id.ts'
+import type { Claim } from '../../delivery/policy.ts'
 import { type AttemptResult, classifyResult, type ErrorClass } from '../../delivery/post/attempt-result.ts'
+import type { PostOutcome } from '../../delivery/post/signed-post.ts'
+
+/** An attempt that came to an end. */
+export interface EndedAttempt extends Claim, PostOutcome {
+  id: DispatchId
+  attempt: number
+  trigger: AttemptTrigger
+  isTest: boolean
+  /** A replay of a row that waited on its schedule, which goes on after it. Default: false. */
+  keepsSchedule?: boolean
+  webhook: WebhookId
+  /** The event type of the dispatch. */
+  event: string
+  workerId: string
+  /** 32 hex digits; null when the attempt was lost with its process. */
+  traceId: string | null
+  startedAt: Date
+  endedAt: Date
+}
+
+/** What was decided over an attempt, for its log line. */
+export interface RecordedAttempt {
+  attempt: EndedAttempt
+  decision: OutcomeDecision
+  /** False when another process had claimed the dispatch meanwhile: the result was void. */
+  isRecorded: boolean
+}
+
+/** A webhook that changed its standing, for the log. */
+export interface WebhookNotice {
+  webhook: WebhookId
+  event: string
+  consecutiveFailures: number
+}
 
 /**
  * The states of a dispatch (docs/contract/delivery.md#statuses) and their moves:

@@ -13,7 +13,8 @@ import { type Database, openDatabase } from '../../postgres/statement/database.t
 import { buildContextTracer } from '../../tracing/tracer.ts'
 import { secretContextOf } from '../registry/webhook.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
-import type { EndedAttempt, SettledAttempts } from './settle.ts'
+import type { EndedAttempt } from './outcome.ts'
+import type { SettledAttempts } from './settle.ts'
 import { buildWebhookPolicy } from './webhook-policy.ts'
 
 const RESULTS: Record<AttemptEnd, EndedAttempt['result']> = {

@@ -10,8 +10,9 @@ import { scheduleReplays } from '../ledger/replay.store.ts'
 import { claimDispatches } from './claim.store.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import { readTotals } from './delivery-count.store.ts'
+import type { EndedAttempt } from './outcome.ts'
 import { type DispatchChange, settleChanges } from './settle.store.ts'
-import { type EndedAttempt, type SettledAttempts, settleAttempts } from './settle.ts'
+import { type SettledAttempts, settleAttempts } from './settle.ts'
 
 const listAttempts = async ({ db }: { db: Database }, id: DispatchId) =>
   (await findDispatchWithAttempts(db, id))!.attempts

@@ -1,48 +1,14 @@
-import type { DispatchId, IdMaker, WebhookId } from '../../base/id.ts'
+import type { IdMaker, WebhookId } from '../../base/id.ts'
 import { beginIncidents } from '../../delivery/incident/alert.ts'
 import { type Claim, nameClaim } from '../../delivery/policy.ts'
-import type { PostOutcome } from '../../delivery/post/signed-post.ts'
 import { type EventDraft, recordEvents } from '../../event/occurrence/event.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { listExisting, lockFreeWebhooks, updateWebhook, type WebhookRecord } from '../registry/webhook.store.ts'
 import { AUTO_DISABLE_REASON, countFailures, type EarlierEnds, orderSteps } from './failure-count.ts'
 import { listWebhookIncidents } from './incident.ts'
-import { type AttemptTrigger, decideOutcome, type OutcomeDecision } from './outcome.ts'
+import { decideOutcome, type EndedAttempt, type RecordedAttempt, type WebhookNotice } from './outcome.ts'
 import { findEarlierEnds } from './recorded-end.store.ts'
 import { type DispatchChange, deleteOrphans, settleChanges } from './settle.store.ts'
-
-/** An attempt that came to an end. */
-export interface EndedAttempt extends Claim, PostOutcome {
-  id: DispatchId
-  attempt: number
-  trigger: AttemptTrigger
-  isTest: boolean
-  /** A replay of a row that waited on its schedule, which goes on after it. Default: false. */
-  keepsSchedule?: boolean
-  webhook: WebhookId
-  /** The event type of the dispatch. */
-  event: string
-  workerId: string
-  /** 32 hex digits; null when the attempt was lost with its process. */
-  traceId: string | null
-  startedAt: Date
-  endedAt: Date
-}
-
-/** What was decided over an attempt, for its log line. */
-export interface RecordedAttempt {
-  attempt: EndedAttempt
-  decision: OutcomeDecision
-  /** False when another process had claimed the dispatch meanwhile: the result was void. */
-  isRecorded: boolean
-}
-
-/** A webhook that changed its standing, for the log. */
-export interface WebhookNotice {
-  webhook: WebhookId
-  event: string
-  consecutiveFailures: number
-}
 
 /** What was recorded of some attempts. */
 export interface SettledAttempts {

@@ -6,15 +6,9 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { type AttemptDeps, makeAttempt } from './attempt.ts'
 import { claimDispatches, findLostClaims, findNextDueAt, releaseClaims } from './claim.store.ts'
 import { type ClaimedDispatch, readClaimedDispatch } from './claimed-work.ts'
+import type { EndedAttempt, RecordedAttempt, WebhookNotice } from './outcome.ts'
 import { buildWebhookFanOut, buildWebhookRouting } from './routing.store.ts'
-import {
-  type EndedAttempt,
-  type RecordedAttempt,
-  type SettleDeps,
-  type SettledAttempts,
-  settleAttempts,
-  type WebhookNotice,
-} from './settle.ts'
+import { type SettleDeps, type SettledAttempts, settleAttempts } from './settle.ts'
 
 /** What the delivery of webhooks uses. */
 export interface WebhookPolicyDeps extends AttemptDeps, SettleDeps {

@@ -1,6 +1,6 @@
 import type { StoredSecrets } from '../../delivery/post/reencrypt.ts'
-import { listStaleSecrets, replaceSecret } from './webhook.store.ts'
 import { secretContextOf } from './webhook.ts'
+import { listStaleSecrets, replaceSecret } from './webhook-secret.store.ts'
 
 /** The secrets of webhooks, for a new SECRET_KEY. */
 export const WEBHOOK_SECRETS: StoredSecrets = {

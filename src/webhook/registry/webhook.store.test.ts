@@ -11,14 +11,13 @@ import {
   findWebhook,
   insertWebhook,
   listExisting,
-  listStaleSecrets,
   lockFreeWebhooks,
   lockWebhookForChange,
-  replaceSecret,
   selectWebhooks,
   updateWebhook,
   type WebhookRecord,
 } from './webhook.store.ts'
+import { listStaleSecrets, replaceSecret } from './webhook-secret.store.ts'
 
 const URL = 'https://subscriber.example.com/hook'
 

@@ -285,21 +285,3 @@ export async function findSecretsByUrl(
     .execute()
   return rows.map((row) => ({ id: row.document_id as WebhookId, secretEncrypted: row.secret_encrypted as string }))
 }
-
-/** Encrypted secrets that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
-export async function listStaleSecrets(
-  db: Database,
-  input: { prefix: string; after: string | null; limit: number },
-): Promise<{ id: WebhookId; secretEncrypted: string }[]> {
-  const { rows } = await sql<{ id: WebhookId; secretEncrypted: string }>`
-    select document_id as id, secret_encrypted as "secretEncrypted" from webhook
-    where secret_encrypted is not null and not starts_with(secret_encrypted, ${input.prefix})
-      and (${input.after}::uuid is null or document_id > ${input.after}::uuid)
-    order by document_id limit ${input.limit} for update`.execute(db)
-  return rows
-}
-
-/** Replaces the encrypted form of a secret; the secret itself and the row's times stay. */
-export async function replaceSecret(db: Database, id: string, secretEncrypted: string): Promise<void> {
-  await db.updateTable('webhook').set({ secret_encrypted: secretEncrypted }).where('document_id', '=', id).execute()
-}

@@ -11,7 +11,8 @@ import {
   listNextItems,
   listRunningJobs,
 } from './replay-job.store.ts'
-import { decideRows, type ReplayJobId, type ReplayJobRecord, type SkipCounts } from './replay-job.ts'
+import { decideRows } from './replay-job.ts'
+import type { ReplayJobId, ReplayJobRecord, SkipCounts } from './replay-job-record.ts'
 
 /** Rows of a job dealt with in one transaction: short, so that pause and cancel take effect at once. */
 export const REPLAY_BATCH_SIZE = 100

@@ -1,6 +1,7 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
-import { REPLAY_JOB_ROWS_LIMIT, type ReplayJobRecord, type ReplayPreview } from './replay-job.ts'
+import { REPLAY_JOB_ROWS_LIMIT, type ReplayPreview } from './replay-job.ts'
+import type { ReplayJobRecord } from './replay-job-record.ts'
 
 /** Which rows to replay, and how. */
 export const BulkReplayBody = named(

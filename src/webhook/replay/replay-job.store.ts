@@ -7,7 +7,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { JsonValue, ReplayJob } from '../../postgres/statement/tables.generated.ts'
 import { listDispatches } from '../ledger/dispatch.store.ts'
-import type { ReplayJobId, ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job.ts'
+import type { ReplayJobId, ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job-record.ts'
 
 const COLUMNS = [
   'document_id',

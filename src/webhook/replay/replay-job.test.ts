@@ -6,7 +6,8 @@ import {
   NO_ONE,
   startContractWorld,
 } from '../../../test/contract/contract-world.ts'
-import { decideRows, findMove, REPLAY_JOB_ROWS_LIMIT, type ReplayJobStatus } from './replay-job.ts'
+import { decideRows, findMove, REPLAY_JOB_ROWS_LIMIT } from './replay-job.ts'
+import type { ReplayJobStatus } from './replay-job-record.ts'
 
 const BULK = '/api/v3/webhook/dispatch/replay'
 const JOBS = '/api/v3/webhook/replay-job'

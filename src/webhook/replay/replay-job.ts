@@ -1,4 +1,4 @@
-import type { AccountId, Id, IdMaker, UserId } from '../../base/id.ts'
+import type { IdMaker, UserId } from '../../base/id.ts'
 import type { ListFields, ListFilter } from '../../http/listing/listing.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
@@ -7,55 +7,12 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { endReadLimit, limitReads } from '../../postgres/statement/statement.ts'
 import { checkQueueEnabled } from '../ledger/dispatch.ts'
 import { listReplayFacts, type ReplayFacts } from '../ledger/replay.store.ts'
-import { decideReplay, type ReplayRefusal } from '../ledger/replay.ts'
+import { decideReplay } from '../ledger/replay.ts'
 import { countMatches, findReplayJob, insertReplayJob, listMatches, moveJob } from './replay-job.store.ts'
-
-export type ReplayJobId = Id<'replay job'>
+import type { ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job-record.ts'
 
 /** Rows of one bulk replay at most (docs/contract/delivery.md#replay). */
 export const REPLAY_JOB_ROWS_LIMIT = 10_000
-
-/**
- * The states of a bulk replay and their moves:
- *
- *   running --- the last row dealt with ---> done
- *   running --- pause ---> paused --- resume ---> running
- *   running, paused, failed --- cancel ---> cancelled
- *   running --- several rounds failed in a row ---> failed --- resume ---> running
- */
-export type ReplayJobStatus = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
-
-/** Why a row of a job was not replayed. */
-export type SkipReason =
-  | ReplayRefusal
-  /** It was deleted since the job was made. */
-  | 'gone'
-
-/** How many rows were skipped for each reason. */
-export type SkipCounts = Partial<Record<SkipReason, number>>
-
-/** A bulk replay: its rows are fixed when it is made. */
-export interface ReplayJobRecord {
-  id: ReplayJobId
-  status: ReplayJobStatus
-  filters: string[]
-  confirmDuplicate: boolean
-  /** The accounts to whose rows it is limited; null for a job over all accounts. */
-  accounts: AccountId[] | null
-  total: number
-  /** Rows dealt with: replayed or skipped. They are dealt with in order, so this is also where the job stands. */
-  processed: number
-  replayed: number
-  skipped: number
-  skippedReasons: SkipCounts
-  /** Rounds that failed one after the other. */
-  failures: number
-  lastError: string | null
-  createdBy: UserId | null
-  createdAt: Date
-  updatedAt: Date
-  endedAt: Date | null
-}
 
 /** What bulk replays use. */
 export interface ReplayJobDeps {

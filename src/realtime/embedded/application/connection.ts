@@ -1,56 +1,6 @@
-import type { Duplex } from 'node:stream'
-import type { WebSocket } from 'ws'
-import type { Budget } from '../frame/budget.ts'
-import type { ChannelName } from '../frame/channel-name.ts'
 import { CLOSE_REASONS, type CloseName } from '../frame/close-reason.ts'
 import { encodeTextFrame } from '../frame/server-frame.ts'
-import type { Application, RealtimeWorld } from './application.ts'
-
-/** A token of an authorization; opaque here. */
-export interface PermittedToken {
-  name: string
-  user: string
-  /** When it has to be looked at; null for one that does not end by itself. */
-  endsAtMs: number | null
-}
-
-/** A token with the connections on which something was permitted with it. */
-export interface HeldToken extends PermittedToken {
-  connections: Set<Connection>
-}
-
-/** An open connection. */
-export interface Connection {
-  application: Application
-  socketId: string
-  /** The group of its address, for the limits. */
-  address: string
-  webSocket: WebSocket
-  /** The connection below the WebSocket. */
-  socket: Duplex
-  /** Its subscriptions by channel. */
-  channels: Map<string, ChannelName>
-  /** The user it signed in as. */
-  userId?: string | undefined
-  /** Every user it is known to act for. */
-  users: Set<string>
-  /** For whom channels were authorized, and what the channel belongs to, as the authorization says. */
-  permitted: Map<string, { user: string; owner: string }>
-  /** The name of the token with which each channel, or the sign-in (`SIGN_IN`), was authorized. */
-  tokens: Map<string, string>
-  /** Channels whose access was withdrawn. The signature of a subscription stays valid, so they are refused here. */
-  withdrawn: Set<string>
-  /** Ends its subscriptions. */
-  release: () => void
-  isAuthorized: boolean
-  /** Whether a close has begun: nothing is sent or read any more. */
-  isClosing: boolean
-  openedAtMs: number
-  lastSeenAtMs: number
-  pingedAtMs?: number | undefined
-  messages: Budget
-  clientEvents: Budget
-}
+import type { Connection, RealtimeWorld } from './state.ts'
 
 /**
  * Writes a frame, and says whether it was. The frame is written to the socket itself, encoded once for all its receivers. The

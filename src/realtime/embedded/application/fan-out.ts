@@ -1,8 +1,8 @@
 import { parseChannelName } from '../frame/channel-name.ts'
 import { encodeTextFrame, writeEvent, writeMemberAdded, writeMemberRemoved } from '../frame/server-frame.ts'
-import type { Application, PublishedEvent, RealtimeWorld, RecentPublish } from './application.ts'
 import type { Transition } from './channel-registry.ts'
-import { type Connection, sendFrame } from './connection.ts'
+import { sendFrame } from './connection.ts'
+import type { Application, Connection, PublishedEvent, RealtimeWorld, RecentPublish } from './state.ts'
 
 /** Publishes that the inspector can read back. */
 const RECENT_LIMIT = 200

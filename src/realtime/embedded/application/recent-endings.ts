@@ -1,19 +1,10 @@
-import type { Application } from './application.ts'
-import type { Connection } from './connection.ts'
+import type { Application, Connection, RecentEndings } from './state.ts'
 
 /**
  * How long the end of an access is remembered, in milliseconds. A permission that was decided before it, in another process,
  * may arrive after it.
  */
 const REMEMBERED_MS = 5_000
-
-/** What ended lately in an application. */
-export interface RecentEndings {
-  /** When the access of a user to a channel was withdrawn. */
-  withdrawals: Map<string, number>
-  /** When the connections of a user were terminated. */
-  terminations: Map<string, number>
-}
 
 /** Nothing ended. */
 export function buildRecentEndings(): RecentEndings {

@@ -10,10 +10,10 @@ import {
   writeSubscriptionError,
 } from '../frame/server-frame.ts'
 import { buildSubscriptionText, classifyToken } from '../frame/signature.ts'
-import type { RealtimeWorld } from './application.ts'
-import { type Connection, noteUser, sendText } from './connection.ts'
+import { noteUser, sendText } from './connection.ts'
 import { announce } from './fan-out.ts'
 import { wasWithdrawn } from './recent-endings.ts'
+import type { Connection, RealtimeWorld } from './state.ts'
 
 type SubscribeFrame = Extract<ClientFrame, { kind: 'subscribe' }>
 

@@ -1,23 +1,8 @@
 import { USER_PREFIX } from '../frame/channel-name.ts'
-import type { Application, RealtimeWorld } from './application.ts'
-import { type Connection, closeConnection, noteUser, type PermittedToken } from './connection.ts'
+import { closeConnection, noteUser } from './connection.ts'
 import { noteTermination, noteWithdrawal, wasTerminated, wasWithdrawn } from './recent-endings.ts'
+import type { Application, ChannelAccess, Connection, Permission, PermittedToken, RealtimeWorld } from './state.ts'
 import { unsubscribe, withdraw } from './subscription.ts'
-
-/** Whose access to what. */
-export interface ChannelAccess {
-  channel: string
-  user: string
-}
-
-/** A subscription of a socket that was authorized. */
-export interface Permission extends ChannelAccess {
-  socketId: string
-  /** What the channel belongs to; opaque here. */
-  owner?: string
-  /** The token of the authorization. */
-  token?: { name: string; endsAtMs: number | null } | undefined
-}
 
 /** Stands for a channel where a connection was permitted to sign in: no channel has this name. */
 export const SIGN_IN = ''

@@ -1,4 +1,4 @@
-import type { RealtimeCounts } from '../application/application.ts'
+import type { RealtimeCounts } from '../application/state.ts'
 import type { AddressBook } from '../frame/address-book.ts'
 import { type CloseName, classifyVersion } from '../frame/close-reason.ts'
 import type { RealtimeLimits } from '../frame/limits.ts'

@@ -1,4 +1,4 @@
-import type { Connection } from '../application/connection.ts'
+import type { Connection } from '../application/state.ts'
 import type { CloseName } from '../frame/close-reason.ts'
 import type { RealtimeLimits } from '../frame/limits.ts'
 

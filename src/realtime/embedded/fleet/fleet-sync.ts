@@ -1,7 +1,6 @@
-import type { Application, RealtimeWorld, Relay } from '../application/application.ts'
 import type { ChannelShare, Transition } from '../application/channel-registry.ts'
 import { announce, deliver } from '../application/fan-out.ts'
-import type { FleetMessage } from '../application/fleet-message.ts'
+import type { Application, FleetMessage, RealtimeWorld, Relay } from '../application/state.ts'
 import { permitHere, terminateHere, withdrawHere } from '../application/user-access.ts'
 import { parseChannelName } from '../frame/channel-name.ts'
 import type { Fleet } from './fleet.ts'

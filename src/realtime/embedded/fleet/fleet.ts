@@ -2,7 +2,8 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../../base/clock.ts'
 import { buildListener } from '../../../postgres/connection/listener.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { type FleetMessage, type FleetNote, readNote, writeNote } from '../application/fleet-message.ts'
+import { type FleetNote, readNote, writeNote } from '../application/fleet-message.ts'
+import type { FleetMessage } from '../application/state.ts'
 import {
   FLEET_CHANNEL,
   fleetLock,

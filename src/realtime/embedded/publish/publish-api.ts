@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Application, RealtimeWorld } from '../application/application.ts'
 import { deliver } from '../application/fan-out.ts'
+import type { Application, RealtimeWorld } from '../application/state.ts'
 import { terminateHere } from '../application/user-access.ts'
 import { type ChannelName, isUserId, parseChannelName } from '../frame/channel-name.ts'
 import { type ApiAnswer, decode, findSignatureFault, readBody, readTarget, refuse } from './api-request.ts'

@@ -1,4 +1,4 @@
-import type { PublishedEvent } from '../application/application.ts'
+import type { PublishedEvent } from '../application/state.ts'
 import { parseChannelName } from '../frame/channel-name.ts'
 import { EVENT_NAME_LIMIT, parseObject } from '../frame/client-frame.ts'
 import { isSocketId } from '../frame/socket-id.ts'

@@ -1,0 +1,183 @@
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import type { WebSocket } from 'ws'
+import type { Clock } from '../../../base/clock.ts'
+import type { Random } from '../../../base/random.ts'
+import type { Budget } from '../frame/budget.ts'
+import type { ChannelName } from '../frame/channel-name.ts'
+import type { RealtimeLimits } from '../frame/limits.ts'
+import type { RealtimeApp } from '../frame/signature.ts'
+import type { CachedEvent, ChannelCache } from './channel-cache.ts'
+import type { ChannelRegistry, ChannelShare } from './channel-registry.ts'
+
+/** Whose access to what. */
+export interface ChannelAccess {
+  channel: string
+  user: string
+}
+
+/** A subscription of a socket that was authorized. */
+export interface Permission extends ChannelAccess {
+  socketId: string
+  /** What the channel belongs to; opaque here. */
+  owner?: string
+  /** The token of the authorization. */
+  token?: { name: string; endsAtMs: number | null } | undefined
+}
+
+/** What ended lately in an application. */
+export interface RecentEndings {
+  /** When the access of a user to a channel was withdrawn. */
+  withdrawals: Map<string, number>
+  /** When the connections of a user were terminated. */
+  terminations: Map<string, number>
+}
+
+/** What the processes tell each other. `app` is the id of an application. */
+export type FleetMessage =
+  /** Asks a process for its whole state. */
+  | { kind: 'ask'; to: string }
+  /** The whole state of the sender in an application, for the process that asked. */
+  | { kind: 'state'; to: string; app: string; shares: ChannelShare[]; cache: [channel: string, event: CachedEvent][] }
+  /** The sender's share of channels that changed. */
+  | { kind: 'shares'; app: string; shares: ChannelShare[] }
+  | { kind: 'publish'; app: string; events: readonly PublishedEvent[] }
+  /** Ends the connections of a user. */
+  | { kind: 'terminate'; app: string; user: string }
+  /** Withdraws the access of a user to a channel. */
+  | { kind: 'withdraw'; app: string; channel: string; user: string }
+  /** A subscription of a socket was authorized for a user. */
+  | ({ kind: 'permit'; app: string } & Permission)
+  /** The sender stops. */
+  | { kind: 'bye' }
+
+/** A token of an authorization; opaque here. */
+export interface PermittedToken {
+  name: string
+  user: string
+  /** When it has to be looked at; null for one that does not end by itself. */
+  endsAtMs: number | null
+}
+
+/** A token with the connections on which something was permitted with it. */
+export interface HeldToken extends PermittedToken {
+  connections: Set<Connection>
+}
+
+/** An open connection. */
+export interface Connection {
+  application: Application
+  socketId: string
+  /** The group of its address, for the limits. */
+  address: string
+  webSocket: WebSocket
+  /** The connection below the WebSocket. */
+  socket: Duplex
+  /** Its subscriptions by channel. */
+  channels: Map<string, ChannelName>
+  /** The user it signed in as. */
+  userId?: string | undefined
+  /** Every user it is known to act for. */
+  users: Set<string>
+  /** For whom channels were authorized, and what the channel belongs to, as the authorization says. */
+  permitted: Map<string, { user: string; owner: string }>
+  /** The name of the token with which each channel, or the sign-in (`SIGN_IN`), was authorized. */
+  tokens: Map<string, string>
+  /** Channels whose access was withdrawn. The signature of a subscription stays valid, so they are refused here. */
+  withdrawn: Set<string>
+  /** Ends its subscriptions. */
+  release: () => void
+  isAuthorized: boolean
+  /** Whether a close has begun: nothing is sent or read any more. */
+  isClosing: boolean
+  openedAtMs: number
+  lastSeenAtMs: number
+  pingedAtMs?: number | undefined
+  messages: Budget
+  clientEvents: Budget
+}
+
+/** An application in this process. */
+export interface Application {
+  app: RealtimeApp
+  registry: ChannelRegistry<Connection>
+  cache: ChannelCache
+  /** The open connections by socket id. */
+  connections: Map<string, Connection>
+  /** The open connections of each user who is known: by a sign-in, as a member, or from the authorization. */
+  byUser: Map<string, Set<Connection>>
+  /** The tokens with which something was permitted on open connections, by name. */
+  tokens: Map<string, HeldToken>
+  /** The last publishes, oldest first. */
+  recent: RecentPublish[]
+  endings: RecentEndings
+}
+
+/** An event on its way to the subscribers of some channels. */
+export interface PublishedEvent {
+  event: string
+  channels: readonly string[]
+  data: string
+  /** The connection that does not receive it. */
+  socketId?: string | undefined
+  /** The sender of a client event on a presence channel. */
+  userId?: string | undefined
+  source: 'api' | 'client'
+}
+
+/** A publish of this or another process, for the inspector. */
+export interface RecentPublish {
+  /** When this process delivered it. */
+  at: Date
+  event: string
+  channels: readonly string[]
+  /** Bytes of the data. */
+  bytes: number
+  source: PublishedEvent['source']
+  /** The sender of a client event on a presence channel. */
+  userId?: string | undefined
+  /** Connections of this process that it was written to. */
+  delivered: number
+}
+
+/** What happens in the server, for an inspector. `app` is the application's id. */
+export type Observation = { app: string } & (
+  | { kind: 'publish'; publish: RecentPublish; data: string }
+  | { kind: 'channel_occupied' | 'channel_vacated'; channel: string }
+  | { kind: 'member_added' | 'member_removed'; channel: string; user: string }
+  | { kind: 'subscription_count'; channel: string; count: number }
+  | { kind: 'permitted'; user: string; token?: string }
+  | { kind: 'connected' | 'disconnected'; socketId: string }
+)
+
+/** Counts since the start of the process. */
+export interface RealtimeCounts {
+  connections: number
+  opened: number
+  refused: number
+  /** Connections that were cut because their client did not read. */
+  cut: number
+  published: number
+  delivered: number
+}
+
+/** What every part of the server works with. */
+export interface RealtimeWorld {
+  clock: Clock
+  random: Random
+  logger: Logger
+  limits: RealtimeLimits
+  /** By id. */
+  applications: ReadonlyMap<string, Application>
+  counts: RealtimeCounts
+  observe: (observation: Observation) => void
+  relay: Relay
+}
+
+/** The way to the other processes. */
+export interface Relay {
+  /** Resolves when the other processes can read the message; at once where there are none. */
+  send(message: FleetMessage): Promise<void>
+  /** Notes that the subscriptions of this process in a channel changed, and those of a member. */
+  markChanged(application: Application, channel: string, userId?: string): void
+}
