@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { AccountId, Id, UserId } from '../base/id.ts'
 import type { OwnAccount } from '../http/listing/page.ts'
 import type { PermissionScope } from '../http/shape/caller.ts'
@@ -82,18 +81,25 @@ export async function findContract(
   return row && toContractRecord(row)
 }
 
+interface NewContract {
+  id: ContractId
+  account: string
+  name: string
+  status: ContractStatus
+  by: UserId
+  now: Date
+}
+
+const insert = statement<ContractColumns, NewContract>(`
+  insert into contract (document_id, account, name, status, created_by, updated_by, created_at, updated_at)
+  select $id::uuid, a.document_id, $name::text, $status::text, $by::uuid, $by::uuid, $now::timestamptz, $now::timestamptz
+  from account a where a.document_id = $account and a.deleted_at is null for share
+  returning ${COLUMNS.join(', ')}`)
+
 /** Inserts a contract; undefined when its account does not exist. The account is not deleted before the contract is there. */
-export async function insertContract(
-  db: Database,
-  row: { id: ContractId; account: string; name: string; status: ContractStatus; by: UserId; now: Date },
-): Promise<ContractRecord | undefined> {
-  const { rows } = await sql<ContractColumns>`
-    insert into contract (document_id, account, name, status, created_by, updated_by, created_at, updated_at)
-    select ${row.id}::uuid, a.document_id, ${row.name}::text, ${row.status}::text, ${row.by}::uuid, ${row.by}::uuid,
-      ${row.now}::timestamptz, ${row.now}::timestamptz
-    from account a where a.document_id = ${row.account} and a.deleted_at is null for share
-    returning ${sql.join(COLUMNS.map((column) => sql.ref(column)))}`.execute(db)
-  return rows[0] && toContractRecord(rows[0])
+export async function insertContract(db: Database, row: NewContract): Promise<ContractRecord | undefined> {
+  const [inserted] = await insert(db, row)
+  return inserted && toContractRecord(inserted)
 }
 
 /** A contract as a request names it. */

@@ -79,7 +79,7 @@ export const EXPLAINED: readonly Explained[] = [
   },
   {
     path: 'src/identity/sign-in/passkey/passkey.store.ts',
-    lineText: 'where document_id = $id and (counter < $counter or (counter = 0 and $counter = 0)) returning 1`)',
+    lineText: 'where document_id = $id and (counter < $counter or (counter = 0 and $counter = 0))`)',
     change: '$counter = 0 -> true',
     reason: 'a signature counter is never negative, and one above 0 has grown from 0',
   },

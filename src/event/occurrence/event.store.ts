@@ -109,16 +109,17 @@ export async function insertRoutedEvent(db: Database, event: EventRecord): Promi
   await insertRouted(db, nameValues(EVENT_COLUMNS, toEventValues(event)))
 }
 
+/** `offset 0`: each type is looked up until its first subscription, whatever is known of the size of the tables. */
+const selectSubscribed = statement<{ internal: string }>(`
+  select e.internal from event e
+  where e.source = 'route' and e.is_actived and exists (
+    select from webhook_event s cross join lateral (
+      select w.is_actived and w.deleted_at is null as is_live from webhook w where w.document_id = s.webhook offset 0) w
+    where s.event = e.document_id and s.deleted_at is null and w.is_live offset 0)`)
+
 /** The event types of routes that are active and have an active webhook that subscribes to them. */
 export async function listSubscribedTypes(db: Database): Promise<string[]> {
-  // `offset 0`: each type is looked up until its first subscription, whatever is known of the size of the tables.
-  const { rows } = await sql<{ internal: string }>`
-    select e.internal from event e
-    where e.source = 'route' and e.is_actived and exists (
-      select from webhook_event s cross join lateral (
-        select w.is_actived and w.deleted_at is null as is_live from webhook w where w.document_id = s.webhook offset 0) w
-      where s.event = e.document_id and s.deleted_at is null and w.is_live offset 0)`.execute(db)
-  return rows.map((row) => row.internal)
+  return (await selectSubscribed(db)).map((row) => row.internal)
 }
 
 /**

@@ -1,7 +1,6 @@
-import { sql } from 'kysely'
 import type { AccountId, EventId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import type { EventRecord } from '../occurrence/event.store.ts'
 
@@ -156,11 +155,12 @@ export async function listPublishKeys(db: Database, caller: string, keys: readon
   return rows.map((row) => ({ key: row.key, contentHash: row.content_hash, eventId: row.event_id as EventId }))
 }
 
+const deleteExpired = changeStatement<{ before: Date; limit: number }>(`
+  delete from publish_key where ctid = any(array(
+    select ctid from publish_key where created_at <= $before order by created_at limit $limit
+    for update skip locked))`)
+
 /** Deletes up to `limit` keys taken at or before `before`, oldest first. Returns how many went. For maintenance. */
-export async function deleteExpiredPublishKeys(db: Database, before: Date, limit: number): Promise<number> {
-  const result = await sql`
-    delete from publish_key where ctid = any(array(
-      select ctid from publish_key where created_at <= ${before} order by created_at limit ${limit}
-      for update skip locked))`.execute(db)
-  return Number(result.numAffectedRows ?? 0)
+export function deleteExpiredPublishKeys(db: Database, before: Date, limit: number): Promise<number> {
+  return deleteExpired(db, { before, limit })
 }

@@ -1,7 +1,7 @@
-import { sql } from 'kysely'
 import type { Database } from '../../postgres/statement/database.ts'
 import { runDetached } from '../../postgres/statement/dialect.ts'
 import { compileFragment, fragment } from '../../postgres/statement/fragment.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 
 /** Most rows of one statement. */
 const CHUNK = 5_000
@@ -29,6 +29,16 @@ export async function addHit(db: Database, bucket: string, windowStartedAt: Date
   return row.hits
 }
 
+const addSeveral = statement<
+  { bucket: string; hits: number },
+  { windowStartedAt: Date; names: readonly string[]; hits: readonly number[] }
+>(`
+  insert into rate_limit (bucket, window_started_at, hits)
+  select x.bucket, $windowStartedAt, x.hits from unnest($names::text[], $hits::int[]) as x (bucket, hits)
+  order by x.bucket collate "C"
+  on conflict (bucket, window_started_at) do update set hits = rate_limit.hits + excluded.hits
+  returning bucket, hits`)
+
 /**
  * Adds the hits of many buckets, and returns the sum of all processes for each. Rows are locked in one order, which
  * prevents deadlocks between processes.
@@ -41,23 +51,15 @@ export async function addHits(
   const sums = new Map<string, number>()
   for (let start = 0; start < counted.length; start += CHUNK) {
     const chunk = counted.slice(start, start + CHUNK)
-    const { rows } = await sql<{ bucket: string; hits: number }>`
-      insert into rate_limit (bucket, window_started_at, hits)
-      select x.bucket, ${windowStartedAt}, x.hits
-      from unnest(${chunk.map((one) => one.name)}::text[], ${chunk.map((one) => one.hits)}::int[]) as x (bucket, hits)
-      order by x.bucket collate "C"
-      on conflict (bucket, window_started_at) do update set hits = rate_limit.hits + excluded.hits
-      returning bucket, hits`.execute(db)
-    for (const row of rows) sums.set(row.bucket, row.hits)
+    const [names, hits] = [chunk.map((one) => one.name), chunk.map((one) => one.hits)]
+    for (const row of await addSeveral(db, { windowStartedAt, names, hits })) sums.set(row.bucket, row.hits)
   }
   return sums
 }
 
+const deleteOld = changeStatement<{ before: Date }>('delete from rate_limit where window_started_at < $before')
+
 /** Deletes the windows that began before `before`; returns their number. For maintenance. */
-export async function deleteOldRateWindows(db: Database, before: Date): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('rate_limit')
-    .where('window_started_at', '<', before)
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+export function deleteOldRateWindows(db: Database, before: Date): Promise<number> {
+  return deleteOld(db, { before })
 }

@@ -1,7 +1,7 @@
-import { sql } from 'kysely'
 import type { AccountId } from '../../base/id.ts'
 import { type Database, isLockTimeout, isUniqueViolation } from '../../postgres/statement/database.ts'
 import { type Fragment, fragment } from '../../postgres/statement/fragment.ts'
+import { changeStatement } from '../../postgres/statement/statement.ts'
 
 /** Identifies a request by caller, route and key; `requestHash` detects another request under the same key. */
 export interface IdempotencyKey {
@@ -85,12 +85,12 @@ export async function deleteKeptAnswer(db: Database, key: IdempotencyKey, before
     .execute()
 }
 
+const deleteExpired = changeStatement<{ before: Date; limit: number }>(`
+  delete from idempotency_key where ctid = any(array(
+    select ctid from idempotency_key where created_at <= $before order by created_at limit $limit
+    for update skip locked))`)
+
 /** Deletes up to `limit` keys created at or before `before`, oldest first; returns their number. For maintenance. */
-export async function deleteExpiredIdempotencyKeys(db: Database, before: Date, limit: number): Promise<number> {
-  const { rows } = await sql`
-    delete from idempotency_key where ctid = any(array(
-      select ctid from idempotency_key where created_at <= ${before} order by created_at limit ${limit}
-      for update skip locked
-    )) returning 1`.execute(db)
-  return rows.length
+export function deleteExpiredIdempotencyKeys(db: Database, before: Date, limit: number): Promise<number> {
+  return deleteExpired(db, { before, limit })
 }

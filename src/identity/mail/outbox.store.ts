@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { MailId } from './mail.ts'
 
 /** A mail of the outbox, with what it says sealed. */
@@ -104,12 +104,11 @@ export async function giveBackMail(
   await giveBack(db, { id, attempts, dueAt })
 }
 
-const deleteEnded = statement<never, { before: Date; limit: number }>(`
+const deleteEnded = changeStatement<{ before: Date; limit: number }>(`
   delete from mail_outbox where document_id = any(array(
-    select document_id from mail_outbox where ended_at < $before order by ended_at limit $limit for update skip locked))
-  returning 1`)
+    select document_id from mail_outbox where ended_at < $before order by ended_at limit $limit for update skip locked))`)
 
 /** Deletes up to `limit` mails that ended before `before`. Returns their number. For maintenance. */
 export async function deleteEndedMails(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteEnded(db, { before, limit })).length
+  return deleteEnded(db, { before, limit })
 }

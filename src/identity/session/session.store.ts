@@ -1,7 +1,6 @@
-import { sql } from 'kysely'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { aheadStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { aheadStatement, changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
 
 /** The app that a session is for (docs/contract/oauth-exchange.md#scope-ceiling). */
 export interface SessionClient {
@@ -275,12 +274,13 @@ export async function findSessionDescription(
   }
 }
 
+const deleteEnded = changeStatement<{ before: Date; limit: number }>(`
+  delete from session where document_id = any(array(
+    select s.document_id from session s
+    where s.expires_at < $before and not exists (select from session child where child.parent = s.document_id)
+    order by s.expires_at limit $limit for update skip locked))`)
+
 /** Deletes up to `limit` sessions that ended before `before` and have no child sessions. Returns their number. */
-export async function deleteEndedSessions(db: Database, before: Date, limit: number): Promise<number> {
-  const result = await sql`
-    delete from session where document_id = any(array(
-      select s.document_id from session s
-      where s.expires_at < ${before} and not exists (select from session child where child.parent = s.document_id)
-      order by s.expires_at limit ${limit} for update skip locked))`.execute(db)
-  return Number(result.numAffectedRows ?? 0)
+export function deleteEndedSessions(db: Database, before: Date, limit: number): Promise<number> {
+  return deleteEnded(db, { before, limit })
 }

@@ -1,8 +1,8 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement } from '../../postgres/statement/statement.ts'
 
 /** A grant that is being written locks its client (foreign key), so that a client in use is passed over or waited for. */
-const remove = statement<never, { before: Date; limit: number }>(`
+const remove = changeStatement<{ before: Date; limit: number }>(`
   with old as materialized (
     select c.document_id from oauth_client c
     where c.registration = 'dynamic' and c.created_at < $before
@@ -11,12 +11,12 @@ const remove = statement<never, { before: Date; limit: number }>(`
   ), secrets as (
     delete from oauth_client_secret where client = any(array(select document_id from old))
   )
-  delete from oauth_client where document_id = any(array(select document_id from old)) returning 1`)
+  delete from oauth_client where document_id = any(array(select document_id from old))`)
 
 /**
  * Deletes up to `limit` clients that registered themselves before `before` and that nobody ever allowed anything. Returns
  * their number. For maintenance.
  */
 export async function deleteUnusedClients(db: Database, before: Date, limit: number): Promise<number> {
-  return (await remove(db, { before, limit })).length
+  return remove(db, { before, limit })
 }

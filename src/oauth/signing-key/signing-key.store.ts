@@ -1,6 +1,6 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 
 /** The algorithms that the provider signs with. */
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const
@@ -72,13 +72,11 @@ export async function expireSigningKeys(db: Database, kids: readonly string[], e
   await expire(db, { kids, expiresAt })
 }
 
-const deleteOld = statement<object, { before: Date }>(
-  'delete from oauth_signing_key where expires_at < $before returning 1',
-)
+const deleteOld = changeStatement<{ before: Date }>('delete from oauth_signing_key where expires_at < $before')
 
 /** Deletes keys that expired before `before`. Returns how many. */
 export async function deleteExpiredSigningKeys(db: Database, before: Date): Promise<number> {
-  return (await deleteOld(db, { before })).length
+  return deleteOld(db, { before })
 }
 
 const selectStale = statement<{ kid: string; private_key: string }, { prefix: string }>(
@@ -93,8 +91,8 @@ export async function listStaleSigningKeys(
   return (await selectStale(db, { prefix })).map((row) => ({ kid: row.kid, privateKey: row.private_key }))
 }
 
-const replace = statement<object, { kid: string; from: string; to: string }>(
-  'update oauth_signing_key set private_key = $to where kid = $kid and private_key = $from returning 1',
+const replace = changeStatement<{ kid: string; from: string; to: string }>(
+  'update oauth_signing_key set private_key = $to where kid = $kid and private_key = $from',
 )
 
 /** Replaces the ciphertext of a key, unless it was replaced meanwhile. */
@@ -103,5 +101,5 @@ export async function replaceSigningKey(
   kid: string,
   { from, to }: { from: string; to: string },
 ): Promise<boolean> {
-  return (await replace(db, { kid, from, to })).length > 0
+  return (await replace(db, { kid, from, to })) > 0
 }

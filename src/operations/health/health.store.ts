@@ -1,20 +1,42 @@
-import { sql } from 'kysely'
 import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
 import { COUNT_LIMIT, HEALTH_WINDOW_MS, type WebhookOutFacts } from './webhook-out.ts'
 
-/** `active`: the webhooks that have rows which wait and do not rest, at most `limit`. */
-const activeWebhooks = (limit: number) => sql`
-    active as (
-      select q.webhook from webhook_queue q cross join lateral (
-        select w.is_actived and w.deleted_at is null as is_live from webhook w where w.document_id = q.webhook offset 0) w
-      where not q.is_held and w.is_live order by q.visit_at limit ${limit}
-    )`
-
 /** The due, unclaimed rows of one webhook of `active`, the longest due first. */
-const dueRows = (now: Date, limit: number) => sql`
-      select d.next_attempt_at from webhook_dispatch_open d
-      where d.webhook = active.webhook and d.next_attempt_at <= ${now}
-      order by d.next_attempt_at, d.document_id limit ${limit}`
+const dueRows = (limit: string) => `
+    select d.next_attempt_at from webhook_dispatch_open d
+    where d.webhook = active.webhook and d.next_attempt_at <= $now
+    order by d.next_attempt_at, d.document_id limit ${limit}`
+
+/** `active`: the webhooks that have rows which wait and do not rest, at most `$limit`. */
+const selectFacts = statement<WebhookOutFacts, { now: Date; since: Date; limit: number }>(`
+  with active as (
+    select q.webhook from webhook_queue q cross join lateral (
+      select w.is_actived and w.deleted_at is null as is_live from webhook w where w.document_id = q.webhook offset 0) w
+    where not q.is_held and w.is_live order by q.visit_at limit $limit
+  ),
+  due as (select due.next_attempt_at from active cross join lateral (${dueRows('$limit')}) due limit $limit),
+  longest as (select min(due.next_attempt_at) as since from active cross join lateral (${dueRows('1')}) due),
+  unrouted as (
+    select count(*) as backlog,
+      min((select e.created_at from event_occurrence e where e.document_id = q.event_id)) as since
+    from (
+      (select event_id from event_queue order by event_id limit $limit)
+      union all (select event_id from webhook_fan_out order by event_id limit $limit)
+    ) q
+  )
+  select
+    (select count(*) from (
+      select from webhook_dispatch_ended where status = 'exhausted' and ended_at >= $since limit $limit) e
+    ) as exhausted_24h,
+    (select count(*) from (
+      select from webhook
+      where deleted_at is null and not is_actived and disabled_reason = 'consecutive-failures' limit $limit) w
+    ) as auto_disabled,
+    least((select count(*) from due) + unrouted.backlog, $limit) as backlog,
+    coalesce(floor(greatest(0, extract(epoch from $now::timestamptz - least(longest.since, unrouted.since)))), 0)::int
+      as oldest_pending_s
+  from longest, unrouted`)
 
 /**
  * Reads the facts for the health of outbound webhooks. Auto-disabled webhooks are those that the service disabled. Events
@@ -24,30 +46,6 @@ const dueRows = (now: Date, limit: number) => sql`
  * of `limit` rows for any backlog.
  */
 export async function readWebhookOutFacts(db: Database, now: Date, limit = COUNT_LIMIT): Promise<WebhookOutFacts> {
-  const since = new Date(now.getTime() - HEALTH_WINDOW_MS)
-  const { rows } = await sql<WebhookOutFacts>`
-    with ${activeWebhooks(limit)},
-    due as (select due.next_attempt_at from active cross join lateral (${dueRows(now, limit)}) due limit ${limit}),
-    longest as (select min(due.next_attempt_at) as since from active cross join lateral (${dueRows(now, 1)}) due),
-    unrouted as (
-      select count(*) as backlog,
-        min((select e.created_at from event_occurrence e where e.document_id = q.event_id)) as since
-      from (
-        (select event_id from event_queue order by event_id limit ${limit})
-        union all (select event_id from webhook_fan_out order by event_id limit ${limit})
-      ) q
-    )
-    select
-      (select count(*) from (
-        select from webhook_dispatch_ended where status = 'exhausted' and ended_at >= ${since} limit ${limit}) e
-      ) as exhausted_24h,
-      (select count(*) from (
-        select from webhook
-        where deleted_at is null and not is_actived and disabled_reason = 'consecutive-failures' limit ${limit}) w
-      ) as auto_disabled,
-      least((select count(*) from due) + unrouted.backlog, ${limit}) as backlog,
-      coalesce(floor(greatest(0, extract(epoch from ${now}::timestamptz - least(longest.since, unrouted.since)))), 0)::int
-        as oldest_pending_s
-    from longest, unrouted`.execute(db)
-  return rows[0] ?? { exhausted_24h: 0, auto_disabled: 0, backlog: 0, oldest_pending_s: 0 }
+  const [row] = await selectFacts(db, { now, since: new Date(now.getTime() - HEALTH_WINDOW_MS), limit })
+  return row ?? { exhausted_24h: 0, auto_disabled: 0, backlog: 0, oldest_pending_s: 0 }
 }

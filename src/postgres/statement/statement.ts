@@ -21,6 +21,14 @@ export function statement<Row, Params extends object | undefined = undefined>(
   return async (db, ...[params]) => (await db.executeQuery<Row>(fill(compiled, params))).rows
 }
 
+/** The same for a write without a result. Returns how many rows it inserted, updated or deleted. */
+export function changeStatement<Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<number> {
+  const compiled = compileNames(text)
+  return async (db, ...[params]) => Number((await db.executeQuery(fill(compiled, params))).numAffectedRows ?? 0)
+}
+
 /**
  * The condition that `column` is null, for rows that are looked up by a key. As long as PostgreSQL knows nothing of a table,
  * it prefers an index that holds only the rows with `column is null` to that of the key, and reads it through; in this form

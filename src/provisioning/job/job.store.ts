@@ -1,7 +1,6 @@
-import { sql } from 'kysely'
 import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { TargetId } from '../target/target.store.ts'
 import type { JobId, JobKind, JobRecord, JobStatus, UserAtTarget } from './job-record.ts'
 
@@ -275,11 +274,12 @@ export async function updateJob(
   return toJobRecord(row)
 }
 
+const deleteEnded = changeStatement<{ before: Date; limit: number }>(`
+  delete from provisioning_job where document_id = any(array(
+    select document_id from provisioning_job where status in ('done', 'cancelled') and ended_at < $before
+    order by ended_at limit $limit for update skip locked))`)
+
 /** Deletes up to `limit` ended jobs older than `before`. Returns how many went. */
-export async function deleteOldJobs(db: Database, before: Date, limit: number): Promise<number> {
-  const result = await sql`
-    delete from provisioning_job where document_id = any(array(
-      select document_id from provisioning_job where status in ('done', 'cancelled') and ended_at < ${before}
-      order by ended_at limit ${limit} for update skip locked))`.execute(db)
-  return Number(result.numAffectedRows ?? 0)
+export function deleteOldJobs(db: Database, before: Date, limit: number): Promise<number> {
+  return deleteEnded(db, { before, limit })
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { Verdict } from '../authorization/verdict.ts'
 import type { ProviderErrorClass } from '../provider/provider-outcome.ts'
 
@@ -27,13 +27,11 @@ export async function removeWatch(db: Database, workerId: string): Promise<void>
   await remove(db, { workerId })
 }
 
-const deleteOld = statement<never, { before: Date }>(
-  'delete from realtime_watch where checked_at < $before returning 1',
-)
+const deleteOld = changeStatement<{ before: Date }>('delete from realtime_watch where checked_at < $before')
 
 /** Deletes what processes knew that said nothing since `before`. Returns how many there were. */
 export async function deleteOldWatches(db: Database, before: Date): Promise<number> {
-  return (await deleteOld(db, { before })).length
+  return deleteOld(db, { before })
 }
 
 /** What one process knows, and what waits. */

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { AccountId, Id, UserId, WebhookId } from '../../base/id.ts'
 import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
@@ -254,13 +253,13 @@ export async function changeLockedWebhook(
   return { ...webhook, ...columns, updatedBy: by, updatedAt: now }
 }
 
+const lockFree = statement<WebhookColumns, { ids: readonly WebhookId[] }>(`
+  select ${OF_WEBHOOK} from webhook w where w.document_id = any($ids::uuid[])
+  order by w.document_id for no key update skip locked`)
+
 /** Locks webhooks until the transaction ends; passes over those that another transaction has locked. */
 export async function lockFreeWebhooks(db: Database, ids: readonly WebhookId[]): Promise<WebhookRecord[]> {
-  const { rows } = await sql<WebhookColumns>`
-    select ${sql.join(PUBLIC_COLUMNS.map((column) => sql.ref(column)))} from webhook
-    where document_id = any(${ids}::uuid[])
-    order by document_id for no key update skip locked`.execute(db)
-  return rows.map(toWebhookRecord)
+  return (await lockFree(db, { ids })).map(toWebhookRecord)
 }
 
 /** Those of the webhooks that exist, deleted ones included. */

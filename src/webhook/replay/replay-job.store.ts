@@ -4,7 +4,7 @@ import type { ListFields, ListFilter } from '../../http/listing/listing.ts'
 import { countListed, findListed, type ListTotal } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { JsonValue, ReplayJob } from '../../postgres/statement/tables.generated.ts'
 import { listDispatches } from '../ledger/dispatch.store.ts'
 import type { ReplayJobId, ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job-record.ts'
@@ -258,20 +258,23 @@ export async function listNextItems(
   return rows.map((row) => row.dispatch as DispatchId)
 }
 
+const countOpen = statement<{ open: number }, { job: ReplayJobId }>(`
+  select count(*)::int as open
+  from webhook_dispatch_open d join webhook w on w.document_id = d.webhook and w.is_actived and w.deleted_at is null
+  where d.replay_job = $job`)
+
 /** How many rows a job has on their way: put there by it and not posted yet. Rows that rest with their webhook do not count. */
 export async function countOnTheirWay(db: Database, job: ReplayJobId): Promise<number> {
-  const { rows } = await sql<{ open: number }>`
-    select count(*)::int as open
-    from webhook_dispatch_open d join webhook w on w.document_id = d.webhook and w.is_actived and w.deleted_at is null
-    where d.replay_job = ${job}`.execute(db)
-  return rows[0]?.open ?? 0
+  const [row] = await countOpen(db, { job })
+  return row?.open ?? 0
 }
 
+const deleteEnded = changeStatement<{ before: Date; limit: number }>(`
+  delete from replay_job where document_id = any(array(
+    select document_id from replay_job where ended_at < $before order by ended_at limit $limit
+    for update skip locked))`)
+
 /** Deletes up to `limit` ended jobs older than `before`, with their rows. Returns how many went. */
-export async function deleteOldReplayJobs(db: Database, before: Date, limit: number): Promise<number> {
-  const result = await sql`
-    delete from replay_job where document_id = any(array(
-      select document_id from replay_job where ended_at < ${before} order by ended_at limit ${limit}
-      for update skip locked))`.execute(db)
-  return Number(result.numAffectedRows ?? 0)
+export function deleteOldReplayJobs(db: Database, before: Date, limit: number): Promise<number> {
+  return deleteEnded(db, { before, limit })
 }

@@ -2,7 +2,7 @@ import type { AccountId, Id, UserId } from '../../../base/id.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../../postgres/statement/locks.ts'
-import { aheadStatement, statement } from '../../../postgres/statement/statement.ts'
+import { aheadStatement, changeStatement, statement } from '../../../postgres/statement/statement.ts'
 import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import type { RoleId } from '../../access/role.store.ts'
@@ -231,16 +231,15 @@ export async function findActivePerson(
   return row && { email: row.email, holdings: toHoldings(row) }
 }
 
-const removeEnded = statement<never, { before: Date; limit: number }>(`
+const removeEnded = changeStatement<{ before: Date; limit: number }>(`
   delete from account_invitation where document_id = any(array(
     select document_id from account_invitation
-    where least(expires_at, accepted_at, revoked_at) < $before limit $limit for update skip locked))
-  returning 1`)
+    where least(expires_at, accepted_at, revoked_at) < $before limit $limit for update skip locked))`)
 
 /**
  * Deletes up to `limit` invitations that were accepted or revoked, or expired, before `before`. Returns their number. For
  * maintenance.
  */
 export async function deleteEndedInvitations(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeEnded(db, { before, limit })).length
+  return removeEnded(db, { before, limit })
 }

@@ -1,6 +1,6 @@
 import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { changeStatement, closingStatement, statement } from '../../../postgres/statement/statement.ts'
 
 /** What a challenge is for. */
 export type ChallengePurpose = 'sign-in' | 'passkey-registration' | 'passkey-sign-in' | 'passkey-factor'
@@ -90,13 +90,12 @@ export async function useChallenge(db: Database, hash: Buffer, now: Date): Promi
   await use(db, { hash, now })
 }
 
-const removeOld = statement<never, { before: Date; limit: number }>(`
+const removeOld = changeStatement<{ before: Date; limit: number }>(`
   delete from factor_challenge where challenge_hash = any(array(
     select challenge_hash from factor_challenge where expires_at < $before
-    order by expires_at limit $limit for update skip locked))
-  returning 1`)
+    order by expires_at limit $limit for update skip locked))`)
 
 /** Deletes up to `limit` challenges that expired before `before`. Returns their number. For maintenance. */
 export async function deleteExpiredChallenges(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeOld(db, { before, limit })).length
+  return removeOld(db, { before, limit })
 }

@@ -1,7 +1,7 @@
 import type { Id, UserId } from '../../../base/id.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { statement } from '../../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../../postgres/statement/statement.ts'
 
 export type PasskeyId = Id<'passkey'>
 
@@ -123,9 +123,9 @@ export async function insertPasskey(db: Database, row: NewPasskey): Promise<Pass
   return inserted && toPasskey(inserted)
 }
 
-const use = statement<never, { id: PasskeyId; counter: number; isBackedUp: boolean; now: Date }>(`
+const use = changeStatement<{ id: PasskeyId; counter: number; isBackedUp: boolean; now: Date }>(`
   update passkey set counter = $counter, is_backed_up = $isBackedUp, last_used_at = $now, updated_at = $now
-  where document_id = $id and (counter < $counter or (counter = 0 and $counter = 0)) returning 1`)
+  where document_id = $id and (counter < $counter or (counter = 0 and $counter = 0))`)
 
 /** Records a use. False when the counter did not grow: of two concurrent uses of one signature one succeeds. */
 export async function recordPasskeyUse(
@@ -133,18 +133,18 @@ export async function recordPasskeyUse(
   id: PasskeyId,
   { counter, isBackedUp, now }: { counter: number; isBackedUp: boolean; now: Date },
 ): Promise<boolean> {
-  return (await use(db, { id, counter, isBackedUp, now })).length > 0
+  return (await use(db, { id, counter, isBackedUp, now })) > 0
 }
 
-const rename = statement<never, { id: string; userId: UserId; name: string; now: Date }>(`
-  update passkey set name = $name, updated_at = $now where document_id = $id and "user" = $userId returning 1`)
+const rename = changeStatement<{ id: string; userId: UserId; name: string; now: Date }>(`
+  update passkey set name = $name, updated_at = $now where document_id = $id and "user" = $userId`)
 
 /** Renames a passkey of a person. False when the person has none with this id. */
 export async function renamePasskey(
   db: Database,
   { id, userId, name, now }: { id: string; userId: UserId; name: string; now: Date },
 ): Promise<boolean> {
-  return (await rename(db, { id, userId, name, now })).length > 0
+  return (await rename(db, { id, userId, name, now })) > 0
 }
 
 const selectOtherWay = statement<{ has_other_way: boolean }, { userId: UserId }>(`

@@ -1,6 +1,6 @@
 import type { UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { closingStatement, type Joined, statement } from '../../../postgres/statement/statement.ts'
+import { changeStatement, closingStatement, type Joined, statement } from '../../../postgres/statement/statement.ts'
 import { OF_TOTP, type TotpColumns, type TotpFactor, toTotpFactor } from './totp-factor.store.ts'
 
 /** What a person can prove a second factor with. */
@@ -70,15 +70,15 @@ export async function replaceRecoveryCodes(
   await replaceCodes(db, { userId, hashes, now })
 }
 
-const takeCode = statement<never, { userId: UserId; hash: Buffer; now: Date }>(`
-  update recovery_code set used_at = $now where "user" = $userId and code_hash = $hash and used_at is null returning 1`)
+const takeCode = changeStatement<{ userId: UserId; hash: Buffer; now: Date }>(`
+  update recovery_code set used_at = $now where "user" = $userId and code_hash = $hash and used_at is null`)
 
 /** Uses a recovery code up. False when it is unknown or used: of two concurrent uses one succeeds. */
 export async function takeRecoveryCode(
   db: Database,
   { userId, hash, now }: { userId: UserId; hash: Buffer; now: Date },
 ): Promise<boolean> {
-  return (await takeCode(db, { userId, hash, now })).length > 0
+  return (await takeCode(db, { userId, hash, now })) > 0
 }
 
 const removeAll = closingStatement<{ userId: UserId }>(`

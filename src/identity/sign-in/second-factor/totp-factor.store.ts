@@ -1,6 +1,6 @@
 import type { Id, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { statement } from '../../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../../postgres/statement/statement.ts'
 
 export type TotpFactorId = Id<'totp factor'>
 
@@ -77,12 +77,11 @@ export async function findTotp(db: Database, userId: UserId): Promise<TotpFactor
   return row && toTotpFactor(row)
 }
 
-const take = statement<never, { id: TotpFactorId; step: number; now: Date; confirms: boolean }>(`
+const take = changeStatement<{ id: TotpFactorId; step: number; now: Date; confirms: boolean }>(`
   update totp_factor
   set last_step = $step, last_used_at = $now, updated_at = $now,
     confirmed_at = case when $confirms then $now else confirmed_at end
-  where document_id = $id and (last_step is null or last_step < $step) and (confirmed_at is null) = $confirms
-  returning 1`)
+  where document_id = $id and (last_step is null or last_step < $step) and (confirmed_at is null) = $confirms`)
 
 /**
  * Uses the code of a time step up; with `confirms` the first one, which confirms the factor. False when a code of this or a
@@ -92,7 +91,7 @@ export async function takeTotpStep(
   db: Database,
   use: { id: TotpFactorId; step: number; confirms: boolean; now: Date },
 ): Promise<boolean> {
-  return (await take(db, use)).length > 0
+  return (await take(db, use)) > 0
 }
 
 const remove = statement<{ document_id: string; has_passkey: boolean }, { userId: UserId }>(`

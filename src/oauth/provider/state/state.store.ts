@@ -1,5 +1,5 @@
 import type { Database } from '../../../postgres/statement/database.ts'
-import { isAfter, statement } from '../../../postgres/statement/statement.ts'
+import { changeStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
 
 /** What the provider keeps of one model under one id. */
 export interface StateRow {
@@ -58,14 +58,14 @@ export async function upsertState(db: Database, row: StateRow, familyHash: Buffe
   await upsert(db, { ...toParams(row), familyHash })
 }
 
-const insertNew = statement<object, StateParams>(`
+const insertNew = changeStatement<StateParams>(`
   insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
   values ($model, $idHash, $payload, $grantId, $consent, $uid, $userCodeHash, $expiresAt)
-  on conflict do nothing returning 1`)
+  on conflict do nothing`)
 
 /** Inserts a row that must be new. False when there is one already. */
 export async function insertNewState(db: Database, row: StateRow): Promise<boolean> {
-  return (await insertNew(db, toParams(row))).length > 0
+  return (await insertNew(db, toParams(row))) > 0
 }
 
 const findOne = statement<FoundColumns, { model: string; idHash: Buffer; now: Date }>(`
@@ -119,16 +119,16 @@ export async function findStateByUserCode(
   return toFound(row)
 }
 
-const consume = statement<object, { model: string; idHash: Buffer; now: Date; consumedBy: Buffer | null }>(`
+const consume = changeStatement<{ model: string; idHash: Buffer; now: Date; consumedBy: Buffer | null }>(`
   update oauth_state set consumed_at = $now, consumed_by = $consumedBy
-  where model = $model and id_hash = $idHash and consumed_at is null returning 1`)
+  where model = $model and id_hash = $idHash and consumed_at is null`)
 
 /** Spends a row. False when it was spent before, or is gone: of calls at the same time exactly one gets true. */
 export async function consumeState(
   db: Database,
   key: { model: string; idHash: Buffer; consumedBy: Buffer | null; now: Date },
 ): Promise<boolean> {
-  return (await consume(db, key)).length > 0
+  return (await consume(db, key)) > 0
 }
 
 const destroy = statement<object, { model: string; idHash: Buffer }>(
@@ -162,10 +162,10 @@ export async function deleteFamily(db: Database, grantId: string): Promise<void>
   await deleteOfFamily(db, { grantId })
 }
 
-const poll = statement<object, { model: string; idHash: Buffer; spacingMs: number }>(`
+const poll = changeStatement<{ model: string; idHash: Buffer; spacingMs: number }>(`
   update oauth_state set polled_at = statement_timestamp()
   where model = $model and id_hash = $idHash
-    and (polled_at is null or polled_at <= statement_timestamp() - $spacingMs * interval '1 millisecond') returning 1`)
+    and (polled_at is null or polled_at <= statement_timestamp() - $spacingMs * interval '1 millisecond')`)
 
 /** Notes that a device asks for its tokens. False when it asked less than `spacingMs` ago: of parallel calls one gets true. */
 export async function notePoll(
@@ -173,7 +173,7 @@ export async function notePoll(
   key: { model: string; idHash: Buffer },
   spacingMs: number,
 ): Promise<boolean> {
-  return (await poll(db, { ...key, spacingMs })).length > 0
+  return (await poll(db, { ...key, spacingMs })) > 0
 }
 
 const readAnswer = statement<{ answer: string }, { idHash: Buffer; since: Date }>(`
@@ -186,28 +186,28 @@ export async function findRefreshAnswer(db: Database, idHash: Buffer, since: Dat
   return row?.answer
 }
 
-const clearAnswers = statement<object, { before: Date; limit: number }>(`
+const clearAnswers = changeStatement<{ before: Date; limit: number }>(`
   update oauth_state s set answer = null
   from (
     select model, id_hash from oauth_state where answer is not null and consumed_at < $before limit $limit
     for update skip locked
   ) old
-  where s.model = old.model and s.id_hash = old.id_hash returning 1`)
+  where s.model = old.model and s.id_hash = old.id_hash`)
 
 /** Clears answers of redemptions before `before`. Returns how many. */
 export async function clearOldAnswers(db: Database, before: Date, limit: number): Promise<number> {
-  return (await clearAnswers(db, { before, limit })).length
+  return clearAnswers(db, { before, limit })
 }
 
-const deleteExpired = statement<object, { before: Date; limit: number }>(`
+const deleteExpired = changeStatement<{ before: Date; limit: number }>(`
   delete from oauth_state s
   using (
     select model, id_hash from oauth_state where expires_at < $before order by expires_at limit $limit
     for update skip locked
   ) old
-  where s.model = old.model and s.id_hash = old.id_hash returning 1`)
+  where s.model = old.model and s.id_hash = old.id_hash`)
 
 /** Deletes rows that expired before `before`. Returns how many. */
 export async function deleteExpiredState(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteExpired(db, { before, limit })).length
+  return deleteExpired(db, { before, limit })
 }
