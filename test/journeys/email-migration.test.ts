@@ -8,7 +8,7 @@ import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { withDatabaseName } from '../harness/database/database-url.ts'
 
-const BEFORE = '0032_list_order'
+const BEFORE = '0001_before_the_release'
 const PASSWORD = 'correct horse battery'
 
 /** A database of its own, whose texts have this locale. */

@@ -308,3 +308,46 @@ test('webhooks#legacy-migration: an old webhook with a name over the limit keeps
   const { rows } = await old.pool.query('select name, is_actived, disabled_reason from webhook')
   expect(rows).toEqual([{ name, is_actived: false, disabled_reason: REASON }])
 })
+
+test('sessions and webhooks of accounts that were deleted before the release are as a deletion leaves them', async () => {
+  await using old = await createTestDatabase({ content: 'empty' })
+  await migrate(old.connectionString, { upTo: BEFORE })
+  const [user, gone, living] = [randomUUID(), randomUUID(), randomUUID()]
+  await old.pool.query(
+    `insert into "user" (document_id, email, created_at, updated_at) values ($1, 'old@example.com', $2, $2)`,
+    [user, OLD_AT],
+  )
+  for (const [account, deletedAt] of [
+    [gone, OLD_AT],
+    [living, null],
+  ] as const) {
+    await old.pool.query(
+      `insert into account (document_id, name, created_at, updated_at, deleted_at) values ($1, 'Old Ltd', $2, $2, $3)`,
+      [account, OLD_AT, deletedAt],
+    )
+    await old.pool.query(
+      `insert into webhook (document_id, url, account, secret, created_at, updated_at)
+       values (gen_random_uuid(), 'https://old.example.com/', $1, 's', $2, $2)`,
+      [account, OLD_AT],
+    )
+    await old.pool.query(
+      `insert into session (document_id, "user", account, expires_at, created_at, updated_at)
+       values (gen_random_uuid(), $1, $2, $3, $3, $3)`,
+      [user, account, OLD_AT],
+    )
+  }
+  await migrate(old.connectionString)
+  const { rows: webhooks } = await old.pool.query('select account, is_actived, disabled_reason from webhook')
+  expect(Object.fromEntries(webhooks.map(({ account, ...rest }) => [account, rest]))).toEqual({
+    [gone]: { is_actived: false, disabled_reason: 'account-deleted' },
+    [living]: { is_actived: false, disabled_reason: REASON },
+  })
+  const { rows: sessions } = await old.pool.query(
+    'select account, auth_time, last_used_at from session order by account nulls last',
+  )
+  const times = { auth_time: OLD_AT, last_used_at: OLD_AT }
+  expect(sessions).toEqual([
+    { account: living, ...times },
+    { account: null, ...times },
+  ])
+})

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { migrate } from '../../src/postgres/migration/migrate.ts'
 import { createTestDatabase } from '../harness/database/database.ts'
 
-const BEFORE = '0042_client_proof_and_engine_grants'
-const MIGRATION = join(import.meta.dirname, '../../migrations/0043_lists_by_index.sql')
+const BEFORE = '0010_contract'
+const MIGRATION = join(import.meta.dirname, '../../migrations/0011_text_search.sql')
 
 test('a role that may not create the extension for like migrates without its indexes, one that may gets all of them', async () => {
   await using database = await createTestDatabase({ content: 'empty' })

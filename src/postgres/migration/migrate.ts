@@ -15,7 +15,7 @@ const LOCK_STEP_MS = 5_000
 
 /** One numbered file of `migrations/`. */
 export interface Migration {
-  /** `0002_outbound_webhooks` */
+  /** `0002_base` */
   name: string
   sql: string
   /** SHA-256 of the file without its mark, hex. Detects edits of a migration that ran. */

@@ -17,9 +17,23 @@ create table provisioning_target (
   updated_by uuid,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
-  deleted_at timestamptz(3)
+  deleted_at timestamptz(3),
+  -- A target whose URL changes may be another service: the ids that the former one gave the users mean nothing there, and
+  -- what it has of them is not known. What was learned of a user counts for the generation of the target under which it was
+  -- learned.
+  generation integer not null default 0
 );
 create index provisioning_target_created_idx on provisioning_target (created_at);
+create index provisioning_target_key_idx on provisioning_target (split_part(secret_encrypted, '.', 2));
+
+-- Without a target nothing of provisioning is looked for: the first one is noted.
+create function note_target_change() returns trigger language plpgsql as $$
+begin
+  perform note_change('t');
+  return null;
+end $$;
+create trigger note_change after insert or delete or update of deleted_at on provisioning_target
+  for each statement execute function note_target_change();
 
 -- The living targets, counted behind a lock: a function that is volatile reads what was committed when it runs.
 create function count_targets_under_lock() returns integer language plpgsql volatile as $$
@@ -57,6 +71,7 @@ create table provisioning_stream (
   delivered_digest text,
   -- The id that a SCIM service gave the user.
   remote_id text,
+  generation integer not null default 0,
   primary key (target, user_id),
   check ((lease_owner is null) = (claimed is null) and (claimed is null) = (claimed_at is null)),
   check ((waiting > 0) = (due_at is not null or claimed is not null)),
@@ -64,6 +79,8 @@ create table provisioning_stream (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
 create index provisioning_stream_due_idx on provisioning_stream (target, due_at) where due_at is not null;
 create index provisioning_stream_lease_idx on provisioning_stream (lease_owner) where lease_owner is not null;
+-- Which user a SCIM service knows by an id.
+create index provisioning_stream_remote_idx on provisioning_stream (target, remote_id) where remote_id is not null;
 
 create table provisioning_delivery (
   document_id uuid primary key,
@@ -90,15 +107,21 @@ create table provisioning_delivery (
   job uuid,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
+  -- Whether it was waiting on its schedule when a replay made it due: the schedule goes on after that attempt.
+  keeps_schedule boolean not null default false,
   unique (target, user_id, position),
   check ((ended_at is null) = (status in ('pending', 'retrying'))),
   -- The contract's eight, whatever the code does: only a replay exceeds them.
   check (attempt_trigger = 'replay' or attempts <= 8)
 ) with (fillfactor = 80);
-create index provisioning_delivery_created_idx on provisioning_delivery (created_at, document_id);
--- The head of each stream, and what is left of a target that was deleted.
-create index provisioning_delivery_open_idx on provisioning_delivery (target, user_id, position) where ended_at is null;
-create index provisioning_delivery_user_idx on provisioning_delivery (user_id, created_at, document_id);
+-- A small index of instants and ids serves a look-up of an id as well as the primary key does, by the costs of PostgreSQL 18,
+-- and the workers look deliveries up by their ids. So these indexes end with the instant.
+create index provisioning_delivery_created_idx on provisioning_delivery (created_at);
+create index provisioning_delivery_user_idx on provisioning_delivery (user_id, created_at);
+-- The open deliveries of a user in their order, which no other index has: that of the positions holds all that have ended.
+-- And what is left of a target that was deleted.
+create index provisioning_delivery_open_idx on provisioning_delivery (target, user_id, (position + 0))
+  where ended_at is null;
 create index provisioning_delivery_ended_idx on provisioning_delivery (ended_at) where ended_at is not null;
 create index provisioning_delivery_failed_idx on provisioning_delivery (status, ended_at)
   where status in ('failed', 'dead_letter');
@@ -159,13 +182,6 @@ create function provisioning_digest(email text, name text, user_status text) ret
     else md5(json_build_array(email, name, user_status)::text) end
 $$;
 
--- A UUID of this instant (RFC 9562, version 7). `n` orders those of one millisecond.
-create function uuid_at(at timestamptz, n integer) returns uuid language sql volatile as $$
-  select encode(set_byte(set_byte(overlay(uuid_send(gen_random_uuid())
-    placing substring(int8send((extract(epoch from at) * 1000)::bigint) from 3) from 1 for 6),
-    6, 112 | ((n >> 8) & 15)), 7, n & 255), 'hex')::uuid
-$$;
-
 -- Queues the present state of users for targets, behind what is queued already. Streams are locked in the order of
 -- targets and users, as all who lock several do. Returns how many deliveries were written.
 create function queue_provisioning(targets uuid[], users uuid[], types text[], at timestamptz, of_job uuid)
@@ -223,26 +239,3 @@ begin
 end $$;
 create trigger queue_change after insert or update of email, name, is_actived, deleted_at on "user"
   for each row execute function queue_user_change();
-
--- Alerts --------------------------------------------------------------------------------------------------------------
-
--- What an operator should know of, from its beginning to its end; each is posted once.
-create table alert_incident (
-  document_id uuid primary key,
-  incident text not null,
-  -- What it is about, such as the id of a target.
-  subject text not null,
-  summary text not null,
-  url text,
-  since timestamptz(3) not null,
-  resolved_at timestamptz(3),
-  -- When its beginning and its end were posted.
-  firing_posted_at timestamptz(3),
-  resolved_posted_at timestamptz(3),
-  -- When the next POST is due, or is tried by another process.
-  due_at timestamptz(3) not null,
-  attempts integer not null default 0
-);
-create unique index alert_incident_firing_key on alert_incident (incident, subject) where resolved_at is null;
-create index alert_incident_due_idx on alert_incident (due_at)
-  where firing_posted_at is null or (resolved_at is not null and resolved_posted_at is null);

@@ -1,0 +1,96 @@
+-- additive
+-- The catalogue of event types, what happened, and the workers that deliver it.
+
+-- Catalogue -----------------------------------------------------------------------------------------------------------
+
+alter table event
+  add column account_scope text not null default 'none' check (account_scope in ('account', 'none')),
+  add column method text,
+  add column route text,
+  add column source text not null default 'route' check (source in ('route', 'synthetic', 'external')),
+  add column description text,
+  add column is_actived boolean not null default true,
+  -- Whether callers with an account role see it in the catalogue.
+  add column is_tenant_visible boolean not null default false;
+
+create function note_read_subscriptions() returns trigger language plpgsql as $$
+begin
+  perform note_change('r');
+  return null;
+end $$;
+create trigger note_change after insert or update of is_actived, method, internal or delete on event
+  for each statement execute function note_read_subscriptions();
+
+-- What happened -------------------------------------------------------------------------------------------------------
+
+-- The order in which webhooks and events were recorded: an event goes to the webhooks that were there before it. It is
+-- counted, not timed, so that neither a wrong clock of a machine nor a step of the database's clock can change it. `cache 1`
+-- keeps it one order for all connections.
+create sequence recorded_ordinal as bigint cache 1;
+
+create table event_occurrence (
+  document_id uuid primary key,
+  event text not null,
+  -- The owner, resolved when the event was recorded; null when there is none, or for a purge.
+  account uuid,
+  resource text not null,
+  action text not null,
+  resource_id text,
+  url text,
+  is_purge boolean not null default false,
+  -- Never delivered to this webhook: it is the one the event is about (webhook.failing and its like).
+  excluded_webhook uuid,
+  -- In no index: it is set in place where its page has room.
+  routed_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  -- The trace of the request that caused the event (W3C Trace Context): its traceparent, and its tracestate after a space.
+  -- Null when no request did; such an event is the start of a trace of its own.
+  trace_context text,
+  ordinal bigint default nextval('recorded_ordinal'),
+  -- The audit entry of a publication is its event's row, of several events the first one's: the entry's id is the event's.
+  -- `publish_request` is the id of the request, and set where there is an entry. Empty details mean one event. Entries of
+  -- events that retention removed before their entries are in audit_log.
+  published_by uuid,
+  publish_session uuid,
+  publish_api_key uuid,
+  publish_request uuid,
+  publish_client text,
+  publish_address text,
+  publish_detail jsonb
+) with (fillfactor = 80);
+-- Indexes of lists end with the instant: PostgreSQL keeps equal instants once, and sorts the few rows of one instant by
+-- their ids. With the id behind the instant it may take them for the primary key. They ascend: rows come in the order of
+-- time, and fill the pages of an ascending index, which is read backwards.
+create index event_occurrence_created_idx on event_occurrence (created_at);
+create index event_occurrence_account_idx on event_occurrence (account, created_at) where account is not null;
+-- "What happened to this resource": without it a rare id would read every event that is kept.
+create index event_occurrence_resource_idx on event_occurrence (resource_id, created_at) where resource_id is not null;
+create index event_occurrence_published_idx on event_occurrence (created_at) where publish_request is not null;
+create index event_occurrence_publisher_idx on event_occurrence (published_by, created_at)
+  where published_by is not null and publish_request is not null;
+
+-- A key of a publisher and the event it stands for: the same key within a day publishes nothing a second time.
+create table publish_key (
+  caller text not null,
+  key text not null,
+  content_hash bytea not null,
+  event_id uuid not null,
+  created_at timestamptz(3) not null,
+  primary key (caller, key)
+);
+create index publish_key_created_idx on publish_key (created_at);
+
+-- The events that wait for their routing, oldest first. Rows come and go all the time, so they are vacuumed early.
+create table event_queue (
+  event_id uuid primary key
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+
+-- Workers -------------------------------------------------------------------------------------------------------------
+
+-- Workers that post, each for as long as it says so; claims of one whose lease ended, or that is gone, are made again.
+create table delivery_worker (
+  worker_id text primary key,
+  lease_until timestamptz(3) not null,
+  -- Whether it holds an advisory lock for as long as its connection lives: then a killed one is noticed at once.
+  has_lock boolean not null default false
+);

@@ -1,0 +1,721 @@
+-- not additive: a session must say when its person signed in, and a column of identities has another name
+-- People and accounts: addresses, roles, sessions, API keys, second factors, social login, mails, limits.
+
+-- People --------------------------------------------------------------------------------------------------------------
+
+alter table "user"
+  -- What began before this instant opens nothing after it.
+  add column access_ended_at timestamptz(3),
+  -- Sessions of apps at a managed engine that began before this instant give no token.
+  add column apps_ended_at timestamptz(3),
+  -- Of living people with one address, whether another one has it.
+  add column is_email_shadowed boolean not null default false;
+
+-- E-mail addresses are compared by one rule, which does not depend on the locale of the database: the letters A to Z in any
+-- case are equal, and every other character is itself (docs/contract/identity.md#e-mail-addresses). `lower` of a locale also
+-- makes an i of U+0130 and a k of U+212A.
+
+-- In a language that plans do not look into: they name the function, and so does the index.
+create function email_key(address text) returns text language plpgsql immutable strict parallel safe as $$
+begin
+  return lower(address collate "C");
+end $$;
+
+-- A locale may have kept addresses apart that are one by the rule above (in Turkish ones, those with I and i). Of living
+-- people with one address, the one who proved it first, else the oldest, keeps it. The others keep their sessions and
+-- everything else, but their address does not find them until they get another one.
+update "user" u set is_email_shadowed = true
+from (
+  select document_id, row_number() over (
+    partition by email_key(email) order by email_verified_at nulls last, created_at, document_id) as position
+  from "user" where deleted_at is null
+) ranked
+where u.document_id = ranked.document_id and ranked.position > 1;
+
+create function clear_email_shadow() returns trigger language plpgsql as $$
+begin
+  new.is_email_shadowed := false;
+  return new;
+end $$;
+create trigger clear_email_shadow before update of email on "user" for each row
+  when (old.is_email_shadowed and email_key(old.email) <> email_key(new.email)) execute function clear_email_shadow();
+
+-- Until somebody analyses a table, PostgreSQL expects that `deleted_at is null` or `revoked_at is null` leaves next to
+-- nothing of it, and looks a row up by its key through a whole index of such rows. So indexes with such a condition hold
+-- also the condition that one of their columns is not null, here and below. A comparison with that column implies it, and
+-- no other condition does: PostgreSQL reads the index for a value of that column only.
+drop index user_email_key;
+create unique index user_email_key on "user" (email_key(email))
+  where deleted_at is null and not is_email_shadowed and email_key(email) is not null;
+create index user_email_lower_idx on "user" (lower(email)) where deleted_at is null and lower(email) is not null;
+
+-- Lists for callers who reach all rows are read in the order of these indexes and of their like below: a sort without an
+-- index reads and sorts the whole table for each page. They end with the value, and rows of one value are sorted by their
+-- ids: with the id behind it PostgreSQL may take them for the primary key. They hold deleted rows too: while PostgreSQL
+-- knows nothing of a table, it prefers an index of the living rows to that of a key. What each delivery, refresh or change
+-- of a contract writes has none, for each write would cost more.
+create index user_created_idx on "user" (created_at);
+create index user_email_idx on "user" (email);
+create index user_updated_idx on "user" (updated_at);
+create index user_inactive_idx on "user" (created_at) where not is_actived;
+
+create function note_user_change() returns trigger language plpgsql as $$
+begin
+  perform note_change('u:' || old.document_id);
+  return null;
+end $$;
+create trigger note_change after update of is_actived, deleted_at or delete on "user"
+  for each row execute function note_user_change();
+
+-- Whether a user exists, not deleted.
+create function is_living_user(asked uuid) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from "user" u where u.document_id = asked and u.deleted_at is null);
+end $$;
+
+-- Accounts ------------------------------------------------------------------------------------------------------------
+
+create index account_created_idx on account (created_at);
+create index account_name_idx on account (name);
+create index account_updated_idx on account (updated_at);
+
+create trigger note_change after update of deleted_at or delete on account
+  for each statement execute function note_all();
+
+-- Whether an account exists, not deleted.
+create function is_living_account(asked uuid) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from account a where a.document_id = asked and a.deleted_at is null);
+end $$;
+
+create function note_user_row_change() returns trigger language plpgsql as $$
+begin
+  perform note_change('u:' || case when tg_op = 'DELETE' then old."user" else new."user" end);
+  if tg_op = 'UPDATE' and old."user" <> new."user" then
+    perform note_change('u:' || old."user");
+  end if;
+  return null;
+end $$;
+create trigger note_change after insert or update or delete on account_member
+  for each row execute function note_user_row_change();
+
+-- The memberships of a person in their order: as this index also sorts, PostgreSQL prefers it to that of the accounts.
+drop index account_member_user_idx;
+create index account_member_user_idx on account_member ("user", created_at);
+create index account_member_account_idx on account_member (account, created_at);
+create index account_member_updated_idx on account_member (account, updated_at);
+
+-- Limits of one account that differ from those of the configuration, which holds where a column is null.
+create table account_limit (
+  account uuid primary key references account (document_id) on delete cascade,
+  webhooks integer check (webhooks >= 0),
+  subscriptions integer check (subscriptions >= 0),
+  published_per_minute integer check (published_per_minute >= 0),
+  replays_per_minute integer check (replays_per_minute >= 0),
+  updated_by uuid,
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null
+);
+
+-- Processes hold the limits of an account in memory.
+create function note_account_limit_change() returns trigger language plpgsql as $$
+begin
+  perform note_change('l:' || case when tg_op = 'DELETE' then old.account else new.account end);
+  return null;
+end $$;
+create trigger note_change after insert or update or delete on account_limit
+  for each row execute function note_account_limit_change();
+
+create table account_invitation (
+  document_id uuid primary key,
+  account uuid not null references account (document_id),
+  email text not null,
+  roles uuid[] not null,
+  token_hash bytea not null unique,
+  invited_by uuid not null references "user" (document_id),
+  expires_at timestamptz(3) not null,
+  accepted_at timestamptz(3),
+  accepted_by uuid references "user" (document_id),
+  revoked_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  -- What the token of the inviter held in the account: an acceptance gives no more than that.
+  token_patterns text[]
+);
+create unique index account_invitation_open_key on account_invitation (account, email_key(email))
+  where accepted_at is null and revoked_at is null and email_key(email) is not null;
+create index account_invitation_account_idx on account_invitation (account, created_at desc, document_id desc);
+
+-- Roles ---------------------------------------------------------------------------------------------------------------
+
+-- A caller holds the roles that need a second factor only in a session with one, and what is dangerous needs a fresh one.
+alter table role add column requires_second_factor boolean not null default false;
+create trigger note_change after update of is_account_scoped, requires_second_factor or delete on role
+  for each statement execute function note_all();
+create trigger note_change after insert or update or delete on role_permission
+  for each statement execute function note_all();
+create trigger note_change after insert or update or delete on user_role
+  for each row execute function note_user_row_change();
+
+-- Account-scoped roles that hold in the account of one membership only.
+create table account_member_role (
+  member uuid not null references account_member (document_id) on delete cascade,
+  role uuid not null references role (document_id) on delete cascade,
+  created_at timestamptz(3) not null,
+  primary key (member, role)
+);
+create index account_member_role_role_idx on account_member_role (role);
+
+-- A membership that is deleted takes its roles along, and is noted by its own trigger.
+create function note_member_role_change() returns trigger language plpgsql as $$
+declare
+  owner uuid;
+begin
+  select "user" into owner from account_member
+  where document_id = case when tg_op = 'DELETE' then old.member else new.member end;
+  if owner is not null then
+    perform note_change('u:' || owner);
+  end if;
+  return null;
+end $$;
+create trigger note_change after insert or update or delete on account_member_role
+  for each row execute function note_member_role_change();
+
+-- Sessions ------------------------------------------------------------------------------------------------------------
+
+alter table session
+  -- The methods of the sign-in (RFC 8176).
+  add column amr text[] not null default '{}',
+  add column acr text,
+  -- When the person proved its identity; a session opened from another one has that of its parent.
+  add column auth_time timestamptz(3),
+  -- To some minutes.
+  add column last_used_at timestamptz(3),
+  -- The app, the scopes that the person granted, and the grant. Null for a session of a sign-in.
+  add column client_id text,
+  add column scope text,
+  add column grant_id text,
+  -- squawk-ignore constraint-missing-not-valid
+  add check ((client_id is null) = (scope is null)),
+  -- squawk-ignore constraint-missing-not-valid
+  add check (grant_id is null or client_id is not null);
+
+-- The sessions that stand in a deleted account leave it, as those of an account that is deleted from now on.
+update session set auth_time = created_at, last_used_at = updated_at,
+  account = case when account in (select document_id from account where deleted_at is not null) then null else account end;
+-- squawk-ignore adding-not-nullable-field
+alter table session alter column auth_time set not null, alter column last_used_at set not null;
+
+drop index session_user_idx;
+create index session_user_idx on session ("user") where revoked_at is null and "user" is not null;
+-- Deleting an account, and leaving it, takes it out of the sessions that stand in it.
+create index session_account_idx on session (account) where account is not null;
+create index session_client_idx on session (client_id) where client_id is not null and revoked_at is null;
+create index session_grant_idx on session (grant_id) where grant_id is not null and revoked_at is null;
+create index session_created_idx on session (created_at);
+
+create function note_session_change() returns trigger language plpgsql as $$
+begin
+  perform note_change('s:' || old.document_id);
+  return null;
+end $$;
+create trigger note_change after update of "user", account, expires_at, revoked_at, amr, auth_time or delete on session
+  for each row execute function note_session_change();
+
+-- Of a spent token: a hash of the client that spent it, and what finds its successor again without keeping it.
+alter table session_refresh
+  add column spent_by bytea,
+  add column successor_salt bytea,
+  add column successor_hash bytea;
+
+-- The nonces of the handshake tokens that were exchanged. A row is kept until its token has expired.
+create table sso_nonce (
+  nonce_hash bytea primary key,
+  expires_at timestamptz(3) not null
+);
+create index sso_nonce_expires_idx on sso_nonce (expires_at);
+
+-- API keys ------------------------------------------------------------------------------------------------------------
+
+create table api_key (
+  document_id uuid primary key,
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  name text not null,
+  token_hash bytea not null unique,
+  hint text not null,
+  permissions text[] not null,
+  -- Four digits of a year: a later one breaks every list that shows it.
+  expires_at timestamptz(3),
+  last_used_at timestamptz(3),
+  revoked_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  -- A key with an account holds its permissions in that account only.
+  account uuid references account (document_id),
+  constraint api_key_expires_range
+    check (expires_at between '1970-01-01T00:00:00Z' and '9999-12-31T23:59:59.999Z')
+);
+create index api_key_user_idx on api_key ("user");
+create index api_key_account_idx on api_key (account) where account is not null and revoked_at is null;
+create index api_key_created_idx on api_key (created_at);
+create index api_key_name_idx on api_key (name);
+create index api_key_updated_idx on api_key (updated_at);
+
+create function note_api_key_change() returns trigger language plpgsql as $$
+begin
+  perform note_change('k:' || old.document_id);
+  return null;
+end $$;
+create trigger note_change after update of "user", permissions, expires_at, revoked_at or delete on api_key
+  for each row execute function note_api_key_change();
+
+-- Second factors ------------------------------------------------------------------------------------------------------
+
+-- Keys under which secrets are sealed (`v1.<key id>.<iv>.<ciphertext>`) have indexes, here and below, so that health and
+-- metrics find a key that SECRET_KEY does not list without reading the tables. Without a condition where the column is
+-- declared not null: PostgreSQL leaves `is not null` out of a statement then, and does not see that the statement implies
+-- the condition of the index.
+
+-- RFC 6238. last_step: the time step of the last accepted code, so that each code is accepted once.
+create table totp_factor (
+  document_id uuid primary key,
+  "user" uuid not null unique references "user" (document_id) on delete cascade,
+  secret_encrypted text not null,
+  confirmed_at timestamptz(3),
+  last_step bigint,
+  last_used_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null
+);
+create index totp_factor_key_idx on totp_factor (split_part(secret_encrypted, '.', 2));
+create trigger note_change after insert or update of "user", confirmed_at or delete on totp_factor
+  for each row execute function note_user_row_change();
+
+create table recovery_code (
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  code_hash bytea not null,
+  used_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  primary key ("user", code_hash)
+);
+
+create table passkey (
+  document_id uuid primary key,
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  -- In base64url, as browsers write it.
+  credential_id text not null unique,
+  public_key bytea not null,
+  counter bigint not null,
+  transports text[] not null,
+  name text not null,
+  -- Whether the passkey may be copied to other devices, and whether it is.
+  is_backup_eligible boolean not null,
+  is_backed_up boolean not null,
+  last_used_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null
+);
+create index passkey_user_idx on passkey ("user", created_at);
+create trigger note_change after insert or update of "user" or delete on passkey
+  for each row execute function note_user_row_change();
+
+-- What a person or a browser has to answer: the second step of a sign-in, or the challenge of a passkey. Hashed.
+create table factor_challenge (
+  challenge_hash bytea primary key,
+  purpose text not null check (purpose in ('sign-in', 'passkey-registration', 'passkey-sign-in', 'passkey-factor')),
+  -- Null for a sign-in with a passkey, which names the person only in its answer.
+  "user" uuid references "user" (document_id) on delete cascade,
+  session uuid references session (document_id) on delete cascade,
+  address_hash bytea,
+  -- A hash of the hash of the password that was right: a changed password ends the sign-in.
+  proof_hash bytea,
+  attempts integer not null default 0,
+  expires_at timestamptz(3) not null,
+  used_at timestamptz(3),
+  created_at timestamptz(3) not null
+);
+create index factor_challenge_expires_idx on factor_challenge (expires_at);
+create index factor_challenge_user_idx on factor_challenge ("user");
+create index factor_challenge_session_idx on factor_challenge (session);
+
+-- Whether a person has a second factor. Recovery codes alone are none.
+create function has_second_factor(person uuid) returns boolean language sql stable as $$
+  select exists (select from totp_factor f where f."user" = person and f.confirmed_at is not null)
+    or exists (select from passkey p where p."user" = person)
+$$;
+
+-- Sign-in throttle ----------------------------------------------------------------------------------------------------
+
+-- Failed sign-ins. Rows of three kinds: a network address (empty email_hash), an e-mail address over all network addresses
+-- (empty address_hash), and the pair of both.
+create table login_throttle (
+  email_hash bytea not null,
+  address_hash bytea not null,
+  failures integer not null,
+  last_failure_at timestamptz(3) not null,
+  wait_until timestamptz(3),
+  -- Of a pair: from when on the delay of its e-mail address no longer holds it up, whatever others do meanwhile.
+  turn_at timestamptz(3),
+  primary key (email_hash, address_hash)
+);
+
+-- Social login --------------------------------------------------------------------------------------------------------
+
+-- squawk-ignore renaming-column
+alter table identity rename column email_verified to is_email_verified;
+-- What a provider says about a person.
+alter table identity
+  add column name text,
+  add column avatar_url text,
+  add column last_login_at timestamptz(3),
+  -- Who the person is at a managed engine, as the subject of its tokens.
+  add column engine_subject text;
+create index identity_engine_subject_idx on identity (engine_subject) where engine_subject is not null;
+
+-- A sign-in, or the connection of a provider, between its start and its callback. Only the hash of the state is kept, and
+-- the verifier and the nonce are sealed: a copy of this table completes no flow.
+create table login_flow (
+  state_hash bytea primary key,
+  provider text not null,
+  purpose text not null check (purpose in ('sign-in', 'link')),
+  -- Who connects the provider.
+  "user" uuid references "user" (document_id) on delete cascade,
+  redirect_url text not null,
+  is_deep_link boolean not null,
+  -- The hash of the cookie of the browser that began; null for a flow that any browser may finish.
+  binding_hash bytea,
+  secret text not null,
+  -- A deep link that asked for a code (RFC 7636, S256).
+  code_challenge text,
+  -- Apple posts the name beside its answer, once in a lifetime.
+  posted_name text,
+  expires_at timestamptz(3) not null,
+  consumed_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  check ((purpose = 'link') = ("user" is not null))
+);
+create index login_flow_expires_idx on login_flow (expires_at);
+
+-- A code that an app exchanges, once and soon: for the tokens of a deep link, or for the connection of a provider.
+create table login_code (
+  code_hash bytea primary key,
+  purpose text not null check (purpose in ('sign-in', 'link')),
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  code_challenge text,
+  is_new_user boolean not null default false,
+  -- What will be connected.
+  identity jsonb,
+  expires_at timestamptz(3) not null,
+  created_at timestamptz(3) not null
+);
+create index login_code_expires_idx on login_code (expires_at);
+create index login_code_user_idx on login_code ("user");
+
+-- Access tokens of people at the managed engine, each kept for a decision about an app.
+create table engine_session (
+  -- The session here that the person opened with it. It has no foreign key: both rows are written by one statement.
+  session uuid primary key,
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  -- Encrypted.
+  token text not null,
+  expires_at timestamptz(3) not null
+);
+create index engine_session_expires_idx on engine_session (expires_at);
+
+-- Mails ---------------------------------------------------------------------------------------------------------------
+
+-- Mails that wait to be sent. What they say is sealed, and erased once they are sent or given up.
+create table mail_outbox (
+  document_id uuid primary key,
+  kind text not null,
+  recipient text not null,
+  content text,
+  status text not null default 'waiting' check (status in ('waiting', 'sent', 'failed')),
+  attempts integer not null default 0,
+  due_at timestamptz(3) not null,
+  -- No attempt after this instant: the link in the mail is of no use any more.
+  expires_at timestamptz(3) not null,
+  last_error text,
+  created_at timestamptz(3) not null,
+  ended_at timestamptz(3)
+);
+create index mail_outbox_due_idx on mail_outbox (due_at) where status = 'waiting';
+create index mail_outbox_ended_idx on mail_outbox (ended_at) where ended_at is not null;
+
+-- Where no mail server is configured, development keeps its latest mails here, to be read at /auth/mail.
+create table kept_mail (
+  document_id uuid primary key,
+  recipient text not null,
+  subject text not null,
+  text text not null,
+  created_at timestamptz(3) not null
+);
+
+-- What a link in a mail proves: hashed, deleted by its use.
+create table proof_token (
+  token_hash bytea primary key,
+  purpose text not null check (purpose in ('reset', 'verification')),
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  -- The address that the link was sent to: it proves no other one.
+  email text not null,
+  expires_at timestamptz(3) not null,
+  created_at timestamptz(3) not null
+);
+create index proof_token_user_idx on proof_token ("user", purpose, created_at);
+create index proof_token_expires_idx on proof_token (expires_at);
+
+-- Reads behind locks --------------------------------------------------------------------------------------------------
+
+-- What a change decides on is read behind the locks that keep it. A statement reads as of its own start, and so not what
+-- was committed while it waited for a lock; a volatile function reads as of its call. These functions take the id of a
+-- locked row, so that they run behind the lock: one statement locks, waits and reads. They are in PL/pgSQL, whose plans a
+-- connection keeps, and which is never merged into the statement that calls it.
+--
+-- Their statements allow no other plan than look-ups: with a handful of rows a join that reads an index through costs as
+-- little as a look-up for each row, and a plan is kept while the tables grow. So a row is looked up by its key in a subquery
+-- (`offset 0`, or a scalar one), and what is locked is listed first, and then looked up by its ids.
+
+-- The roles of a user, by name.
+create function roles_of(holder uuid) returns table (roles uuid[], role_names text[])
+language plpgsql volatile rows 1 as $$
+begin
+  return query select
+    array(select r.document_id from user_role ur join role r on r.document_id = ur.role
+      where ur."user" = holder order by r.name),
+    array(select r.name from user_role ur join role r on r.document_id = ur.role
+      where ur."user" = holder order by r.name);
+end $$;
+
+-- What a user holds: the patterns of its global roles, those of its account-scoped roles, those of the roles of each
+-- membership, and its accounts that are not deleted. Without a proof, without the roles that need a second factor.
+create function user_holdings(holder uuid, has_proof boolean default true)
+returns table (patterns text[], account_patterns text[], membership_patterns json[], accounts uuid[])
+language plpgsql volatile rows 1 as $$
+declare
+  members uuid[];
+  joined uuid[];
+begin
+  select coalesce(array_agg(m.document_id order by m.account), '{}'), coalesce(array_agg(m.account order by m.account), '{}')
+    into members, joined
+    from (select x.document_id, x.account from account_member x where x."user" = holder order by x.created_at) m
+    where (select a.deleted_at is null from account a where a.document_id = m.account);
+  return query select
+    array(select distinct p.pattern from user_role ur
+      join role r on r.document_id = ur.role join role_permission p on p.role = r.document_id
+      where ur."user" = holder and not r.is_account_scoped and (has_proof or not r.requires_second_factor)
+      order by p.pattern),
+    array(select distinct p.pattern from user_role ur
+      join role r on r.document_id = ur.role join role_permission p on p.role = r.document_id
+      where ur."user" = holder and r.is_account_scoped and (has_proof or not r.requires_second_factor)
+      order by p.pattern),
+    array(select json_build_object('account', m.account, 'patterns', array_agg(distinct p.pattern order by p.pattern))
+      from unnest(members, joined) m (document_id, account)
+      cross join lateral (select x.role from account_member_role x where x.member = m.document_id offset 0) mr
+      join role r on r.document_id = mr.role join role_permission p on p.role = r.document_id
+      where r.is_account_scoped and (has_proof or not r.requires_second_factor)
+      group by m.account order by m.account),
+    joined;
+end $$;
+
+-- What the user of a token holds by it: in a session without a second factor less than elsewhere.
+create function holdings_of_token(holder uuid, session_id uuid)
+returns table (patterns text[], account_patterns text[], membership_patterns json[], accounts uuid[])
+language plpgsql volatile rows 1 as $$
+begin
+  return query select * from user_holdings(holder, session_id is null or coalesce(
+    (select 'mfa' = any(s.amr) from session s where s.document_id = session_id), false));
+end $$;
+
+-- The accounts of a user that are not deleted, the longest membership first: id and name.
+create function accounts_of(holder uuid) returns json[] language plpgsql volatile as $$
+begin
+  return array(select json_build_object('id', a.document_id, 'name', a.name)
+    from account_member m
+    cross join lateral (select * from account x where x.document_id = m.account offset 0) a
+    where m."user" = holder and a.deleted_at is null order by m.created_at, m.document_id);
+end $$;
+
+-- The account with the longest membership.
+create function first_account_of(holder uuid) returns uuid language sql stable as $$
+  select m.account from account_member m
+    where m."user" = holder and (select a.deleted_at is null from account a where a.document_id = m.account)
+    order by m.created_at, m.document_id limit 1
+$$;
+
+-- The membership of a user in an account, with its roles.
+create function membership_of(holder uuid, joined uuid)
+returns table (member uuid, member_roles uuid[], member_created_at timestamptz, member_updated_at timestamptz)
+language plpgsql volatile rows 1 as $$
+begin
+  return query select m.document_id,
+    array(select mr.role from account_member_role mr where mr.member = m.document_id order by mr.role),
+    m.created_at, m.updated_at
+  from account_member m where m.account = joined and m."user" = holder;
+end $$;
+
+-- The patterns of a role, sorted.
+create function patterns_of(given uuid) returns text[] language plpgsql volatile as $$
+begin
+  return array(select p.pattern from role_permission p where p.role = given order by p.pattern);
+end $$;
+
+-- Locks the role of this name and counts its active holders besides one: of two who remove each other, one succeeds.
+create function other_holders(holder uuid, role_name text) returns integer language plpgsql volatile as $$
+begin
+  perform from role r where r.name = role_name for update;
+  return (select count(*) from role r
+    join user_role ur on ur.role = r.document_id join "user" u on u.document_id = ur."user"
+    where r.name = role_name and u.document_id <> holder and u.is_actived and u.deleted_at is null);
+end $$;
+
+-- Locks the unrevoked sessions and API keys of a user, each in the order of their ids.
+create function lock_tokens(holder uuid) returns table (sessions uuid[], api_keys uuid[])
+language plpgsql volatile rows 1 as $$
+begin
+  return query select
+    array(select s.document_id from session s where s."user" = holder and s.revoked_at is null
+      order by s.document_id for no key update),
+    array(select k.document_id from api_key k where k."user" = holder and k.revoked_at is null
+      order by k.document_id for no key update);
+end $$;
+
+-- What decides whether a token may create an API key: whether its session or key is valid and its user active, when the
+-- key of the token expires, and how many keys of the user are valid.
+create function key_maker(holder uuid, session_id uuid, key_id uuid, at timestamptz)
+returns table (is_live boolean, expires_at timestamptz, live_keys integer) language plpgsql volatile rows 1 as $$
+begin
+  return query select
+    exists (select from "user" u where u.document_id = holder and u.is_actived and u.deleted_at is null)
+      and (coalesce(bool_or(k.document_id = key_id), false) or exists (
+        select from session s where s.document_id = session_id and s.revoked_at is null and s.expires_at > at)),
+    max(k.expires_at) filter (where k.document_id = key_id),
+    count(k.document_id)::int
+  from api_key k where k."user" = holder and k.revoked_at is null and (k.expires_at is null or k.expires_at > at);
+end $$;
+
+-- The session that this one was opened from, at the top of its tree; the session itself when it has no parent.
+create function root_session(asked uuid) returns uuid language plpgsql stable as $$
+begin
+  return (
+    with recursive line as (
+      select s.document_id, s.parent from session s where s.document_id = asked
+      union
+      select s.document_id, s.parent from session s join line l on l.parent = s.document_id
+    )
+    select l.document_id from line l where l.parent is null);
+end $$;
+
+-- Locks a session and every session opened from it, and returns those that are unrevoked. Opening a session from another one
+-- locks that one: each turn finds what was opened while the turn before waited for its locks, and the last one finds nothing,
+-- since every session of the tree is locked then. A turn locks in the order of the ids, which prevents deadlocks. The
+-- sessions that were opened from one are looked up by the index of parents for that one, and the tree by its ids: a join may
+-- read both indexes through.
+create function lock_session_tree(root uuid) returns uuid[] language plpgsql volatile as $$
+declare
+  locked uuid[] := '{}';
+  found_now uuid[];
+begin
+  loop
+    found_now := array(
+      with recursive tree as (
+        select s.document_id from session s where s.document_id = root
+        union
+        select child.document_id from tree t cross join lateral (
+          select s.document_id from session s where s.parent = t.document_id offset 0) child
+      )
+      select s.document_id from session s
+      where s.document_id = any(array(select t.document_id from tree t)) and s.revoked_at is null
+        and s.document_id <> all(locked)
+      order by s.document_id for no key update);
+    exit when cardinality(found_now) = 0;
+    locked := locked || found_now;
+  end loop;
+  return locked;
+end $$;
+
+-- Revokes a session and every session opened from it, and returns those that were unrevoked.
+create function revoke_session(root uuid, at timestamptz) returns setof uuid language plpgsql volatile as $$
+declare
+  locked uuid[] := lock_session_tree(root);
+begin
+  return query
+    update session set revoked_at = at, updated_at = at where document_id = any(locked) returning document_id;
+end $$;
+
+-- Revokes the sessions of a user and returns those that were unrevoked. Opening a session locks the user: one that is being
+-- opened is there behind this lock.
+create function revoke_sessions_of(holder uuid, at timestamptz) returns setof uuid
+language plpgsql volatile as $$
+begin
+  perform from "user" u where u.document_id = holder for no key update;
+  return query
+    update session set revoked_at = at, updated_at = at
+    where document_id = any(array(
+      select s.document_id from session s where s."user" = holder and s.revoked_at is null
+      order by s.document_id for no key update))
+    returning document_id;
+end $$;
+
+-- The address that a link was sent to, if its token is unused, of this user and unexpired. Uses of the tokens of a user lock
+-- the user: behind that lock, one of two concurrent uses finds the token.
+create function proven_address(holder uuid, hash bytea, asked text, at timestamptz) returns setof text
+language plpgsql volatile rows 1 as $$
+begin
+  return query select t.email from proof_token t
+    where t.token_hash = hash and t.purpose = asked and t."user" = holder and t.expires_at > at;
+end $$;
+
+-- How many links of a purpose were sent to a person after an instant. While they are fewer than the limit, the person is
+-- locked until the transaction ends, and the links are counted behind the lock: parallel requests pass the limit by none, and
+-- those of a flood over it wait for nobody.
+create function count_recent_links(holder uuid, asked text, since timestamptz, at_most integer) returns integer
+language plpgsql volatile as $$
+declare
+  recent integer;
+begin
+  for turn in 1..2 loop
+    select count(*)::int into recent from proof_token t
+      where t."user" = holder and t.purpose = asked and t.created_at > since;
+    exit when turn = 2 or recent >= at_most;
+    perform from "user" u where u.document_id = holder for no key update;
+  end loop;
+  return recent;
+end $$;
+
+-- The identities of a user.
+create function identities_of(holder uuid) returns setof identity language plpgsql volatile as $$
+begin
+  return query select i.* from identity i where i."user" = holder;
+end $$;
+
+-- Serializes sign-ins of one person until the transaction ends, those of the same identity and those with the same address,
+-- and returns the identity behind these locks: so two first sign-ins at once make one user.
+create function lock_identity(at_provider text, of_subject text, address text) returns setof identity
+language plpgsql volatile rows 1 as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('identity ' || at_provider || ' ' || of_subject, 0)),
+    pg_advisory_xact_lock(hashtextextended('address ' || email_key(address), 0));
+  return query select i.* from identity i where i.provider = at_provider and i.subject = of_subject;
+end $$;
+
+-- The ways in of a user besides its identities, behind the locks of a disconnection: those of the identity first, as
+-- `lock_identity` takes them at a sign-in, which writes the identity again and would bring it back; then the user, as
+-- whoever removes a way in.
+create function lock_ways_in(asked uuid, of_user uuid) returns table (holder uuid, has_password boolean, passkeys integer)
+language plpgsql volatile rows 1 as $$
+begin
+  perform lock_identity(i.provider, i.subject, coalesce(i.email, ''))
+    from identity i where i.document_id = asked and i."user" = of_user;
+  perform from "user" u where u.document_id = of_user for no key update;
+  return query select u.document_id, u.password_hash is not null,
+      (select count(*)::int from passkey p where p."user" = of_user)
+    from "user" u where u.document_id = of_user;
+end $$;
+
+-- Locks a user, and says behind the lock whether it has a second factor.
+create function lock_has_factor(holder uuid) returns boolean language plpgsql volatile as $$
+begin
+  perform from "user" u where u.document_id = holder for no key update;
+  return exists (select from passkey p where p."user" = holder)
+    or exists (select from totp_factor t where t."user" = holder and t.confirmed_at is not null);
+end $$;

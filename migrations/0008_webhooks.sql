@@ -1,0 +1,463 @@
+-- not additive: it drops the readable secrets of webhooks and divides the ledger
+-- Outbound webhooks: who receives what, the ledger of deliveries with its queue, and bulk replays.
+
+-- Webhooks ------------------------------------------------------------------------------------------------------------
+
+-- The length of `name` is the API's rule alone: a row of before the release may be longer, and must stop no migration.
+alter table webhook
+  -- squawk-ignore ban-drop-not-null
+  alter column account drop not null,
+  add column description text,
+  add column is_global boolean not null default false,
+  add column consecutive_failures integer not null default 0,
+  add column disabled_at timestamptz(3),
+  add column disabled_reason text,
+  -- AES-256-GCM under SECRET_KEY; the row's id is bound in.
+  add column secret_encrypted text,
+  -- Those that are there come before every event.
+  add column ordinal bigint not null default 0,
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_description_length check (char_length(description) <= 500),
+  add constraint webhook_scope check (is_global or account is not null) not valid;
+alter table webhook alter column ordinal set default nextval('recorded_ordinal');
+
+-- Old secrets were kept readable and signed nothing that a subscriber checks today: they end here, and each old webhook
+-- rests until its operator rotates the secret, deploys it, and activates the webhook again.
+update webhook set
+  is_actived = false,
+  disabled_at = date_trunc('milliseconds', statement_timestamp()),
+  disabled_reason = 'legacy-secret-rotation-required';
+-- squawk-ignore ban-drop-column
+alter table webhook drop column secret;
+
+-- Webhooks of accounts that are deleted already, as the deletion of an account leaves them from now on.
+update webhook set
+  disabled_reason = 'account-deleted',
+  updated_at = date_trunc('milliseconds', statement_timestamp())
+where deleted_at is null and account in (select document_id from account where deleted_at is not null);
+
+-- All webhooks of an account: its deletion and the explanation of a routing look up the inactive and the deleted ones too.
+create index webhook_account_idx on webhook (account, created_at) where account is not null;
+create index webhook_owner_idx on webhook (account, created_at)
+  where not is_global and deleted_at is null and account is not null;
+-- Webhooks that the service disabled itself.
+create index webhook_auto_disabled_idx on webhook (document_id)
+  where deleted_at is null and not is_actived and disabled_reason = 'consecutive-failures';
+create index webhook_key_idx on webhook (split_part(secret_encrypted, '.', 2)) where secret_encrypted is not null;
+create index webhook_created_idx on webhook (created_at);
+create index webhook_url_idx on webhook (url);
+create index webhook_global_idx on webhook (created_at) where is_global;
+create index webhook_inactive_idx on webhook (created_at) where not is_actived;
+create index webhook_disabled_idx on webhook (disabled_at) where disabled_at is not null;
+create index webhook_disabled_reason_idx on webhook (disabled_reason, created_at) where disabled_reason is not null;
+
+create trigger note_change after insert or update of is_actived, deleted_at or delete on webhook
+  for each statement execute function note_read_subscriptions();
+
+-- How many webhooks there are, for the dashboard: counted as they change, because to count them takes longer with each one.
+-- The sums of all rows are the counts. Each change adds a row of its own, so that no change waits for another, and the
+-- sweep adds them up.
+create table webhook_count (
+  number bigint generated always as identity primary key,
+  active bigint not null,
+  inactive bigint not null,
+  -- Of the inactive ones those that the service disabled.
+  auto_disabled bigint not null
+);
+
+-- What a webhook counts as.
+create function webhook_counts_as(given webhook) returns table (active int, inactive int, auto_disabled int)
+language sql immutable rows 1 as $$
+  select (given.deleted_at is null and given.is_actived)::int,
+    (given.deleted_at is null and not given.is_actived)::int,
+    (given.deleted_at is null and not given.is_actived and given.disabled_reason is not distinct from 'consecutive-failures')::int
+$$;
+
+create function count_webhooks() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'INSERT' then
+    insert into webhook_count (active, inactive, auto_disabled)
+    select sum(c.active), sum(c.inactive), sum(c.auto_disabled)
+    from changed w cross join lateral webhook_counts_as(w::webhook) c having count(*) > 0;
+  else
+    insert into webhook_count (active, inactive, auto_disabled)
+    select -sum(c.active), -sum(c.inactive), -sum(c.auto_disabled)
+    from changed w cross join lateral webhook_counts_as(w::webhook) c having count(*) > 0;
+  end if;
+  return null;
+end $$;
+
+create function count_webhook_change() returns trigger language plpgsql as $$
+begin
+  insert into webhook_count (active, inactive, auto_disabled)
+  select n.active - o.active, n.inactive - o.inactive, n.auto_disabled - o.auto_disabled
+  from webhook_counts_as(new) n, webhook_counts_as(old) o;
+  return null;
+end $$;
+
+create function forget_webhook_counts() returns trigger language plpgsql as $$
+begin
+  delete from webhook_count;
+  return null;
+end $$;
+
+create trigger webhook_count_truncate after truncate on webhook
+  for each statement execute function forget_webhook_counts();
+create trigger webhook_count_insert after insert on webhook referencing new table as changed
+  for each statement execute function count_webhooks();
+create trigger webhook_count_delete after delete on webhook referencing old table as changed
+  for each statement execute function count_webhooks();
+create trigger webhook_count_update after update on webhook for each row
+  when (old.is_actived <> new.is_actived or old.deleted_at is distinct from new.deleted_at
+    or old.disabled_reason is distinct from new.disabled_reason)
+  execute function count_webhook_change();
+
+-- The triggers hold a lock on the webhooks until the end, so nothing is missed and nothing counted twice.
+insert into webhook_count (active, inactive, auto_disabled)
+select sum(c.active), sum(c.inactive), sum(c.auto_disabled)
+from webhook w cross join lateral webhook_counts_as(w) c having count(*) > 0;
+
+-- Subscriptions -------------------------------------------------------------------------------------------------------
+
+-- Whose events the webhook of a subscription receives: its account, or null for a global one. The router reads an index
+-- of it, so an event costs what it is routed to, whatever other accounts subscribe to.
+alter table webhook_event add column account uuid;
+update webhook_event s set account = w.account from webhook w where w.document_id = s.webhook;
+
+-- The webhooks of an event type and an account in the order of their ids: a part of a fan-out reads only its own.
+create index webhook_event_fan_out_idx on webhook_event (event, account, webhook)
+  where deleted_at is null and event is not null;
+-- The list alone states its condition in this form: the router must not take this index for that of event types and accounts.
+create index webhook_event_account_idx on webhook_event (account, created_at)
+  where num_nonnulls(deleted_at) = 0 and account is not null;
+create index webhook_event_created_idx on webhook_event (created_at);
+create index webhook_event_updated_idx on webhook_event (updated_at);
+
+create function copy_owner_to_subscription() returns trigger language plpgsql as $$
+begin
+  -- The lock waits for a change of the webhook, and holds one up that comes now: the copy never lags behind.
+  select case when w.is_global then null else w.account end into new.account
+  from webhook w where w.document_id = new.webhook for share;
+  return new;
+end $$;
+create trigger copy_owner before insert on webhook_event
+  for each row execute function copy_owner_to_subscription();
+
+create function copy_owner_to_subscriptions() returns trigger language plpgsql as $$
+begin
+  update webhook_event set account = case when new.is_global then null else new.account end
+  where webhook = new.document_id;
+  return null;
+end $$;
+create trigger copy_owner after update of account, is_global on webhook
+  for each row when (old.account is distinct from new.account or old.is_global <> new.is_global)
+  execute function copy_owner_to_subscriptions();
+
+create trigger note_change after insert or update or delete on webhook_event
+  for each statement execute function note_read_subscriptions();
+
+-- The links of a webhook to event types, deleted ones too. Read behind the lock of the webhook.
+create function links_of(subscriber uuid) returns setof webhook_event language plpgsql volatile as $$
+begin
+  return query select s.* from webhook_event s where s.webhook = subscriber;
+end $$;
+
+-- How many webhooks an account has, how many subscriptions beside those to webhook.test, which every webhook has, and its
+-- own limits with the time of their last change. The subscriptions of a webhook are looked up by its id (`num_nonnulls`).
+create function account_use(asked uuid)
+returns table (used_webhooks integer, used_subscriptions integer, webhooks integer, subscriptions integer,
+  published_per_minute integer, replays_per_minute integer, set_at timestamptz)
+language plpgsql volatile rows 1 as $$
+begin
+  return query select
+    (select count(*)::int from webhook w where w.account = asked and not w.is_global and w.deleted_at is null),
+    (select count(*)::int from webhook w join webhook_event s on s.webhook = w.document_id
+      join event e on e.document_id = s.event
+      where w.account = asked and not w.is_global and w.deleted_at is null and num_nonnulls(s.deleted_at) = 0
+        and e.internal <> 'webhook.test'),
+    l.webhooks, l.subscriptions, l.published_per_minute, l.replays_per_minute, l.updated_at
+  from (select) one left join account_limit l on l.account = asked;
+end $$;
+
+-- Ledger --------------------------------------------------------------------------------------------------------------
+
+-- Rows that wait are kept apart from those that ended: what ended is written once, and what is updated and looked through
+-- stays small.
+
+create table webhook_dispatch_open (
+  document_id uuid primary key,
+  -- Without a reference: it would lock the row of every webhook that an event is routed to.
+  webhook uuid not null,
+  event_id uuid not null,
+  event text not null,
+  account uuid,
+  status text not null check (status in ('pending', 'retrying')),
+  attempts integer not null default 0,
+  -- When the row is due; null while a worker posts it.
+  next_attempt_at timestamptz(3),
+  last_attempt_at timestamptz(3),
+  last_status_code integer,
+  last_error text,
+  last_duration_ms integer,
+  delivered_at timestamptz(3),
+  is_test boolean not null default false,
+  -- Who asked for the attempt that is due: the schedule, an operator's test or replay. A replay is one POST, no more.
+  attempt_trigger text not null default 'schedule' check (attempt_trigger in ('schedule', 'test', 'replay')),
+  replay_job uuid,
+  -- The claim: the worker that posts the row, and the fence that makes a late result of an older claim void.
+  lease_owner text,
+  fence integer not null default 0,
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  -- Whether the row was waiting on its schedule when a replay made it due: the schedule goes on after that attempt.
+  keeps_schedule boolean not null default false,
+  check ((lease_owner is null) = (next_attempt_at is not null)),
+  -- The contract's five, whatever the code does: only a replay exceeds them.
+  constraint webhook_dispatch_attempts check (attempt_trigger = 'replay' or attempts <= 5)
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+
+-- No index but the primary key holds `document_id`: while a table is empty, another one costs less in the planner's eyes, and
+-- a statement that was planned then would read all of that index for each row.
+create index webhook_dispatch_open_due_idx on webhook_dispatch_open (webhook, next_attempt_at);
+create index webhook_dispatch_open_lease_idx on webhook_dispatch_open (lease_owner, webhook)
+  where lease_owner is not null;
+-- Tests are posted although their webhook is inactive, so they are looked for on their own.
+create index webhook_dispatch_open_test_idx on webhook_dispatch_open (next_attempt_at)
+  where is_test and next_attempt_at is not null;
+create index webhook_dispatch_open_created_idx on webhook_dispatch_open (created_at);
+create index webhook_dispatch_open_account_idx on webhook_dispatch_open (account, created_at) where account is not null;
+create index webhook_dispatch_open_event_id_idx on webhook_dispatch_open (event_id);
+create index webhook_dispatch_open_replay_job_idx on webhook_dispatch_open (replay_job) where replay_job is not null;
+
+-- The table of the old sender is that of the deliveries that ended: inserted when they end, deleted by retention, taken out
+-- again by a replay.
+-- squawk-ignore renaming-column
+alter table webhook_dispatch rename column retry to attempts;
+alter table webhook_dispatch
+  drop constraint webhook_dispatch_webhook_fkey,
+  add column event_id uuid,
+  add column account uuid,
+  add column last_attempt_at timestamptz(3),
+  add column last_status_code integer,
+  add column last_duration_ms integer,
+  -- Null for the end of a success.
+  add column delivered_at timestamptz(3),
+  add column ended_at timestamptz(3),
+  add column is_test boolean not null default false,
+  -- Null for the schedule; its old rows say so.
+  add column attempt_trigger text default 'schedule',
+  add column replay_job uuid,
+  add column fence integer not null default 0,
+  -- The attempt that ended the delivery is an entry of the log in this row: number, trigger, start, duration, status and
+  -- failure class are there already. Columns of fixed width come first, so that none is padded.
+  add column first_byte_ms real,
+  add column total_ms real,
+  add column dns_ms real,
+  add column connect_ms real,
+  add column tls_ms real,
+  add column worker text,
+  add column response_excerpt text,
+  add column response_headers jsonb;
+
+-- The old sender knew other words. What it had delivered stays delivered; all else ended with it.
+update webhook_dispatch set
+  status = case when status in ('success', 'delivered', 'sent') then 'success' else 'failed' end,
+  delivered_at = case when status in ('success', 'delivered', 'sent') then updated_at end,
+  ended_at = updated_at,
+  event_id = document_id;
+
+alter table webhook_dispatch
+  -- squawk-ignore adding-not-nullable-field
+  alter column event_id set not null,
+  alter column attempt_trigger drop default;
+-- squawk-ignore renaming-table
+alter table webhook_dispatch rename to webhook_dispatch_ended;
+alter index webhook_dispatch_pkey rename to webhook_dispatch_ended_pkey;
+alter table webhook_dispatch_ended
+  -- squawk-ignore adding-not-nullable-field
+  alter column ended_at set not null,
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_dispatch_ended_status check (status in ('success', 'exhausted', 'failed', 'cancelled'));
+
+-- Ascending indexes grow at their right end, which costs less; they are read backwards.
+create index webhook_dispatch_ended_created_idx on webhook_dispatch_ended (created_at);
+create index webhook_dispatch_ended_webhook_idx on webhook_dispatch_ended (webhook, created_at);
+create index webhook_dispatch_ended_account_idx on webhook_dispatch_ended (account, created_at) where account is not null;
+create index webhook_dispatch_ended_event_id_idx on webhook_dispatch_ended (event_id);
+-- Nearly all rows are successes, which every other index finds: this one holds the rest.
+create index webhook_dispatch_ended_status_idx on webhook_dispatch_ended (status, created_at, document_id)
+  where status <> 'success';
+-- The most recent failures, for the dashboard, and those of an account: of deliveries that succeed they hold nothing.
+create index webhook_dispatch_ended_failed_idx on webhook_dispatch_ended (ended_at, document_id)
+  where status in ('exhausted', 'failed');
+create index webhook_dispatch_ended_account_failed_idx on webhook_dispatch_ended (account, ended_at)
+  where status in ('exhausted', 'failed') and account is not null;
+-- Exhausted deliveries of the last 24 hours, without the failed ones beside them.
+create index webhook_dispatch_exhausted_idx on webhook_dispatch_ended (ended_at) where status = 'exhausted';
+
+-- The ledger: every row is in one of the two tables.
+create view webhook_dispatch as
+select document_id, webhook, event_id, event, account, status, attempts, null::timestamptz(3) as next_attempt_at,
+  last_attempt_at, last_status_code, last_error, last_duration_ms,
+  coalesce(delivered_at, case when status = 'success' then ended_at end)::timestamptz(3) as delivered_at, ended_at, is_test,
+  coalesce(attempt_trigger, 'schedule') as attempt_trigger, replay_job, null::text as lease_owner, fence, created_at,
+  updated_at
+from webhook_dispatch_ended
+union all
+select document_id, webhook, event_id, event, account, status, attempts, next_attempt_at, last_attempt_at, last_status_code,
+  last_error, last_duration_ms, delivered_at, null::timestamptz(3) as ended_at, is_test, attempt_trigger, replay_job,
+  lease_owner, fence, created_at, updated_at
+from webhook_dispatch_open;
+
+-- The other attempts. Without a reference: a delivery moves from one table of the ledger to the other.
+create table webhook_attempt (
+  dispatch uuid not null,
+  attempt integer not null,
+  attempt_trigger text not null,
+  worker text not null,
+  started_at timestamptz(3) not null,
+  duration_ms integer not null,
+  status_code integer,
+  error_class text,
+  response_excerpt text,
+  response_headers jsonb,
+  timings jsonb,
+  primary key (dispatch, attempt)
+);
+
+create view webhook_attempt_log as
+select dispatch, attempt, attempt_trigger, worker, started_at, duration_ms, status_code, error_class, response_excerpt,
+  response_headers, timings
+from webhook_attempt
+union all
+select document_id, attempts, coalesce(attempt_trigger, 'schedule'), worker, last_attempt_at, last_duration_ms,
+  last_status_code, last_error, response_excerpt, response_headers,
+  case when total_ms is not null then
+    jsonb_build_object('dnsMs', dns_ms, 'connectMs', connect_ms, 'tlsMs', tls_ms, 'firstByteMs', first_byte_ms,
+      'totalMs', total_ms)
+  end
+from webhook_dispatch_ended
+where worker is not null;
+
+-- How many deliveries of each minute are in each status now, and how often one came into it. The dashboard adds up a day of
+-- it, at any size of the ledger; the metric adds up all of it. Processes count on shards, so that they seldom wait for each
+-- other, and what a shard took off may be what another one added.
+create table webhook_delivery_minute (
+  -- Of the creation of the deliveries; 1970 holds what is older than the dashboard looks back.
+  minute timestamptz(3) not null,
+  status text not null,
+  shard integer not null,
+  -- Only grows: the metric.
+  came bigint not null,
+  -- The rows of the ledger.
+  deliveries bigint not null,
+  primary key (minute, status, shard)
+);
+-- The old ledger: in 1970 as the metric, and what the dashboard looks back at as rows.
+insert into webhook_delivery_minute
+  select 'epoch', status, 0, count(*), 0 from webhook_dispatch group by status;
+insert into webhook_delivery_minute
+  select date_trunc('minute', created_at), status, 0, 0, count(*) from webhook_dispatch
+  where created_at > statement_timestamp() - interval '25 hours' group by 1, 2;
+
+-- What was recorded of a webhook before, behind its lock, of deliveries that ended after those that are recorded now
+-- (docs/contract/delivery.md#failure-count): the last success after `failed_at`, among the last deliveries, and the failures
+-- after `succeeded_at` that counted. `leaving` are the deliveries that are recorded now. The last deliveries are read in the
+-- order of their index, not all of them to be sorted; failures by when they ended, not all of the webhook.
+create function later_ends(of_webhook uuid, failed_at timestamptz, succeeded_at timestamptz, leaving uuid[],
+  last_deliveries integer, out last_success_at timestamptz, out failures_at timestamptz[])
+language plpgsql volatile set enable_bitmapscan = off set enable_sort = off as $$
+begin
+  if failed_at is not null then
+    select max(l.ended_at) into last_success_at from (
+      select d.status, d.ended_at from webhook_dispatch_ended d
+      where d.webhook = of_webhook and not d.document_id = any(leaving)
+      order by d.created_at desc limit last_deliveries
+    ) l where l.status = 'success' and l.ended_at > failed_at;
+  end if;
+  failures_at := array(
+    select d.ended_at from webhook_dispatch_ended d
+    where d.status in ('exhausted', 'failed') and d.ended_at > succeeded_at and (d.webhook = of_webhook) is true
+      and coalesce(d.attempt_trigger, 'schedule') = 'schedule' and not d.is_test and not d.document_id = any(leaving));
+end $$;
+
+-- Queue ---------------------------------------------------------------------------------------------------------------
+
+-- One row for each webhook that has rows which wait: who is served next. `visit_at` is the due time of its earliest row,
+-- or the time at which it was last served, whichever is later, so that webhooks take turns.
+create table webhook_queue (
+  webhook uuid primary key,
+  visit_at timestamptz(3) not null,
+  -- Its webhook is inactive: its rows rest.
+  is_held boolean not null default false
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0);
+create index webhook_queue_visit_idx on webhook_queue (visit_at) where not is_held;
+
+create function release_webhook_queue() returns trigger language plpgsql as $$
+begin
+  update webhook_queue set is_held = false where webhook = new.document_id;
+  return null;
+end $$;
+create trigger release_queue after update of is_actived on webhook
+  for each row when (new.is_actived and not old.is_actived) execute function release_webhook_queue();
+
+-- The rows that other workers post, by webhook. The lock is held until the transaction ends, and a function that is
+-- volatile reads what was committed when it runs: so claims of all processes count each other.
+create function claims_of_others(worker text) returns table (webhook uuid, in_flight integer) language plpgsql volatile
+as $$
+begin
+  perform pg_advisory_xact_lock(7320115);
+  return query
+    select o.webhook, count(*)::integer from (
+      select d.webhook from webhook_dispatch_open d where d.lease_owner < worker
+      union all
+      select d.webhook from webhook_dispatch_open d where d.lease_owner > worker
+    ) o group by o.webhook;
+end $$;
+
+-- An event for many webhooks is routed in parts: rows come and go, few at a time.
+create table webhook_fan_out (
+  event_id uuid primary key,
+  -- The webhooks are taken in the order of their ids: those up to this one are done; null before the first part.
+  reached uuid
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0);
+
+-- Bulk replays --------------------------------------------------------------------------------------------------------
+
+create table replay_job (
+  document_id uuid primary key,
+  status text not null check (status in ('running', 'paused', 'done', 'cancelled', 'failed')),
+  filters text[] not null,
+  confirm_duplicate boolean not null,
+  total integer not null,
+  -- The rows of a job are numbered; those up to here are dealt with. It moves in the transaction that replays them.
+  processed integer not null default 0,
+  replayed integer not null default 0,
+  skipped integer not null default 0,
+  skipped_reasons jsonb not null default '{}',
+  -- Rounds that failed one after the other; a few of them end the job as failed.
+  failures integer not null default 0,
+  last_error text,
+  created_by uuid references "user" (document_id),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  ended_at timestamptz(3),
+  -- The accounts to whose ledger rows the replay is limited; null for one over all accounts.
+  accounts uuid[],
+  check (processed between 0 and total and replayed + skipped = processed)
+);
+create index replay_job_created_idx on replay_job (created_at desc, document_id desc);
+create index replay_job_running_idx on replay_job (created_at) where status = 'running';
+-- A bulk replay for some accounts is found by the first of them.
+create index replay_job_account_idx on replay_job ((accounts[1]), created_at) where accounts is not null;
+
+-- The rows of a job, fixed when it is made. No reference to the ledger: retention and purge do not wait for a job.
+create table replay_job_item (
+  job uuid not null references replay_job (document_id) on delete cascade,
+  position integer not null,
+  dispatch uuid not null,
+  primary key (job, position),
+  unique (job, dispatch)
+);

@@ -1,0 +1,59 @@
+-- additive
+-- The audit log, and what an operator is alerted of.
+
+-- Audit log -----------------------------------------------------------------------------------------------------------
+
+alter table audit_log
+  -- Which app acted.
+  add column client_id text,
+  -- Equal refusals of a minute are one entry with a count (docs/contract/api.md#audit-entries). The key is a hash of what
+  -- makes them equal, and of the minute.
+  add column count integer not null default 1,
+  add column equal_key bytea;
+create unique index audit_log_equal_key on audit_log (equal_key) where equal_key is not null;
+
+drop index audit_log_created_idx, audit_log_target_idx, audit_log_user_idx;
+create index audit_log_created_idx on audit_log (created_at);
+-- An entry without target or user is found by neither.
+create index audit_log_target_idx on audit_log (target, created_at) where target is not null;
+create index audit_log_user_idx on audit_log ("user", created_at) where "user" is not null;
+
+create view audit_publication as
+select document_id, 'event.publish'::text as action, 'success'::text as outcome, published_by as "user",
+  publish_session as session, publish_api_key as api_key, null::uuid as account, null::uuid as target,
+  publish_address as address, publish_request::text as request_id, coalesce(publish_detail, '{"events": 1}') as detail,
+  created_at, publish_client as client_id, 1 as count
+from event_occurrence
+where publish_request is not null;
+
+create view audit_entry as
+select document_id, action, outcome, "user", session, api_key, account, target, address, request_id, detail, created_at,
+  client_id, count
+from audit_log
+union all
+select document_id, action, outcome, "user", session, api_key, account, target, address, request_id, detail, created_at,
+  client_id, count
+from audit_publication;
+
+-- Alerts --------------------------------------------------------------------------------------------------------------
+
+-- What an operator should know of, from its beginning to its end; each is posted once.
+create table alert_incident (
+  document_id uuid primary key,
+  incident text not null,
+  -- What it is about, such as the id of a target.
+  subject text not null,
+  summary text not null,
+  url text,
+  since timestamptz(3) not null,
+  resolved_at timestamptz(3),
+  -- When its beginning and its end were posted.
+  firing_posted_at timestamptz(3),
+  resolved_posted_at timestamptz(3),
+  -- When the next POST is due, or is tried by another process.
+  due_at timestamptz(3) not null,
+  attempts integer not null default 0
+);
+create unique index alert_incident_firing_key on alert_incident (incident, subject) where resolved_at is null;
+create index alert_incident_due_idx on alert_incident (due_at)
+  where firing_posted_at is null or (resolved_at is not null and resolved_posted_at is null);
