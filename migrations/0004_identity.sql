@@ -1,5 +1,7 @@
 -- not additive: a session must say when its person signed in, and a column of identities has another name
 -- People and accounts: addresses, roles, sessions, API keys, second factors, social login, mails, limits.
+--
+-- What squawk is told to ignore is done to tables that no code before this file uses any more.
 
 -- People --------------------------------------------------------------------------------------------------------------
 
