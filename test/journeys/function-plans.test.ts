@@ -86,8 +86,8 @@ const hashOf = (db: Database, text: string) =>
 
 /** The functions that requests call, each for the one person. */
 const CALLS: Record<string, ReturnType<typeof sql>> = {
-  claim_exchange: sql`claim_exchange(${ID}, null, true, ${ID}, ${ID}, 'token 1', ${AT})`,
-  'claim_exchange of the engine': sql`claim_exchange(null, 'engine 1', false, ${ID}, null, '', ${AT})`,
+  claim_exchange: sql`claim_exchange(${ID}, null, true, ${ID}, ${ID}, 'token 1', ${AT}, ${AT})`,
+  'claim_exchange of the engine': sql`claim_exchange(null, 'engine 1', false, ${ID}, null, '', ${AT}, ${AT})`,
   provider_token_fault: sql`provider_token_fault(${ID}, ${ID}, 'token 1', ${AT})`,
   end_grant: sql`end_grant(${ID}, true, ${AT})`,
   end_client: sql`end_client(${ID}, ${AT})`,
