@@ -1018,7 +1018,6 @@ create table "user" (
 CREATE INDEX user_created_idx ON public."user" USING btree (created_at);
 CREATE INDEX user_email_idx ON public."user" USING btree (email);
 CREATE UNIQUE INDEX user_email_key ON public."user" USING btree (email_key(email)) WHERE ((deleted_at IS NULL) AND (NOT is_email_shadowed) AND (email_key(email) IS NOT NULL));
-CREATE INDEX user_email_lower_idx ON public."user" USING btree (lower(email)) WHERE ((deleted_at IS NULL) AND (lower(email) IS NOT NULL));
 CREATE INDEX user_email_parts_idx ON public."user" USING gin (email gin_trgm_ops);
 CREATE INDEX user_inactive_idx ON public."user" USING btree (created_at) WHERE (NOT is_actived);
 CREATE INDEX user_name_parts_idx ON public."user" USING gin (name gin_trgm_ops);

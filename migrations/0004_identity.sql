@@ -49,7 +49,6 @@ create trigger clear_email_shadow before update of email on "user" for each row
 drop index user_email_key;
 create unique index user_email_key on "user" (email_key(email))
   where deleted_at is null and not is_email_shadowed and email_key(email) is not null;
-create index user_email_lower_idx on "user" (lower(email)) where deleted_at is null and lower(email) is not null;
 
 -- Lists for callers who reach all rows are read in the order of these indexes and of their like below: a sort without an
 -- index reads and sorts the whole table for each page. They end with the value, and rows of one value are sorted by their

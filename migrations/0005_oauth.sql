@@ -279,10 +279,10 @@ begin
   update engine_grant set revoked_at = at, updated_at = at, is_ended_there = false
     where "user" = holder and client = ended and revoked_at is null;
   update session set revoked_at = at, updated_at = at
-  where document_id in (
+  where document_id = any(array(
     select s.document_id from session s
     where s."user" = holder and s.client_id = ended::text and s.revoked_at is null
-    order by s.document_id for no key update);
+    order by s.document_id for no key update));
 end $$;
 
 -- Consent -------------------------------------------------------------------------------------------------------------

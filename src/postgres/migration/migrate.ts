@@ -28,8 +28,8 @@ export interface Migration {
 export interface DoneMigration {
   name: string
   hash: string
-  /** As the file said that ran. Null when a release ran it that did not record it. */
-  isAdditive: boolean | null
+  /** As the file said that ran. */
+  isAdditive: boolean
 }
 
 /** The state of a schema against the files of this program. */
@@ -164,34 +164,24 @@ async function takeInSteps(client: pg.Client, { stop, onWait }: MigrateOptions):
   return false
 }
 
-/** Creates the table of migrations, and the column that tables of the first releases lack. */
+/** Creates the table of migrations. */
 async function ensureTable(client: pg.Client): Promise<void> {
   await client.query(
     `create table if not exists schema_migration (
-       name text primary key, hash text not null, ran_at timestamptz(3) not null, is_additive boolean)`,
+       name text primary key, hash text not null, ran_at timestamptz(3) not null, is_additive boolean not null)`,
   )
-  // Looked up first: `add column if not exists` takes its lock and needs its privilege also where nothing is missing.
-  if (!(await hasMarks(client))) await client.query('alter table schema_migration add column is_additive boolean')
-}
-
-async function hasMarks(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query(
-    `select from pg_attribute where attrelid = to_regclass('schema_migration') and attname = 'is_additive'`,
-  )
-  return rows.length > 0
 }
 
 async function readDone(client: pg.Client): Promise<DoneMigration[]> {
   const { rows: tables } = await client.query(`select where to_regclass('schema_migration') is not null`)
   if (tables.length === 0) return []
-  const mark = (await hasMarks(client)) ? 'is_additive' : 'null::boolean'
   const { rows } = await client.query<DoneMigration>(
-    `select name, hash, ${mark} as "isAdditive" from schema_migration order by name`,
+    'select name, hash, is_additive as "isAdditive" from schema_migration order by name',
   )
   return rows
 }
 
-/** Records what the files say of migrations that ran before it was recorded, or that said something else then. */
+/** Records what the files say of migrations that ran and said something else then. */
 async function recordMarks(client: pg.Client, migrations: Migration[]): Promise<void> {
   await client.query(
     `update schema_migration m set is_additive = f.is_additive
@@ -225,7 +215,7 @@ export function planMigrations(
 ): SchemaPlan {
   const known = new Map(migrations.map((migration) => [migration.name, migration]))
   const ahead = done.filter(({ name }) => !known.has(name))
-  const breaking = ahead.find(({ isAdditive }) => isAdditive !== true)
+  const breaking = ahead.find(({ isAdditive }) => !isAdditive)
   if (breaking) throw buildMigrationError('schema_ahead', breaking.name)
   const edited = done.find(({ name, hash }) => known.has(name) && known.get(name)?.hash !== hash)
   if (edited) throw buildMigrationError('migration_edited', edited.name)
