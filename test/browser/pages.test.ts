@@ -179,6 +179,16 @@ describe('the look', () => {
     expect(grounds).toEqual(['rgb(245, 246, 248)', 'rgb(13, 15, 20)'])
   })
 
+  test('has each box beside its words', async () => {
+    const { page, close } = await world.open()
+    await signIn(page, '/auth/password')
+    const box = await page.getByRole('checkbox', { name: 'Keep my apps connected' }).boundingBox()
+    const words = await page.getByText('Keep my apps connected').boundingBox()
+    await close()
+    expect(words!.x).toBeGreaterThan(box!.x + box!.width)
+    expect(words!.y).toBeLessThan(box!.y + box!.height)
+  })
+
   test('has contrast AA also under the pointer, in light and dark', async () => {
     const { page, close } = await world.open({ reducedMotion: 'reduce' })
     const findContrastFaults = () => findViolationsInBothSchemes(page, ['color-contrast'])
