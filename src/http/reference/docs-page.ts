@@ -131,7 +131,7 @@ dt code { font-weight: 600; }
 dt span { color: var(--quiet); font-size: 0.9rem; margin-left: 0.5rem; }
 dd { margin: 0; }
 dd p { margin: 0.15rem 0; }
-.contents { columns: 18rem; padding-left: 1.1rem; }
+.contents { columns: 18rem; column-gap: 2.5rem; padding-left: 1.1rem; }
 @media (min-width: 60rem) {
   .columns { grid-template-columns: 14rem minmax(0, 1fr); }
   nav { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; padding-top: 1.5rem; }
