@@ -1,3 +1,4 @@
+import { buildPasswordCommand } from '../identity/pages/sign-in/start-page.ts'
 import type { App } from './app.ts'
 import { readPort } from './config/base-url.ts'
 import type { Config } from './config/config.ts'
@@ -29,8 +30,7 @@ export function printStart(parts: {
   print(`Signalbox listens on ${outside} (${detail} in ${seconds.toFixed(1)} s). API reference: ${app.baseUrl()}/docs`)
   if (config.appEnv !== 'development') return
   if (admin) printSignIn(admin, print)
-  else
-    print(`Sign in as ${config.adminEmail}. Lost the password? signalbox admin password --email ${config.adminEmail}`)
+  else print(`Sign in as ${config.adminEmail}. Lost the password? ${buildPasswordCommand(config.adminEmail)}`)
   print(`  In a browser: ${app.baseUrl()}/auth/`)
   if (decideMailWay(config) === 'kept') print(`  Mails, which are kept here and not sent: ${app.baseUrl()}/auth/mail`)
   print(`  First steps${hasOwnRealtime(config) ? ', and the keys of the realtime server' : ''}: ${app.baseUrl()}/`)

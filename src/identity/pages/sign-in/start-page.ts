@@ -87,9 +87,17 @@ function renderRealtime(texts: Texts, app: ShownRealtime | undefined): Html | fa
 </section>`
 }
 
+/**
+ * The command that sets another password of the administrator, in a checkout. It keeps the API keys: one of them is the token
+ * of the demonstration, with which the steps after it call the service.
+ */
+export function buildPasswordCommand(adminEmail: string): string {
+  return `npx signalbox admin password --email ${adminEmail} --keep-api-keys`
+}
+
 function renderFirstSteps(texts: Texts, adminEmail: string): Html {
   const code = (text: string) => html`<code>${text}</code>`
-  const password = code(`npx signalbox admin password --email ${adminEmail}`)
+  const password = code(buildPasswordCommand(adminEmail))
   return html`<section class="panel" aria-labelledby="steps">
 <h2 id="steps">${texts.say('start.steps')}</h2>
 <ol class="steps">
