@@ -47,7 +47,7 @@ export interface Flow {
 const INSECURE = { [oauth.allowInsecureRequests]: true }
 
 /** Builds the flow of a client; `issuer` and address may be those of another process. */
-export async function openFlow(world: OauthWorld, one: OauthClient): Promise<Flow> {
+export async function openFlow(world: Pick<OauthWorld, 'issuer' | 'walk'>, one: OauthClient): Promise<Flow> {
   const issuer = new URL(world.issuer)
   const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, INSECURE))
   const client: oauth.Client = { client_id: one.id }

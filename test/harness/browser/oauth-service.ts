@@ -19,7 +19,7 @@ export interface OauthClient {
 
 /** What a person does on the way of an authorization. */
 export interface Answers {
-  person?: OauthPerson
+  person?: Pick<OauthPerson, 'email' | 'password'>
   decision?: 'approve' | 'deny' | 'stop'
   /** The optional scopes to leave out. */
   without?: readonly string[]
@@ -92,7 +92,12 @@ export async function startOauthWorld(options: TestAppOptions = {}): Promise<Oau
   }
 }
 
-async function walk(baseUrl: string, browser: Visitor, { url, answers }: { url: string; answers: Answers }) {
+/** The same at the service of `baseUrl`, whoever started it. */
+export async function walk(
+  baseUrl: string,
+  browser: Visitor,
+  { url, answers }: { url: string; answers: Answers },
+): ReturnType<OauthWorld['walk']> {
   let answer = await browser.visit(url)
   for (let step = 0; step < 25; step += 1) {
     const next = readNext(answer)

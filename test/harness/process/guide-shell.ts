@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { findDataRoot } from './data-root.ts'
-import { startHere } from './local-start.ts'
+import { type LocalStart, startHere } from './local-start.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
 import { seedDataDir } from './seeded-data-dir.ts'
 
@@ -33,7 +33,7 @@ export interface GuideShell extends AsyncDisposable {
  * Starts the service with its demonstration, as `npm start` does (test/command/start.test.ts), for the commands of a shell, and
  * waits until it is ready. Stops it at the end.
  */
-export async function startGuideService(shell: GuideShell, env: Record<string, string>): Promise<AsyncDisposable> {
+export async function startGuideService(shell: GuideShell, env: Record<string, string>): Promise<LocalStart> {
   const service = startHere({ SIGNALBOX_DATA_DIR: shell.dataDir, ...env }, { demo: true })
   try {
     await service.waitForOutput(/Stop with Ctrl-C\./)
