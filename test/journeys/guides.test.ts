@@ -1,15 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openFlow } from '../harness/browser/oauth-flow.ts'
+import { type OauthWorld, walk } from '../harness/browser/oauth-service.ts'
+import { buildVisitor } from '../harness/browser/visitor.ts'
 import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 import { type GuideShell, listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
+import type { LocalStart } from '../harness/process/local-start.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 /**
  * The commands of the guides as they stand but for the ports and the hosts of receivers, pasted into a shell in the checkout
- * whose environment is empty. The guides `webhooks.md` and `generate-a-client.md` have tests of their own.
+ * whose environment is empty. The guides of `OWN_TEST` have tests of their own.
  */
 
 /** What a block prints, by a text that only it has. Each runs in the order of its guide. */
@@ -18,6 +22,7 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['export TOKEN', /^/],
     ['export CLIENT', /^/],
     ['/rotate-secret', /"client_secret":"/],
+    ['/oauth/exchange', /"data":\[[^\n]*"pagination"/],
     ['private_key_jwt', /"client_id":"/],
     ['openid-configuration', /"issuer":"http:/],
   ],
@@ -39,19 +44,19 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
 
 /** Blocks that are not pasted, by a text that only they have, with the reason. */
 const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'let-another-app-sign-in.md': { '/oauth/exchange': 'it needs the access token of a person, and jq' },
   'cli.md': {
     'signalbox listen': 'it runs until Ctrl-C; pasted in webhooks.md',
     'signalbox verify': 'it needs a capture; test/command/receiver-cli-verify.test.ts',
     'signalbox replay': 'it needs a dispatch; pasted in webhooks.md',
   },
   'second-factors.md': {
-    '/session/step-up': 'it needs a code of the moment; test/browser/second-factors.test.ts',
-    '/login/factor': 'it needs a code of the moment; test/browser/second-factors.test.ts',
+    '/session/step-up': 'it needs a code of the moment; src/identity/sign-in/step-up/step-up.test.ts',
+    '/login/factor': 'it needs a code of the moment; src/identity/sign-in/second-factor/factor-login.slow.test.ts',
   },
-  'social-login.md': { '': 'settings of providers of others' },
-  'sso.md': { '': 'settings, and a person who is signed in' },
-  'tracing.md': { OTEL_: 'a start with a collector' },
+  'social-login.md': {
+    '/login/code': 'it needs a code that a provider gave an app; src/identity/social-login/flow/login-code.test.ts',
+  },
+  'tracing.md': { OTEL_: 'a start with a collector; src/tracing/span-export.slow.test.ts' },
 }
 
 /** Sets the variables that the text of a guide names. */
@@ -78,11 +83,11 @@ async function makeRow(kind: string, body: object): Promise<string> {
   return data.document_id
 }
 
-const OWN_TEST = ['webhooks.md', 'generate-a-client.md']
+const OWN_TEST = ['webhooks.md', 'generate-a-client.md', 'sso.md']
 
 let shell: GuideShell
 let receiver: Receiver
-let service: AsyncDisposable
+let service: LocalStart
 let port: number
 /** Of the example that takes users. */
 let targetPort: number
@@ -114,6 +119,18 @@ const readBlocks = async (guide: string) =>
     ({ language }) => language === 'sh',
   )
 
+/** The access token of the administrator for the app that the guide registered: its steps 1 to 3, by a certified library. */
+async function signInAtApp(): Promise<string> {
+  const { data } = JSON.parse(await readFile(join(shell.checkout, 'client.json'), 'utf8'))
+  const client = { id: data.client_id, secret: data.client_secret, redirectUri: data.redirect_uris[0] }
+  const base = `http://localhost:${port}`
+  const visit: OauthWorld['walk'] = (browser, url, answers = {}) => walk(base, browser, { url, answers })
+  const flow = await openFlow({ issuer: `${base}/api/v3/oauth`, walk: visit }, client)
+  const [, password = ''] = /with the password (\S+)/.exec(service.stdout()) ?? []
+  const { tokens } = await flow.signIn(buildVisitor(), { person: { email: 'admin@signalbox.localhost', password } })
+  return tokens.access_token
+}
+
 /** A target has one job at a time, which the reader of the guide waits for. */
 async function hasNoJob(): Promise<boolean> {
   const token = await readToken()
@@ -132,6 +149,7 @@ describe('the commands of a guide run as they stand', () => {
       const known = blocks.find(([part]) => text.includes(part))
       if (!known) continue
       left.delete(known[0])
+      if (text.includes('$ACCESS_TOKEN')) await shell.run(`export ACCESS_TOKEN=${await signInAtApp()}`)
       if (text.includes('/reconcile')) await waitFor('the end of the job before', hasNoJob)
       // The service holds the embedded database and the port: doctor says so.
       const printed = await shell.run(guide === 'doctor.md' ? `${text.trim()} || true` : usePorts(text))
@@ -176,6 +194,22 @@ test('the commands of examples/provisioning-target run as they stand, and the ta
   await shell.waitForOutput(/Target platform\. Its users:/)
   expect(await shell.run(here(sync))).toMatch(/"data":\{"document_id"/)
   await waitFor('the users of the target', async () => (await shell.run(here(look))).includes('@'))
+}, 120_000)
+
+test('the first steps of the start page run as they stand, the steps after a new password too', async () => {
+  const page = await (await fetch(`http://localhost:${port}/`, { headers: { accept: 'text/html' } })).text()
+  const [, steps = ''] = /<ol class="steps">([\s\S]*?)<\/ol>/.exec(page) ?? []
+  const [, password = '', , trigger = ''] = [...steps.matchAll(/<code>(.*?)<\/code>/g)].map(([, text = '']) => text)
+  // In place of the prompt of a terminal.
+  const given = "SIGNALBOX_ADMIN_PASSWORD='correct horse battery'"
+  expect(await shell.run(`(export ${given}; ${password})`)).toMatch(/Password of \S+ set/)
+  await shell.run(`export SIGNALBOX_URL=http://localhost:${port}`)
+  expect(await shell.run(trigger)).toMatch(/^contract +[0-9a-f-]{36}/m)
+  // Without `npx`, no shell of a newcomer has the command.
+  expect([password, trigger]).toEqual([
+    expect.stringMatching(/^npx signalbox /),
+    expect.stringMatching(/^npx signalbox /),
+  ])
 }, 120_000)
 
 test('each block of each guide is run, or listed with its reason', async () => {
