@@ -119,8 +119,13 @@ function buildCargo(out: string): Command {
   return ['cargo', 'build', '--quiet', '--offline', '--locked', '--manifest-path', manifest, '--target-dir', out]
 }
 
-/** Keeps the tools from reaching out: no toolchain, module or telemetry is fetched. */
-export const OFFLINE_ENVIRONMENT = {
+/**
+ * All that a snippet and the tools of its language get (`env -i`), because the page names no variable: where programs and
+ * the home of the user are, and what keeps the tools from reaching out for a toolchain, a module or telemetry.
+ */
+export const SNIPPET_ENVIRONMENT = {
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
   GOTOOLCHAIN: 'local',
   GOPROXY: 'off',
   GOTELEMETRY: 'off',
@@ -132,10 +137,7 @@ export const OFFLINE_ENVIRONMENT = {
 /** Whether this machine has what the snippet needs. */
 export function isRunnable(language: SnippetLanguage): boolean {
   const [program, ...args] = language.probe
-  const { status, stdout } = spawnSync(program, args, {
-    env: { ...process.env, ...OFFLINE_ENVIRONMENT },
-    encoding: 'utf8',
-  })
+  const { status, stdout } = spawnSync(program, args, { env: SNIPPET_ENVIRONMENT, encoding: 'utf8' })
   if (status !== 0) return false
   return language.minimumMajor === undefined || Number.parseInt(stdout, 10) >= language.minimumMajor
 }

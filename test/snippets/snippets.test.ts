@@ -12,7 +12,7 @@ import {
   encodeVector,
   GUIDE_FOLDER,
   isRunnable,
-  OFFLINE_ENVIRONMENT,
+  SNIPPET_ENVIRONMENT,
   SNIPPET_LANGUAGES,
   type SnippetLanguage,
 } from './snippet-languages.ts'
@@ -22,12 +22,11 @@ type Vector = { name: string; expected: string; secret: string; header: string; 
 const vectors = (JSON.parse(readGuideFile('vectors.json')) as { cases: Vector[] }).cases
 const runnable = SNIPPET_LANGUAGES.filter(isRunnable)
 const missing = SNIPPET_LANGUAGES.filter((language) => !runnable.includes(language)).map((language) => language.name)
-const environment = { ...process.env, ...OFFLINE_ENVIRONMENT }
 
 /** Runs one vector through a snippet: its output, and whether its exit code matches. */
 async function runVector([program, ...args]: readonly [string, ...string[]], vector: Vector): Promise<string> {
   const given = [...args, vector.secret, vector.header, String(vector.now)]
-  const child = spawn(program, given, { env: environment, stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(program, given, { env: SNIPPET_ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
   // A snippet that refuses by the header alone may be gone before it has read the body.
   child.stdin.on('error', () => undefined).end(vector.body)
@@ -41,7 +40,7 @@ async function runVector([program, ...args]: readonly [string, ...string[]], vec
 /** Calls the function of a snippet for every vector, in one process. */
 function runAllVectors([program, ...args]: readonly [string, ...string[]]): Record<string, string> {
   const input = vectors.map(encodeVector).join('')
-  const ended = spawnSync(program, args, { env: environment, encoding: 'utf8', input })
+  const ended = spawnSync(program, args, { env: SNIPPET_ENVIRONMENT, encoding: 'utf8', input })
   expect(ended.status, ended.stderr).toBe(0)
   const printed = ended.stdout.trim().split(/\r?\n/)
   expect(printed).toHaveLength(vectors.length)
@@ -59,7 +58,7 @@ async function runSnippet(language: SnippetLanguage): Promise<Record<string, str
   const source = join(GUIDE_FOLDER, language.file)
   if (language.build) {
     const [program, ...args] = language.build(source, out)
-    const built = spawnSync(program, args, { env: environment, encoding: 'utf8' })
+    const built = spawnSync(program, args, { env: SNIPPET_ENVIRONMENT, encoding: 'utf8' })
     expect(built.status, `${built.stdout}\n${built.stderr}`).toBe(0)
   }
   const results = language.runAll ? runAllVectors(language.runAll(source, out)) : {}
