@@ -179,7 +179,7 @@ async function mountApi(
   countRequests(server, metrics)
   for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, features)
   mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
-  const development = describeDevelopment(config, realtime.findApp)
+  const development = describeDevelopment(config, { baseUrl, findRealtime: realtime.findApp })
   mountStartPage(server, { brand, development, limit: limiter.limitVisit })
   await mountOauthProvider(server, options, { parts: features, limiter, clients: held.clients })
   const { webhookSinkSecret: sinkSecret } = config

@@ -49,13 +49,13 @@ export function mountDevelopmentRoutes(server: FastifyInstance, parts: Developme
 /** What the start page shows in development: of the realtime server, the application that the service made itself. */
 export function describeDevelopment(
   config: Config,
-  findRealtime: () => ProviderApp | undefined,
+  { baseUrl, findRealtime }: { baseUrl: () => string; findRealtime: () => ProviderApp | undefined },
 ): StartPageDeps['development'] {
   if (config.appEnv !== 'development') return undefined
   const { adminEmail, realtime } = config
   const isOwn = realtime.kind === 'embedded' && realtime.keys === undefined
   const hasMails = decideMailWay(config) === 'kept'
-  return { adminEmail, hasMails, findRealtime: () => (isOwn ? findRealtime() : undefined) }
+  return { adminEmail, hasMails, baseUrl, findRealtime: () => (isOwn ? findRealtime() : undefined) }
 }
 
 /** Refuses a request that may not come from this machine with the answer of a path that does not exist. */

@@ -25,6 +25,10 @@ test('development adds mails and first steps, to this machine alone', async () =
     (await app.anonymous('GET', '/', undefined, { ...BROWSER, ...headers })).body
   const page = await ask({})
   for (const word of ['/auth/mail', 'First steps', 'ada@example.test', 'signalbox listen']) expect(page).toContain(word)
+  // The usual port needs no word.
+  await using usual = await createTestApp({ env: { APP_ENV: 'development', BASE_URL: 'http://localhost:3000' } })
+  const commands = (await usual.anonymous('GET', '/', undefined, BROWSER)).body
+  expect(commands).toContain('<code>npx signalbox listen</code>')
   for (const headers of [{ host: 'evil.example' }, { 'x-forwarded-for': '127.0.0.1' }]) {
     const shown = await ask(headers)
     expect(shown).toContain('href="/docs"')

@@ -15,11 +15,21 @@ interface ShownRealtime {
   socket: { host: string; port: number; isTls: boolean }
 }
 
+interface Development {
+  adminEmail: string
+  hasMails: boolean
+  baseUrl: () => string
+  findRealtime: () => ShownRealtime | undefined
+}
+
+/** Where the commands that call a service look for it when nothing names another one. */
+const USUAL_URL = 'http://localhost:3000'
+
 /** What the start page leads to. */
 export interface StartPageDeps {
   brand: Brand
   /** In development: what a person at the machine that runs the service may try. */
-  development: { adminEmail: string; hasMails: boolean; findRealtime: () => ShownRealtime | undefined } | undefined
+  development: Development | undefined
   /** Counts a request; throws `rate_limited`. */
   limit: (request: FastifyRequest, reply: FastifyReply) => void
 }
@@ -56,7 +66,7 @@ ${renderWay(texts, { title: 'start.reference', text: 'start.reference-text', hre
 ${development?.hasMails === true && renderWay(texts, { title: 'start.mails', text: 'start.mails-text', href: '/auth/mail', label: 'start.mails-open' })}
 </ul>
 </section>
-${development && renderFirstSteps(texts, development.adminEmail)}
+${development && renderFirstSteps(texts, development)}
 ${renderRealtime(texts, development?.findRealtime())}`
   return buildPage({ brand, texts, title: texts.say('start.title'), layout: 'wide', content })
 }
@@ -95,15 +105,16 @@ export function buildPasswordCommand(adminEmail: string): string {
   return `npx signalbox admin password --email ${adminEmail} --keep-api-keys`
 }
 
-function renderFirstSteps(texts: Texts, adminEmail: string): Html {
+function renderFirstSteps(texts: Texts, { adminEmail, baseUrl }: Development): Html {
   const code = (text: string) => html`<code>${text}</code>`
   const password = code(buildPasswordCommand(adminEmail))
+  const url = baseUrl() === USUAL_URL ? '' : ` --url ${baseUrl()}`
   return html`<section class="panel" aria-labelledby="steps">
 <h2 id="steps">${texts.say('start.steps')}</h2>
 <ol class="steps">
 <li><p>${renderText(texts, 'start.step-sign-in', { email: code(adminEmail), command: password })}</p></li>
-<li><p>${renderText(texts, 'start.step-listen', { command: code('npx signalbox listen') })}</p></li>
-<li><p>${renderText(texts, 'start.step-trigger', { command: code('npx signalbox trigger contract.update') })}</p></li>
+<li><p>${renderText(texts, 'start.step-listen', { command: code(`npx signalbox listen${url}`) })}</p></li>
+<li><p>${renderText(texts, 'start.step-trigger', { command: code(`npx signalbox trigger contract.update${url}`) })}</p></li>
 <li><p>${renderText(texts, 'start.step-receive', { file: code('docs/guides/webhooks.md') })}</p></li>
 </ol>
 <p class="quiet small">${texts.say('start.steps-where')}</p>
