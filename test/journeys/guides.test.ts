@@ -56,7 +56,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'social-login.md': {
     '/login/code': 'it needs a code that a provider gave an app; src/identity/social-login/flow/login-code.test.ts',
   },
-  'tracing.md': { OTEL_: 'a start with a collector; src/tracing/span-export.slow.test.ts' },
+  'tracing.md': { OTEL_: 'a start with a collector; src/tracing/tracing.slow.test.ts' },
 }
 
 /** Sets the variables that the text of a guide names. */
