@@ -85,8 +85,8 @@ function SignIn({ onAccount }: { onAccount: (account: string) => void }) {
   return h(
     'form',
     { action: signIn },
-    h('label', null, 'E-mail ', h('input', { name: 'email', type: 'email' })),
-    h('label', null, 'Password ', h('input', { name: 'password', type: 'password' })),
+    h('p', null, h('label', null, 'E-mail ', h('input', { name: 'email', type: 'email' }))),
+    h('p', null, h('label', null, 'Password ', h('input', { name: 'password', type: 'password' }))),
     h('button', { type: 'submit' }, 'Sign in'),
     problem && h('p', { role: 'alert' }, problem),
   )
