@@ -1,5 +1,7 @@
-import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isProcessAlive } from '../../../src/postgres/embedded/embedded-lock.ts'
+import { waitFor } from '../run/wait.ts'
 import { findDataRoot } from './data-root.ts'
 import { type LocalStart, startHere } from './local-start.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
@@ -78,9 +80,18 @@ export async function openGuideShell(env: Record<string, string> = {}): Promise<
     },
     waitForOutput: (pattern) => shell.waitForOutput(pattern, 60_000),
     [Symbol.asyncDispose]: async () => {
+      const postmaster = await findPostmaster(dataDir)
       shell.signal('SIGKILL', 'group')
       await shell.ended
+      // That of a service which ended with the shell ends by itself a moment later, and writes until then.
+      if (postmaster !== undefined) await waitFor('the end of PostgreSQL', () => !isProcessAlive(postmaster))
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** The pid of the embedded PostgreSQL that runs on a data directory. */
+async function findPostmaster(dataDir: string): Promise<number | undefined> {
+  const text = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : Number(text.split('\n')[0])
 }
