@@ -60,7 +60,6 @@ export const EXPLAINED: readonly Explained[] = [
   },
   {
     path: 'src/webhook/registry/webhook-secret.store.ts',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: a line as it stands in its file
     lineText: 'where secret_encrypted is not null and not starts_with(secret_encrypted, $prefix)',
     change: 'secret_encrypted is not null -> true',
     reason: 'starts_with of null is null, which selects nothing either',
