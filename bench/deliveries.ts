@@ -1,9 +1,9 @@
 import { untilInterrupted } from './interruption.ts'
 import { findMedian } from './quantile.ts'
 import { compareBatches } from './table/batches.ts'
-import { openGround } from './table/ground.ts'
 import { makeAccounts } from './table/saturation.ts'
 import { openStage } from './table/stage.ts'
+import { openTestbed } from './table/testbed.ts'
 
 /**
  * Measures deliveries a second through the whole path (events published by the thousand, recorded durably, routed, signed,
@@ -12,8 +12,8 @@ import { openStage } from './table/stage.ts'
  */
 export async function measureDeliveries({ count, rounds }: { count: number; rounds: number }): Promise<void> {
   await untilInterrupted(async (stack) => {
-    const ground = await openGround(stack, { seconds: 0, isFull: false })
-    const stage = await openStage(ground, stack)
+    const testbed = await openTestbed(stack, { seconds: 0, isFull: false })
+    const stage = await openStage(testbed, stack)
     const measured = await compareBatches(stage, await makeAccounts(stage), { count, rounds })
     const ratios = measured.map(({ load, bare }) => load.perSecond / bare)
     for (const [index, { load, bare }] of measured.entries()) {

@@ -1,8 +1,8 @@
 import { untilInterrupted } from './interruption.ts'
-import { openGround } from './table/ground.ts'
 import { makeAccounts } from './table/saturation.ts'
 import { openStage, withClient } from './table/stage.ts'
 import { runLoad } from './table/stage-load.ts'
+import { openTestbed } from './table/testbed.ts'
 import { formatTable } from './text-table.ts'
 
 /** The tables that keep rows of an event until retention removes them. */
@@ -27,15 +27,15 @@ type Sizes = ReadonlyMap<string, { table: string; isIndex: boolean; bytes: numbe
  */
 export async function measureStorage(count: number, rate?: number): Promise<void> {
   await untilInterrupted(async (stack) => {
-    const ground = await openGround(stack, { seconds: 0, isFull: false })
-    const stage = await openStage(ground, stack, { environment: { INTEGRATION_REALTIME_EMBEDDED: 'true' } })
+    const testbed = await openTestbed(stack, { seconds: 0, isFull: false })
+    const stage = await openStage(testbed, stack, { environment: { INTEGRATION_REALTIME_EMBEDDED: 'true' } })
     const accounts = await makeAccounts(stage)
     await runLoad(stage, { accounts, pace: { batch: 1, count: WARM_UP } })
     const before = await readSizes(stage.connectionString)
     const pace = rate === undefined ? { batch: 1, count } : { rate, seconds: Math.round(count / rate) }
     await runLoad(stage, { accounts, pace })
     const after = await readSizes(stage.connectionString)
-    console.log(`${ground.server.description}. Bytes for each of ${count} published events with one delivery.`)
+    console.log(`${testbed.server.description}. Bytes for each of ${count} published events with one delivery.`)
     console.log(formatTable(['', 'rows', 'indexes', 'together'], listLines(before, after, count)))
   })
 }

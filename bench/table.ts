@@ -3,7 +3,6 @@ import { backlog } from './table/backlog.ts'
 import { batches } from './table/batches.ts'
 import { fanOut } from './table/fan-out.ts'
 import { faults } from './table/faults.ts'
-import { openGround, type TableOptions } from './table/ground.ts'
 import { growth } from './table/growth.ts'
 import { hang } from './table/hang.ts'
 import { isolation } from './table/isolation.ts'
@@ -14,6 +13,7 @@ import { steady } from './table/steady.ts'
 import { subscribers } from './table/subscribers.ts'
 import { formatFigures, formatRemarks, type NamedResult } from './table/table-report.ts'
 import type { TableRow } from './table/table-row.ts'
+import { openTestbed, type TableOptions } from './table/testbed.ts'
 
 /** Every row, in the order they run. */
 const ROWS: readonly TableRow[] = [
@@ -43,15 +43,15 @@ export async function measureTable(names: readonly string[], options: TableOptio
   const results: NamedResult[] = []
   const failed: string[] = []
   await untilInterrupted(async (stack) => {
-    const ground = await openGround(stack, options)
-    console.log(`${ground.server.description}. ${options.seconds} s a measurement.`)
-    for (const gap of ground.meter.gaps) console.log(gap)
+    const testbed = await openTestbed(stack, options)
+    console.log(`${testbed.server.description}. ${options.seconds} s a measurement.`)
+    for (const gap of testbed.meter.gaps) console.log(gap)
     for (const row of ROWS.filter(({ name }) => names.includes(name))) {
       console.log(`\n${row.name}: ${row.title}`)
       // Part of the whole stack, so that an interruption ends what the row started.
       const rowStack = stack.use(new AsyncDisposableStack())
       try {
-        const named = { name: row.name, result: await row.measure(ground, rowStack) }
+        const named = { name: row.name, result: await row.measure(testbed, rowStack) }
         results.push(named)
         console.log(`${formatFigures([named])}\n${formatRemarks(named)}`)
       } catch (error) {

@@ -10,10 +10,10 @@ const BATCH_COUNT = 20_000
 export const backlog: TableRow = {
   name: 'backlog',
   title: `${COUNT} due rows (--full: ${FULL_COUNT}) of 50 webhooks drain`,
-  measure: async (ground, stack) => {
-    const count = ground.isFull ? FULL_COUNT : COUNT
+  measure: async (testbed, stack) => {
+    const count = testbed.isFull ? FULL_COUNT : COUNT
     const options = { count, processes: 1, batchCount: BATCH_COUNT, behaviour: 'ok' } as const
-    const drain = await measureDrain(ground, stack, options)
+    const drain = await measureDrain(testbed, stack, options)
     return {
       figures: [
         {

@@ -1,8 +1,8 @@
 import type { BareOptions } from '../bare-database.ts'
 import { startProgram } from '../child-process.ts'
 import { POOL_SIZE } from '../service-process.ts'
-import type { Ground } from './ground.ts'
 import type { LoadedSide } from './stage.ts'
+import type { Testbed } from './testbed.ts'
 
 /** Options of `openBareSide`. */
 export interface BareSideOptions {
@@ -14,12 +14,12 @@ export interface BareSideOptions {
 
 /** Starts the bare server on a database of its own, for the same load as a stage; `stack` ends it. */
 export async function openBareSide(
-  ground: Ground,
+  testbed: Testbed,
   stack: AsyncDisposableStack,
   { jwt, delivers }: BareSideOptions,
 ): Promise<LoadedSide> {
-  const connectionString = await ground.server.createDatabase('bare', ground.template)
-  stack.defer(() => ground.server.dropDatabase(connectionString))
+  const connectionString = await testbed.server.createDatabase('bare', testbed.template)
+  stack.defer(() => testbed.server.dropDatabase(connectionString))
   const program = startProgram<BareOptions, string>('bare-server.ts')
   stack.defer(() => program.stop())
   const origin = await program.ask({
@@ -29,7 +29,7 @@ export async function openBareSide(
     checksBearer: false,
     // Its publish route names no user and no session.
     ...{ userId: '', sessionId: '', secrets: { session: '', handshake: '' } },
-    ...(delivers && { deliversTo: ground.sinkOrigin }),
+    ...(delivers && { deliversTo: testbed.sinkOrigin }),
   })
-  return { ground, origin, jwt, pid: program.pid, connectionString }
+  return { testbed, origin, jwt, pid: program.pid, connectionString }
 }

@@ -1,10 +1,10 @@
 import { findMedian } from '../quantile.ts'
 import { describeCost, explainCost, perDelivery } from './delivery-cost.ts'
-import type { Ground } from './ground.ts'
 import { makeAccounts, SUBSCRIBERS } from './saturation.ts'
 import { openStage, type Stage } from './stage.ts'
 import { type LoadFigures, runLoad } from './stage-load.ts'
 import type { TableRow } from './table-row.ts'
+import type { Testbed } from './testbed.ts'
 
 /** Events a request. */
 const BATCH = 1_000
@@ -17,8 +17,8 @@ const BARE_COUNT = 50_000
 export const batches: TableRow = {
   name: 'batches',
   title: `${COUNT} events recorded ${BATCH} a request, ${SUBSCRIBERS} webhooks, each event to one of them`,
-  measure: async (ground, stack) => {
-    const stage = await openStage(ground, stack)
+  measure: async (testbed, stack) => {
+    const stage = await openStage(testbed, stack)
     const accounts = await makeAccounts(stage)
     const rounds = await compareBatches(stage, accounts, { count: COUNT, rounds: ROUNDS })
     const loads = rounds.map((one) => one.load)
@@ -57,8 +57,8 @@ export async function compareBatches(
   accounts: readonly string[],
   { count, rounds }: { count: number; rounds: number },
 ): Promise<BatchRound[]> {
-  const { ground } = stage
-  const measureBare = () => measureBareLoop(ground, accounts.length)
+  const { testbed } = stage
+  const measureBare = () => measureBareLoop(testbed, accounts.length)
   await measureBare()
   await measureBatches(stage, accounts, Math.min(count, 5 * BATCH))
   const measured: BatchRound[] = []
@@ -70,8 +70,8 @@ export async function compareBatches(
 }
 
 /** POSTs a second of the bare loop, to so many paths of the sink. */
-export function measureBareLoop(ground: Ground, paths: number): Promise<number> {
-  return ground.poster.ask({ origin: ground.sinkOrigin, count: BARE_COUNT, paths })
+export function measureBareLoop(testbed: Testbed, paths: number): Promise<number> {
+  return testbed.poster.ask({ origin: testbed.sinkOrigin, count: BARE_COUNT, paths })
 }
 
 /** Records `count` events by the batch and measures until the last one arrived. */

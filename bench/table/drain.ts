@@ -2,11 +2,11 @@ import { EVENT_TYPE } from '../api-case.ts'
 import { readPeakMemoryMb } from '../process-times.ts'
 import { measureBatches } from './batches.ts'
 import type { DeliveryCost } from './delivery-cost.ts'
-import type { Ground } from './ground.ts'
 import { fillBacklog } from './ledger-fill.ts'
 import { SUBSCRIBERS } from './saturation.ts'
 import { makeSubscribers, openStage, withClient } from './stage.ts'
 import { meterWork, STALL_MS } from './stage-load.ts'
+import type { Testbed } from './testbed.ts'
 
 /** A backlog and who works on it. */
 export interface DrainOptions {
@@ -35,25 +35,25 @@ export interface Drain extends DeliveryCost {
 
 /** Writes due rows under running processes, 50 webhooks in turn, and measures until all of them arrived. */
 export async function measureDrain(
-  ground: Ground,
+  testbed: Testbed,
   parent: AsyncDisposableStack,
   options: DrainOptions,
 ): Promise<Drain> {
   const { count, processes, batchCount, behaviour, environment = {} } = options
   await using stack = parent.use(new AsyncDisposableStack())
-  const stage = await openStage(ground, stack, { environment })
+  const stage = await openStage(testbed, stack, { environment })
   if (processes === 2) await stage.startSecond({ SIGNALBOX_ROLES: 'api,dispatcher' })
-  const urlOf = (n: number) => `${ground.sinkOrigin}/${behaviour}/${n}`
+  const urlOf = (n: number) => `${testbed.sinkOrigin}/${behaviour}/${n}`
   const subscribers = await makeSubscribers(stage, SUBSCRIBERS, urlOf)
   const accounts = subscribers.map((one) => one.account)
   const batch = await measureBatches(stage, accounts, batchCount)
   const { result, cost } = await meterWork(stage, async () => {
-    const run = ground.nextRun()
-    await ground.sink.ask({ do: 'begin', run, numberedBy: 'event' })
+    const run = testbed.nextRun()
+    await testbed.sink.ask({ do: 'begin', run, numberedBy: 'event' })
     await withClient(stage.connectionString, (client) =>
       fillBacklog(client, { count, run, eventType: EVENT_TYPE, subscribers }),
     )
-    return ground.sink.ask({ do: 'wait', arrivals: count, repeats: 0, stallMs: STALL_MS })
+    return testbed.sink.ask({ do: 'wait', arrivals: count, repeats: 0, stallMs: STALL_MS })
   })
   const arrivedAtMs = result.firstAtMs.filter((at) => at > 0).sort()
   const seconds = ((arrivedAtMs.at(-1) ?? 0) - (arrivedAtMs[0] ?? 0)) / 1000

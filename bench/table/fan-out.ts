@@ -16,22 +16,22 @@ const STALL_MS = 60_000
 export const fanOut: TableRow = {
   name: 'fan-out',
   title: `one event to ${WEBHOOKS} webhooks of its account`,
-  measure: async (ground, stack) => {
+  measure: async (testbed, stack) => {
     let account = ''
-    const stage = await openStage(ground, stack, {
+    const stage = await openStage(testbed, stack, {
       fill: async (client) => {
-        const { sinkOrigin, secretKey } = ground
+        const { sinkOrigin, secretKey } = testbed
         const webhooks = { count: WEBHOOKS, eventType: EVENT_TYPE, sinkOrigin, secretKey }
         account = await fillWebhooks(client, { ...webhooks, accounts: 'one for all' })
         await client.query('vacuum analyze')
       },
     })
-    await measureBareLoop(ground, WEBHOOKS)
+    await measureBareLoop(testbed, WEBHOOKS)
     await publishOne(stage, account)
     const bare: number[] = []
     const rounds: FanOut[] = []
     while (rounds.length < ROUNDS) {
-      bare.push(await measureBareLoop(ground, WEBHOOKS))
+      bare.push(await measureBareLoop(testbed, WEBHOOKS))
       rounds.push(await publishOne(stage, account))
     }
     const last = rounds.at(-1) as FanOut
@@ -58,14 +58,14 @@ type FanOut = Awaited<ReturnType<typeof publishOne>>
 
 /** Publishes one event of the account and waits until every webhook has it. */
 async function publishOne(stage: Stage, account: string) {
-  const { ground, origin, jwt } = stage
+  const { testbed, origin, jwt } = stage
   const { result, cost } = await meterWork(stage, async () => {
-    const run = ground.nextRun()
-    await ground.sink.ask({ do: 'begin', run, numberedBy: 'path' })
+    const run = testbed.nextRun()
+    await testbed.sink.ask({ do: 'begin', run, numberedBy: 'path' })
     const event = { origin, jwt, eventType: EVENT_TYPE, accounts: [account], run, pace: { batch: 1, count: 1 } }
-    const load = await ground.publisher.ask(event)
+    const load = await testbed.publisher.ask(event)
     if (load.firstError !== undefined) throw new Error(load.firstError)
-    const state = await ground.sink.ask({ do: 'wait', arrivals: WEBHOOKS, repeats: 0, stallMs: STALL_MS })
+    const state = await testbed.sink.ask({ do: 'wait', arrivals: WEBHOOKS, repeats: 0, stallMs: STALL_MS })
     return { load, state }
   })
   const { load, state } = result

@@ -17,13 +17,13 @@ const CUT_AT = 0.5
 export const faults: TableRow = {
   name: 'faults',
   title: `${COUNT} events by the batch: kill -9 of one of two dispatching processes at a quarter, every connection cut at half`,
-  measure: async (ground, stack) => {
+  measure: async (testbed, stack) => {
     // Every cut connection is an error line.
-    const stage = await openStage(ground, stack, { environment: { LOG_LEVEL: 'fatal' } })
-    const { sink, publisher } = ground
+    const stage = await openStage(testbed, stack, { environment: { LOG_LEVEL: 'fatal' } })
+    const { sink, publisher } = testbed
     const accounts = await makeAccounts(stage)
     const second = await stage.startSecond({ SIGNALBOX_ROLES: 'dispatcher' })
-    const run = ground.nextRun()
+    const run = testbed.nextRun()
     const reach = (arrivals: number) => sink.ask({ do: 'wait', arrivals, repeats: 0, stallMs: STALL_MS })
     await sink.ask({ do: 'begin', run, numberedBy: 'event' })
     const { origin, jwt } = stage

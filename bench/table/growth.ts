@@ -2,13 +2,13 @@ import { call } from '../api-client.ts'
 import { monotonicMs } from '../monotonic.ts'
 import { findMedian } from '../quantile.ts'
 import { cpuPerDelivery, describeCost, explainCost } from './delivery-cost.ts'
-import type { Ground } from './ground.ts'
 import { fillLedger, readSizeMb } from './ledger-fill.ts'
 import { makeAccounts, measureSaturation } from './saturation.ts'
 import { openStage, type Stage, type StageOptions } from './stage.ts'
 import type { LoadFigures } from './stage-load.ts'
 import { measureSteady, p50Of, p99Of } from './steady.ts'
 import type { Bound, Figure, TableRow } from './table-row.ts'
+import type { Testbed } from './testbed.ts'
 
 const FULL = { ended: 10_000_000, waiting: 1_000_000, webhooks: 100_000 }
 /** What a default run takes of it. */
@@ -20,15 +20,15 @@ const SUMMARY_REQUESTS = 20
 export const growth: TableRow = {
   name: 'growth',
   title: `saturation and steady again with ${FULL.ended * SHARE} ended rows, ${FULL.waiting * SHARE} waiting retries, ${FULL.webhooks * SHARE} webhooks (--full: 20 times that)`,
-  measure: async (ground, stack) => {
-    const share = ground.isFull ? 1 : SHARE
+  measure: async (testbed, stack) => {
+    const share = testbed.isFull ? 1 : SHARE
     const size = { ended: FULL.ended * share, waiting: FULL.waiting * share, webhooks: FULL.webhooks * share }
     let filled = ''
-    const small = await measureGround(ground, stack, {})
-    const grown = await measureGround(ground, stack, {
+    const small = await measureTestbed(testbed, stack, {})
+    const grown = await measureTestbed(testbed, stack, {
       fill: async (client) => {
         const startedAt = monotonicMs()
-        await fillLedger(client, { ...size, sinkOrigin: ground.sinkOrigin })
+        await fillLedger(client, { ...size, sinkOrigin: testbed.sinkOrigin })
         const seconds = Math.round((monotonicMs() - startedAt) / 1000)
         filled = `Writing the rows took ${seconds} s; the database has ${await readSizeMb(client)} MB.`
       },
@@ -80,14 +80,18 @@ function compareLoads(grown: Measured, small: Measured): Figure[] {
   ]
 }
 
-async function measureGround(ground: Ground, parent: AsyncDisposableStack, options: StageOptions): Promise<Measured> {
+async function measureTestbed(
+  testbed: Testbed,
+  parent: AsyncDisposableStack,
+  options: StageOptions,
+): Promise<Measured> {
   await using stack = parent.use(new AsyncDisposableStack())
-  const stage = await openStage(ground, stack, options)
+  const stage = await openStage(testbed, stack, options)
   const accounts = await makeAccounts(stage)
   // First, while the caches hold nothing of it but what the warm-up of its own requests brings.
   const summaryMs = await measureSummary(stage)
-  const steady = await measureSteady(stage, accounts, ground.seconds)
-  const saturation = await measureSaturation(stage, accounts, ground.seconds)
+  const steady = await measureSteady(stage, accounts, testbed.seconds)
+  const saturation = await measureSaturation(stage, accounts, testbed.seconds)
   return { saturation, steady, summaryMs }
 }
 

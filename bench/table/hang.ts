@@ -13,16 +13,16 @@ const RATE = 60
 export const hang: TableRow = {
   name: 'hang',
   title: `${HANGING} of ${ENDPOINTS} endpoints hang, ${RATE} events/s over all; figures of the others`,
-  measure: async (ground, stack) => {
-    const stage = await openStage(ground, stack)
+  measure: async (testbed, stack) => {
+    const stage = await openStage(testbed, stack)
     // A stopping service waits for its POSTs, and these hang.
     stack.defer(() => stage.service.kill())
-    const urlOf = (n: number) => `${ground.sinkOrigin}/${n < HANGING ? 'hang' : 'ok'}/${n}`
+    const urlOf = (n: number) => `${testbed.sinkOrigin}/${n < HANGING ? 'hang' : 'ok'}/${n}`
     const accounts = (await makeSubscribers(stage, ENDPOINTS, urlOf)).map((one) => one.account)
     const healthy = accounts.slice(HANGING)
     await warmUp(stage, healthy)
     // Twice as long as other rows: a hanging POST ends after 15 s.
-    const pace = { rate: RATE, seconds: 2 * ground.seconds }
+    const pace = { rate: RATE, seconds: 2 * testbed.seconds }
     const load = await runLoad(stage, { accounts, pace, isCounted: (n) => n % ENDPOINTS >= HANGING })
     return {
       figures: [

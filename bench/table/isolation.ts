@@ -1,10 +1,10 @@
 import { EVENT_TYPE } from '../api-case.ts'
 import { explainCost } from './delivery-cost.ts'
-import type { Ground } from './ground.ts'
 import { makeSubscribers, openStage, type Stage, withClient } from './stage.ts'
 import { type LoadFigures, runLoad, type StageLoad } from './stage-load.ts'
 import { p99Of } from './steady.ts'
 import type { TableRow } from './table-row.ts'
+import type { Testbed } from './testbed.ts'
 
 /** Of each ten webhooks the first two hang and the third refuses the connection. */
 const WEBHOOKS = 100
@@ -22,8 +22,8 @@ const SICK_COUNT = 3_000
 export const isolation: TableRow = {
   name: 'isolation',
   title: `of ${WEBHOOKS} webhooks 20 hang and 10 refuse; the others beside the same load without the sick ones`,
-  measure: async (ground, stack) => {
-    const measure = (part: Part) => measurePart(ground, stack, part)
+  measure: async (testbed, stack) => {
+    const measure = (part: Part) => measurePart(testbed, stack, part)
     const alone = await measure({ isAlone: true, isBatch: true })
     const among = await measure({ isAlone: false, isBatch: true })
     const steadyAlone = await measure({ isAlone: true, isBatch: false })
@@ -67,12 +67,12 @@ interface PartFigures extends LoadFigures {
 }
 
 /** Each part has a service of its own: what hangs long enough is disabled, so a second load would not meet it. */
-async function measurePart(ground: Ground, parent: AsyncDisposableStack, part: Part): Promise<PartFigures> {
+async function measurePart(testbed: Testbed, parent: AsyncDisposableStack, part: Part): Promise<PartFigures> {
   await using stack = parent.use(new AsyncDisposableStack())
-  const stage = await openStage(ground, stack)
+  const stage = await openStage(testbed, stack)
   // A stopping service waits for its POSTs, and these hang.
   stack.defer(() => stage.service.kill())
-  const { sinkOrigin, refusingOrigin } = ground
+  const { sinkOrigin, refusingOrigin } = testbed
   const urlOf = (n: number) => {
     if (isHealthy(n)) return `${sinkOrigin}/ok/${n}`
     return n % 10 < 2 ? `${sinkOrigin}/hang/${n}` : `${refusingOrigin}/${n}`
@@ -82,7 +82,7 @@ async function measurePart(ground: Ground, parent: AsyncDisposableStack, part: P
   await runLoad(stage, { accounts: healthy, pace: { batch: BATCH, count: WARM_UP_COUNT } })
   const sick = everyone.filter((_account, n) => !isHealthy(n))
   if (part.isBatch && !part.isAlone) await publishUnmeasured(stage, sick)
-  const figures = await runLoad(stage, buildLoad(part, { everyone, healthy, seconds: 2 * ground.seconds }))
+  const figures = await runLoad(stage, buildLoad(part, { everyone, healthy, seconds: 2 * testbed.seconds }))
   return { ...figures, sickAttempts: await countAttempts(stage, sick) }
 }
 
@@ -108,9 +108,9 @@ async function countAttempts(stage: Stage, accounts: readonly string[]): Promise
 }
 
 /** Records what keeps the sick webhooks busy: their POSTs hang for 15 s, or fail at once and wait for a retry. */
-async function publishUnmeasured({ ground, origin, jwt }: Stage, accounts: readonly string[]): Promise<void> {
+async function publishUnmeasured({ testbed, origin, jwt }: Stage, accounts: readonly string[]): Promise<void> {
   const pace = { batch: BATCH, count: SICK_COUNT }
-  const load = { origin, jwt, eventType: EVENT_TYPE, accounts, run: ground.nextRun(), pace }
-  const { firstError } = await ground.publisher.ask(load)
+  const load = { origin, jwt, eventType: EVENT_TYPE, accounts, run: testbed.nextRun(), pace }
+  const { firstError } = await testbed.publisher.ask(load)
   if (firstError !== undefined) throw new Error(firstError)
 }

@@ -15,8 +15,8 @@ const WAIT_COUNT = 3_000
 export const processes: TableRow = {
   name: 'processes',
   title: `two processes work off ${COUNT} due rows; and with a receiver that takes ${WAIT_MS} ms, ${IN_FLIGHT} POSTs in flight each`,
-  measure: async (ground, stack) => {
-    const measure = (options: DrainOptions) => measureDrain(ground, stack, options)
+  measure: async (testbed, stack) => {
+    const measure = (options: DrainOptions) => measureDrain(testbed, stack, options)
     const quick = { count: COUNT, batchCount: BATCH_COUNT, behaviour: 'ok' } as const
     const [one, two] = [await measure({ ...quick, processes: 1 }), await measure({ ...quick, processes: 2 })]
     const slow = {

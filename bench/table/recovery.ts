@@ -13,12 +13,12 @@ const AFTERWARDS_MS = 2_000
 export const recovery: TableRow = {
   name: 'recovery',
   title: `kill -9 of a process with ${DELIVERIES} POSTs in flight while a second process lives`,
-  measure: async (ground, stack) => {
-    const stage = await openStage(ground, stack)
-    const { sink, publisher, sinkOrigin } = ground
+  measure: async (testbed, stack) => {
+    const stage = await openStage(testbed, stack)
+    const { sink, publisher, sinkOrigin } = testbed
     const subscribers = await makeSubscribers(stage, DELIVERIES, (n) => `${sinkOrigin}/hang-once/${n}`)
     const accounts = subscribers.map((one) => one.account)
-    const run = ground.nextRun()
+    const run = testbed.nextRun()
     await sink.ask({ do: 'begin', run, numberedBy: 'event' })
     const { origin, jwt } = stage
     const pace = { batch: DELIVERIES, count: DELIVERIES }

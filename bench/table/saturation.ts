@@ -14,16 +14,16 @@ const WARM_UP_SECONDS = 2
 export const saturation: TableRow = {
   name: 'saturation',
   title: `one event a request, ${CLIENTS} clients, ${SUBSCRIBERS} webhooks of ${SUBSCRIBERS} accounts, each event to one of them`,
-  measure: async (ground, stack) => {
-    const stage = await openStage(ground, stack)
+  measure: async (testbed, stack) => {
+    const stage = await openStage(testbed, stack)
     const accounts = await makeAccounts(stage)
-    const bareSide = await openBareSide(ground, stack, { jwt: stage.jwt, delivers: false })
+    const bareSide = await openBareSide(testbed, stack, { jwt: stage.jwt, delivers: false })
     const measureBare = (seconds: number) => measureAnswers(bareSide, accounts, seconds)
     await measureBare(1)
     // Half of the baseline on each side, so that a change of the machine's speed meets both.
-    const early = await measureBare(ground.seconds / 2)
-    const load = await measureSaturation(stage, accounts, ground.seconds)
-    const late = await measureBare(ground.seconds / 2)
+    const early = await measureBare(testbed.seconds / 2)
+    const load = await measureSaturation(stage, accounts, testbed.seconds)
+    const late = await measureBare(testbed.seconds / 2)
     const bare = (early + late) / 2
     return {
       figures: [
@@ -45,7 +45,7 @@ export const saturation: TableRow = {
 
 /** Makes the accounts of a load, each with one webhook that answers at once. Returns their ids. */
 export async function makeAccounts(stage: Stage, count = SUBSCRIBERS): Promise<string[]> {
-  const subscribers = await makeSubscribers(stage, count, (n) => `${stage.ground.sinkOrigin}/ok/${n}`)
+  const subscribers = await makeSubscribers(stage, count, (n) => `${stage.testbed.sinkOrigin}/ok/${n}`)
   return subscribers.map((one) => one.account)
 }
 
@@ -69,13 +69,13 @@ export async function measureSaturation(
 
 /** Events a second that a server accepts from the same clients. Throws when one was refused. */
 async function measureAnswers(
-  { ground, origin, jwt }: LoadedSide,
+  { testbed, origin, jwt }: LoadedSide,
   accounts: readonly string[],
   seconds: number,
 ): Promise<number> {
   const pace = { clients: CLIENTS, seconds }
-  const run = ground.nextRun()
-  const load = await ground.publisher.ask({ origin, jwt, eventType: EVENT_TYPE, accounts, run, pace })
+  const run = testbed.nextRun()
+  const load = await testbed.publisher.ask({ origin, jwt, eventType: EVENT_TYPE, accounts, run, pace })
   if (load.firstError !== undefined) throw new Error(load.firstError)
   return load.accepted / ((load.endedAtMs - load.startedAtMs) / 1000)
 }

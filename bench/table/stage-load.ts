@@ -34,7 +34,7 @@ export async function meterWork<Result>(
   side: LoadedSide,
   work: () => Promise<Result>,
 ): Promise<{ result: Result; cost: WorkCost }> {
-  const { meter } = side.ground
+  const { meter } = side.testbed
   await meter.waitForQuiet(side)
   const statementsBefore = await meter.listStatements(side)
   const before = await meter.read(side)
@@ -52,14 +52,14 @@ export async function runLoad(
   side: LoadedSide,
   { accounts, pace, isCounted = () => true }: StageLoad,
 ): Promise<LoadFigures> {
-  const { ground, origin, jwt } = side
+  const { testbed, origin, jwt } = side
   const { result, cost } = await meterWork(side, async () => {
-    const run = ground.nextRun()
-    await ground.sink.ask({ do: 'begin', run, numberedBy: 'event' })
-    const load = await ground.publisher.ask({ origin, jwt, eventType: EVENT_TYPE, accounts, run, pace })
+    const run = testbed.nextRun()
+    await testbed.sink.ask({ do: 'begin', run, numberedBy: 'event' })
+    const load = await testbed.publisher.ask({ origin, jwt, eventType: EVENT_TYPE, accounts, run, pace })
     if (load.firstError !== undefined) throw new Error(`${load.refused} requests were refused: ${load.firstError}`)
     const counted = load.acceptedAtMs.reduce((sum, at, n) => sum + (at > 0 && isCounted(n) ? 1 : 0), 0)
-    const arrivals = await ground.sink.ask({ do: 'wait', arrivals: counted, repeats: 0, stallMs: STALL_MS })
+    const arrivals = await testbed.sink.ask({ do: 'wait', arrivals: counted, repeats: 0, stallMs: STALL_MS })
     return { load, arrivals }
   })
   return { ...compareArrivals(result.load, result.arrivals, isCounted), ...cost }

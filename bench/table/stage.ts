@@ -3,11 +3,11 @@ import { EVENT_TYPE } from '../api-case.ts'
 import { call, makeMany, signIn } from '../api-client.ts'
 import type { MeteredSide } from '../meter.ts'
 import { type ServiceProcess, startService } from '../service-process.ts'
-import type { Ground } from './ground.ts'
+import type { Testbed } from './testbed.ts'
 
 /** What takes a load, and what it is measured with. */
 export interface LoadedSide extends MeteredSide {
-  ground: Ground
+  testbed: Testbed
   origin: string
   jwt: string
 }
@@ -29,22 +29,22 @@ export interface StageOptions {
 
 /** Copies the template, fills it, and starts a service on it. `stack` ends the service and drops the database. */
 export async function openStage(
-  ground: Ground,
+  testbed: Testbed,
   stack: AsyncDisposableStack,
   options: StageOptions = {},
 ): Promise<Stage> {
-  const connectionString = await ground.server.createDatabase('table', ground.template)
-  stack.defer(() => ground.server.dropDatabase(connectionString))
+  const connectionString = await testbed.server.createDatabase('table', testbed.template)
+  stack.defer(() => testbed.server.dropDatabase(connectionString))
   if (options.fill) await withClient(connectionString, options.fill)
   const start = (environment?: Record<string, string>) => {
-    const merged = { ...ground.service.environment, ...environment }
-    return startService(stack, { ...ground.service, connectionString, environment: merged })
+    const merged = { ...testbed.service.environment, ...environment }
+    return startService(stack, { ...testbed.service, connectionString, environment: merged })
   }
   const service = await start(options.environment)
-  const { jwt } = await signIn(service.origin, ground.service.adminPassword)
+  const { jwt } = await signIn(service.origin, testbed.service.adminPassword)
   const { pid, origin } = service
   const startSecond = (environment: Record<string, string>) => start({ ...options.environment, ...environment })
-  return { ground, service, origin, pid, connectionString, jwt, startSecond }
+  return { testbed, service, origin, pid, connectionString, jwt, startSecond }
 }
 
 /** Runs `work` with a connection of its own. */

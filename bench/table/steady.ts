@@ -12,12 +12,12 @@ const RATE = 100
 export const steady: TableRow = {
   name: 'steady',
   title: `${RATE} events/s, one a request, ${SUBSCRIBERS} webhooks of ${SUBSCRIBERS} accounts, each event to one of them`,
-  measure: async (ground, stack) => {
-    const stage = await openStage(ground, stack)
+  measure: async (testbed, stack) => {
+    const stage = await openStage(testbed, stack)
     const accounts = await makeAccounts(stage)
-    const load = await measureSteady(stage, accounts, ground.seconds)
-    const bareSide = await openBareSide(ground, stack, { jwt: stage.jwt, delivers: true })
-    const bare = await measureSteady(bareSide, accounts, ground.seconds)
+    const load = await measureSteady(stage, accounts, testbed.seconds)
+    const bareSide = await openBareSide(testbed, stack, { jwt: stage.jwt, delivers: true })
+    const bare = await measureSteady(bareSide, accounts, testbed.seconds)
     const compare = (what: string, read: (of: LoadFigures) => number | undefined, atMost: number): Figure => ({
       what,
       value: read(load),

@@ -1,12 +1,12 @@
 import { EVENT_TYPE } from '../api-case.ts'
 import { describeCost, explainCost } from './delivery-cost.ts'
-import type { Ground } from './ground.ts'
 import { fillWebhooks } from './ledger-fill.ts'
 import { makeAccounts, warmUp } from './saturation.ts'
 import { openStage, type StageOptions } from './stage.ts'
 import { type LoadFigures, runLoad } from './stage-load.ts'
 import { p50Of, p99Of } from './steady.ts'
 import type { TableRow } from './table-row.ts'
+import type { Testbed } from './testbed.ts'
 
 const OTHERS = 10_000
 const RATE = 40
@@ -15,11 +15,11 @@ const RATE = 40
 export const subscribers: TableRow = {
   name: 'subscribers',
   title: `${OTHERS} webhooks of other accounts subscribe to the same type, ${RATE} events/s to 50 webhooks`,
-  measure: async (ground, stack) => {
-    const alone = await measureRate(ground, stack, {})
-    const among = await measureRate(ground, stack, {
+  measure: async (testbed, stack) => {
+    const alone = await measureRate(testbed, stack, {})
+    const among = await measureRate(testbed, stack, {
       fill: async (client) => {
-        const { sinkOrigin } = ground
+        const { sinkOrigin } = testbed
         await fillWebhooks(client, { count: OTHERS, accounts: 'one each', eventType: EVENT_TYPE, sinkOrigin })
         await client.query('vacuum analyze')
       },
@@ -48,11 +48,15 @@ export const subscribers: TableRow = {
   },
 }
 
-async function measureRate(ground: Ground, parent: AsyncDisposableStack, options: StageOptions): Promise<LoadFigures> {
+async function measureRate(
+  testbed: Testbed,
+  parent: AsyncDisposableStack,
+  options: StageOptions,
+): Promise<LoadFigures> {
   await using stack = parent.use(new AsyncDisposableStack())
-  const stage = await openStage(ground, stack, options)
+  const stage = await openStage(testbed, stack, options)
   const accounts = await makeAccounts(stage)
   await warmUp(stage, accounts)
   // Twice as long as other rows: at this rate a second holds few deliveries for a p99.
-  return await runLoad(stage, { accounts, pace: { rate: RATE, seconds: 2 * ground.seconds } })
+  return await runLoad(stage, { accounts, pace: { rate: RATE, seconds: 2 * testbed.seconds } })
 }

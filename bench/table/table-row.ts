@@ -1,4 +1,4 @@
-import type { Ground } from './ground.ts'
+import type { Testbed } from './testbed.ts'
 
 /** One row of the table: a measurement and what came of it. */
 export interface TableRow {
@@ -7,7 +7,7 @@ export interface TableRow {
   /** What is measured, one line. */
   title: string
   /** Measures on databases and processes of its own, all of which `stack` ends. */
-  measure(ground: Ground, stack: AsyncDisposableStack): Promise<RowResult>
+  measure(testbed: Testbed, stack: AsyncDisposableStack): Promise<RowResult>
 }
 
 /** What a row came to. */

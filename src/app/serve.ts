@@ -90,10 +90,10 @@ async function runUntilStop(
   void stopRequested.then(() => stop.abort())
   const startedAt = readMonotonicMs()
   const { time } = options
-  const world = { config, clock: time, time, random: systemRandom, logger, stop: stop.signal }
+  const fixture = { config, clock: time, time, random: systemRandom, logger, stop: stop.signal }
   // While the embedded PostgreSQL starts. A given one is reached first: what it refuses needs none of this.
   if (config.databaseUrl === undefined) loadApp().catch(() => {})
-  const resources = await openResources(world).catch((error: unknown) => {
+  const resources = await openResources(fixture).catch((error: unknown) => {
     // The stop ended the start of the embedded PostgreSQL, which left nothing behind.
     if (error === stop.signal.reason) return undefined
     throw error
@@ -101,7 +101,7 @@ async function runUntilStop(
   if (!resources) return reportStop((await stopRequested).reason, print)
   const parts: Started = { app: undefined, admin: undefined, isReady: false }
   try {
-    await startInSteps({ options, world, resources, parts, stopRequested, startedAt })
+    await startInSteps({ options, fixture, resources, parts, stopRequested, startedAt })
   } catch (error) {
     limit.start()
     // Created but not printed yet: print it, or the next start has an administrator without a known password.
@@ -131,17 +131,17 @@ interface Started {
 /** The steps of a start, in order. A stop request takes effect between them. */
 async function startInSteps(start: {
   options: ServeOptions
-  world: ResourcesOptions & { stop: AbortSignal }
+  fixture: ResourcesOptions & { stop: AbortSignal }
   resources: Resources
   parts: Started
   stopRequested: Promise<StopRequest>
   startedAt: number
 }): Promise<void> {
-  const { options, world, resources, parts, stopRequested, startedAt } = start
-  const { config, clock, time, random, logger, stop } = world
+  const { options, fixture, resources, parts, stopRequested, startedAt } = start
+  const { config, clock, time, random, logger, stop } = fixture
   const { print } = options
   reportIdleSettings(config, logger)
-  await prepareDatabase(resources, world)
+  await prepareDatabase(resources, fixture)
   // A stop leaves the rest of the migrations to the next start: what follows needs them.
   if (stop.aborted) return
   const { buildApp } = await loadApp()

@@ -16,22 +16,22 @@ const NOON = Date.UTC(2026, 8, 11, 12)
 /** A process whose machine is `aheadMs` ahead of the database. Times pass for all three clocks with `pass`. */
 function openClocks(aheadMs = 0) {
   const machine = buildManualClock(NOON + aheadMs)
-  const world = { databaseMs: NOON, monotonicMs: 5_000 }
-  const time = followDatabaseClock(machine, () => world.monotonicMs)
+  const fixture = { databaseMs: NOON, monotonicMs: 5_000 }
+  const time = followDatabaseClock(machine, () => fixture.monotonicMs)
   const pass = (ms: number) => {
-    world.databaseMs += ms
-    world.monotonicMs += ms
+    fixture.databaseMs += ms
+    fixture.monotonicMs += ms
     machine.advance(ms)
   }
   /** A look whose question takes `thereMs` and whose answer takes `backMs`. */
   const look = (thereMs = 0, backMs = thereMs) => {
-    const sentAtMs = world.monotonicMs
+    const sentAtMs = fixture.monotonicMs
     pass(thereMs)
-    const { databaseMs } = world
+    const { databaseMs } = fixture
     pass(backMs)
-    time.observe({ sentAtMs, receivedAtMs: world.monotonicMs, databaseMs })
+    time.observe({ sentAtMs, receivedAtMs: fixture.monotonicMs, databaseMs })
   }
-  return { machine, world, time, pass, look }
+  return { machine, fixture, time, pass, look }
 }
 
 describe('the clock that follows the database', () => {
@@ -44,64 +44,64 @@ describe('the clock that follows the database', () => {
   it.each([45 * 86_400_000, 40_000, 3_000, 0, -3_600_000])(
     'has the time of the database when the machine is %s ms ahead',
     (aheadMs) => {
-      const { time, look, pass, world } = openClocks(aheadMs)
+      const { time, look, pass, fixture } = openClocks(aheadMs)
       look(4)
-      expect(time.now()).toBe(world.databaseMs)
+      expect(time.now()).toBe(fixture.databaseMs)
       pass(123_456)
-      expect(time.now()).toBe(world.databaseMs)
+      expect(time.now()).toBe(fixture.databaseMs)
       expect(time.skewMs()).toBe(aheadMs)
     },
   )
 
   it('goes on when the clock of the machine is set while the process runs', () => {
-    const { time, look, pass, machine, world } = openClocks()
+    const { time, look, pass, machine, fixture } = openClocks()
     look()
     machine.set(NOON + 3_600_000)
-    expect([time.now(), time.verdict()]).toEqual([world.databaseMs, 'distrusted'])
+    expect([time.now(), time.verdict()]).toEqual([fixture.databaseMs, 'distrusted'])
     pass(1_000)
-    machine.set(world.databaseMs)
-    expect([time.now(), time.verdict()]).toEqual([world.databaseMs, 'aligned'])
+    machine.set(fixture.databaseMs)
+    expect([time.now(), time.verdict()]).toEqual([fixture.databaseMs, 'aligned'])
   })
 
   it('takes over a step of the database, and knows for how long it has been', () => {
-    const { time, look, pass, world } = openClocks()
+    const { time, look, pass, fixture } = openClocks()
     look(1)
     expect(time.stepAgeMs()).toBe(Number.POSITIVE_INFINITY)
-    world.databaseMs += 3_600_000
+    fixture.databaseMs += 3_600_000
     look(1)
-    expect([time.now(), time.stepAgeMs(), time.verdict()]).toEqual([world.databaseMs, 0, 'distrusted'])
+    expect([time.now(), time.stepAgeMs(), time.verdict()]).toEqual([fixture.databaseMs, 0, 'distrusted'])
     pass(700)
     expect(time.stepAgeMs()).toBe(700)
-    world.databaseMs -= 3_600_000
+    fixture.databaseMs -= 3_600_000
     look(1)
-    expect([time.now(), time.verdict()]).toEqual([world.databaseMs, 'aligned'])
+    expect([time.now(), time.verdict()]).toEqual([fixture.databaseMs, 'aligned'])
   })
 
   it('is not moved by an answer that a stall held up, however one-sided', () => {
-    const { time, look, world } = openClocks()
+    const { time, look, fixture } = openClocks()
     look(1)
     look(0, 20_000)
-    expect(time.now()).toBe(world.databaseMs)
+    expect(time.now()).toBe(fixture.databaseMs)
     look(20_000, 0)
-    expect(time.now()).toBe(world.databaseMs)
+    expect(time.now()).toBe(fixture.databaseMs)
     expect(time.stepAgeMs()).toBe(Number.POSITIVE_INFINITY)
   })
 
   it('learns from a quicker answer what a slow first one could not say', () => {
-    const { time, look, world } = openClocks(30_000)
+    const { time, look, fixture } = openClocks(30_000)
     look(0, 24_000)
     // Between 12 s wrong and right: no process is stopped for what may be the answer's way.
-    expect(Math.abs(time.now() - world.databaseMs)).toBe(12_000)
+    expect(Math.abs(time.now() - fixture.databaseMs)).toBe(12_000)
     look(2)
-    expect(time.now()).toBe(world.databaseMs)
+    expect(time.now()).toBe(fixture.databaseMs)
     expect(time.verdict()).toBe('distrusted')
   })
 
   it('stands still for a correction back of less than a second', () => {
-    const { time, look, world, pass } = openClocks()
+    const { time, look, fixture, pass } = openClocks()
     look(0)
     const before = time.now()
-    world.databaseMs -= 400
+    fixture.databaseMs -= 400
     look(0)
     expect(time.now()).toBe(before)
     pass(399)
@@ -111,10 +111,10 @@ describe('the clock that follows the database', () => {
   })
 
   it('ignores an answer without a time', () => {
-    const { time, look, world } = openClocks()
+    const { time, look, fixture } = openClocks()
     look()
     time.observe({ sentAtMs: 0, receivedAtMs: 1, databaseMs: Number.NaN })
-    expect(time.now()).toBe(world.databaseMs)
+    expect(time.now()).toBe(fixture.databaseMs)
   })
 })
 
@@ -142,12 +142,12 @@ describe('what is known of the difference', () => {
 describe('what is old', () => {
   it('may be deleted unless no clock is trusted, and from ten minutes after a step of the database on', () => {
     expect(mayDelete(undefined)).toBe(true)
-    const { time, look, pass, machine, world } = openClocks()
+    const { time, look, pass, machine, fixture } = openClocks()
     look(1)
     expect(mayDelete(time)).toBe(true)
     // One machine holds the service and the database: they agree, and both are wrong.
-    world.databaseMs += 45 * 86_400_000
-    machine.set(world.databaseMs)
+    fixture.databaseMs += 45 * 86_400_000
+    machine.set(fixture.databaseMs)
     look(1)
     expect([time.verdict(), time.stepMs()]).toEqual(['aligned', 45 * 86_400_000])
     expect(mayDelete(time)).toBe(false)
@@ -155,7 +155,7 @@ describe('what is old', () => {
     expect(mayDelete(time)).toBe(false)
     pass(1)
     expect(mayDelete(time)).toBe(true)
-    machine.set(world.databaseMs + 15_000)
+    machine.set(fixture.databaseMs + 15_000)
     expect(mayDelete(time)).toBe(false)
   })
 })

@@ -8,7 +8,7 @@ import { buildIdMaker } from '../base/id.ts'
 import { systemRandom } from '../base/random.ts'
 import type { Database } from '../postgres/statement/database.ts'
 import { print } from './print/print.ts'
-import { buildRecorder, withGround } from './resources.ts'
+import { buildRecorder, withFixture } from './resources.ts'
 
 /** Adds `signalbox admin create` and `signalbox admin password` (docs/contract/identity.md#first-administrator). */
 export function addAdminCommands(program: Command): void {
@@ -19,7 +19,7 @@ export function addAdminCommands(program: Command): void {
     .requiredOption('--email <address>', 'e-mail address to sign in with')
     .action(async ({ email }: { email: string }) => {
       const password = await readPassword()
-      await withGround({ prepare: true }, async ({ config, database }) => {
+      await withFixture({ prepare: true }, async ({ config, database }) => {
         const { createAdministrator } = await import('../identity/user/password/administrator.ts')
         const now = new Date(systemClock.now())
         const { describeUserChange } = await import('../app/prepare/command-record.ts')
@@ -38,7 +38,7 @@ export function addAdminCommands(program: Command): void {
     .option('--keep-api-keys', 'keep the API keys of the user valid', false)
     .action(async ({ email, keepApiKeys }: { email: string; keepApiKeys: boolean }) => {
       const password = await readPassword()
-      await withGround({ prepare: true }, async ({ config, database }) => {
+      await withFixture({ prepare: true }, async ({ config, database }) => {
         const { resetPassword } = await import('../identity/user/password/administrator.ts')
         const now = new Date(systemClock.now())
         const { describeUserChange } = await import('../app/prepare/command-record.ts')

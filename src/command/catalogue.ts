@@ -4,7 +4,7 @@ import { systemClock } from '../base/clock.ts'
 import { buildIdMaker } from '../base/id.ts'
 import { systemRandom } from '../base/random.ts'
 import { print, printJson } from './print/print.ts'
-import { withGround } from './resources.ts'
+import { withFixture } from './resources.ts'
 
 /** Adds `signalbox catalogue generate | check | sync | status` (docs/contract/events.md#catalogue-sync; docs/contract/events.md#event-types). */
 export function addCatalogueCommands(program: Command): void {
@@ -36,7 +36,7 @@ export function addCatalogueCommands(program: Command): void {
         .makeOptionMandatory(),
     )
     .action(({ env }: { env: string }) =>
-      withGround({ prepare: true }, async ({ database, config }) => {
+      withFixture({ prepare: true }, async ({ database, config }) => {
         if (config.appEnv !== env)
           throw new FatalError(
             `APP_ENV is ${config.appEnv}, not ${env}. Set APP_ENV and DATABASE_URL of ${env} and run it again.`,
@@ -53,7 +53,7 @@ export function addCatalogueCommands(program: Command): void {
     .command('status')
     .description('compare the event table with the code')
     .action(() =>
-      withGround({ prepare: false }, async ({ database }) => {
+      withFixture({ prepare: false }, async ({ database }) => {
         const { readCatalogueStatus } = await import('../event/catalogue/sync.ts')
         printJson(await readCatalogueStatus(database.db, await loadCatalogue()))
       }),

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { print } from './print/print.ts'
-import { withGround } from './resources.ts'
+import { withFixture } from './resources.ts'
 
 /** Adds `signalbox migrate`. */
 export function addMigrateCommand(program: Command): void {
@@ -12,7 +12,7 @@ export function addMigrateCommand(program: Command): void {
 }
 
 async function migrate(): Promise<void> {
-  await withGround({ prepare: true }, async (_ground, { migrations, ahead }) => {
+  await withFixture({ prepare: true }, async (_ground, { migrations, ahead }) => {
     for (const name of migrations) print(`ran ${name}`)
     if (ahead.length > 0) return print(`The database is that of a newer release: ${ahead.join(', ')}.`)
     print(migrations.length > 0 ? 'The database is up to date.' : 'The database was already up to date.')
@@ -20,7 +20,7 @@ async function migrate(): Promise<void> {
 }
 
 async function printPlan(): Promise<void> {
-  await withGround({ prepare: false }, async ({ connectionString }) => {
+  await withFixture({ prepare: false }, async ({ connectionString }) => {
     const { readSchemaPlan } = await import('../postgres/migration/migrate.ts')
     const { pending, ahead } = await readSchemaPlan(connectionString)
     for (const { name, isAdditive } of pending) print(`${isAdditive ? 'additive    ' : 'not additive'}  ${name}`)

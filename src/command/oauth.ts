@@ -4,7 +4,7 @@ import { buildKeyring } from '../base/keyring.ts'
 import { systemRandom } from '../base/random.ts'
 import type { Database } from '../postgres/statement/database.ts'
 import { print } from './print/print.ts'
-import { buildRecorder, withGround } from './resources.ts'
+import { buildRecorder, withFixture } from './resources.ts'
 
 /** Adds `signalbox oauth rotate-keys` (docs/contract/oauth.md#signing-keys). */
 export function addOauthCommands(program: Command): void {
@@ -14,7 +14,7 @@ export function addOauthCommands(program: Command): void {
     .description('create new signing keys; they are published at once, and sign in ten minutes')
     .option('--now', 'sign at once, and stop publishing the keys before: after a key was disclosed', false)
     .action(async ({ now: isUrgent }: { now: boolean }) => {
-      await withGround({ prepare: true }, async ({ config, database, secrets }) => {
+      await withFixture({ prepare: true }, async ({ config, database, secrets }) => {
         const { rotateSigningKeys } = await import('../oauth/signing-key/signing-key.ts')
         const keyring = buildKeyring(secrets.secretKey, systemRandom)
         const now = new Date(systemClock.now())

@@ -12,7 +12,7 @@ import { alignClock } from '../postgres/database-time.store.ts'
  * Runs `work` on an open database and closes it. With `prepare`, migrates the database first. Works beside a running service,
  * whose embedded database it joins.
  */
-export async function withGround(
+export async function withFixture(
   options: { prepare: boolean },
   work: (resources: Resources, prepared: Prepared) => Promise<void>,
 ): Promise<void> {
@@ -26,11 +26,11 @@ export async function withGround(
   const logger = buildLogger({ level: 'warn', isTerminal: process.stderr.isTTY === true })
   // What a command writes is dated, and judged, by the clock of the database.
   const { time, restore } = adoptDatabaseClock()
-  const world = { config, clock: time, time, random: systemRandom, logger }
-  const resources = await openResources({ ...world, joinsRunning: true })
+  const fixture = { config, clock: time, time, random: systemRandom, logger }
+  const resources = await openResources({ ...fixture, joinsRunning: true })
   try {
     if (!options.prepare) await alignClock(resources.database.db, time)
-    const prepared = options.prepare ? await prepareDatabase(resources, world) : { migrations: [], ahead: [] }
+    const prepared = options.prepare ? await prepareDatabase(resources, fixture) : { migrations: [], ahead: [] }
     await work(resources, prepared)
   } finally {
     await resources.close()

@@ -4,7 +4,7 @@ import { systemClock } from '../base/clock.ts'
 import { buildKeyring } from '../base/keyring.ts'
 import { systemRandom } from '../base/random.ts'
 import { print } from './print/print.ts'
-import { withGround } from './resources.ts'
+import { withFixture } from './resources.ts'
 
 /** Adds `signalbox secrets status | reencrypt` (docs/operations.md, rotation of SECRET_KEY). */
 export function addSecretsCommands(program: Command): void {
@@ -12,12 +12,12 @@ export function addSecretsCommands(program: Command): void {
   secrets
     .command('status')
     .description('count stored secrets by table and key; exit 0 when every one is sealed under the first key, else 1')
-    .action(() => withGround({ prepare: false }, showStatus))
+    .action(() => withFixture({ prepare: false }, showStatus))
   secrets
     .command('reencrypt')
     .description('seal every stored secret under the first key of SECRET_KEY, as maintenance does once a minute')
     .action(() =>
-      withGround({ prepare: false }, async (resources) => {
+      withFixture({ prepare: false }, async (resources) => {
         const { buildReencryption } = await import('../app/work/reencrypt.ts')
         const keyring = buildKeyring(resources.secrets.secretKey, systemRandom)
         for (const [table, run] of Object.entries(buildReencryption(keyring, resources.database.db)))

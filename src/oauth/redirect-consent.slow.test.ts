@@ -1,34 +1,34 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openFlow } from '../../test/harness/browser/oauth-flow.ts'
 import {
-  type OauthWorld,
+  type OauthFixture,
   openBrowser,
   REDIRECT_URI,
-  startOauthWorld,
+  startOauthFixture,
 } from '../../test/harness/browser/oauth-service.ts'
 
 const ELSEWHERE = 'http://127.0.0.1:4799/elsewhere'
 
-let world: OauthWorld
+let fixture: OauthFixture
 beforeAll(async () => {
-  world = await startOauthWorld()
+  fixture = await startOauthFixture()
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 test('a consent holds for the redirect URIs that it was given for, and a new one is asked for anew', async () => {
-  const person = await world.person()
-  const client = await world.client()
-  const flow = await openFlow(world, client)
+  const person = await fixture.person()
+  const client = await fixture.client()
+  const flow = await openFlow(fixture, client)
   const browser = openBrowser()
   await flow.signIn(browser, { person })
   const path = `/api/v3/oauth/client/${client.id}`
-  const moved = await world.app.admin('PATCH', path, { redirect_uris: [REDIRECT_URI, ELSEWHERE] })
+  const moved = await fixture.app.admin('PATCH', path, { redirect_uris: [REDIRECT_URI, ELSEWHERE] })
   expect(moved.status).toBe(200)
 
   const silent = { parameters: { prompt: 'none' } }
   const { callback } = await flow.begin(browser, { ...silent, redirectUri: ELSEWHERE })
   expect(new URL(callback).searchParams.get('error')).toBe('consent_required')
-  const asked = await world.walk(browser, (await flow.prepare({ redirectUri: ELSEWHERE })).url, { decision: 'stop' })
+  const asked = await fixture.walk(browser, (await flow.prepare({ redirectUri: ELSEWHERE })).url, { decision: 'stop' })
   expect(new URL(asked.url).pathname).toBe('/auth/oauth/consent')
   const kept = await flow.begin(browser, silent)
   expect(new URL(kept.callback).searchParams.has('code')).toBe(true)
@@ -41,12 +41,12 @@ test('a consent holds for the redirect URIs that it was given for, and a new one
 })
 
 test('a first-party client is asked nothing at a new redirect URI: who moved it holds what it opens', async () => {
-  const person = await world.person()
-  const client = await world.client({ first_party: true })
-  const flow = await openFlow(world, client)
+  const person = await fixture.person()
+  const client = await fixture.client({ first_party: true })
+  const flow = await openFlow(fixture, client)
   const browser = openBrowser()
   await flow.signIn(browser, { person })
-  await world.app.admin('PATCH', `/api/v3/oauth/client/${client.id}`, { redirect_uris: [REDIRECT_URI, ELSEWHERE] })
+  await fixture.app.admin('PATCH', `/api/v3/oauth/client/${client.id}`, { redirect_uris: [REDIRECT_URI, ELSEWHERE] })
   const { callback } = await flow.begin(browser, { parameters: { prompt: 'none' }, redirectUri: ELSEWHERE })
   expect(new URL(callback).searchParams.has('code')).toBe(true)
 })

@@ -20,15 +20,15 @@ import { buildEngineConsent, type EngineConsent, type EnginePerson } from './eng
 
 const CONTRACT = '/api/v3/contract/contract'
 
-let ground: SupabaseApp
+let fixture: SupabaseApp
 let simulator: SupabaseSimulator
 let app: TestApp
 let consent: EngineConsent
 let registered: SimulatedClient
 
 beforeAll(async () => {
-  ground = await startSupabaseApp()
-  ;({ app, simulator } = ground)
+  fixture = await startSupabaseApp()
+  ;({ app, simulator } = fixture)
   const allowed = parseAllowedTargets(new URL(simulator.url).host)
   const rules = { allowHttp: true, allowedPrivateTargets: allowed }
   const guarded = buildGuardedFetch({ lookup: () => Promise.reject(new Error('no name')), rules })
@@ -37,10 +37,10 @@ beforeAll(async () => {
     keyring: buildKeyring(['the secret that seals in tests, 32 bytes'], systemRandom),
     ids: app.app.ids,
   })
-  registered = ground.register('Ledger Lens')
+  registered = fixture.register('Ledger Lens')
 })
-afterAll(() => ground?.[Symbol.asyncDispose]())
-beforeEach(() => ground.nextPerson())
+afterAll(() => fixture?.[Symbol.asyncDispose]())
+beforeEach(() => fixture.nextPerson())
 
 const now = () => new Date(app.clock.now())
 
@@ -49,13 +49,13 @@ const describeAsked = (person: EnginePerson, authorizationId: string) =>
 
 /** A person who signed in here through the engine, with its own client of the engine. */
 async function signUp() {
-  const signedUp = await ground.signUp()
+  const signedUp = await fixture.signUp()
   const { userId, session } = signedUp
   return { ...signedUp, person: { userId: userId as UserId, token: session.access_token } }
 }
 
-const beginAuthorization = (scope?: string) => ground.beginAuthorization(registered, scope)
-const askToken = (fields: Record<string, string>) => ground.askToken(registered, fields)
+const beginAuthorization = (scope?: string) => fixture.beginAuthorization(registered, scope)
+const askToken = (fields: Record<string, string>) => fixture.askToken(registered, fields)
 
 async function decide(signedUp: Awaited<ReturnType<typeof signUp>>, id: string, scopes: string[] = ['contract:read']) {
   const input = { person: signedUp.person, authorizationId: id, decision: 'approve' as const, scopes, now: now() }
@@ -141,7 +141,7 @@ describe('consent at a managed engine', () => {
 
   test('refuses another decision, and another person', async () => {
     const one = await signUp()
-    ground.nextPerson()
+    fixture.nextPerson()
     const other = await signUp()
     const { id } = await beginAuthorization()
     await decide(one, id)
@@ -225,7 +225,7 @@ describe('an app at a managed engine', () => {
     await obtainToken(signedUp)
     const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.person.userId}`
     const [grant] = (await app.admin('GET', list)).body.data
-    ground.nextPerson()
+    fixture.nextPerson()
     const browser = buildTestBrowser(app)
     const started = await browser.get(`${pathOf('google')}?redirect_url=${encodeURIComponent(WEB_APP)}`)
     const callback = await simulator.browse(String(started.headers.location))
@@ -383,7 +383,7 @@ describe('the consent page of a managed engine', () => {
     const { id } = await beginAuthorization()
     const { consent: shown } = await signInAtPage(browser, id)
     expect((await post(other, shown, { decision: 'approve' })).statusCode).toBe(403)
-    ground.nextPerson()
+    fixture.nextPerson()
     expect((await signInAtPage(other, id)).consent.status).toBe(404)
   })
 

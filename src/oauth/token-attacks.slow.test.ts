@@ -13,26 +13,26 @@ import { headOf, makeKey, signParts } from '../../test/harness/app/token-issuer.
 import { countTraffic } from '../../test/harness/plan/round-trips.ts'
 import type { UserId } from '../base/id.ts'
 
-let world: ExchangeApp
+let fixture: ExchangeApp
 let userId: UserId
 let sessionJwt: string
 const strange = makeKey('key-1')
 
 beforeAll(async () => {
-  world = await createExchangeApp({ env: { RATE_LIMIT_PER_MINUTE: '10000000' } })
-  userId = (await world.signUp()).userId
+  fixture = await createExchangeApp({ env: { RATE_LIMIT_PER_MINUTE: '10000000' } })
+  userId = (await fixture.signUp()).userId
 })
 beforeEach(async () => {
   // Equal refusals of a minute are one audit entry: each test has a minute of its own.
-  world.app.clock.advance(60_000)
-  sessionJwt = (await world.app.signInMember()).token
+  fixture.app.clock.advance(60_000)
+  sessionJwt = (await fixture.app.signInMember()).token
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
-const claims = (change: object = {}) => world.claims(userId, change)
-const make = (change: object = {}) => world.mint(userId, change)
-const withHead = (header: object) => world.mint(userId, {}, { header })
-const at = (seconds: number) => world.seconds() + seconds
+const claims = (change: object = {}) => fixture.claims(userId, change)
+const make = (change: object = {}) => fixture.mint(userId, change)
+const withHead = (header: object) => fixture.mint(userId, {}, { header })
+const at = (seconds: number) => fixture.seconds() + seconds
 const encode = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 const alter = (token: string, part: 0 | 1 | 2, change: (text: string) => string) =>
@@ -42,7 +42,7 @@ const alter = (token: string, part: 0 | 1 | 2, change: (text: string) => string)
     .join('.')
 
 /** Signs under ES256 whatever the header says. */
-function signEs256(header: object | string, body: object | string, key = world.issuer.key): string {
+function signEs256(header: object | string, body: object | string, key = fixture.issuer.key): string {
   const text = `${encode(header)}.${encode(body)}`
   const bytes = sign('sha256', Buffer.from(text), { key: key.privateKey, dsaEncoding: 'ieee-p1363' })
   return `${text}.${bytes.toString('base64url')}`
@@ -56,13 +56,13 @@ function signRs256(): string {
 
 /** The signature in the form of X.509 (DER) instead of that of JWS. */
 function signDer(): string {
-  const text = `${encode(headOf(world.issuer.key))}.${encode(claims())}`
-  return `${text}.${sign('sha256', Buffer.from(text), world.issuer.key.privateKey).toString('base64url')}`
+  const text = `${encode(headOf(fixture.issuer.key))}.${encode(claims())}`
+  return `${text}.${sign('sha256', Buffer.from(text), fixture.issuer.key.privateKey).toString('base64url')}`
 }
 
 /** Uses the public key as the secret of an HMAC, in the forms that a careless library takes. */
 function signHmac(secret: 'jwk' | 'pem' | 'x'): string {
-  const { jwk, privateKey } = world.issuer.key
+  const { jwk, privateKey } = fixture.issuer.key
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
   const text = `${encode({ alg: 'HS256', typ: 'at+jwt', kid: 'key-1' })}.${encode(claims())}`
   const key = { jwk: JSON.stringify(jwk), pem, x: Buffer.from(String(jwk.x), 'base64url') }[secret]
@@ -82,9 +82,9 @@ const ATTACKS: readonly (readonly [name: string, reason: string, make: () => str
   ['spaces around the token', 'form', () => ` ${make()} `],
   ['the word Bearer before the token', 'form', () => `Bearer ${make()}`],
   ['a megabyte in the size of a token and more', 'size', () => `${make()}${'A'.repeat(9_000)}`],
-  ['a list as claims', 'json', () => signEs256(headOf(world.issuer.key), '[]')],
+  ['a list as claims', 'json', () => signEs256(headOf(fixture.issuer.key), '[]')],
   ['a text as header', 'json', () => signEs256('"ES256"', claims())],
-  ['claims that are no JSON', 'json', () => signEs256(headOf(world.issuer.key), '{"iss":')],
+  ['claims that are no JSON', 'json', () => signEs256(headOf(fixture.issuer.key), '{"iss":')],
   [
     'claims in another encoding',
     'json',
@@ -93,7 +93,7 @@ const ATTACKS: readonly (readonly [name: string, reason: string, make: () => str
   [
     'a member twice in the claims',
     'duplicate_key',
-    () => signEs256(headOf(world.issuer.key), JSON.stringify(claims()).replace('{', `{"sub":"${userId}",`)),
+    () => signEs256(headOf(fixture.issuer.key), JSON.stringify(claims()).replace('{', `{"sub":"${userId}",`)),
   ],
   [
     'a member twice in the header',
@@ -104,29 +104,29 @@ const ATTACKS: readonly (readonly [name: string, reason: string, make: () => str
   [
     'no signature (alg none)',
     'form',
-    () => signParts({ ...headOf(world.issuer.key), alg: 'none' }, claims(), world.issuer.key),
+    () => signParts({ ...headOf(fixture.issuer.key), alg: 'none' }, claims(), fixture.issuer.key),
   ],
   [
     'alg none with a genuine signature',
     'algorithm',
-    () => signEs256({ ...headOf(world.issuer.key), alg: 'none' }, claims()),
+    () => signEs256({ ...headOf(fixture.issuer.key), alg: 'none' }, claims()),
   ],
   [
     'alg NoNe with a genuine signature',
     'algorithm',
-    () => signEs256({ ...headOf(world.issuer.key), alg: 'NoNe' }, claims()),
+    () => signEs256({ ...headOf(fixture.issuer.key), alg: 'NoNe' }, claims()),
   ],
   ['HS256 under the public key as JWK', 'form', () => signHmac('jwk')],
   ['HS256 under the key as PEM', 'form', () => signHmac('pem')],
   [
     'HS512 of the length of an ES256 signature',
     'algorithm',
-    () => signParts({ ...headOf(world.issuer.key), alg: 'HS512' }, claims(), world.issuer.key),
+    () => signParts({ ...headOf(fixture.issuer.key), alg: 'HS512' }, claims(), fixture.issuer.key),
   ],
   ['RS256 under a strange key', 'form', () => signRs256()],
-  ['ES384 in the header', 'algorithm', () => signEs256({ ...headOf(world.issuer.key), alg: 'ES384' }, claims())],
-  ['es256 in lower case', 'algorithm', () => signEs256({ ...headOf(world.issuer.key), alg: 'es256' }, claims())],
-  ['a list of algorithms', 'algorithm', () => signEs256({ ...headOf(world.issuer.key), alg: ['ES256'] }, claims())],
+  ['ES384 in the header', 'algorithm', () => signEs256({ ...headOf(fixture.issuer.key), alg: 'ES384' }, claims())],
+  ['es256 in lower case', 'algorithm', () => signEs256({ ...headOf(fixture.issuer.key), alg: 'es256' }, claims())],
+  ['a list of algorithms', 'algorithm', () => signEs256({ ...headOf(fixture.issuer.key), alg: ['ES256'] }, claims())],
   ['no algorithm', 'algorithm', () => signEs256({ typ: 'at+jwt', kid: 'key-1' }, claims())],
   ['a signature in DER', 'form', () => signDer()],
   ['a signature of zeros', 'signature', () => alter(make(), 2, () => Buffer.alloc(64).toString('base64url'))],
@@ -142,12 +142,12 @@ const ATTACKS: readonly (readonly [name: string, reason: string, make: () => str
   [
     'a key of its own (jwk)',
     'key_in_header',
-    () => world.mint(userId, {}, { header: { jwk: strange.jwk }, key: strange }),
+    () => fixture.mint(userId, {}, { header: { jwk: strange.jwk }, key: strange }),
   ],
   [
     'an address of keys (jku)',
     'key_in_header',
-    () => world.mint(userId, {}, { header: { jku: 'http://127.0.0.1:1/jwks' }, key: strange }),
+    () => fixture.mint(userId, {}, { header: { jku: 'http://127.0.0.1:1/jwks' }, key: strange }),
   ],
   ['a certificate (x5c)', 'key_in_header', () => withHead({ x5c: ['MIIB'] })],
   ['an address of certificates (x5u)', 'key_in_header', () => withHead({ x5u: 'http://127.0.0.1:1/' })],
@@ -159,12 +159,12 @@ const ATTACKS: readonly (readonly [name: string, reason: string, make: () => str
   ['SQL as key id', 'key_unknown', () => withHead({ kid: "key-1' union select 'x" })],
   ['an address as key id', 'key_unknown', () => withHead({ kid: 'http://127.0.0.1:1/key' })],
   ['__proto__ as key id', 'key_unknown', () => withHead({ kid: '__proto__' })],
-  ['a strange key under a known id', 'signature', () => world.mint(userId, {}, { key: strange })],
+  ['a strange key under a known id', 'signature', () => fixture.mint(userId, {}, { key: strange })],
   // The class.
   [
     'an ID token',
     'type',
-    () => world.mint(userId, { aud: 'client-of-a-test', nonce: 'n' }, { header: { typ: 'JWT' } }),
+    () => fixture.mint(userId, { aud: 'client-of-a-test', nonce: 'n' }, { header: { typ: 'JWT' } }),
   ],
   ['an ID token with the class of an access token', 'audience', () => make({ aud: 'client-of-a-test' })],
   ['no class', 'type', () => withHead({ typ: undefined })],
@@ -214,14 +214,14 @@ const ATTACKS: readonly (readonly [name: string, reason: string, make: () => str
 
 describe('the exchange refuses', () => {
   test.each(ATTACKS)('%s', async (_name, reason, attack) => {
-    const answer = await world.exchange(attack())
+    const answer = await fixture.exchange(attack())
     expect(answer).toMatchObject({ status: 401, body: { code: 'oauth_exchange_failed' } })
-    expect(await world.entriesOf(answer)).toMatchObject([{ outcome: 'failure', session: null, detail: { reason } }])
+    expect(await fixture.entriesOf(answer)).toMatchObject([{ outcome: 'failure', session: null, detail: { reason } }])
   })
 
   test('each attack with the same answer', async () => {
     const answers: TestAnswer[] = []
-    for (const [, , attack] of ATTACKS) answers.push(await world.exchange(attack()))
+    for (const [, , attack] of ATTACKS) answers.push(await fixture.exchange(attack()))
     const seen = answers.map(({ status, body, headers }) => {
       const { request_id: _, ...rest } = body
       const { date: _d, 'x-request-id': _r, ratelimit: _l, ...kept } = headers
@@ -233,8 +233,8 @@ describe('the exchange refuses', () => {
   test('each attack with the same statements', async () => {
     const seen = new Set<string>()
     for (const [, , attack] of ATTACKS) {
-      const count = countTraffic(world.app.database.pool)
-      await world.exchange(attack())
+      const count = countTraffic(fixture.app.database.pool)
+      await fixture.exchange(attack())
       const { statements, roundTrips } = count.stop()
       seen.add(`${statements} ${roundTrips}`)
     }
@@ -244,50 +244,50 @@ describe('the exchange refuses', () => {
   test('a token in the query, in a cookie, and as a bearer', async () => {
     const token = make()
     const tries = [
-      await world.app.anonymous('POST', `${EXCHANGE}?token=${token}`),
-      await world.app.anonymous('POST', EXCHANGE, undefined, { cookie: `token=${token}` }),
-      await world.app.callAs(token)('POST', EXCHANGE),
+      await fixture.app.anonymous('POST', `${EXCHANGE}?token=${token}`),
+      await fixture.app.anonymous('POST', EXCHANGE, undefined, { cookie: `token=${token}` }),
+      await fixture.app.callAs(token)('POST', EXCHANGE),
     ]
     expect(tries.map(({ status }) => status)).toEqual([422, 422, 422])
   })
 
   test('an access token as a bearer of the API', async () => {
-    expect((await world.app.callAs(make())('GET', '/api/v3/auth/session')).status).toBe(401)
+    expect((await fixture.app.callAs(make())('GET', '/api/v3/auth/session')).status).toBe(401)
   })
 
   test('the session JWT that it answered', async () => {
-    const { jwt } = (await world.exchange(make())).body
-    expect((await world.exchange(jwt)).status).toBe(401)
+    const { jwt } = (await fixture.exchange(make())).body
+    expect((await fixture.exchange(jwt)).status).toBe(401)
   })
 
   test('a body of a megabyte, before it is read as a token', async () => {
-    const answer = await world.exchange('A'.repeat(1_048_576))
+    const answer = await fixture.exchange('A'.repeat(1_048_576))
     expect(answer).toMatchObject({ status: 413, body: { code: 'body_too_large' } })
   })
 
   test('a form of a megabyte', async () => {
-    const answer = await world.exchangeForm(`grant_type=${GRANT_TYPE}&subject_token=${'A'.repeat(1_048_576)}`)
+    const answer = await fixture.exchangeForm(`grant_type=${GRANT_TYPE}&subject_token=${'A'.repeat(1_048_576)}`)
     expect(answer.status).toBe(413)
   })
 
   test('a form of thirty thousand parameters, soon', async () => {
     const fields = Array.from({ length: 5_000 }, (_, index) => `a${index}=1`).join('&')
-    const answer = await world.exchangeForm(fields)
+    const answer = await fixture.exchangeForm(fields)
     expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   })
 
   test('parameters that collide with names of the language', async () => {
     for (const name of ['constructor', 'toString', 'hasOwnProperty'])
-      expect((await world.exchangeForm(`${name}=1&grant_type=x`)).body.error).toBe('unsupported_grant_type')
-    expect((await world.exchangeForm('__proto__=1')).status).toBe(400)
+      expect((await fixture.exchangeForm(`${name}=1&grant_type=x`)).body.error).toBe('unsupported_grant_type')
+    expect((await fixture.exchangeForm('__proto__=1')).status).toBe(400)
   })
 
   test('an error that repeats what was sent', async () => {
     const marker = 'marker-of-a-test'
     const answers = [
-      await world.exchange(marker),
-      await world.exchangeForm({ grant_type: marker, subject_token: marker, subject_token_type: TOKEN_TYPE }),
-      await world.exchangeForm({
+      await fixture.exchange(marker),
+      await fixture.exchangeForm({ grant_type: marker, subject_token: marker, subject_token_type: TOKEN_TYPE }),
+      await fixture.exchangeForm({
         grant_type: GRANT_TYPE,
         subject_token: marker,
         subject_token_type: marker,
@@ -298,32 +298,32 @@ describe('the exchange refuses', () => {
   })
 
   test('two hundred forgeries in parallel, with one read of the keys', async () => {
-    const before = world.issuer.reads
+    const before = fixture.issuer.reads
     const forged = Array.from({ length: 200 }, (_, index) => withHead({ kid: `storm-${index}` }))
-    const answers = await Promise.all(forged.map((token) => world.exchange(token)))
+    const answers = await Promise.all(forged.map((token) => fixture.exchange(token)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]))
-    expect(world.issuer.reads - before).toBeLessThanOrEqual(1)
+    expect(fixture.issuer.reads - before).toBeLessThanOrEqual(1)
   })
 })
 
 describe('the exchange takes', () => {
   test('the class with its prefix, as RFC 9068 allows', async () => {
-    expect((await world.exchange(withHead({ typ: 'application/at+jwt' }))).status).toBe(200)
-    expect((await world.exchange(withHead({ typ: 'AT+JWT' }))).status).toBe(200)
+    expect((await fixture.exchange(withHead({ typ: 'application/at+jwt' }))).status).toBe(200)
+    expect((await fixture.exchange(withHead({ typ: 'AT+JWT' }))).status).toBe(200)
   })
 
   test('the API as the only one of a list of audiences', async () => {
-    expect((await world.exchange(make({ aud: [`${BASE_URL}/api/v3`] }))).status).toBe(200)
+    expect((await fixture.exchange(make({ aud: [`${BASE_URL}/api/v3`] }))).status).toBe(200)
   })
 
   test('a token without scope, for a session that may do nothing', async () => {
-    const { status, body } = await world.exchange(make({ scope: undefined }))
+    const { status, body } = await fixture.exchange(make({ scope: undefined }))
     expect(status).toBe(200)
-    expect((await world.app.callAs(body.jwt)('GET', '/api/v3/contract/contract')).status).toBe(403)
+    expect((await fixture.app.callAs(body.jwt)('GET', '/api/v3/contract/contract')).status).toBe(403)
   })
 
   test('scopes that the catalogue does not have, which open nothing', async () => {
-    const { body } = await world.exchange(make({ scope: '*:* contract:* admin __proto__' }))
-    expect((await world.app.callAs(body.jwt)('GET', '/api/v3/contract/contract')).status).toBe(403)
+    const { body } = await fixture.exchange(make({ scope: '*:* contract:* admin __proto__' }))
+    expect((await fixture.app.callAs(body.jwt)('GET', '/api/v3/contract/contract')).status).toBe(403)
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openProvisioning, type ProvisioningWorld } from '../../test/harness/provisioning/provisioning-service.ts'
+import { openProvisioning, type ProvisioningFixture } from '../../test/harness/provisioning/provisioning-service.ts'
 import { ROUTE_TREE } from '../app/feature/route-tree.ts'
 import type { AccountId } from '../base/id.ts'
 
@@ -7,34 +7,34 @@ const TARGETS = '/api/v3/provisioning/target'
 const ROUTES = ROUTE_TREE.filter(({ path }) => path.startsWith('/api/v3/provisioning/'))
 const UNKNOWN = '01a0903b-0000-7000-8000-000000000000'
 
-let world: ProvisioningWorld
+let fixture: ProvisioningFixture
 let ids: Record<string, string>
 beforeAll(async () => {
-  world = await openProvisioning()
-  const target = await world.makeTarget()
-  await world.makeUser()
-  await world.t.settle()
-  const [delivery] = await world.listDeliveries(target.id)
-  const job = await world.call('POST', `${TARGETS}/${target.id}/sync`)
+  fixture = await openProvisioning()
+  const target = await fixture.makeTarget()
+  await fixture.makeUser()
+  await fixture.t.settle()
+  const [delivery] = await fixture.listDeliveries(target.id)
+  const job = await fixture.call('POST', `${TARGETS}/${target.id}/sync`)
   ids = { target: target.id, delivery: delivery.document_id, job: job.document_id }
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 const pathOf = (path: string, id = ids[path.split('/')[4] ?? ''] ?? UNKNOWN) => path.replace('{id}', id)
 
 describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_name, route) => {
   it('is closed to an administrator of an account, whatever ids it knows', async () => {
-    const account = await world.call('POST', '/api/v3/identity/account', { name: 'Acme' })
-    const { call, userId } = await world.t.signInMember([account.document_id as AccountId])
+    const account = await fixture.call('POST', '/api/v3/identity/account', { name: 'Acme' })
+    const { call, userId } = await fixture.t.signInMember([account.document_id as AccountId])
     const path = `/api/v3/identity/account/${account.document_id}/member`
-    const [role] = await world.call('GET', '/api/v3/identity/role?filters=name|eq|account-admin')
-    await world.call('PATCH', path, { user: userId, roles: [role.document_id] })
+    const [role] = await fixture.call('GET', '/api/v3/identity/role?filters=name|eq|account-admin')
+    await fixture.call('PATCH', path, { user: userId, roles: [role.document_id] })
     const answer = await call(route.method, pathOf(route.path), route.body ? {} : undefined)
     expect([answer.status, answer.body.code]).toEqual([403, 'permission_denied'])
   })
 
   it('is closed without a token', async () => {
-    expect((await world.t.anonymous(route.method, pathOf(route.path))).status).toBe(401)
+    expect((await fixture.t.anonymous(route.method, pathOf(route.path))).status).toBe(401)
   })
 
   it('answers 404 to an id of another kind of row', async () => {
@@ -43,7 +43,7 @@ describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as 
     const body =
       route.action === 'active' ? { is_actived: true } : route.action === 'update' ? { name: 'x' } : undefined
     for (const id of [other, UNKNOWN])
-      expect((await world.tryCall(route.method, pathOf(route.path, id), body)).status).toBe(404)
+      expect((await fixture.tryCall(route.method, pathOf(route.path, id), body)).status).toBe(404)
   })
 })
 
@@ -52,11 +52,11 @@ it.each([
   ['name', 'a'.repeat(1_048_576)],
   ['token', 'a'.repeat(1_048_576)],
 ])('a %s of 1 MiB is refused and nothing is made', async (member, value) => {
-  const before = (await world.call('GET', TARGETS)).length
+  const before = (await fixture.call('GET', TARGETS)).length
   const body = { url: 'https://example.com/', protocol: 'scim', token: 't', [member]: value }
-  const answer = await world.tryCall('POST', TARGETS, body)
+  const answer = await fixture.tryCall('POST', TARGETS, body)
   expect(answer.status).toBe(413)
-  expect(await world.call('GET', TARGETS)).toHaveLength(before)
+  expect(await fixture.call('GET', TARGETS)).toHaveLength(before)
 })
 
 it.each([
@@ -68,52 +68,52 @@ it.each([
   'https://user:password@example.com/',
   'https://example.com:22/',
 ])('a target at %s is refused on create and on update', async (url) => {
-  const made = await world.tryCall('POST', TARGETS, { url })
+  const made = await fixture.tryCall('POST', TARGETS, { url })
   expect([made.status, made.body.errors?.[0].path]).toEqual([422, 'url'])
-  const changed = await world.tryCall('PATCH', `${TARGETS}/${ids.target}`, { url })
+  const changed = await fixture.tryCall('PATCH', `${TARGETS}/${ids.target}`, { url })
   expect([changed.status, changed.body.errors?.[0].path]).toEqual([422, 'url'])
 })
 
 it('an answer without an end is read to 16 KiB, and kept to 1 KiB', async () => {
-  const target = await world.makeTarget()
-  world.receiver.behave({ kind: 'endless', status: 200 })
-  await world.makeUser()
-  await world.t.settle()
-  world.receiver.behave({ kind: 'status', status: 200 })
-  const [row] = await world.listDeliveries(target.id)
-  const read = await world.call('GET', `/api/v3/provisioning/delivery/${row.document_id}`)
+  const target = await fixture.makeTarget()
+  fixture.receiver.behave({ kind: 'endless', status: 200 })
+  await fixture.makeUser()
+  await fixture.t.settle()
+  fixture.receiver.behave({ kind: 'status', status: 200 })
+  const [row] = await fixture.listDeliveries(target.id)
+  const read = await fixture.call('GET', `/api/v3/provisioning/delivery/${row.document_id}`)
   expect(read.attempts_log[0].response_excerpt.length).toBeLessThanOrEqual(1024)
   expect(row.status).toBe('delivered')
 })
 
 it('no row, list, event, audit entry or log of an answer has the secret or the token of a target', async () => {
-  const { id, secret } = await world.makeTarget()
+  const { id, secret } = await fixture.makeTarget()
   const token = 'token-of-a-service-that-nobody-may-read'
-  const scim = { url: `${world.receiver.origin}/scim`, protocol: 'scim', token }
-  const made = await world.tryCall('POST', TARGETS, scim, { 'idempotency-key': 'scim-target' })
-  const again = await world.tryCall('POST', TARGETS, scim, { 'idempotency-key': 'scim-target' })
-  await world.call('PATCH', `${TARGETS}/${made.body.data.document_id}`, { token: `${token}-2` })
+  const scim = { url: `${fixture.receiver.origin}/scim`, protocol: 'scim', token }
+  const made = await fixture.tryCall('POST', TARGETS, scim, { 'idempotency-key': 'scim-target' })
+  const again = await fixture.tryCall('POST', TARGETS, scim, { 'idempotency-key': 'scim-target' })
+  await fixture.call('PATCH', `${TARGETS}/${made.body.data.document_id}`, { token: `${token}-2` })
   for (const answer of [made, again]) expect(JSON.stringify(answer.body)).not.toContain(token)
-  const { rows } = await world.t.database.pool.query(
+  const { rows } = await fixture.t.database.pool.query(
     `select (select json_agg(t) from provisioning_target t)::text as targets,
       (select json_agg(a) from audit_log a)::text as audit, (select json_agg(e) from event_occurrence e)::text as events,
       (select json_agg(k) from idempotency_key k)::text as answers`,
   )
   expect(JSON.stringify(rows)).not.toContain(secret)
   expect(JSON.stringify(rows)).not.toContain(token)
-  expect(JSON.stringify(await world.call('GET', `${TARGETS}/${id}`))).not.toContain('whsec_')
-  expect(JSON.stringify(await world.call('GET', TARGETS))).not.toMatch(/whsec_|nobody-may-read/)
+  expect(JSON.stringify(await fixture.call('GET', `${TARGETS}/${id}`))).not.toContain('whsec_')
+  expect(JSON.stringify(await fixture.call('GET', TARGETS))).not.toMatch(/whsec_|nobody-may-read/)
 })
 
 it('the token of a SCIM service is not sent to another host: a URL there needs a token of its own', async () => {
   const body = { url: 'https://example.com/scim/v2', protocol: 'scim', token: 'stored' }
-  const { document_id: id } = await world.call('POST', TARGETS, body)
-  const patch = (change: object) => world.tryCall('PATCH', `${TARGETS}/${id}`, change)
+  const { document_id: id } = await fixture.call('POST', TARGETS, body)
+  const patch = (change: object) => fixture.tryCall('PATCH', `${TARGETS}/${id}`, change)
   for (const url of ['https://elsewhere.example.org/scim/v2', 'https://example.com:8443/scim/v2']) {
     const answer = await patch({ url })
     expect([answer.status, answer.body.errors?.[0].path]).toEqual([422, 'token'])
   }
   expect((await patch({ url: 'https://example.com/scim/v2/tenant' })).status).toBe(200)
   expect((await patch({ url: 'https://elsewhere.example.org/scim/v2', token: 'theirs' })).status).toBe(200)
-  expect((await world.call('GET', `${TARGETS}/${id}`)).url).toBe('https://elsewhere.example.org/scim/v2')
+  expect((await fixture.call('GET', `${TARGETS}/${id}`)).url).toBe('https://elsewhere.example.org/scim/v2')
 })

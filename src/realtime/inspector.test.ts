@@ -10,20 +10,20 @@ const CHANNEL_EVENTS = '/api/v3/realtime/channel-event'
 const WEBHOOK = '/api/v3/realtime/realtime/webhook'
 const HEALTH = '/api/v3/health/component/integration/realtime'
 
-let ground: RealtimeApp
+let fixture: RealtimeApp
 let account: AccountId
 
 beforeAll(async () => {
-  ground = await openRealtime()
-  account = await ground.addAccount()
+  fixture = await openRealtime()
+  account = await fixture.addAccount()
 })
-afterAll(() => ground[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('recent messages', () => {
   it('are listed with their channels and what came of them', async () => {
-    const contract = await ground.addContract(account)
-    await ground.t.settle()
-    const { body } = await ground.call(
+    const contract = await fixture.addContract(account)
+    await fixture.t.settle()
+    const { body } = await fixture.call(
       'GET',
       `${MESSAGES}?filters=account|eq|${account}&filters=event|eq|contract.create`,
     )
@@ -42,37 +42,37 @@ describe('recent messages', () => {
   })
 
   it('are listed while they wait, with the reason', async () => {
-    ground.provider.behave({ kind: 'resets' })
-    const [id] = await ground.emit(account)
-    await ground.t.settle()
-    ground.provider.behave({ kind: 'works' })
-    const { body } = await ground.call('GET', `${MESSAGES}?filters=document_id|eq|${id}`)
+    fixture.provider.behave({ kind: 'resets' })
+    const [id] = await fixture.emit(account)
+    await fixture.t.settle()
+    fixture.provider.behave({ kind: 'works' })
+    const { body } = await fixture.call('GET', `${MESSAGES}?filters=document_id|eq|${id}`)
     expect(body.data).toMatchObject([
       { status: 'retrying', attempts: 1, last_error: 'reset', ended_at: null, next_attempt_at: expect.any(String) },
     ])
-    await ground.pass(1_000)
+    await fixture.pass(1_000)
   })
 
   it('need the permission realtime:inspect', async () => {
-    const member = await ground.t.signInMember([account])
+    const member = await fixture.t.signInMember([account])
     for (const path of [MESSAGES, CHANNELS, CHANNEL_EVENTS]) {
       expect((await member.call('GET', path)).status).toBe(403)
-      expect((await ground.t.anonymous('GET', path)).status).toBe(401)
+      expect((await fixture.t.anonymous('GET', path)).status).toBe(401)
     }
   })
 
   it('of other accounts stay unseen by who holds the permission in some accounts only', async () => {
-    const other = await ground.addAccount()
-    await ground.emit(other)
-    await ground.t.settle()
-    const made = await ground.call('POST', '/api/v3/identity/role', {
+    const other = await fixture.addAccount()
+    await fixture.emit(other)
+    await fixture.t.settle()
+    const made = await fixture.call('POST', '/api/v3/identity/role', {
       name: 'realtime-inspector',
       description: 'x',
       is_account_scoped: true,
       permissions: ['realtime:inspect'],
     })
-    const member = await ground.t.signInMember([account])
-    await ground.call('PATCH', `/api/v3/identity/user/${member.userId}`, { roles: [made.body.data.document_id] })
+    const member = await fixture.t.signInMember([account])
+    await fixture.call('PATCH', `/api/v3/identity/user/${member.userId}`, { roles: [made.body.data.document_id] })
     const { body } = await member.call('GET', MESSAGES)
     expect(new Set(body.data.map((row: { account: string }) => row.account))).toEqual(new Set([account]))
   })
@@ -80,8 +80,8 @@ describe('recent messages', () => {
 
 describe('occupied channels', () => {
   it('are those that the provider knows', async () => {
-    ground.provider.channels = { [`private-account-${account}`]: { subscription_count: 3 }, 'private-x': {}, news: {} }
-    const { body } = await ground.call('GET', CHANNELS)
+    fixture.provider.channels = { [`private-account-${account}`]: { subscription_count: 3 }, 'private-x': {}, news: {} }
+    const { body } = await fixture.call('GET', CHANNELS)
     expect(body.data).toEqual([
       { name: `private-account-${account}`, subscription_count: 3, occupied_since: null },
       { name: 'private-x', subscription_count: null, occupied_since: null },
@@ -89,32 +89,32 @@ describe('occupied channels', () => {
   })
 
   it('are a 503 while the provider does not say', async () => {
-    ground.provider.behave({ kind: 'answers', status: 500 })
-    const { status, body } = await ground.call('GET', CHANNELS)
-    ground.provider.behave({ kind: 'works' })
+    fixture.provider.behave({ kind: 'answers', status: 500 })
+    const { status, body } = await fixture.call('GET', CHANNELS)
+    fixture.provider.behave({ kind: 'works' })
     expect([status, body.code]).toEqual([503, 'dependency_unavailable'])
   })
 })
 
 describe('a webhook of the provider', () => {
-  const sign = (body: string) => createHmac('sha256', ground.provider.app.secret).update(body).digest('hex')
+  const sign = (body: string) => createHmac('sha256', fixture.provider.app.secret).update(body).digest('hex')
   const bodyAt = (ms: number) => JSON.stringify({ time_ms: ms, events: [{ name: 'channel_occupied', channel: 'a' }] })
-  const post = (body: string, headers: Record<string, string>) => ground.t.anonymous('POST', WEBHOOK, body, headers)
+  const post = (body: string, headers: Record<string, string>) => fixture.t.anonymous('POST', WEBHOOK, body, headers)
   const headersOf = (body: string) => ({
-    'x-pusher-key': ground.provider.app.key,
+    'x-pusher-key': fixture.provider.app.key,
     'x-pusher-signature': sign(body),
   })
 
   it('that is signed is accepted and counted', async () => {
-    const body = bodyAt(ground.t.clock.now())
+    const body = bodyAt(fixture.t.clock.now())
     const answer = await post(body, { ...headersOf(body), 'content-type': 'application/json; charset=utf-8' })
     expect([answer.status, answer.body.data]).toEqual([200, { accepted: 1 }])
-    ground.t.clock.advance(5_000)
-    expect((await ground.t.scrape()).body).toContain('realtime_provider_events_total{name="channel_occupied"} 1')
+    fixture.t.clock.advance(5_000)
+    expect((await fixture.t.scrape()).body).toContain('realtime_provider_events_total{name="channel_occupied"} 1')
   })
 
   it('whose signature or key is missing, wrong or in upper case is refused, also when it is not valid', async () => {
-    const body = bodyAt(ground.t.clock.now())
+    const body = bodyAt(fixture.t.clock.now())
     const right = headersOf(body)
     for (const headers of [
       {},
@@ -130,17 +130,17 @@ describe('a webhook of the provider', () => {
 
   it('of more than ten minutes ago, or ahead, is refused', async () => {
     for (const offset of [-600_001, 600_001]) {
-      const body = bodyAt(ground.t.clock.now() + offset)
+      const body = bodyAt(fixture.t.clock.now() + offset)
       expect((await post(body, headersOf(body))).body.code).toBe('signature_invalid')
     }
-    const body = bodyAt(ground.t.clock.now() - 600_000)
+    const body = bodyAt(fixture.t.clock.now() - 600_000)
     expect((await post(body, headersOf(body))).status).toBe(200)
   })
 
   it('with the data of many client events is taken up to 1 MiB', async () => {
     const event = { name: 'client_event', channel: 'private-a', event: 'client-a', data: 'x'.repeat(10_000) }
     const bodyOf = (count: number) =>
-      JSON.stringify({ time_ms: ground.t.clock.now(), events: Array.from({ length: count }, () => event) })
+      JSON.stringify({ time_ms: fixture.t.clock.now(), events: Array.from({ length: count }, () => event) })
     const [most, more] = [bodyOf(100), bodyOf(110)]
     expect((await post(most, headersOf(most))).body.data).toEqual({ accepted: 100 })
     expect((await post(more, headersOf(more))).status).toBe(413)
@@ -155,14 +155,14 @@ describe('a webhook of the provider', () => {
 describe('the events of a webhook of the provider', () => {
   const send = async (timeMs: number, events: object[]) => {
     const body = JSON.stringify({ time_ms: timeMs, events })
-    const signature = createHmac('sha256', ground.provider.app.secret).update(body).digest('hex')
-    const headers = { 'x-pusher-key': ground.provider.app.key, 'x-pusher-signature': signature }
-    expect((await ground.t.anonymous('POST', WEBHOOK, body, headers)).status).toBe(200)
+    const signature = createHmac('sha256', fixture.provider.app.secret).update(body).digest('hex')
+    const headers = { 'x-pusher-key': fixture.provider.app.key, 'x-pusher-signature': signature }
+    expect((await fixture.t.anonymous('POST', WEBHOOK, body, headers)).status).toBe(200)
   }
   const list = async (channel: string) =>
-    (await ground.call('GET', `${CHANNEL_EVENTS}?filters=channel|eq|${channel}&sort=created_at`)).body.data
+    (await fixture.call('GET', `${CHANNEL_EVENTS}?filters=channel|eq|${channel}&sort=created_at`)).body.data
   const readState = async (channel: string) => {
-    const { rows } = await ground.t.database.pool.query(
+    const { rows } = await fixture.t.database.pool.query(
       'select occupied_since, subscription_count from realtime_channel_state where channel = $1',
       [channel],
     )
@@ -170,7 +170,7 @@ describe('the events of a webhook of the provider', () => {
   }
 
   it('are listed in their order, and once when the webhook comes again', async () => {
-    const timeMs = ground.t.clock.now()
+    const timeMs = fixture.t.clock.now()
     const events = [
       { name: 'channel_occupied', channel: 'private-seen' },
       { name: 'member_added', channel: 'private-seen', user_id: 'ann' },
@@ -192,15 +192,15 @@ describe('the events of a webhook of the provider', () => {
   })
 
   it('say since when a channel is occupied, and a report that arrives late changes nothing', async () => {
-    const timeMs = ground.t.clock.now()
+    const timeMs = fixture.t.clock.now()
     const occupied = [{ name: 'channel_occupied', channel: 'private-room' }]
     await send(timeMs, occupied)
     await send(timeMs + 2, [{ name: 'subscription_count', channel: 'private-room', subscription_count: 5 }])
     await send(timeMs + 1, [{ name: 'subscription_count', channel: 'private-room', subscription_count: 1 }])
     await send(timeMs - 1, [{ name: 'channel_vacated', channel: 'private-room' }])
     expect(await readState('private-room')).toEqual({ occupied_since: new Date(timeMs), subscription_count: 5 })
-    ground.provider.channels = { 'private-room': { subscription_count: 5 } }
-    expect((await ground.call('GET', CHANNELS)).body.data).toEqual([
+    fixture.provider.channels = { 'private-room': { subscription_count: 5 } }
+    expect((await fixture.call('GET', CHANNELS)).body.data).toEqual([
       { name: 'private-room', subscription_count: 5, occupied_since: new Date(timeMs).toISOString() },
     ])
     await send(timeMs + 3, [{ name: 'channel_vacated', channel: 'private-room' }])
@@ -208,7 +208,7 @@ describe('the events of a webhook of the provider', () => {
   })
 
   it('whose members are too long, or are no text, are recorded without them or left out', async () => {
-    await send(ground.t.clock.now(), [
+    await send(fixture.t.clock.now(), [
       { name: 'client_event', channel: 'private-odd', event: 'x'.repeat(201), user_id: 7, data: {} },
       { name: 'channel_occupied', channel: 'x'.repeat(201) },
       { name: 'subscription_count', channel: 'private-odd', subscription_count: 1e12 },
@@ -221,39 +221,39 @@ describe('the events of a webhook of the provider', () => {
   })
 
   it('are deleted after a day, and the state of a channel thirty days after its last report', async () => {
-    await ground.t.app.maintenance.sweep()
+    await fixture.t.app.maintenance.sweep()
     expect(await list('private-seen')).toHaveLength(4)
-    ground.t.clock.advance(86_400_001)
-    await ground.t.app.maintenance.sweep()
+    fixture.t.clock.advance(86_400_001)
+    await fixture.t.app.maintenance.sweep()
     expect(await list('private-seen')).toEqual([])
     expect(await readState('private-seen')).toMatchObject({ subscription_count: 2 })
-    ground.t.clock.advance(29 * 86_400_000)
-    await ground.t.app.maintenance.sweep()
+    fixture.t.clock.advance(29 * 86_400_000)
+    await fixture.t.app.maintenance.sweep()
     expect(await readState('private-seen')).toBeUndefined()
   })
 })
 
 describe('the health of the component', () => {
   const ask = async () => {
-    ground.t.clock.advance(5_000)
-    return (await ground.t.anonymous('GET', HEALTH)).body.data
+    fixture.t.clock.advance(5_000)
+    return (await fixture.t.anonymous('GET', HEALTH)).body.data
   }
-  const probe = () => ground.t.app.realtime.watch?.probe()
+  const probe = () => fixture.t.app.realtime.watch?.probe()
 
   it('is down until a process has asked the provider', async () => {
-    await ground.pass(300_000)
-    await ground.t.database.pool.query('delete from realtime_watch')
+    await fixture.pass(300_000)
+    await fixture.t.database.pool.query('delete from realtime_watch')
     expect(await ask()).toMatchObject({ component: 'realtime', status: 'down' })
     await probe()
     expect(await ask()).toMatchObject({ status: 'operational', details: { missing: [], backlog: 0 } })
   })
 
   it('is down while the provider fails, with class and time, and says so in the whole', async () => {
-    ground.provider.behave({ kind: 'answers', status: 503 })
+    fixture.provider.behave({ kind: 'answers', status: 503 })
     await probe()
-    const at = new Date(ground.t.clock.now()).toISOString()
+    const at = new Date(fixture.t.clock.now()).toISOString()
     expect(await ask()).toMatchObject({ status: 'down', details: { last_error: 'http_5xx', last_error_at: at } })
-    expect((await ground.t.anonymous('GET', '/api/v3/health')).body.data).toMatchObject({
+    expect((await fixture.t.anonymous('GET', '/api/v3/health')).body.data).toMatchObject({
       status: 'degraded',
       components: [
         { component: 'webhook-out' },
@@ -263,29 +263,29 @@ describe('the health of the component', () => {
         { component: 'realtime', status: 'down' },
       ],
     })
-    ground.provider.behave({ kind: 'works' })
+    fixture.provider.behave({ kind: 'works' })
     await probe()
     expect(await ask()).toMatchObject({ status: 'degraded' })
   })
 
   it('is not changed by a refusal, which is visible', async () => {
     const before = await ask()
-    ground.provider.behave({ kind: 'answers', status: 403 })
+    fixture.provider.behave({ kind: 'answers', status: 403 })
     await probe()
-    ground.provider.behave({ kind: 'works' })
+    fixture.provider.behave({ kind: 'works' })
     expect(await ask()).toMatchObject({ status: before.status, details: { last_warning: 403 } })
   })
 
   it('is down when the answer to the probe lacks what was asked for', async () => {
-    ground.provider.behave({ kind: 'answers', status: 200, body: '{"ok":true}' })
+    fixture.provider.behave({ kind: 'answers', status: 200, body: '{"ok":true}' })
     await probe()
-    ground.provider.behave({ kind: 'works' })
+    fixture.provider.behave({ kind: 'works' })
     expect(await ask()).toMatchObject({ status: 'down', details: { last_error: 'protocol' } })
     await probe()
   })
 
   it('is down again when no process has said anything for 95 s', async () => {
-    ground.t.clock.advance(96_000)
+    fixture.t.clock.advance(96_000)
     expect(await ask()).toMatchObject({ status: 'down' })
   })
 

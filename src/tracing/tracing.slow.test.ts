@@ -19,7 +19,7 @@ interface LogLine {
 }
 
 /** The service, a global webhook with three subscriptions on a receiver, and the log. */
-async function openWorld(options: { endpoint?: string } = {}) {
+async function openFixture(options: { endpoint?: string } = {}) {
   const authority = await createAuthority()
   const receiver = await startReceiver({ tls: await authority.issue(['127.0.0.1']) })
   const lines: LogLine[] = []
@@ -74,33 +74,33 @@ function readTraceparent(request: ReceivedRequest | undefined): { trace: string;
 
 describe('the trace of a request', () => {
   test('continues at the subscriber with a span of each attempt, its flag and its tracestate, and is in the log', async () => {
-    await using world = await openWorld()
-    world.receiver.behaveNext({ kind: 'status', status: 500 })
-    const first = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1, b=2' })
-    await world.clock.advance(RETRY_MS)
-    await world.settle()
-    const attempts = [first, world.receiver.requests[1]].map(readTraceparent)
+    await using fixture = await openFixture()
+    fixture.receiver.behaveNext({ kind: 'status', status: 500 })
+    const first = await fixture.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1, b=2' })
+    await fixture.clock.advance(RETRY_MS)
+    await fixture.settle()
+    const attempts = [first, fixture.receiver.requests[1]].map(readTraceparent)
     expect(attempts.map(({ trace, flags }) => [trace, flags])).toEqual([
       [TRACE, '01'],
       [TRACE, '01'],
     ])
-    expect(world.receiver.requests.map(({ headers }) => headers.tracestate)).toEqual(['a=1,b=2', 'a=1,b=2'])
-    const request = world.findLines('request').find((line) => line.trace_id === TRACE)
+    expect(fixture.receiver.requests.map(({ headers }) => headers.tracestate)).toEqual(['a=1,b=2', 'a=1,b=2'])
+    const request = fixture.findLines('request').find((line) => line.trace_id === TRACE)
     expect(request?.route).toBe('/api/v3/identity/account')
     expect(new Set([SPAN, request?.span_id, ...attempts.map(({ span }) => span)]).size).toBe(4)
-    expect(world.findLines('attempt').map((line) => line.trace_id)).toEqual([TRACE, TRACE])
+    expect(fixture.findLines('attempt').map((line) => line.trace_id)).toEqual([TRACE, TRACE])
   })
 
   test('continues from a read that has a subscriber, and from a published event', async () => {
-    await using world = await openWorld()
-    const made = await world.createAccount({})
-    await world.settle()
+    await using fixture = await openFixture()
+    const made = await fixture.createAccount({})
+    await fixture.settle()
     const headers = { traceparent: `00-${TRACE}-${SPAN}-01` }
-    await world.admin('GET', `/api/v3/identity/account/${made.body.data.document_id}`, undefined, headers)
+    await fixture.admin('GET', `/api/v3/identity/account/${made.body.data.document_id}`, undefined, headers)
     const published = { event: 'invoice.paid', account: null, id: 'inv-1' }
-    expect((await world.admin('POST', '/api/v3/webhook/publish', published, headers)).status).toBe(202)
-    await world.settle()
-    const traced = world.receiver.requests.filter((request) => readTraceparent(request).trace === TRACE)
+    expect((await fixture.admin('POST', '/api/v3/webhook/publish', published, headers)).status).toBe(202)
+    await fixture.settle()
+    const traced = fixture.receiver.requests.filter((request) => readTraceparent(request).trace === TRACE)
     expect(traced.map((request) => request.headers['x-service-event']).sort()).toEqual([
       'account.find-one',
       'invoice.paid',
@@ -108,14 +108,14 @@ describe('the trace of a request', () => {
   })
 
   test('that is not sampled stays unsampled', async () => {
-    await using world = await openWorld()
-    const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-00` })
+    await using fixture = await openFixture()
+    const request = await fixture.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-00` })
     expect(readTraceparent(request)).toMatchObject({ trace: TRACE, flags: '00' })
     expect(request.headers).not.toHaveProperty('tracestate')
   })
 
   test('is new when the headers are invalid, which are not logged, stored or sent', async () => {
-    await using world = await openWorld()
+    await using fixture = await openFixture()
     const hostile = [
       { traceparent: `ff-${TRACE}-${SPAN}-01`, tracestate: 'evil=1' },
       { traceparent: `00-${TRACE.toUpperCase()}-${SPAN}-01`, tracestate: 'evil=1' },
@@ -127,41 +127,41 @@ describe('the trace of a request', () => {
     ]
     const traces = new Set<string>()
     for (const headers of hostile) {
-      const request = await world.receiveOne(headers)
+      const request = await fixture.receiveOne(headers)
       traces.add(readTraceparent(request).trace)
       expect(request.headers).not.toHaveProperty('tracestate')
     }
     expect(traces.size).toBe(hostile.length)
     expect(traces).not.toContain(TRACE)
-    const rows = await world.database.db.selectFrom('event_occurrence').select('trace_context').execute()
+    const rows = await fixture.database.db.selectFrom('event_occurrence').select('trace_context').execute()
     const stored = rows.map((row) => parseStoredContext(row.trace_context ?? ''))
     expect(stored.length).toBeGreaterThanOrEqual(hostile.length)
-    expect(JSON.stringify([rows, stored, world.lines])).not.toMatch(/evil|or 1=1|xxxx|4bf92f3577b34da6/i)
+    expect(JSON.stringify([rows, stored, fixture.lines])).not.toMatch(/evil|or 1=1|xxxx|4bf92f3577b34da6/i)
   })
 
   test('continues without an invalid tracestate', async () => {
-    await using world = await openWorld()
-    const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1,a=2' })
+    await using fixture = await openFixture()
+    const request = await fixture.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1,a=2' })
     expect(readTraceparent(request).trace).toBe(TRACE)
     expect(request.headers).not.toHaveProperty('tracestate')
   })
 
   test('is not part of the signed body', async () => {
-    await using world = await openWorld()
-    const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1' })
+    await using fixture = await openFixture()
+    const request = await fixture.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1' })
     const body = JSON.parse(request.body.toString())
     expect(Object.keys(body)).toEqual(['id', 'type', 'api_version', 'created_at', 'attempt', 'data'])
     expect(request.body.toString()).not.toContain(TRACE)
   })
 
   test('is in the log line of every request, also of refused ones', async () => {
-    await using world = await openWorld()
-    world.lines.length = 0
-    await world.anonymous('GET', '/api/v3/health')
-    await world.anonymous('GET', '/api/v3/webhook/webhook')
-    await world.anonymous('GET', '/nothing/here')
-    await world.anonymous('GET', '/api/v3/webhook/webhook/%00')
-    const ids = world.findLines('request').map((line) => line.trace_id)
+    await using fixture = await openFixture()
+    fixture.lines.length = 0
+    await fixture.anonymous('GET', '/api/v3/health')
+    await fixture.anonymous('GET', '/api/v3/webhook/webhook')
+    await fixture.anonymous('GET', '/nothing/here')
+    await fixture.anonymous('GET', '/api/v3/webhook/webhook/%00')
+    const ids = fixture.findLines('request').map((line) => line.trace_id)
     expect(ids).toHaveLength(4)
     expect(new Set(ids).size).toBe(4)
     expect(ids.every((id) => /^[0-9a-f]{32}$/.test(id ?? ''))).toBe(true)
@@ -170,15 +170,15 @@ describe('the trace of a request', () => {
 
 describe('a delivery without a request', () => {
   test('has one trace for all attempts of a test delivery: the id of its event', async () => {
-    await using world = await openWorld()
-    world.receiver.behaveNext({ kind: 'status', status: 500 })
-    await world.admin('POST', `/api/v3/webhook/webhook/${world.webhook}/test`, undefined, {
+    await using fixture = await openFixture()
+    fixture.receiver.behaveNext({ kind: 'status', status: 500 })
+    await fixture.admin('POST', `/api/v3/webhook/webhook/${fixture.webhook}/test`, undefined, {
       traceparent: `00-${TRACE}-${SPAN}-01`,
     })
-    await world.settle()
-    await world.clock.advance(RETRY_MS)
-    await world.settle()
-    const [first, second] = world.receiver.requests
+    await fixture.settle()
+    await fixture.clock.advance(RETRY_MS)
+    await fixture.settle()
+    const [first, second] = fixture.receiver.requests
     const event = first?.headers['webhook-id']?.replaceAll('-', '')
     expect([readTraceparent(first).trace, readTraceparent(second).trace]).toEqual([event, event])
     expect(readTraceparent(first).span).not.toBe(readTraceparent(second).span)
@@ -188,10 +188,10 @@ describe('a delivery without a request', () => {
 describe('with a collector', () => {
   test('the attempt is a child of the request, which is a child of the caller', async () => {
     await using collector = await startCollector()
-    await using world = await openWorld({ endpoint: collector.origin })
-    world.receiver.behaveNext({ kind: 'status', status: 503 })
-    const received = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'request-1' })
-    await world.app.stop()
+    await using fixture = await openFixture({ endpoint: collector.origin })
+    fixture.receiver.behaveNext({ kind: 'status', status: 503 })
+    const received = await fixture.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'request-1' })
+    await fixture.app.stop()
     const spans = collector.spans.filter((span) => span.traceId === TRACE)
     const request = spans.find((span) => span.name === 'POST /api/v3/identity/account')
     const attempt = spans.find((span) => span.name === 'webhook.attempt')
@@ -215,7 +215,7 @@ describe('with a collector', () => {
         'http.request.method': 'POST',
         'signalbox.event': 'account.create',
         'signalbox.event_id': received.headers['webhook-id'],
-        'signalbox.webhook': world.webhook,
+        'signalbox.webhook': fixture.webhook,
         'signalbox.dispatch': received.headers['x-service-delivery'],
         'signalbox.attempt': 1,
         'signalbox.trigger': 'schedule',
@@ -227,10 +227,10 @@ describe('with a collector', () => {
 
   test('a new trace is sampled, and an unsampled trace of a caller is not exported', async () => {
     await using collector = await startCollector()
-    await using world = await openWorld({ endpoint: collector.origin })
-    const quiet = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-00` })
-    const made = await world.receiveOne({})
-    await world.app.stop()
+    await using fixture = await openFixture({ endpoint: collector.origin })
+    const quiet = await fixture.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-00` })
+    const made = await fixture.receiveOne({})
+    await fixture.app.stop()
     expect(readTraceparent(quiet).flags).toBe('00')
     expect(readTraceparent(made).flags).toBe('01')
     const names = (trace: string) => collector.spans.filter((span) => span.traceId === trace).map((span) => span.name)
@@ -240,9 +240,9 @@ describe('with a collector', () => {
 
   test('a refused request is not a server error, and has the code of its problem', async () => {
     await using collector = await startCollector()
-    await using world = await openWorld({ endpoint: collector.origin })
-    await world.anonymous('GET', '/api/v3/webhook/webhook', undefined, { traceparent: `00-${TRACE}-${SPAN}-01` })
-    await world.app.stop()
+    await using fixture = await openFixture({ endpoint: collector.origin })
+    await fixture.anonymous('GET', '/api/v3/webhook/webhook', undefined, { traceparent: `00-${TRACE}-${SPAN}-01` })
+    await fixture.app.stop()
     const [span] = collector.spans.filter(({ traceId }) => traceId === TRACE)
     expect(span).toMatchObject({
       name: 'GET /api/v3/webhook/webhook',
@@ -254,25 +254,33 @@ describe('with a collector', () => {
 
   test('spans contain no body, secret, token, URL or query', async () => {
     await using collector = await startCollector()
-    await using world = await openWorld({ endpoint: collector.origin })
-    await world.receiveOne({})
-    await world.anonymous('POST', '/api/v3/auth/login/local?next=query-value', {
+    await using fixture = await openFixture({ endpoint: collector.origin })
+    await fixture.receiveOne({})
+    await fixture.anonymous('POST', '/api/v3/auth/login/local?next=query-value', {
       email: 'a@b.example',
       password: 'p4ssw0rd',
     })
-    await world.anonymous('GET', '/nothing/query-value?query-value')
-    await world.app.stop()
+    await fixture.anonymous('GET', '/nothing/query-value?query-value')
+    await fixture.app.stop()
     const text = collector.bodies.join('\n')
     expect(text).toContain('webhook.attempt')
-    for (const secret of ['Traced', 'query-value', 'p4ssw0rd', 'a@b.example', world.secret, world.adminToken, '/hook'])
+    for (const secret of [
+      'Traced',
+      'query-value',
+      'p4ssw0rd',
+      'a@b.example',
+      fixture.secret,
+      fixture.adminToken,
+      '/hook',
+    ])
       expect(text).not.toContain(secret)
   })
 
   test('that is down, deliveries continue', async () => {
     const gone = await startCollector()
     await gone[Symbol.asyncDispose]()
-    await using world = await openWorld({ endpoint: gone.origin })
-    const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01` })
+    await using fixture = await openFixture({ endpoint: gone.origin })
+    const request = await fixture.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01` })
     expect(readTraceparent(request).trace).toBe(TRACE)
   })
 })

@@ -1,8 +1,8 @@
 import type { Visited } from '../harness/browser/visitor.ts'
-import { type AttackWorld, WEB } from './attack-world.ts'
+import { type AttackFixture, WEB } from './attack-fixture.ts'
 import type { AttackCase, Breakage } from './breakage.ts'
 
-type Case = AttackCase<AttackWorld>
+type Case = AttackCase<AttackFixture>
 
 /** Whether an answer leaves the service with a code. */
 const hasCode = ({ headers }: Visited) => /[?&]code=/.test(headers.location ?? '')
@@ -72,7 +72,8 @@ function listRedirects(table: typeof REDIRECTS, kind: 'flow' | 'native'): Case[]
     list.map(([name, uri]) => ({
       name: `a redirect URI ${kind === 'native' ? 'of a native client ' : ''}${name} gets an answer`,
       brokenBy: brokenBy as Breakage,
-      attack: async (world: AttackWorld) => leadsOn(await world.ask({ redirect_uri: uri }, { flow: world[kind] })),
+      attack: async (fixture: AttackFixture) =>
+        leadsOn(await fixture.ask({ redirect_uri: uri }, { flow: fixture[kind] })),
     })),
   )
 }
@@ -86,7 +87,7 @@ const PKCE: Case[] = [
   ...(['plain', undefined, 's256', 'none'] as const).map((method) => ({
     name: `the PKCE method is ${method ?? 'left out'}`,
     brokenBy: 'PKCE methods are all taken for S256' as const,
-    attack: async ({ ask }: AttackWorld) => hasCode(await ask({ code_challenge_method: method })),
+    attack: async ({ ask }: AttackFixture) => hasCode(await ask({ code_challenge_method: method })),
   })),
 ]
 
@@ -145,7 +146,7 @@ const readAnswer = ({ headers }: Visited) => URL.parse(headers.location ?? '')?.
 const MIX_UP: Case[] = [
   ...(['code', 'error'] as const).flatMap((kind) => {
     const change = kind === 'code' ? {} : { response_type: 'token' }
-    const lacks = async ({ ask }: AttackWorld, name: string) => {
+    const lacks = async ({ ask }: AttackFixture, name: string) => {
       const answer = readAnswer(await ask({ ...change, response_mode: 'query' }))
       return answer?.has(kind) === true && !answer.has(name)
     }
@@ -153,20 +154,20 @@ const MIX_UP: Case[] = [
       {
         name: `an answer with ${kind} does not say who sent it`,
         brokenBy: 'answers have no iss' as const,
-        attack: (world: AttackWorld) => lacks(world, 'iss'),
+        attack: (fixture: AttackFixture) => lacks(fixture, 'iss'),
       },
       {
         name: `an answer with ${kind} does not say to which request it belongs`,
         brokenBy: 'answers have no state' as const,
-        attack: (world: AttackWorld) => lacks(world, 'state'),
+        attack: (fixture: AttackFixture) => lacks(fixture, 'state'),
       },
     ]
   }),
   ...['host', 'x-forwarded-host'].map((name) => ({
     name: `the header ${name} changes the addresses of the metadata`,
     brokenBy: 'the host of a request is believed' as const,
-    attack: async ({ world, browser }: AttackWorld) => {
-      const answer = await browser.visit(`${world.issuer}/.well-known/openid-configuration`, {
+    attack: async ({ fixture, browser }: AttackFixture) => {
+      const answer = await browser.visit(`${fixture.issuer}/.well-known/openid-configuration`, {
         headers: { [name]: 'evil.example' },
       })
       return answer.body.includes('evil.example')

@@ -47,9 +47,9 @@ export interface BreakSwitch {
 }
 
 /** What an attack needs. */
-export interface AttackCase<World> {
+export interface AttackCase<Fixture> {
   name: string
   /** Tries the attack. Whether it succeeded. */
-  attack: (world: World) => Promise<boolean>
+  attack: (fixture: Fixture) => Promise<boolean>
   brokenBy: Breakage
 }

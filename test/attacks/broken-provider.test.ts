@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type AttackWorld, startAttackWorld } from './attack-world.ts'
+import { type AttackFixture, startAttackFixture } from './attack-fixture.ts'
 import { AUTHORIZATION_ATTACKS } from './authorization-attacks.ts'
 import { PERSON_ATTACKS } from './person-attacks.ts'
 import { TOKEN_ATTACKS } from './token-attacks.ts'
@@ -10,14 +10,14 @@ import { TOKEN_ATTACKS } from './token-attacks.ts'
  */
 const ATTACKS = [...AUTHORIZATION_ATTACKS, ...TOKEN_ATTACKS, ...PERSON_ATTACKS]
 
-let world: AttackWorld
+let fixture: AttackFixture
 beforeAll(async () => {
-  world = await startAttackWorld()
+  fixture = await startAttackFixture()
 })
 afterEach(() => {
-  world.state.on = undefined
+  fixture.state.on = undefined
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 test('at least 70 attacks are named, each once', () => {
   expect(new Set(ATTACKS.map(({ name }) => name)).size).toBe(ATTACKS.length)
@@ -26,8 +26,8 @@ test('at least 70 attacks are named, each once', () => {
 
 describe('an attack fails here, and succeeds on a provider that is broken in one way', () => {
   test.each(ATTACKS)('$name, when $brokenBy', async ({ attack, brokenBy }) => {
-    expect(await attack(world)).toBe(false)
-    world.state.on = brokenBy
-    expect(await attack(world)).toBe(true)
+    expect(await attack(fixture)).toBe(false)
+    fixture.state.on = brokenBy
+    expect(await attack(fixture)).toBe(true)
   })
 })

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
-import { type OauthPerson, type OauthWorld, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import {
+  type OauthFixture,
+  type OauthPerson,
+  openBrowser,
+  startOauthFixture,
+} from '../harness/browser/oauth-service.ts'
 import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
 /** Attacks on the authorization endpoint (RFC 9700 section 4), each on a person who is signed in and has allowed the client. */
@@ -8,24 +13,24 @@ import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 const WEB = 'https://app.example.com/callback'
 const NATIVE = 'http://127.0.0.1/callback'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 let web: Flow
 let native: Flow
 let browser: Visitor
 beforeAll(async () => {
-  world = await startOauthWorld()
-  person = await world.person()
-  web = await openFlow(world, await world.client({ redirect_uris: [WEB] }))
+  fixture = await startOauthFixture()
+  person = await fixture.person()
+  web = await openFlow(fixture, await fixture.client({ redirect_uris: [WEB] }))
   const uris = [NATIVE, 'https://app.example.com/native', 'com.example.app:/callback']
   native = await openFlow(
-    world,
-    await world.client({ type: 'public', application_type: 'native', redirect_uris: uris }),
+    fixture,
+    await fixture.client({ type: 'public', application_type: 'native', redirect_uris: uris }),
   )
   browser = openBrowser()
   await web.signIn(browser, { person, scope: 'openid email' })
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 /** Sends an authorization request with changed parameters; a parameter that is undefined is left out. */
 async function ask(flow: Flow, change: Record<string, string | undefined> = {}, extra = ''): Promise<Visited> {
@@ -55,7 +60,7 @@ function expectErrorAt(answer: Visited, uri: string, error: string): void {
   const parameters = readAnswer(answer)
   expect(parameters.get('error')).toBe(error)
   expect(parameters.get('code')).toBeNull()
-  expect(parameters.get('iss')).toBe(world.issuer)
+  expect(parameters.get('iss')).toBe(fixture.issuer)
 }
 
 test('the request that the attacks change is answered with a code', async () => {
@@ -180,7 +185,7 @@ describe('what a request says', () => {
 
   test('is forgotten when the page of the service is opened in a frame', async () => {
     const { url } = await web.prepare({ parameters: { prompt: 'consent' } })
-    const page = await world.walk(browser, url, { decision: 'stop' })
+    const page = await fixture.walk(browser, url, { decision: 'stop' })
     expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'")
     expect(page.headers['x-frame-options']).toBe('DENY')
     expect(page.headers['referrer-policy']).toBe('same-origin')
@@ -197,7 +202,7 @@ describe('the headers of a request', () => {
   ])('%s change no address that the service names', async (name, value) => {
     const { url } = await web.prepare({ parameters: { prompt: 'login' } })
     const { pathname, search } = new URL(url)
-    const answer = await world.app.anonymous('GET', pathname + search, undefined, { [name]: value })
+    const answer = await fixture.app.anonymous('GET', pathname + search, undefined, { [name]: value })
     expect(answer.headers.location).toMatch(/^\/auth\/oauth\?id=/)
     expect(JSON.stringify(answer.headers)).not.toContain('evil')
   })

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
 import {
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
   readForm,
-  startOauthWorld,
+  startOauthFixture,
 } from '../harness/browser/oauth-service.ts'
 import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
@@ -13,29 +13,29 @@ import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
 const CONSENT = '/auth/oauth/consent'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 let flow: Flow
 beforeAll(async () => {
-  world = await startOauthWorld()
-  person = await world.person()
-  flow = await openFlow(world, await world.client())
+  fixture = await startOauthFixture()
+  person = await fixture.person()
+  flow = await openFlow(fixture, await fixture.client())
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 /** A new person in a new browser, who stands before the question for consent. */
 async function standBefore(): Promise<{ browser: Visitor; page: Visited; url: string; who: OauthPerson }> {
-  const [browser, who] = [openBrowser(), await world.person()]
+  const [browser, who] = [openBrowser(), await fixture.person()]
   const { url } = await flow.prepare({ scope: 'openid email' })
-  const page = await world.walk(browser, url, { person: who, decision: 'stop' })
+  const page = await fixture.walk(browser, url, { person: who, decision: 'stop' })
   return { browser, page, url, who }
 }
 
 const post = (browser: Visitor, form: Record<string, string>, headers: Record<string, string> = {}) =>
-  browser.visit(`${world.baseUrl}${CONSENT}`, { method: 'POST', form, headers })
+  browser.visit(`${fixture.baseUrl}${CONSENT}`, { method: 'POST', form, headers })
 
 const grantsOf = async ({ userId }: OauthPerson) =>
-  (await world.app.admin('GET', `/api/v3/oauth/grant?filters=user|eq|${userId}`)).body.data
+  (await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=user|eq|${userId}`)).body.data
 
 describe('a decision is refused', () => {
   test.each([
@@ -71,7 +71,7 @@ describe('a decision is refused', () => {
   test('by GET', async () => {
     const { browser, page, who } = await standBefore()
     const query = new URLSearchParams({ ...readForm(page.body, CONSENT), decision: 'approve' })
-    await browser.visit(`${world.baseUrl}${CONSENT}?${query}`)
+    await browser.visit(`${fixture.baseUrl}${CONSENT}?${query}`)
     expect(await grantsOf(who)).toEqual([])
   })
 
@@ -90,7 +90,7 @@ describe('a decision is refused', () => {
 
   test('through the API by another person', async () => {
     const { page } = await standBefore()
-    const { call } = await world.app.signInMember()
+    const { call } = await fixture.app.signInMember()
     const body = { authorization_id: page.url.searchParams.get('id'), decision: 'approve' }
     expect((await call('POST', '/api/v3/oauth/decision', body)).status).toBe(404)
   })
@@ -98,8 +98,8 @@ describe('a decision is refused', () => {
   test('through the API by the cookie of a browser', async () => {
     const { browser, page } = await standBefore()
     const body = JSON.stringify({ authorization_id: page.url.searchParams.get('id'), decision: 'approve' })
-    const cookie = [...browser.cookiesOf(world.baseUrl)].map(([name, value]) => `${name}=${value}`).join('; ')
-    const answer = await fetch(`${world.baseUrl}/api/v3/oauth/decision`, {
+    const cookie = [...browser.cookiesOf(fixture.baseUrl)].map(([name, value]) => `${name}=${value}`).join('; ')
+    const answer = await fetch(`${fixture.baseUrl}/api/v3/oauth/decision`, {
       method: 'POST',
       headers: { cookie, 'content-type': 'application/json' },
       body,
@@ -109,9 +109,9 @@ describe('a decision is refused', () => {
 
   test('through the API by an API key', async () => {
     const { page } = await standBefore()
-    const key = await world.app.admin('POST', '/api/v3/identity/api-key', { name: 'k', permissions: ['*:*'] })
+    const key = await fixture.app.admin('POST', '/api/v3/identity/api-key', { name: 'k', permissions: ['*:*'] })
     const body = { authorization_id: page.url.searchParams.get('id'), decision: 'approve' }
-    const answer = await world.app.callAs(key.body.data.key)('POST', '/api/v3/oauth/decision', body)
+    const answer = await fixture.app.callAs(key.body.data.key)('POST', '/api/v3/oauth/decision', body)
     expect(answer.status).toBe(409)
   })
 })
@@ -127,10 +127,10 @@ describe('a decision gives no more than was asked for', () => {
   test('through the API', async () => {
     const { page, who } = await standBefore()
     const login = { email: who.email, password: who.password }
-    const session = await world.app.anonymous('POST', '/api/v3/auth/login/local', login)
+    const session = await fixture.app.anonymous('POST', '/api/v3/auth/login/local', login)
     const id = page.url.searchParams.get('id')
     const body = { authorization_id: id, decision: 'approve', scopes: ['openid', 'webhook:write'] }
-    expect((await world.app.callAs(session.body.data.jwt)('POST', '/api/v3/oauth/decision', body)).status).toBe(422)
+    expect((await fixture.app.callAs(session.body.data.jwt)('POST', '/api/v3/oauth/decision', body)).status).toBe(422)
     expect(await grantsOf(who)).toEqual([])
   })
 })
@@ -154,16 +154,16 @@ describe('an authorization continues only', () => {
   test('for the person who decided, not for the one who signed in meanwhile', async () => {
     const { browser, page } = await standBefore()
     const done = await post(browser, { ...readForm(page.body, CONSENT), decision: 'approve' })
-    const devices = await browser.visit(`${world.baseUrl}/auth/devices`)
+    const devices = await browser.visit(`${fixture.baseUrl}/auth/devices`)
     await flow.submit(browser, { page: devices, action: '/auth/sign-out' })
-    await world.walk(browser, `${world.baseUrl}/auth/sign-in`, { person })
+    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { person })
     expect((await browser.visit(done.headers.location ?? '')).headers.location ?? '').not.toContain('code=')
   })
 
   test('for an active person', async () => {
     const { browser, page, who } = await standBefore()
     const done = await post(browser, { ...readForm(page.body, CONSENT), decision: 'approve' })
-    await world.app.admin('POST', `/api/v3/identity/user/${who.userId}/disable`, {})
+    await fixture.app.admin('POST', `/api/v3/identity/user/${who.userId}/disable`, {})
     expect((await browser.visit(done.headers.location ?? '')).headers.location ?? '').not.toContain('code=')
   })
 })
@@ -174,19 +174,19 @@ describe('sign-out by a client', () => {
     const { tokens } = await flow.signIn(browser, { person })
     return { browser, tokens }
   }
-  const isSignedIn = async (browser: Visitor) => (await browser.visit(`${world.baseUrl}/auth/devices`)).status === 200
+  const isSignedIn = async (browser: Visitor) => (await browser.visit(`${fixture.baseUrl}/auth/devices`)).status === 200
 
   test('needs the word of the person', async () => {
     const { browser, tokens } = await signedIn()
-    await browser.visit(`${world.issuer}/end-session?id_token_hint=${tokens.id_token}`)
+    await browser.visit(`${fixture.issuer}/end-session?id_token_hint=${tokens.id_token}`)
     expect(await isSignedIn(browser)).toBe(true)
   })
 
   test('is refused without the token of its form', async () => {
     const { browser } = await signedIn()
-    await browser.visit(`${world.issuer}/end-session`)
+    await browser.visit(`${fixture.issuer}/end-session`)
     const form = { logout: 'yes', xsrf: 'guess' }
-    const answer = await browser.visit(`${world.issuer}/end-session/confirm`, { method: 'POST', form })
+    const answer = await browser.visit(`${fixture.issuer}/end-session/confirm`, { method: 'POST', form })
     expect(answer.status).toBe(400)
     expect(await isSignedIn(browser)).toBe(true)
   })
@@ -197,23 +197,23 @@ describe('sign-out by a client', () => {
       id_token_hint: tokens.id_token ?? '',
       post_logout_redirect_uri: 'https://evil.example/',
     })
-    const answer = await browser.visit(`${world.issuer}/end-session?${query}`)
+    const answer = await browser.visit(`${fixture.issuer}/end-session?${query}`)
     expect(answer.status).toBe(400)
     expect(answer.headers.location).toBeUndefined()
   })
 
   test('ignores an address without a client', async () => {
     const { browser } = await signedIn()
-    const page = await browser.visit(`${world.issuer}/end-session?post_logout_redirect_uri=https://evil.example/`)
-    const action = `${world.issuer}/end-session/confirm`
+    const page = await browser.visit(`${fixture.issuer}/end-session?post_logout_redirect_uri=https://evil.example/`)
+    const action = `${fixture.issuer}/end-session/confirm`
     const done = await flow.submit(browser, { page, action, fields: { logout: 'yes' } })
-    expect(done.headers.location).toBe(`${world.issuer}/end-session/success`)
+    expect(done.headers.location).toBe(`${fixture.issuer}/end-session/success`)
   })
 
   test('takes no ID token that somebody else signed as a hint', async () => {
     const { browser, tokens } = await signedIn()
     const [head, payload] = (tokens.id_token ?? '').split('.')
-    const answer = await browser.visit(`${world.issuer}/end-session?id_token_hint=${head}.${payload}.AAAA`)
+    const answer = await browser.visit(`${fixture.issuer}/end-session?id_token_hint=${head}.${payload}.AAAA`)
     expect(answer.status).toBe(400)
   })
 })

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Begun, type Flow, openFlow, type Tokens } from '../harness/browser/oauth-flow.ts'
 import {
   type OauthClient,
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
-  startOauthWorld,
+  startOauthFixture,
 } from '../harness/browser/oauth-service.ts'
 import type { Visitor } from '../harness/browser/visitor.ts'
 
@@ -14,28 +14,28 @@ import type { Visitor } from '../harness/browser/visitor.ts'
 
 const OFFLINE = { prompt: 'consent' }
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 let client: OauthClient
 let other: OauthClient
 let flow: Flow
 let browser: Visitor
 beforeAll(async () => {
-  world = await startOauthWorld({ env: { OAUTH_REFRESH_REPEAT_SECONDS: '0' } })
-  person = await world.person()
-  client = await world.client()
-  other = await world.client({ name: 'Another app' })
-  flow = await openFlow(world, client)
+  fixture = await startOauthFixture({ env: { OAUTH_REFRESH_REPEAT_SECONDS: '0' } })
+  person = await fixture.person()
+  client = await fixture.client()
+  other = await fixture.client({ name: 'Another app' })
+  flow = await openFlow(fixture, client)
   browser = openBrowser()
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 const basic = (id: string, secret: string | null) => ({
   authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
 })
 
 async function post(path: string, form: Record<string, string> | string, headers: Record<string, string> = {}) {
-  const answer = await fetch(`${world.issuer}${path}`, {
+  const answer = await fetch(`${fixture.issuer}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
     body: typeof form === 'string' ? form : new URLSearchParams(form),
@@ -184,11 +184,11 @@ describe('a token in the place of another is refused', () => {
 
   test('an access token on a route of the API, where only a session is taken', async () => {
     const { access_token: token } = await signIn()
-    expect((await world.app.callAs(token)('GET', '/api/v3/auth/session')).status).toBe(401)
+    expect((await fixture.app.callAs(token)('GET', '/api/v3/auth/session')).status).toBe(401)
   })
 
   test('a session of the service at userinfo', async () => {
-    expect((await flow.userinfo(world.app.adminToken)).status).toBe(401)
+    expect((await flow.userinfo(fixture.app.adminToken)).status).toBe(401)
   })
 
   test('an access token without a signature, with the claims of a good one', async () => {
@@ -211,7 +211,7 @@ describe('a token in the place of another is refused', () => {
 
   test('an access token in the address', async () => {
     const { access_token: token } = await signIn()
-    expect((await fetch(`${world.issuer}/userinfo?access_token=${token}`)).status).toBeGreaterThanOrEqual(400)
+    expect((await fetch(`${fixture.issuer}/userinfo?access_token=${token}`)).status).toBeGreaterThanOrEqual(400)
   })
 })
 
@@ -232,7 +232,7 @@ describe('a client cannot authenticate', () => {
   })
 
   test('with what the database keeps of its secret', async () => {
-    const { rows } = await world.app.database.pool.query(
+    const { rows } = await fixture.app.database.pool.query(
       'select secret_hash from oauth_client_secret where client = $1',
       [client.id],
     )
@@ -258,16 +258,16 @@ describe('a client cannot authenticate', () => {
   })
 
   test('with a secret that a rotation ended', async () => {
-    const one = await world.client()
-    await world.app.admin('POST', `/api/v3/oauth/client/${one.id}/rotate-secret`, { overlap_seconds: 0 })
+    const one = await fixture.client()
+    await fixture.app.admin('POST', `/api/v3/oauth/client/${one.id}/rotate-secret`, { overlap_seconds: 0 })
     expect((await post('/token', form, basic(one.id, one.secret))).body.error).toBe('invalid_client')
   })
 
   test('after it was deleted, and its tokens end', async () => {
-    const one = await world.client()
-    const own = await openFlow(world, one)
+    const one = await fixture.client()
+    const own = await openFlow(fixture, one)
     const { tokens } = await own.signIn(openBrowser(), { person, parameters: OFFLINE })
-    await world.app.admin('DELETE', `/api/v3/oauth/client/${one.id}`)
+    await fixture.app.admin('DELETE', `/api/v3/oauth/client/${one.id}`)
     expect((await post('/token', form, basic(one.id, one.secret))).body.error).toBe('invalid_client')
     expect((await flow.userinfo(tokens.access_token)).status).toBe(401)
   })

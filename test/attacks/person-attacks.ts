@@ -1,29 +1,32 @@
 import { openBrowser, readForm } from '../harness/browser/oauth-service.ts'
 import type { Visited, Visitor } from '../harness/browser/visitor.ts'
-import type { AttackWorld } from './attack-world.ts'
+import type { AttackFixture } from './attack-fixture.ts'
 import type { AttackCase } from './breakage.ts'
 
-type Case = AttackCase<AttackWorld>
+type Case = AttackCase<AttackFixture>
 
 const CONSENT = '/auth/oauth/consent'
 
 /** A new person in a new browser, who stands before the question for consent. */
-async function standBefore({ world, flow }: AttackWorld): Promise<{ browser: Visitor; page: Visited; userId: string }> {
-  const [browser, person] = [openBrowser(), await world.person()]
+async function standBefore({
+  fixture,
+  flow,
+}: AttackFixture): Promise<{ browser: Visitor; page: Visited; userId: string }> {
+  const [browser, person] = [openBrowser(), await fixture.person()]
   const { url } = await flow.prepare({ scope: 'openid email' })
-  const page = await world.walk(browser, url, { person, decision: 'stop' })
+  const page = await fixture.walk(browser, url, { person, decision: 'stop' })
   return { browser, page, userId: person.userId }
 }
 
 /** Whether a form that approves is taken, with changed fields and headers. */
 async function approves(
-  attack: AttackWorld,
+  attack: AttackFixture,
   { fields = {}, headers = {} }: { fields?: Record<string, string>; headers?: Record<string, string> },
 ): Promise<boolean> {
   const { browser, page, userId } = await standBefore(attack)
   const form = { ...readForm(page.body, CONSENT), decision: 'approve', ...fields }
-  await browser.visit(`${attack.world.baseUrl}${CONSENT}`, { method: 'POST', form, headers })
-  const grants = await attack.world.app.admin('GET', `/api/v3/oauth/grant?filters=user|eq|${userId}`)
+  await browser.visit(`${attack.fixture.baseUrl}${CONSENT}`, { method: 'POST', form, headers })
+  const grants = await attack.fixture.app.admin('GET', `/api/v3/oauth/grant?filters=user|eq|${userId}`)
   return grants.body.data.length > 0
 }
 
@@ -40,46 +43,46 @@ const FORGERY: Case[] = [
     ([name, headers]): Case => ({
       name: `a form of ${name} decides for the person`,
       brokenBy: 'origins of forms are not checked',
-      attack: (world) => approves(world, { headers }),
+      attack: (fixture) => approves(fixture, { headers }),
     }),
   ),
   {
     name: 'a form without its token decides for the person',
     brokenBy: 'tokens of forms are not checked',
-    attack: (world) => approves(world, { fields: { form_token: '' } }),
+    attack: (fixture) => approves(fixture, { fields: { form_token: '' } }),
   },
   {
     name: 'a form with a made-up token decides for the person',
     brokenBy: 'tokens of forms are not checked',
-    attack: (world) => approves(world, { fields: { form_token: 'a.b' } }),
+    attack: (fixture) => approves(fixture, { fields: { form_token: 'a.b' } }),
   },
   {
     name: 'a form with the token of another browser decides for the person',
     brokenBy: 'tokens of forms are not checked',
-    attack: async (world) => {
-      const { form_token: token = '' } = readForm((await standBefore(world)).page.body, CONSENT)
-      return approves(world, { fields: { form_token: token } })
+    attack: async (fixture) => {
+      const { form_token: token = '' } = readForm((await standBefore(fixture)).page.body, CONSENT)
+      return approves(fixture, { fields: { form_token: token } })
     },
   },
   {
     name: 'a form with a guessed token signs the person out',
     brokenBy: 'forms of the provider have no token',
-    attack: async ({ world, flow, person }) => {
+    attack: async ({ fixture, flow, person }) => {
       const browser = openBrowser()
       await flow.signIn(browser, { person })
-      await browser.visit(`${world.issuer}/end-session`)
+      await browser.visit(`${fixture.issuer}/end-session`)
       const form = { logout: 'yes', xsrf: 'guess' }
-      await browser.visit(`${world.issuer}/end-session/confirm`, { method: 'POST', form })
-      return (await browser.visit(`${world.baseUrl}/auth/devices`)).status !== 200
+      await browser.visit(`${fixture.issuer}/end-session/confirm`, { method: 'POST', form })
+      return (await browser.visit(`${fixture.baseUrl}/auth/devices`)).status !== 200
     },
   },
 ]
 
 /** The pages where a person decides something. */
-const PAGES: [name: string, open: (world: AttackWorld) => Promise<Visited>][] = [
-  ['consent', async (world) => (await standBefore(world)).page],
-  ['sign-out', ({ world, browser }) => browser.visit(`${world.issuer}/end-session`)],
-  ['device', ({ world, browser }) => browser.visit(`${world.issuer}/device`)],
+const PAGES: [name: string, open: (fixture: AttackFixture) => Promise<Visited>][] = [
+  ['consent', async (fixture) => (await standBefore(fixture)).page],
+  ['sign-out', ({ fixture, browser }) => browser.visit(`${fixture.issuer}/end-session`)],
+  ['device', ({ fixture, browser }) => browser.visit(`${fixture.issuer}/device`)],
   ['error', ({ ask }) => ask({ redirect_uri: 'https://evil.example' })],
 ]
 
@@ -87,8 +90,8 @@ const FRAMES: Case[] = PAGES.flatMap(([name, open]): Case[] => [
   {
     name: `the ${name} page is shown in a frame`,
     brokenBy: 'pages can be framed',
-    attack: async (world) => {
-      const { headers } = await open(world)
+    attack: async (fixture) => {
+      const { headers } = await open(fixture)
       const isFramed = String(headers['content-security-policy']).includes("frame-ancestors 'none'")
       return !isFramed && headers['x-frame-options'] !== 'DENY'
     },
@@ -96,8 +99,8 @@ const FRAMES: Case[] = PAGES.flatMap(([name, open]): Case[] => [
   {
     name: `the ${name} page sends its address to other sites`,
     brokenBy: 'pages send their address on',
-    attack: async (world) =>
-      !['same-origin', 'no-referrer'].includes(String((await open(world)).headers['referrer-policy'])),
+    attack: async (fixture) =>
+      !['same-origin', 'no-referrer'].includes(String((await open(fixture)).headers['referrer-policy'])),
   },
 ])
 
@@ -108,11 +111,11 @@ const FORWARDING: Case[] = [
   {
     name: 'the password of a sign-in is posted on to the next address',
     brokenBy: 'redirects repeat the form',
-    attack: async ({ world, flow }) => {
-      const [browser, person] = [openBrowser(), await world.person()]
-      const page = await world.walk(browser, (await flow.prepare()).url)
+    attack: async ({ fixture, flow }) => {
+      const [browser, person] = [openBrowser(), await fixture.person()]
+      const page = await fixture.walk(browser, (await flow.prepare()).url)
       const form = { ...readForm(page.body, '/auth/sign-in'), email: person.email, password: person.password }
-      return repeatsForm(await browser.visit(`${world.baseUrl}/auth/sign-in`, { method: 'POST', form }))
+      return repeatsForm(await browser.visit(`${fixture.baseUrl}/auth/sign-in`, { method: 'POST', form }))
     },
   },
   {
@@ -121,7 +124,7 @@ const FORWARDING: Case[] = [
     attack: async (attack) => {
       const { browser, page } = await standBefore(attack)
       const form = { ...readForm(page.body, CONSENT), decision: 'approve' }
-      return repeatsForm(await browser.visit(`${attack.world.baseUrl}${CONSENT}`, { method: 'POST', form }))
+      return repeatsForm(await browser.visit(`${attack.fixture.baseUrl}${CONSENT}`, { method: 'POST', form }))
     },
   },
   {
@@ -140,7 +143,7 @@ const READERS: Case[] = PAGES.map(
   ([name, open]): Case => ({
     name: `scripts of another origin read the ${name} page`,
     brokenBy: 'every origin reads pages',
-    attack: async (world) => (await open(world)).headers['access-control-allow-origin'] !== undefined,
+    attack: async (fixture) => (await open(fixture)).headers['access-control-allow-origin'] !== undefined,
   }),
 )
 

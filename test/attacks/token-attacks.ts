@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { generateKeyPair, SignJWT } from 'jose'
-import { type AttackWorld, type Posted, redeemForm, refreshForm } from './attack-world.ts'
+import { type AttackFixture, type Posted, redeemForm, refreshForm } from './attack-fixture.ts'
 import type { AttackCase } from './breakage.ts'
 
-type Case = AttackCase<AttackWorld>
+type Case = AttackCase<AttackFixture>
 
 const hasTokens = ({ status, body }: Posted) => status === 200 && typeof body.access_token === 'string'
 
@@ -153,14 +153,14 @@ const TOKENS: Case[] = [
 
 const CLIENTS: Case[] = [
   ['with a wrong secret', () => 'sbcs_wrong'],
-  ['with the secret of another client', ({ other }: AttackWorld) => other.secret ?? ''],
-  ['with its id as secret', ({ client }: AttackWorld) => client.id],
+  ['with the secret of another client', ({ other }: AttackFixture) => other.secret ?? ''],
+  ['with its id as secret', ({ client }: AttackFixture) => client.id],
 ].map(([name, secret]) => ({
   name: `a client authenticates ${name}`,
   brokenBy: 'secrets of clients are not compared',
-  attack: async (world) => {
-    const options = { secret: (secret as (world: AttackWorld) => string)(world) }
-    return hasTokens(await world.post('/token', redeemForm(await world.begin()), options))
+  attack: async (fixture) => {
+    const options = { secret: (secret as (fixture: AttackFixture) => string)(fixture) }
+    return hasTokens(await fixture.post('/token', redeemForm(await fixture.begin()), options))
   },
 }))
 

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openFlow } from '../harness/browser/oauth-flow.ts'
-import { type OauthWorld, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import { type OauthFixture, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { fillFirst, findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS } from './page-browser.ts'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let browser: SharedBrowser
 let app: Server
 let redirectUri: string
@@ -17,17 +17,17 @@ beforeAll(async () => {
   app = createServer((_request, response) => response.end('the app'))
   await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve))
   redirectUri = `http://127.0.0.1:${(app.address() as AddressInfo).port}/callback`
-  world = await startOauthWorld()
+  fixture = await startOauthFixture()
   browser = await shareChromium()
 })
 afterAll(async () => {
   await browser?.close()
-  await world?.[Symbol.asyncDispose]()
+  await fixture?.[Symbol.asyncDispose]()
   app?.close()
 })
 
 async function signIn(page: Page, url: string): Promise<void> {
-  const person = await world.person()
+  const person = await fixture.person()
   await page.goto(url)
   await fillFirst(page.getByLabel('E-mail address'), person.email)
   await page.getByLabel('Password', { exact: true }).fill(person.password)
@@ -37,8 +37,8 @@ async function signIn(page: Page, url: string): Promise<void> {
 /** Goes to the consent page of an app as a new person. */
 async function reachConsent(page: Page): Promise<void> {
   const flow = await openFlow(
-    world,
-    await world.client({ name: 'Rail planner', publisher: 'Northwind Ltd', redirect_uris: [redirectUri] }),
+    fixture,
+    await fixture.client({ name: 'Rail planner', publisher: 'Northwind Ltd', redirect_uris: [redirectUri] }),
   )
   const { url } = await flow.prepare({
     scope: 'openid profile email offline_access contract:read',
@@ -53,12 +53,12 @@ async function reachApps(page: Page): Promise<void> {
   await reachConsent(page)
   await page.getByRole('button', { name: 'Allow', exact: true }).click()
   await page.getByText('the app').waitFor()
-  await page.goto(`${world.baseUrl}/auth/apps`)
+  await page.goto(`${fixture.baseUrl}/auth/apps`)
 }
 
 /** Sets an authenticator app up as far as its key. */
 async function reachKey(page: Page): Promise<void> {
-  await signIn(page, `${world.baseUrl}/auth/security`)
+  await signIn(page, `${fixture.baseUrl}/auth/security`)
   await page.getByRole('button', { name: 'Set up an app' }).click()
   await page.getByLabel('Code of the app').fill('000000')
   await page.getByRole('button', { name: 'Turn it on' }).click()
@@ -109,12 +109,12 @@ test.each([true, false])(
   async (javaScriptEnabled) => {
     const context = await browser.newContext({ javaScriptEnabled, acceptDownloads: true })
     const page = await context.newPage()
-    await signIn(page, `${world.baseUrl}/auth/security`)
+    await signIn(page, `${fixture.baseUrl}/auth/security`)
     await page.getByRole('button', { name: 'Set up an app' }).click()
     const key = (await page.locator('code.key').first().textContent()) ?? ''
     const { computeTotp, findStep } = await import('../../src/identity/sign-in/second-factor/totp.ts')
     const { decodeBase32 } = await import('../harness/browser/factor-person.ts')
-    const code = computeTotp(decodeBase32(key.replaceAll(' ', '')), findStep(world.app.clock.now()))
+    const code = computeTotp(decodeBase32(key.replaceAll(' ', '')), findStep(fixture.app.clock.now()))
     await page.getByLabel('Code of the app').fill(code)
     await page.getByRole('button', { name: 'Turn it on' }).click()
     const codes = await page.locator('.codes code').allInnerTexts()
@@ -129,7 +129,7 @@ test.each([true, false])(
     const copy = page.getByRole('button', { name: 'Copy' })
     expect(await copy.isVisible()).toBe(javaScriptEnabled)
     if (javaScriptEnabled) {
-      await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: world.baseUrl })
+      await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: fixture.baseUrl })
       await copy.click()
       await page.getByRole('button', { name: 'Copied' }).waitFor()
       expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`${codes.join('\n')}\n`)

@@ -91,12 +91,12 @@ describe('the API reference in a browser', () => {
 
   test('follows the colour scheme of the system', async () => {
     const { page, giveBack } = await openPage('/docs')
-    const grounds: unknown[] = []
+    const fixtures: unknown[] = []
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
-      grounds.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
+      fixtures.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
     }
-    expect(grounds).toEqual(['rgb(255, 255, 255)', 'rgb(20, 23, 28)'])
+    expect(fixtures).toEqual(['rgb(255, 255, 255)', 'rgb(20, 23, 28)'])
     await giveBack()
   })
 

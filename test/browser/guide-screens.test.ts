@@ -18,10 +18,10 @@ import {
 /** The images of the guides. `SCREENS=write` takes them anew. */
 const FOLDER = join(PROJECT_ROOT, 'docs', 'guides', 'screens')
 
-let world: PageBrowser
+let fixture: PageBrowser
 
 beforeAll(async () => {
-  world = await startPageBrowser({
+  fixture = await startPageBrowser({
     APP_ENV: 'development',
     SOCIAL_GOOGLE_CLIENT_ID: 'id',
     SOCIAL_GOOGLE_CLIENT_SECRET: 'secret',
@@ -29,7 +29,7 @@ beforeAll(async () => {
     SOCIAL_ACME_ISSUER: 'https://login.acme.example',
   })
 })
-afterAll(() => world?.[Symbol.asyncDispose]())
+afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 async function setUpApp(page: Page): Promise<Buffer> {
   await page.getByRole('button', { name: 'Set up an app' }).click()
@@ -58,7 +58,7 @@ const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => 
     name: 'authenticator-app',
     heading: 'Set up an authenticator app',
     reach: async (page) => {
-      await bringSession(world, page)
+      await bringSession(fixture, page)
       await page.goto('/auth/security')
       await setUpApp(page)
     },
@@ -67,10 +67,10 @@ const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => 
     name: 'security',
     heading: 'Sign-in and security',
     reach: async (page) => {
-      await bringSession(world, page)
+      await bringSession(fixture, page)
       await page.goto('/auth/security')
       const secret = await setUpApp(page)
-      await page.getByLabel('Code of the app').fill(readCode(world.app, secret))
+      await page.getByLabel('Code of the app').fill(readCode(fixture.app, secret))
       await page.getByRole('button', { name: 'Turn it on' }).click()
       await page.getByRole('link', { name: 'I have stored them' }).click()
       await page.getByRole('button', { name: 'Add a passkey' }).click()
@@ -98,7 +98,7 @@ const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => 
 test.each(SCREENS)(
   'the guides show $name, a person gets there, and axe finds no fault in light and dark',
   async ({ name, heading, reach }) => {
-    const { page, close } = await world.open({
+    const { page, close } = await fixture.open({
       hasAuthenticator: true,
       viewport: { width: 720, height: 480 },
       reducedMotion: 'reduce',

@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type EngineName, type IdentityWorld, startIdentityWorld } from '../harness/browser/social-people.ts'
+import { type EngineName, type IdentityFixture, startIdentityFixture } from '../harness/browser/social-people.ts'
 import { waitFor } from '../harness/run/wait.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { addAuthenticator } from './virtual-authenticator.ts'
@@ -16,7 +16,7 @@ afterAll(() => browser?.close())
 
 /** One person with one browser. */
 interface Traveller {
-  world: IdentityWorld
+  fixture: IdentityFixture
   context: BrowserContext
   page: Page
   email: string
@@ -33,9 +33,9 @@ async function signOut({ page }: Traveller): Promise<void> {
 }
 
 /** Opens the newest mail whose link leads to this path, when it has come. */
-async function openMail({ page, world }: Traveller, path: string): Promise<void> {
+async function openMail({ page, fixture }: Traveller, path: string): Promise<void> {
   const href = await waitFor('the mail', async () => {
-    const answer = await fetch(`${world.service.url}/auth/mail`, { headers: { accept: 'application/json' } })
+    const answer = await fetch(`${fixture.service.url}/auth/mail`, { headers: { accept: 'application/json' } })
     const { data } = (await answer.json()) as { data: { text: string }[] }
     return data.map(({ text }) => /http\S+/.exec(text)?.[0] ?? '').find((link) => link.includes(path))
   })
@@ -43,8 +43,8 @@ async function openMail({ page, world }: Traveller, path: string): Promise<void>
 }
 
 /** The first sign-in, with the development provider. */
-async function arrive(world: IdentityWorld): Promise<Traveller> {
-  const context = await browser.newContext({ baseURL: world.origin })
+async function arrive(fixture: IdentityFixture): Promise<Traveller> {
+  const context = await browser.newContext({ baseURL: fixture.origin })
   const page = await context.newPage()
   await addAuthenticator(page)
   await page.goto('/auth/sign-in')
@@ -52,7 +52,7 @@ async function arrive(world: IdentityWorld): Promise<Traveller> {
   await page.getByRole('link', { name: 'Continue as Rita Returning' }).click()
   await expectSignedIn({ page })
   const email = await page.locator('.person .quiet').innerText()
-  return { world, context, page, email }
+  return { fixture, context, page, email }
 }
 
 async function signInWithPassword(traveller: Traveller): Promise<void> {
@@ -86,56 +86,56 @@ async function signInWithPasskey(traveller: Traveller): Promise<void> {
 }
 
 async function signInWithProvider(traveller: Traveller): Promise<void> {
-  const { page, email, world } = traveller
-  world.seat({ sub: '4711', email, isEmailVerified: true, name: 'Rita R. Returning' })
+  const { page, email, fixture } = traveller
+  fixture.seat({ sub: '4711', email, isEmailVerified: true, name: 'Rita R. Returning' })
   await signOut(traveller)
   await page.getByRole('link', { name: 'Continue with Company' }).click()
   await expectSignedIn(traveller)
 }
 
 async function join(traveller: Traveller): Promise<void> {
-  const { page, email, world } = traveller
-  const account = await world.service.call('POST', '/api/v3/identity/account', { name: 'Northwind Rail' })
+  const { page, email, fixture } = traveller
+  const account = await fixture.service.call('POST', '/api/v3/identity/account', { name: 'Northwind Rail' })
   const path = `/api/v3/identity/account/${account.body.data.document_id}/invitation`
-  expect((await world.service.call('POST', path, { email })).status).toBe(201)
+  expect((await fixture.service.call('POST', path, { email })).status).toBe(201)
   await openMail(traveller, '/auth/invitation')
   await page.getByRole('button', { name: 'Join' }).click()
   await page.getByText('You have joined the account.').waitFor()
   expect(await page.locator('.facts').innerText()).toContain('Northwind Rail')
 }
 
-async function openSecondApp({ page, email, world }: Traveller): Promise<void> {
-  const target = `${world.apps.b}/orders`
+async function openSecondApp({ page, email, fixture }: Traveller): Promise<void> {
+  const target = `${fixture.apps.b}/orders`
   await page.goto(`/auth/sign-in?redirect_url=${encodeURIComponent(target)}`)
   await page.waitForURL(target)
   expect(await page.locator('#who').textContent()).toBe(`Signed in as ${email}.`)
 }
 
 /** The session JWTs that the browser holds: of the service and of the second app. */
-async function readTokens({ context, world }: Traveller): Promise<string[]> {
-  const cookies = await context.cookies([world.origin, world.apps.b])
+async function readTokens({ context, fixture }: Traveller): Promise<string[]> {
+  const cookies = await context.cookies([fixture.origin, fixture.apps.b])
   return cookies.filter(({ name }) => name === 'signalbox_session').map(({ value }) => value)
 }
 
 /** The statuses of requests with these tokens at both processes. */
-async function readStatuses({ world }: Traveller, tokens: readonly string[]): Promise<number[]> {
-  const requests = [world.service, world.other].flatMap(({ url }) =>
+async function readStatuses({ fixture }: Traveller, tokens: readonly string[]): Promise<number[]> {
+  const requests = [fixture.service, fixture.other].flatMap(({ url }) =>
     tokens.map((token) => fetch(`${url}/api/v3/auth/session`, { headers: { authorization: `Bearer ${token}` } })),
   )
   return (await Promise.all(requests)).map(({ status }) => status)
 }
 
 async function expectOut(traveller: Traveller): Promise<void> {
-  const { page, email, world } = traveller
+  const { page, email, fixture } = traveller
   const tokens = await readTokens(traveller)
   expect(tokens).toHaveLength(2)
   expect(await readStatuses(traveller, tokens)).toEqual([200, 200, 200, 200])
-  const { body } = await world.service.call(
+  const { body } = await fixture.service.call(
     'GET',
     `/api/v3/identity/user?filters=email|eq|${encodeURIComponent(email)}`,
   )
   const path = `/api/v3/identity/user/${body.data[0].document_id}/disable`
-  expect((await world.service.call('POST', path)).status).toBe(200)
+  expect((await fixture.service.call('POST', path)).status).toBe(200)
   const disabledAt = performance.now()
   await waitFor('the end of the sessions', async () =>
     (await readStatuses(traveller, tokens)).every((status) => status === 401) ? true : undefined,
@@ -143,8 +143,8 @@ async function expectOut(traveller: Traveller): Promise<void> {
   expect(performance.now() - disabledAt).toBeLessThan(1000)
   await page.goto('/auth/')
   expect(await page.locator('h1').innerText()).toBe('Sign in')
-  await page.goto(`${world.apps.b}/orders`)
-  expect(new URL(page.url()).origin).toBe(world.apps.a)
+  await page.goto(`${fixture.apps.b}/orders`)
+  expect(new URL(page.url()).origin).toBe(fixture.apps.a)
   await page.goto('/auth/sign-in')
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
   await page.getByText('The passkey is not known here').waitFor()
@@ -152,8 +152,8 @@ async function expectOut(traveller: Traveller): Promise<void> {
 
 describe.each<EngineName>(['embedded', 'supabase'])('with the %s engine', (engine) => {
   test('one person signs in in four ways, joins by invitation, arrives at a second app, and is out everywhere within a second of being disabled', async () => {
-    await using world = await startIdentityWorld(engine)
-    const traveller = await arrive(world)
+    await using fixture = await startIdentityFixture(engine)
+    const traveller = await arrive(fixture)
     await signInWithPassword(traveller)
     await signInWithPasskey(traveller)
     await signInWithProvider(traveller)

@@ -24,14 +24,14 @@ async function open(javaScriptEnabled: boolean): Promise<void> {
 beforeEach(() => open(true))
 
 async function signIn(): Promise<string> {
-  const person = await example.world.person()
+  const person = await example.fixture.person()
   await page.goto(`${example.origin}/sign-in`)
   await page.getByLabel('E-mail').fill(person.email)
   await page.getByLabel('Password', { exact: true }).fill(person.password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('heading', { name: 'Allow Example app?' }).waitFor()
   // The clock of the service is that of the machine, like the provider's.
-  example.world.app.clock.set(Date.now())
+  example.fixture.app.clock.set(Date.now())
   return person.email
 }
 

@@ -19,29 +19,29 @@ import {
   startPageBrowser,
 } from './page-browser.ts'
 
-let world: PageBrowser
+let fixture: PageBrowser
 
 beforeAll(async () => {
-  world = await startPageBrowser()
+  fixture = await startPageBrowser()
 })
-afterAll(() => world?.[Symbol.asyncDispose]())
+afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 /** A further person. Returns its address. */
 async function createPerson(): Promise<string> {
   const email = `person-${systemRandom.bytes(4).toString('hex')}@example.test`
-  await createUserWithPassword(world.app, { email }, PERSON.password)
+  await createUserWithPassword(fixture.app, { email }, PERSON.password)
   return email
 }
 
 /** The token in the newest mail to an address. */
 async function readToken(email: string): Promise<string> {
-  return (await readMails(world.app, email))[0]!.token
+  return (await readMails(fixture.app, email))[0]!.token
 }
 
 /** Invites an address to a new account. Returns the link of the mail. */
 async function invite(email: string): Promise<string> {
-  const account = await world.app.admin('POST', '/api/v3/identity/account', { name: 'Northwind Rail' })
-  await world.app.admin('POST', `/api/v3/identity/account/${account.body.data.document_id}/invitation`, { email })
+  const account = await fixture.app.admin('POST', '/api/v3/identity/account', { name: 'Northwind Rail' })
+  await fixture.app.admin('POST', `/api/v3/identity/account/${account.body.data.document_id}/invitation`, { email })
   return `/auth/invitation?token=${await readToken(email)}`
 }
 
@@ -84,7 +84,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
   {
     name: 'the devices',
     reach: async (page) => {
-      await bringSession(world, page)
+      await bringSession(fixture, page)
       await page.goto('/auth/devices')
     },
     heading: 'Your devices',
@@ -92,7 +92,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
   {
     name: 'the question whether to sign out',
     reach: async (page) => {
-      await bringSession(world, page)
+      await bringSession(fixture, page)
       await page.goto('/auth/sign-out')
     },
     heading: 'Sign out?',
@@ -100,7 +100,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
   {
     name: 'the form to change the password, refused',
     reach: async (page) => {
-      await bringSession(world, page)
+      await bringSession(fixture, page)
       await page.goto('/auth/password')
       await fillFirst(page.getByLabel('Present password', { exact: true }), PERSON.password)
       await page.getByRole('button', { name: 'Change the password' }).click()
@@ -115,7 +115,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     name: 'the form of a reset link',
     reach: async (page) => {
       const email = await createPerson()
-      await world.app.anonymous('POST', '/api/v3/auth/password/forgot', { email })
+      await fixture.app.anonymous('POST', '/api/v3/auth/password/forgot', { email })
       await page.goto(`/auth/reset?token=${await readToken(email)}`)
     },
     heading: 'Choose a new password',
@@ -134,7 +134,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     name: 'an invitation of the person who is signed in',
     reach: async (page) => {
       const link = await invite(PERSON.email)
-      await bringSession(world, page)
+      await bringSession(fixture, page)
       await page.goto(link)
       await page.getByRole('button', { name: 'Join' }).waitFor()
     },
@@ -147,7 +147,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
 
 describe.each(PAGES)('$name', ({ reach, heading }) => {
   test('has no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy', async () => {
-    const { page, foreign, complaints, close } = await world.open({ colorScheme: 'light', reducedMotion: 'reduce' })
+    const { page, foreign, complaints, close } = await fixture.open({ colorScheme: 'light', reducedMotion: 'reduce' })
     await reach(page)
     expect(await readHeadings(page)).toEqual([heading])
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
@@ -159,7 +159,7 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
   })
 
   test('is the same page without scripts', async () => {
-    const { page, close } = await world.open({ javaScriptEnabled: false })
+    const { page, close } = await fixture.open({ javaScriptEnabled: false })
     await reach(page)
     expect(await readHeadings(page)).toEqual([heading])
     await close()
@@ -168,19 +168,19 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
 
 describe('the look', () => {
   test('follows the colour scheme of the system', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     await page.goto('/auth/sign-in')
-    const grounds: unknown[] = []
+    const fixtures: unknown[] = []
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
-      grounds.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
+      fixtures.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
     }
     await close()
-    expect(grounds).toEqual(['rgb(245, 246, 248)', 'rgb(13, 15, 20)'])
+    expect(fixtures).toEqual(['rgb(245, 246, 248)', 'rgb(13, 15, 20)'])
   })
 
   test('has each box beside its words', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     await signIn(page, '/auth/password')
     const box = await page.getByRole('checkbox', { name: 'Keep my apps connected' }).boundingBox()
     const words = await page.getByText('Keep my apps connected').boundingBox()
@@ -190,7 +190,7 @@ describe('the look', () => {
   })
 
   test('has contrast AA also under the pointer, in light and dark', async () => {
-    const { page, close } = await world.open({ reducedMotion: 'reduce' })
+    const { page, close } = await fixture.open({ reducedMotion: 'reduce' })
     const findContrastFaults = () => findViolationsInBothSchemes(page, ['color-contrast'])
     await signIn(page, '/auth/devices')
     for (const button of await page.getByRole('button').all()) {
@@ -204,7 +204,7 @@ describe('the look', () => {
   })
 
   test('does not move for people who ask for that', async () => {
-    const { page, close } = await world.open({ reducedMotion: 'reduce' })
+    const { page, close } = await fixture.open({ reducedMotion: 'reduce' })
     await page.goto('/auth/sign-in')
     const durations = await page.evaluate(
       "[...document.querySelectorAll('*')].map((one) => getComputedStyle(one).transitionDuration).filter((one) => one !== '0s')",
@@ -214,7 +214,7 @@ describe('the look', () => {
   })
 
   test('grows with the text of the reader: at 200 percent nothing is cut', async () => {
-    const { page, close } = await world.open({ viewport: { width: 640, height: 900 } })
+    const { page, close } = await fixture.open({ viewport: { width: 640, height: 900 } })
     await page.goto('/auth/sign-in')
     await page.evaluate("document.documentElement.style.fontSize = '200%'")
     expect(await measureOverflow(page)).toBe(0)
@@ -226,10 +226,10 @@ describe('by keyboard alone', () => {
   const isOutlined = "getComputedStyle(document.activeElement).outlineStyle !== 'none'"
 
   test('a person signs in, ends another device and signs out', async () => {
-    const other = await world.open()
+    const other = await fixture.open()
     await signIn(other.page)
     await other.page.waitForURL('**/auth/')
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     const press = async (...keys: string[]) => {
       for (const key of keys) await page.keyboard.press(key)
     }
@@ -262,7 +262,7 @@ describe('by keyboard alone', () => {
   })
 
   test('the errors of a form have the focus, and lead to their fields', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     await page.goto('/auth/sign-in')
     await page.locator('#email:focus').waitFor()
     await page.keyboard.press('Enter')
@@ -279,7 +279,7 @@ describe('by keyboard alone', () => {
 
 describe('the sign-in form', () => {
   test('is known to password managers by its fields', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     await page.goto('/auth/sign-in')
     expect(await page.getByLabel('E-mail address').getAttribute('autocomplete')).toBe('username webauthn')
     expect(await page.getByLabel('Password', { exact: true }).getAttribute('autocomplete')).toBe('current-password')
@@ -287,7 +287,7 @@ describe('the sign-in form', () => {
   })
 
   test('shows the password on demand, and sends it as a password', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     await page.goto('/auth/sign-in')
     const password = page.locator('#password')
     await password.fill('something')
@@ -299,12 +299,12 @@ describe('the sign-in form', () => {
   })
 
   test('from another origin is refused by the service, and signs nobody in', async () => {
-    const { page, context, close } = await world.open()
+    const { page, context, close } = await fixture.open()
     await page.goto('/auth/sign-in')
     // The same service under another name is another site for the browser.
-    const foreign = world.origin.replace('localhost', '127.0.0.1')
+    const foreign = fixture.origin.replace('localhost', '127.0.0.1')
     await page.goto(`${foreign}/docs`)
-    const action = `${world.origin}/auth/sign-in`
+    const action = `${fixture.origin}/auth/sign-in`
     await page.route('**/evil', (route) =>
       route.fulfill({
         contentType: 'text/html',
@@ -314,17 +314,17 @@ describe('the sign-in form', () => {
     await page.goto(`${foreign}/evil`)
     await page.getByRole('button', { name: 'Go' }).click()
     await page.getByText('Open the page again').first().waitFor()
-    const names = (await context.cookies(world.origin)).map(({ name }) => name)
+    const names = (await context.cookies(fixture.origin)).map(({ name }) => name)
     expect(names).not.toContain('signalbox_session')
     await close()
   })
 
   test('leaves cookies that scripts do not read', async () => {
-    const { page, context, close } = await world.open()
+    const { page, context, close } = await fixture.open()
     await signIn(page)
     await page.waitForURL('**/auth/')
     expect(await page.evaluate('document.cookie')).toBe('')
-    const cookies = await context.cookies(`${world.origin}/auth/`)
+    const cookies = await context.cookies(`${fixture.origin}/auth/`)
     expect(cookies.map(({ name, httpOnly, secure, sameSite }) => [name, httpOnly, secure, sameSite]).sort()).toEqual(
       ['signalbox_browser', 'signalbox_refresh', 'signalbox_session'].map((name) => [name, true, true, 'Lax']),
     )
@@ -332,28 +332,28 @@ describe('the sign-in form', () => {
   })
 
   test('in a second tab after the session expired goes through the refresh unseen', async () => {
-    const { page, context, close } = await world.open()
+    const { page, context, close } = await fixture.open()
     await signIn(page)
     await page.waitForURL('**/auth/')
     await context.clearCookies({ name: 'signalbox_session' })
     const tab = await context.newPage()
     await tab.goto('/auth/devices')
     expect(await tab.locator('h1').innerText()).toBe('Your devices')
-    expect(tab.url()).toBe(`${world.origin}/auth/devices`)
+    expect(tab.url()).toBe(`${fixture.origin}/auth/devices`)
     await close()
   })
 })
 
 test('a person who forgot the password sets a new one by the link of the mail, and is signed in', async () => {
-  const { page, close } = await world.open()
+  const { page, close } = await fixture.open()
   const email = 'forgetful@example.test'
-  await createUserWithPassword(world.app, { email }, PERSON.password)
+  await createUserWithPassword(fixture.app, { email }, PERSON.password)
   await page.goto('/auth/sign-in')
   await page.getByRole('link', { name: 'Forgot your password?' }).click()
   await fillFirst(page.getByLabel('E-mail address'), email)
   await page.keyboard.press('Enter')
   await page.getByText('Check your mail').first().waitFor()
-  await world.app.app.mailWorker.drain()
+  await fixture.app.app.mailWorker.drain()
   await page.goto('/auth/mail')
   await page.getByRole('article').filter({ hasText: email }).getByRole('link').click()
   await fillFirst(page.getByLabel('New password', { exact: true }), 'staple of another stable')

@@ -18,16 +18,16 @@ import {
 } from './page-browser.ts'
 import { addAuthenticator } from './virtual-authenticator.ts'
 
-let world: PageBrowser
+let fixture: PageBrowser
 
 beforeAll(async () => {
-  world = await startPageBrowser({ SOCIAL_ACME_CLIENT_ID: 'id', SOCIAL_ACME_ISSUER: 'https://login.acme.example' })
+  fixture = await startPageBrowser({ SOCIAL_ACME_CLIENT_ID: 'id', SOCIAL_ACME_ISSUER: 'https://login.acme.example' })
 })
-afterAll(() => world?.[Symbol.asyncDispose]())
+afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 async function createPerson(): Promise<string> {
   const email = `ada-${systemRandom.bytes(4).toString('hex')}@example.test`
-  await createUserWithPassword(world.app, { email, name: 'Ada Lovelace' }, PAGE_PASSWORD)
+  await createUserWithPassword(fixture.app, { email, name: 'Ada Lovelace' }, PAGE_PASSWORD)
   return email
 }
 
@@ -41,7 +41,7 @@ async function enterPassword(page: Page, email: string, path = '/auth/sign-in'):
 /** A new person on the page of the second factors. */
 async function openSecurity(page: Page): Promise<string> {
   const email = await createPerson()
-  await bringSession(world, page, { email, password: PAGE_PASSWORD })
+  await bringSession(fixture, page, { email, password: PAGE_PASSWORD })
   await page.goto('/auth/security')
   return email
 }
@@ -54,10 +54,10 @@ async function beginApp(page: Page): Promise<Buffer> {
 /** Enrols an app. The clock then advances by a step, because the first code is used. */
 async function enrolApp(page: Page): Promise<Buffer> {
   const secret = await beginApp(page)
-  await fillFirst(page.getByLabel('Code of the app'), readCode(world.app, secret))
+  await fillFirst(page.getByLabel('Code of the app'), readCode(fixture.app, secret))
   await page.getByRole('button', { name: 'Turn it on' }).click()
   await page.getByRole('heading', { name: 'Store your recovery codes' }).waitFor()
-  world.app.clock.advance(30_000)
+  fixture.app.clock.advance(30_000)
   return secret
 }
 
@@ -74,7 +74,7 @@ async function signOut(page: Page): Promise<void> {
 
 describe('a passkey of the browser', () => {
   test('is added with ten recovery codes, and then signs in alone', async () => {
-    const { page, foreign, complaints, close } = await world.open({ hasAuthenticator: true })
+    const { page, foreign, complaints, close } = await fixture.open({ hasAuthenticator: true })
     await openSecurity(page)
     await addPasskey(page, 'My laptop')
     // A script sends the passkey, so the page of the codes comes some time after the click.
@@ -92,7 +92,7 @@ describe('a passkey of the browser', () => {
   })
 
   test('is offered in the field of the address, and signs in when it is chosen there', async () => {
-    const { page, context, complaints } = await world.open()
+    const { page, context, complaints } = await fixture.open()
     await addAuthenticator(page, { isOffered: true })
     await openSecurity(page)
     await addPasskey(page, 'Laptop')
@@ -105,7 +105,7 @@ describe('a passkey of the browser', () => {
   })
 
   test('is the second step after the password, and the fresh proof before a change', async () => {
-    const { page, close } = await world.open({ hasAuthenticator: true })
+    const { page, close } = await fixture.open({ hasAuthenticator: true })
     const email = await openSecurity(page)
     await addPasskey(page, 'Phone')
     await page.getByRole('link', { name: 'I have stored them' }).click()
@@ -113,7 +113,7 @@ describe('a passkey of the browser', () => {
     await enterPassword(page, email)
     await page.getByRole('button', { name: 'Use a passkey' }).click()
     await page.waitForURL('**/auth/')
-    world.app.clock.advance(11 * 60_000)
+    fixture.app.clock.advance(11 * 60_000)
     await page.goto('/auth/security')
     await page.getByRole('button', { name: 'Make new recovery codes' }).click()
     await page.getByRole('button', { name: 'Use a passkey' }).click()
@@ -124,7 +124,7 @@ describe('a passkey of the browser', () => {
   })
 
   test('is renamed and removed', async () => {
-    const { page, close } = await world.open({ hasAuthenticator: true })
+    const { page, close } = await fixture.open({ hasAuthenticator: true })
     await openSecurity(page)
     await addPasskey(page, 'Old name')
     await page.getByRole('link', { name: 'I have stored them' }).click()
@@ -140,7 +140,7 @@ describe('a passkey of the browser', () => {
   })
 
   test('that the device has already is not made twice, and the page says so', async () => {
-    const { page, close } = await world.open({ hasAuthenticator: true })
+    const { page, close } = await fixture.open({ hasAuthenticator: true })
     await openSecurity(page)
     await addPasskey(page, 'One')
     await page.getByRole('link', { name: 'I have stored them' }).click()
@@ -151,7 +151,7 @@ describe('a passkey of the browser', () => {
   })
 
   test('that was lost leaves the recovery codes, of which each works once', async () => {
-    const { page, authenticator, close } = await world.open({ hasAuthenticator: true })
+    const { page, authenticator, close } = await fixture.open({ hasAuthenticator: true })
     const email = await openSecurity(page)
     await addPasskey(page, 'Lost phone')
     const code = (await page.locator('.codes li').first().innerText()).trim()
@@ -169,7 +169,7 @@ describe('a passkey of the browser', () => {
 })
 
 test('an authenticator app works without scripts, from the key to the second step', async () => {
-  const { page, close } = await world.open({ javaScriptEnabled: false })
+  const { page, close } = await fixture.open({ javaScriptEnabled: false })
   const email = await openSecurity(page)
   const secret = await enrolApp(page)
   await page.getByRole('link', { name: 'I have stored them' }).click()
@@ -178,7 +178,7 @@ test('an authenticator app works without scripts, from the key to the second ste
   await fillFirst(page.getByLabel('Code', { exact: true }), '000000')
   await page.keyboard.press('Enter')
   await page.getByText('The code is wrong').waitFor()
-  await fillFirst(page.getByLabel('Code', { exact: true }), readCode(world.app, secret))
+  await fillFirst(page.getByLabel('Code', { exact: true }), readCode(fixture.app, secret))
   await page.keyboard.press('Enter')
   await page.waitForURL('**/auth/')
   await close()
@@ -186,16 +186,16 @@ test('an authenticator app works without scripts, from the key to the second ste
 
 /** Invites an address to an account. Returns the link of the mail. */
 async function invite(email: string): Promise<string> {
-  const account = await world.app.admin('POST', '/api/v3/identity/account', { name: 'Northwind Rail' })
+  const account = await fixture.app.admin('POST', '/api/v3/identity/account', { name: 'Northwind Rail' })
   const path = `/api/v3/identity/account/${account.body.data.document_id}/invitation`
-  expect((await world.app.admin('POST', path, { email })).status).toBe(201)
-  const { token } = (await readMails(world.app, email))[0]!
+  expect((await fixture.app.admin('POST', path, { email })).status).toBe(201)
+  const { token } = (await readMails(fixture.app, email))[0]!
   return `/auth/invitation?token=${token}`
 }
 
 describe('an invitation', () => {
   test('is accepted by a new person in the browser, who is signed in by that', async () => {
-    const { page, complaints, close } = await world.open()
+    const { page, complaints, close } = await fixture.open()
     const email = `guest-${systemRandom.bytes(4).toString('hex')}@example.test`
     await page.goto(await invite(email))
     await fillFirst(page.getByLabel('Your name'), 'Grace Hopper')
@@ -208,7 +208,7 @@ describe('an invitation', () => {
   })
 
   test('of somebody else asks the person who is signed in to sign out by a click', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     const link = await invite(await createPerson())
     await openSecurity(page)
     await page.goto(link)
@@ -294,14 +294,14 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     name: 'the connected services, with the question of a provider that sent the person back',
     reach: async (page) => {
       const email = await openSecurity(page)
-      await world.app.database.pool.query(
+      await fixture.app.database.pool.query(
         `insert into identity (document_id, "user", provider, subject, email, is_email_verified, created_at, updated_at)
          select gen_random_uuid(), document_id, 'google', document_id::text, email, true, now(), now() from "user"
          where email = $1`,
         [email],
       )
       const identity = { provider: 'google', subject: '1', email, isEmailVerified: true, name: null, avatarUrl: null }
-      await world.app.database.pool.query(
+      await fixture.app.database.pool.query(
         `insert into login_code (code_hash, purpose, "user", is_new_user, identity, expires_at, created_at)
          select sha256(convert_to(email, 'UTF8')), 'link', document_id, false, $2::jsonb, now() + interval '10 years', now() from "user"
          where email = $1`,
@@ -340,7 +340,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
 test.each(PAGES)(
   '$name: no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy',
   async ({ reach, heading }) => {
-    const { page, foreign, complaints, close } = await world.open({
+    const { page, foreign, complaints, close } = await fixture.open({
       hasAuthenticator: true,
       colorScheme: 'light',
       reducedMotion: 'reduce',

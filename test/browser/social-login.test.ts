@@ -10,7 +10,7 @@ import {
   startPageBrowser,
 } from './page-browser.ts'
 
-let world: PageBrowser
+let fixture: PageBrowser
 let app: Server
 let appUrl: string
 
@@ -25,11 +25,11 @@ beforeAll(async () => {
     [`SOCIAL_${name}_CLIENT_SECRET`, 'secret'],
   ])
   const env = { APP_ENV: 'development', AUTH_REDIRECT_ALLOW_LIST: 'com.example.app:' }
-  world = await startPageBrowser({ ...env, ...Object.fromEntries(credentials) })
+  fixture = await startPageBrowser({ ...env, ...Object.fromEntries(credentials) })
 })
 afterAll(async () => {
   app?.close()
-  await world?.[Symbol.asyncDispose]()
+  await fixture?.[Symbol.asyncDispose]()
 })
 
 const startOf = (redirectUrl = appUrl) => `/api/v3/auth/login/oauth/dev?redirect_url=${encodeURIComponent(redirectUrl)}`
@@ -52,13 +52,13 @@ async function holdBridge(page: Page): Promise<string[]> {
 
 describe('a sign-in with a provider in a browser', () => {
   test('begins at the sign-in page, ends at the account page, and leaves a session that scripts do not see', async () => {
-    const { page, context, foreign, complaints, close } = await world.open()
+    const { page, context, foreign, complaints, close } = await fixture.open()
     await page.goto('/auth/sign-in')
     await page.getByRole('link', { name: 'Continue with a sample person' }).click()
     await page.getByRole('link', { name: 'Continue as Nora New' }).click()
     await page.waitForURL('**/auth/')
     expect(await page.locator('h1').innerText()).toBe('Nora New')
-    const cookies = await context.cookies(world.origin)
+    const cookies = await context.cookies(fixture.origin)
     const session = cookies.find(({ name }) => name === 'signalbox_session')
     expect(session).toMatchObject({ httpOnly: true, sameSite: 'Lax' })
     expect(await page.evaluate('document.cookie')).toBe('')
@@ -67,7 +67,7 @@ describe('a sign-in with a provider in a browser', () => {
   })
 
   test('ends at the app with a clean address, and no code is left in the history', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     await choose(page, 'Nora New')
     await page.waitForURL(appUrl)
     expect(await page.locator('h1').innerText()).toBe('The app')
@@ -77,17 +77,17 @@ describe('a sign-in with a provider in a browser', () => {
   })
 
   test('ends at the app without scripts too', async () => {
-    const { page, context, close } = await world.open({ javaScriptEnabled: false })
+    const { page, context, close } = await fixture.open({ javaScriptEnabled: false })
     await choose(page, 'Rita Returning')
     expect(await page.locator('h1').innerText()).toBe('Signing you in')
     await page.getByRole('link', { name: 'Continue' }).click()
     await page.waitForURL(appUrl)
-    expect((await context.cookies(world.origin)).map(({ name }) => name)).toContain('signalbox_session')
+    expect((await context.cookies(fixture.origin)).map(({ name }) => name)).toContain('signalbox_session')
     await close()
   })
 
   test('lets two tabs finish', async () => {
-    const { page, context, close } = await world.open()
+    const { page, context, close } = await fixture.open()
     const other = await context.newPage()
     await page.goto(startOf())
     await other.goto(startOf())
@@ -99,7 +99,7 @@ describe('a sign-in with a provider in a browser', () => {
   })
 
   test('is refused in the browser of a victim, who stays signed out (login CSRF)', async () => {
-    const attacker = await world.open()
+    const attacker = await fixture.open()
     await holdBridge(attacker.page)
     const callbacks: string[] = []
     attacker.page.on('request', (request) => {
@@ -107,15 +107,15 @@ describe('a sign-in with a provider in a browser', () => {
     })
     await choose(attacker.page, 'Nora New')
     await attacker.page.getByRole('heading', { name: 'Something went wrong' }).waitFor()
-    const victim = await world.open()
+    const victim = await fixture.open()
     await victim.page.goto(String(callbacks[0]))
     expect(await victim.page.locator('h1').innerText()).toBe('You were not signed in')
-    expect(await victim.context.cookies(world.origin)).toEqual([])
+    expect(await victim.context.cookies(fixture.origin)).toEqual([])
     await Promise.all([attacker.close(), victim.close()])
   })
 
   test('opens an app with its tokens', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     const locations: string[] = []
     await page.route('**/callback-redirect*', async (route) => {
       const answer = await route.fetch({ maxRedirects: 0 })
@@ -131,7 +131,7 @@ describe('a sign-in with a provider in a browser', () => {
 
 describe('the bridge page', () => {
   test('takes code and state out of the address bar before anything else', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     const held = await holdBridge(page)
     await choose(page, 'Nora New')
     await page.getByRole('heading', { name: 'Something went wrong' }).waitFor()
@@ -143,7 +143,7 @@ describe('the bridge page', () => {
   })
 
   test('takes the tokens of the fragment out of the address bar, and hands them on', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     const held = await holdBridge(page)
     await page.goto(startOf())
     const state = new URL(page.url()).searchParams.get('state') ?? ''
@@ -160,7 +160,7 @@ describe('the bridge page', () => {
   })
 
   test('shows a failure with a way back to the app, and puts the focus on it', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     await choose(page, 'Umar Unverified')
     await page.getByRole('heading', { name: 'Confirm your e-mail address first' }).waitFor()
     expect(await page.evaluate('document.activeElement.tagName')).toBe('H1')
@@ -171,7 +171,7 @@ describe('the bridge page', () => {
   })
 
   test('tells a disabled person the reason, and offers no way into a circle', async () => {
-    const { page, close } = await world.open()
+    const { page, close } = await fixture.open()
     await choose(page, 'Dora Disabled')
     await page.getByRole('heading', { name: 'Your account is disabled' }).waitFor()
     expect(await page.title()).toBe('Your account is disabled · Signalbox')
@@ -180,7 +180,7 @@ describe('the bridge page', () => {
   })
 
   test('speaks German in a German browser, also in what its script shows', async () => {
-    const { page, close } = await world.open({ locale: 'de-DE' })
+    const { page, close } = await fixture.open({ locale: 'de-DE' })
     await page.goto(startOf())
     await page.getByRole('link', { name: 'Weiter als Umar Unverified' }).click()
     await page.getByRole('heading', { name: 'Bestätigen Sie zuerst Ihre E-Mail-Adresse' }).waitFor()
@@ -213,16 +213,16 @@ describe('an error page of the callback', () => {
     ['an unknown provider', (page: Page) => page.goto(`/api/v3/auth/login/oauth/nothing/callback?code=c${held}`)],
     ['a damaged query', (page: Page) => page.goto(`/api/v3/auth/login/oauth/dev/callback?other=c${held}`)],
   ])('of %s takes query and fragment out of the address bar and the history', async (_what, reach) => {
-    const { page, complaints, close } = await world.open()
+    const { page, complaints, close } = await fixture.open()
     const errors: string[] = []
     page.on('pageerror', ({ message }) => errors.push(message))
     await reach(page)
     await page.waitForFunction("location.search === '' && location.hash === ''")
     const { pathname } = new URL(page.url())
-    expect([page.url(), pathname.endsWith('/callback')]).toEqual([`${world.origin}${pathname}`, true])
+    expect([page.url(), pathname.endsWith('/callback')]).toEqual([`${fixture.origin}${pathname}`, true])
     await page.goto('/auth/sign-in')
     await page.goBack()
-    expect(await page.evaluate('location.href')).toBe(`${world.origin}${pathname}`)
+    expect(await page.evaluate('location.href')).toBe(`${fixture.origin}${pathname}`)
     expect(errors).toEqual([])
     expect(complaints.filter((one) => !one.includes('the server responded with a status'))).toEqual([])
     await close()
@@ -231,7 +231,7 @@ describe('an error page of the callback', () => {
 
 describe.each(PAGES)('$name', ({ reach, heading }) => {
   test('has no accessibility fault that axe finds in light and dark, and fits 320 pixels', async () => {
-    const { page, close } = await world.open({ reducedMotion: 'reduce' })
+    const { page, close } = await fixture.open({ reducedMotion: 'reduce' })
     await reach(page)
     expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
@@ -241,7 +241,7 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
   })
 
   test('loads nothing external and is readable without scripts', async () => {
-    const { page, foreign, close } = await world.open({ javaScriptEnabled: false })
+    const { page, foreign, close } = await fixture.open({ javaScriptEnabled: false })
     await reach(page)
     expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
     expect(foreign).toEqual([])
@@ -250,7 +250,7 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
 })
 
 test('the buttons of all providers are of one size, with marks of one height', async () => {
-  const { page, close } = await world.open()
+  const { page, close } = await fixture.open()
   await page.goto('/auth/sign-in')
   const measure = `[...document.querySelectorAll('.providers .button')].map((one) => {
     const mark = one.querySelector('svg')
@@ -265,7 +265,7 @@ test('the buttons of all providers are of one size, with marks of one height', a
 
 describe('the bridge page while it waits', () => {
   test('has no accessibility fault that axe finds in light and dark', async () => {
-    const { page, close } = await world.open({ viewport: { width: 320, height: 640 }, reducedMotion: 'reduce' })
+    const { page, close } = await fixture.open({ viewport: { width: 320, height: 640 }, reducedMotion: 'reduce' })
     const release = Promise.withResolvers<void>()
     await page.route('**/callback-redirect*', async (route) => {
       await release.promise

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { AreaReport, Finding } from '../../src/operations/doctor/finding.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
-import { openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 
@@ -73,17 +73,17 @@ test('doctor finds a prepared database in order, and exits 1 for the server of t
 test('doctor names a held port, a closed mail server, a wrong key and an older schema, and shows no secret', {
   timeout: 120_000,
 }, async () => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
-  const service = await ground.start()
-  await ground.subscribe(service, receiver)
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
+  const service = await fixture.start()
+  await fixture.subscribe(service, receiver)
   const closed = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => closed.once('listening', resolve))
   const { port } = closed.address() as { port: number }
   await new Promise((resolve) => closed.close(resolve))
   const secret = 'another-key-of-32-bytes-or-more-0123456789'
   const env = {
-    ...buildEnvironment(ground.database),
+    ...buildEnvironment(fixture.database),
     PORT: new URL(service.url).port,
     SECRET_KEY: secret,
     SMTP_URL: `smtp://user:the-password-of-mail@127.0.0.1:${port}`,
@@ -102,8 +102,8 @@ test('doctor names a held port, a closed mail server, a wrong key and an older s
   expect(texts).not.toContain(secret)
   expect(texts).not.toContain('the-password-of-mail')
 
-  await ground.database.pool.query(`delete from schema_migration where name like '0004%'`)
-  const { stdout } = await runDoctor({ ...buildEnvironment(ground.database), PORT: '0' })
+  await fixture.database.pool.query(`delete from schema_migration where name like '0004%'`)
+  const { stdout } = await runDoctor({ ...buildEnvironment(fixture.database), PORT: '0' })
   expect(stdout).toMatch(/^schema +warning\n {2}warning schema_behind: 1 migrations .*0004_/m)
   expect(stdout).toMatch(/\n\d+ failures, \d+ warnings\n$/)
 })

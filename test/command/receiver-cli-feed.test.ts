@@ -4,15 +4,15 @@ import { systemRandom } from '../../src/base/random.ts'
 import { type ApiClient, buildApiClient } from '../../src/command/receiver/api-client.ts'
 import { LATE_COMMIT_MS, openEventFeed } from '../../src/command/receiver/event-feed.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
-import { type CliWorld, openCliWorld } from './receiver-cli-world.ts'
+import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
 
-let world: CliWorld
+let fixture: CliFixture
 beforeAll(async () => {
-  world = await openCliWorld({ env: { SIGNALBOX_ROLES: 'api' } })
+  fixture = await openCliFixture({ env: { SIGNALBOX_ROLES: 'api' } })
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 afterEach(async () => {
-  await world.service.database.pool.query('delete from event_occurrence')
+  await fixture.service.database.pool.query('delete from event_occurrence')
 })
 
 const NOON = Date.UTC(2026, 8, 11, 12)
@@ -24,13 +24,13 @@ const ids = buildIdMaker({ now: () => NOON }, systemRandom)
 /** Records an event of `createdAtMs` and commits it at once. */
 async function recordEvent(createdAtMs: number): Promise<string> {
   const id = ids.next()
-  await world.service.database.pool.query(INSERT, [id, new Date(createdAtMs)])
+  await fixture.service.database.pool.query(INSERT, [id, new Date(createdAtMs)])
   return id
 }
 
 /** Records an event whose transaction stays open until the test commits it. */
 async function recordSlowly(createdAtMs: number): Promise<{ id: string; commit: () => Promise<void> }> {
-  const connection = await world.service.database.pool.connect()
+  const connection = await fixture.service.database.pool.connect()
   const id = ids.next()
   await connection.query('begin')
   await connection.query(INSERT, [id, new Date(createdAtMs)])
@@ -45,7 +45,7 @@ async function recordSlowly(createdAtMs: number): Promise<{ id: string; commit: 
 
 /** A client that counts the rows it receives. */
 function buildCountingClient(): { client: ApiClient; rowsRead: () => number } {
-  const client = buildApiClient({ url: world.url, token: world.service.adminToken })
+  const client = buildApiClient({ url: fixture.url, token: fixture.service.adminToken })
   let rows = 0
   const listAll: ApiClient['listAll'] = async <Row>(path: string, request: Parameters<ApiClient['listAll']>[1]) => {
     const found = await client.listAll<Row>(path, request)

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CommandEnd } from '../harness/process/command-line.ts'
 import { limit, waitFor } from '../harness/run/wait.ts'
-import { type CliWorld, openCliWorld } from './receiver-cli-world.ts'
+import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
 
-let world: CliWorld
+let fixture: CliFixture
 let webhook: string
 beforeAll(async () => {
-  world = await openCliWorld()
-  webhook = await world.subscribe(['contract.create'])
+  fixture = await openCliFixture()
+  webhook = await fixture.subscribe(['contract.create'])
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 interface Row {
   document_id: string
@@ -19,13 +19,13 @@ interface Row {
 
 /** Creates a contract, ends its dispatch as `status`, and returns the ledger row. */
 async function makeDispatch(status: 'success' | 'failed'): Promise<Row> {
-  if (status === 'failed') world.receiver.behaveNext({ kind: 'redirect', location: '/elsewhere' })
-  const contract = await world.createContract()
-  await world.service.settle()
+  if (status === 'failed') fixture.receiver.behaveNext({ kind: 'redirect', location: '/elsewhere' })
+  const contract = await fixture.createContract()
+  await fixture.service.settle()
   const filter = encodeURIComponent(`resource_id|eq|${contract}`)
-  const events = await world.service.admin('GET', `/api/v3/webhook/event-occurrence?filters=${filter}`)
+  const events = await fixture.service.admin('GET', `/api/v3/webhook/event-occurrence?filters=${filter}`)
   const byEvent = encodeURIComponent(`event_id|eq|${events.body.data[0].document_id}`)
-  const rows = await world.service.admin('GET', `/api/v3/webhook/dispatch?filters=${byEvent}`)
+  const rows = await fixture.service.admin('GET', `/api/v3/webhook/dispatch?filters=${byEvent}`)
   return waitForEnd(rows.body.data[0].document_id, status)
 }
 
@@ -41,22 +41,22 @@ async function waitForEnd(id: string, status: string, attempts = 1): Promise<Row
 
 /** Runs a bulk replay to its end. Calls the worker, whose own rounds follow the manual clock. */
 async function runJob(args: string[]): Promise<CommandEnd> {
-  await using command = world.start(['replay', ...args, '--wait'])
+  await using command = fixture.start(['replay', ...args, '--wait'])
   await command.waitForOutput(/^replay job/m)
-  await world.service.app.replayWorker.drain()
+  await fixture.service.app.replayWorker.drain()
   const ending = await limit(command.ended, 20_000, 'the end of the command')
   return { ...ending, stdout: command.stdout(), stderr: command.stderr() }
 }
 
 async function readRow(id: string): Promise<Row> {
-  const { body } = await world.service.admin('GET', `/api/v3/webhook/dispatch/${id}`)
+  const { body } = await fixture.service.admin('GET', `/api/v3/webhook/dispatch/${id}`)
   return body.data
 }
 
 describe('signalbox replay of one dispatch', () => {
   test('posts it once more, and with --wait shows how it ended', async () => {
     const { document_id: id } = await makeDispatch('failed')
-    const ended = await world.run(['replay', id, '--wait'])
+    const ended = await fixture.run(['replay', id, '--wait'])
     expect(ended).toMatchObject({ code: 0, stderr: '' })
     expect(ended.stdout).toMatch(
       new RegExp(`^dispatch  ${id}  success  attempts = 2  200  \\d+ ms  webhook ${webhook}\n$`),
@@ -66,40 +66,40 @@ describe('signalbox replay of one dispatch', () => {
 
   test('a delivered row is posted again only with --confirm-duplicate', async () => {
     const { document_id: id } = await makeDispatch('success')
-    const refused = await world.run(['replay', id, '--wait'])
+    const refused = await fixture.run(['replay', id, '--wait'])
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr.trim()).toBe(
       'The event was delivered or is in flight. Add --confirm-duplicate to post it again.',
     )
     expect(await readRow(id)).toMatchObject({ attempts: 1 })
-    const ended = await world.run(['replay', id, '--confirm-duplicate', '--wait'])
+    const ended = await fixture.run(['replay', id, '--confirm-duplicate', '--wait'])
     expect(ended.code).toBe(0)
     expect(await readRow(id)).toMatchObject({ status: 'success', attempts: 2 })
   })
 
   test('a replay that is not delivered exits 1 with the reason', async () => {
     const { document_id: id } = await makeDispatch('failed')
-    world.receiver.behaveNext({ kind: 'status', status: 503 })
-    const ended = await world.run(['replay', id, '--wait'])
+    fixture.receiver.behaveNext({ kind: 'status', status: 503 })
+    const ended = await fixture.run(['replay', id, '--wait'])
     expect(ended).toMatchObject({ code: 1 })
     expect(ended.stderr.trim()).toBe('The replay was not delivered: the row is exhausted (http_5xx).')
   })
 
   test('without --wait it prints the path of the result', async () => {
     const { document_id: id } = await makeDispatch('failed')
-    const ended = await world.run(['replay', id])
+    const ended = await fixture.run(['replay', id])
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining(`/api/v3/webhook/dispatch/${id}`) })
     // The receiver behaves at its next request as the next test says: that must not be the one of this replay.
     await waitForEnd(id, 'success', 2)
   })
 
   test('an unknown id and an inactive webhook are refused with the text of the service', async () => {
-    const unknown = await world.run(['replay', '01996d3f-0000-7000-8000-00000000dead'])
+    const unknown = await fixture.run(['replay', '01996d3f-0000-7000-8000-00000000dead'])
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('404 not_found') })
     const { document_id: id } = await makeDispatch('failed')
-    await world.service.admin('PATCH', `/api/v3/webhook/webhook/${webhook}/active`, { is_actived: false })
-    const inactive = await world.run(['replay', id])
-    await world.service.admin('PATCH', `/api/v3/webhook/webhook/${webhook}/active`, { is_actived: true })
+    await fixture.service.admin('PATCH', `/api/v3/webhook/webhook/${webhook}/active`, { is_actived: false })
+    const inactive = await fixture.run(['replay', id])
+    await fixture.service.admin('PATCH', `/api/v3/webhook/webhook/${webhook}/active`, { is_actived: true })
     expect(inactive).toMatchObject({ code: 1, stderr: expect.stringContaining('409 webhook_inactive') })
   })
 })
@@ -109,7 +109,7 @@ describe('signalbox replay with filters', () => {
     const failed = [await makeDispatch('failed'), await makeDispatch('failed')]
     const delivered = await makeDispatch('success')
     const names = [...failed, delivered].map((row) => row.document_id).join(',')
-    const dry = await world.run(['replay', '--filter', `document_id|in|${names}`, '--dry-run'])
+    const dry = await fixture.run(['replay', '--filter', `document_id|in|${names}`, '--dry-run'])
     expect(dry).toMatchObject({ code: 0, stderr: '' })
     expect(dry.stdout.trim()).toBe(
       'dry run  3 match, 2 would be replayed, 1 skipped (not_confirmed 1); nothing was changed',
@@ -134,9 +134,9 @@ describe('signalbox replay with filters', () => {
 
   test('a cancelled job ends --wait with exit code 1', async () => {
     const { document_id: id } = await makeDispatch('failed')
-    await using waiting = world.start(['replay', '--filter', `document_id|eq|${id}`, '--wait'])
+    await using waiting = fixture.start(['replay', '--filter', `document_id|eq|${id}`, '--wait'])
     const [, job = ''] = await waiting.waitForOutput(/^replay job {2}(\S+)/m)
-    await world.service.admin('POST', `/api/v3/webhook/replay-job/${job}/cancel`)
+    await fixture.service.admin('POST', `/api/v3/webhook/replay-job/${job}/cancel`)
     expect(await limit(waiting.ended, 20_000, 'the end of the command')).toEqual({ code: 1, signal: null })
     expect(waiting.stderr().trim()).toBe('The replay job was cancelled.')
     expect(waiting.stdout()).toMatch(/^cancelled {2}0 of 1: 0 replayed, 0 skipped\n$/m)
@@ -144,9 +144,9 @@ describe('signalbox replay with filters', () => {
 
   test('the error of a failed job names the call that resumes it', async () => {
     const { document_id: id } = await makeDispatch('failed')
-    await using waiting = world.start(['replay', '--filter', `document_id|eq|${id}`, '--wait'])
+    await using waiting = fixture.start(['replay', '--filter', `document_id|eq|${id}`, '--wait'])
     const [, job = ''] = await waiting.waitForOutput(/^replay job {2}(\S+)/m)
-    await world.service.database.pool.query(
+    await fixture.service.database.pool.query(
       `update replay_job set status = 'failed', last_error = 'lock timeout', ended_at = now() where document_id = $1`,
       [job],
     )
@@ -165,7 +165,7 @@ describe('signalbox replay with filters', () => {
     { args: ['--filter', 'status|eq|failed', '--limit', '10001'], says: 'It must be a whole number from 1 to 10000.' },
     { args: ['Acme'], says: 'It must be a UUID in lower case.' },
   ])('replay $args is refused with the rule', async ({ args, says }) => {
-    expect(await world.run(['replay', ...args])).toMatchObject({
+    expect(await fixture.run(['replay', ...args])).toMatchObject({
       code: 1,
       stdout: '',
       stderr: expect.stringContaining(says),

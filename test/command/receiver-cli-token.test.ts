@@ -3,18 +3,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runCommand } from '../harness/process/command-line.ts'
-import { openCliWorld } from './receiver-cli-world.ts'
+import { openCliFixture } from './receiver-cli-fixture.ts'
 
 test('the token that npm start left is used only for a service on this machine', async () => {
-  await using world = await openCliWorld()
+  await using fixture = await openCliFixture()
   const directory = await mkdtemp(join(tmpdir(), 'signalbox token '))
   try {
-    await writeFile(join(directory, 'demo-token'), `${world.service.adminToken}\n`)
+    await writeFile(join(directory, 'demo-token'), `${fixture.service.adminToken}\n`)
     const env = { SIGNALBOX_TOKEN: '', SIGNALBOX_DATA_DIR: directory }
-    const here = await world.run(['trigger', 'contract.update'], env)
+    const here = await fixture.run(['trigger', 'contract.update'], env)
     expect(here).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('contract.update') })
     for (const url of ['http://signalbox.example', 'http://127.0.0.1.example', 'http://localhost.example']) {
-      const elsewhere = await world.run(['trigger', 'contract.update', '--url', url], env)
+      const elsewhere = await fixture.run(['trigger', 'contract.update', '--url', url], env)
       expect(elsewhere).toMatchObject({ code: 1, stdout: '' })
       expect(elsewhere.stderr).toBe(`There is no token for ${url}. Give one with --token or SIGNALBOX_TOKEN.\n`)
     }
@@ -24,32 +24,32 @@ test('the token that npm start left is used only for a service on this machine',
 })
 
 test('a redirect of the service is not followed, so the token is not sent elsewhere', async () => {
-  await using world = await openCliWorld()
-  world.receiver.behave({ kind: 'redirect', location: 'https://signalbox.example/api' })
-  const env = { SIGNALBOX_URL: world.receiver.origin, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
-  const ended = await world.run(['trigger', 'contract.update'], env)
+  await using fixture = await openCliFixture()
+  fixture.receiver.behave({ kind: 'redirect', location: 'https://signalbox.example/api' })
+  const env = { SIGNALBOX_URL: fixture.receiver.origin, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
+  const ended = await fixture.run(['trigger', 'contract.update'], env)
   expect(ended).toMatchObject({ code: 1, stdout: '' })
   expect(ended.stderr).toContain('redirects to https://signalbox.example/api. Use that URL as --url.')
-  expect(world.receiver.requests).toHaveLength(1)
+  expect(fixture.receiver.requests).toHaveLength(1)
 })
 
 test('an answer of another program is reported as such', async () => {
-  await using world = await openCliWorld()
-  const env = { SIGNALBOX_URL: world.receiver.origin, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
-  const ended = await world.run(['trigger', 'contract.update'], env)
+  await using fixture = await openCliFixture()
+  const env = { SIGNALBOX_URL: fixture.receiver.origin, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
+  const ended = await fixture.run(['trigger', 'contract.update'], env)
   expect(ended).toMatchObject({ code: 1, stdout: '' })
   expect(ended.stderr).toContain('answered 200 to GET /api/v3/identity/account and not as Signalbox does. Check --url.')
 })
 
 test('the token is found from a folder below the one where npm start runs, and one of others is not used', async () => {
-  await using world = await openCliWorld()
+  await using fixture = await openCliFixture()
   const directory = await mkdtemp(join(tmpdir(), 'signalbox token '))
   try {
     const below = join(directory, '.signalbox', 'receiver')
     await mkdir(below, { recursive: true })
     const file = join(directory, '.signalbox', 'demo-token')
-    await writeFile(file, `${world.service.adminToken}\n`, { mode: 0o600 })
-    const env = { SIGNALBOX_URL: world.url }
+    await writeFile(file, `${fixture.service.adminToken}\n`, { mode: 0o600 })
+    const env = { SIGNALBOX_URL: fixture.url }
     const trigger = (cwd: string) => runCommand(['trigger', 'contract.update'], { env, cwd })
     for (const cwd of [below, join(directory, '.signalbox'), directory])
       expect(await trigger(cwd), cwd).toMatchObject({ code: 0, stderr: '' })

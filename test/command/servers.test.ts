@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/postgres/statement/database.ts'
 import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
 import { listPresentServers } from '../harness/database/servers.ts'
-import { countSeen, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { countSeen, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 
 const servers = await listPresentServers()
 
@@ -17,20 +17,20 @@ test.for(servers)(
     await using server = await start()
     const { connectionString } = server
     await using opened = openOn(connectionString)
-    await using ground = await openDeliveryGround(opened)
-    const receiver = await ground.receive()
-    const first = await ground.startLocal()
-    await ground.subscribe(first, receiver)
+    await using fixture = await openDeliveryFixture(opened)
+    const receiver = await fixture.receive()
+    const first = await fixture.startLocal()
+    await fixture.subscribe(first, receiver)
     receiver.behaveNext({ kind: 'status', status: 503 })
-    const contract = await ground.change(first)
-    await ground.waitForLedger(1, ['retrying'])
+    const contract = await fixture.change(first)
+    await fixture.waitForLedger(1, ['retrying'])
     await first.stop()
 
-    const second = await ground.startLocal()
+    const second = await fixture.startLocal()
     const read = await second.call('GET', `/api/v3/contract/contract/${contract}`)
     expect(read).toMatchObject({ status: 200, body: { data: { document_id: contract } } })
-    await ground.letRetriesComeDue()
-    const [row] = await ground.waitForLedger(1, ['success'])
+    await fixture.letRetriesComeDue()
+    const [row] = await fixture.waitForLedger(1, ['success'])
     expect(row!.log.map((one) => one.status_code)).toEqual([503, 200])
     expect(countSeen(receiver).get(row!.id)).toEqual([1, 2])
     const dispatch = await second.call('GET', `/api/v3/webhook/dispatch/${row!.id}`)

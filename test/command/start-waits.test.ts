@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { startPrimaryAndStandby } from '../harness/database/standby.ts'
-import { openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
 import { startHere } from '../harness/process/local-start.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
@@ -80,9 +80,9 @@ function get(url: string, agent?: Agent): Promise<{ status: number | undefined; 
 }
 
 test('a process that is to stop is not ready first and closes kept connections, still takes requests for SHUTDOWN_DELAY_SECONDS, and then ends with 0', async () => {
-  await using ground = await openDeliveryGround()
+  await using fixture = await openDeliveryFixture()
   await using started = startHere({
-    ...buildServiceEnvironment(ground.database.connectionString),
+    ...buildServiceEnvironment(fixture.database.connectionString),
     SHUTDOWN_DELAY_SECONDS: '2',
   })
   const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)
@@ -110,8 +110,8 @@ test('a process that is to stop is not ready first and closes kept connections, 
 })
 
 test('without SHUTDOWN_DELAY_SECONDS a stop does not wait', async () => {
-  await using ground = await openDeliveryGround()
-  await using started = startHere(buildServiceEnvironment(ground.database.connectionString))
+  await using fixture = await openDeliveryFixture()
+  await using started = startHere(buildServiceEnvironment(fixture.database.connectionString))
   await started.waitForOutput(/service started/)
   const askedAt = performance.now()
   expect(await started.stop()).toBe(0)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
-import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { countSeen, type DeliveryFixture, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
@@ -16,7 +16,7 @@ function buildMachine(aheadMs: number): Clock & { aheadMs: number } {
 }
 
 /** Writes what is a day old: an event, its ended dispatch and the attempt of it, each ten times. */
-async function fillLedger({ database, account }: DeliveryGround): Promise<void> {
+async function fillLedger({ database, account }: DeliveryFixture): Promise<void> {
   await database.pool.query(
     `with events as (
        insert into event_occurrence (document_id, event, account, resource, action, created_at, routed_at)
@@ -38,7 +38,7 @@ async function fillLedger({ database, account }: DeliveryGround): Promise<void> 
   )
 }
 
-async function countLedger({ database }: DeliveryGround): Promise<number[]> {
+async function countLedger({ database }: DeliveryFixture): Promise<number[]> {
   const { rows } = await database.pool.query(`
     select (select count(*)::int from event_occurrence where created_at < now() - interval '1 hour') as events,
       (select count(*)::int from webhook_dispatch_ended) as dispatches,
@@ -47,7 +47,7 @@ async function countLedger({ database }: DeliveryGround): Promise<number[]> {
 }
 
 /** Waits until the process of a wrong clock has said so to the others. */
-async function waitForSkew({ database }: DeliveryGround, count = 1): Promise<void> {
+async function waitForSkew({ database }: DeliveryFixture, count = 1): Promise<void> {
   const text = 'select count(*)::int as n from process_skew'
   await waitFor('the report of the skew', async () => (await database.pool.query(text)).rows[0].n === count)
 }
@@ -60,17 +60,17 @@ const readReadiness = async (url: string) => {
 const SHIFTED = ['--import', join(PROJECT_ROOT, 'test', 'harness', 'process', 'shifted-clock.ts')]
 
 test('a process whose machine is 45 days ahead deletes nothing, claims nothing, and says so', async () => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
-  await fillLedger(ground)
-  const wrong = await ground.startLocal({ machine: buildMachine(45 * DAY_MS) })
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
+  await fillLedger(fixture)
+  const wrong = await fixture.startLocal({ machine: buildMachine(45 * DAY_MS) })
   await wrong.waitForLog(/clock not trusted, nothing is claimed or deleted: see docs\/operations.md, clock skew/)
-  await ground.subscribe(wrong, receiver)
-  await ground.change(wrong)
-  await waitForSkew(ground)
-  await waitFor('the routing', async () => (await ground.readLedger()).some((row) => row.status === 'pending'))
+  await fixture.subscribe(wrong, receiver)
+  await fixture.change(wrong)
+  await waitForSkew(fixture)
+  await waitFor('the routing', async () => (await fixture.readLedger()).some((row) => row.status === 'pending'))
 
-  expect(await countLedger(ground)).toEqual([10, 10, 10])
+  expect(await countLedger(fixture)).toEqual([10, 10, 10])
   expect(receiver.requests).toEqual([])
   expect(await readReadiness(wrong.url)).toMatchObject({
     status: 503,
@@ -83,22 +83,22 @@ test('a process whose machine is 45 days ahead deletes nothing, claims nothing, 
   expect(metrics).toMatch(/^clock_skew_seconds 38(?:88000|87999\.9\d*)/m)
 
   // Another process, with the right time, does what it left.
-  await ground.startLocal()
+  await fixture.startLocal()
   await receiver.waitFor(1, 60_000)
-  expect(await countLedger(ground)).toEqual([10, 10, 10])
+  expect(await countLedger(fixture)).toEqual([10, 10, 10])
 })
 
 test('a real process goes on through a step of its clock of 45 days, which it reports, without a claim or a deletion', async () => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
-  await fillLedger(ground)
-  const service = await ground.start({
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
+  await fillLedger(fixture)
+  const service = await fixture.start({
     nodeArguments: SHIFTED,
     env: { TEST_CLOCK_SHIFTS_MS: `3000,${45 * DAY_MS}` },
   })
   await service.waitForOutput(/"clock differs from the database: see docs\/operations.md, clock skew"/)
-  await ground.subscribe(service, receiver)
-  await ground.change(service)
+  await fixture.subscribe(service, receiver)
+  await fixture.change(service)
   const [{ headers } = { headers: {} as Record<string, string> }] = await receiver.waitFor(1, 60_000)
   // Signed with the time of the database, not with that of the machine, which is 3 s ahead.
   const signedAtMs = Number(headers['webhook-timestamp']) * 1_000
@@ -107,8 +107,8 @@ test('a real process goes on through a step of its clock of 45 days, which it re
   service.signal('SIGUSR2')
   await service.waitForOutput(/"clock not trusted, nothing is claimed or deleted/)
   expect(await readReadiness(service.url)).toMatchObject({ status: 503 })
-  await ground.change(service)
-  expect(await countLedger(ground)).toEqual([10, 11, 10])
+  await fixture.change(service)
+  expect(await countLedger(fixture)).toEqual([10, 11, 10])
   expect(receiver.requests).toHaveLength(1)
   // What it logs is dated by the database's clock too.
   const last = service.stderr().trimEnd().split('\n').at(-1) ?? '{}'
@@ -122,16 +122,16 @@ test.each([
 ])(
   'an event goes to a webhook that was made before it, through processes one of which is %s',
   async (_name, aheadMs) => {
-    await using ground = await openDeliveryGround()
-    const receiver = await ground.receive()
-    const wrong = await ground.startLocal({ roles: 'api', machine: buildMachine(aheadMs) })
-    const right = await ground.startLocal({ roles: 'api,dispatcher' })
+    await using fixture = await openDeliveryFixture()
+    const receiver = await fixture.receive()
+    const wrong = await fixture.startLocal({ roles: 'api', machine: buildMachine(aheadMs) })
+    const right = await fixture.startLocal({ roles: 'api,dispatcher' })
     // Made through the wrong one, and told through the right one; and the other way round.
-    await ground.subscribe(wrong, receiver)
-    await ground.change(right)
-    await ground.subscribe(right, receiver)
-    await ground.change(wrong)
-    const rows = await ground.waitForLedger(3, ['success'])
+    await fixture.subscribe(wrong, receiver)
+    await fixture.change(right)
+    await fixture.subscribe(right, receiver)
+    await fixture.change(wrong)
+    const rows = await fixture.waitForLedger(3, ['success'])
     expect(rows).toHaveLength(3)
     await receiver.waitFor(3, 60_000)
   },
@@ -141,30 +141,30 @@ test.each([
   ['40 s ahead', 40_000],
   ['1 h ahead', HOUR_MS],
 ])('claims of a living worker stay its own beside a process that is %s', async (_name, aheadMs) => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
-  const living = await ground.startLocal({ roles: 'api,dispatcher' })
-  await ground.subscribe(living, receiver)
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
+  const living = await fixture.startLocal({ roles: 'api,dispatcher' })
+  await fixture.subscribe(living, receiver)
   const answer = Promise.withResolvers<void>()
   receiver.behave({ kind: 'wait', until: answer.promise })
-  await ground.change(living)
+  await fixture.change(living)
   await receiver.waitFor(1, 60_000)
-  await ground.startLocal({ roles: 'dispatcher', machine: buildMachine(aheadMs) })
+  await fixture.startLocal({ roles: 'dispatcher', machine: buildMachine(aheadMs) })
   const text = 'select count(*)::int as n from delivery_worker'
-  await waitFor('both workers', async () => (await ground.database.pool.query(text)).rows[0].n === 2)
-  await waitForSkew(ground)
+  await waitFor('both workers', async () => (await fixture.database.pool.query(text)).rows[0].n === 2)
+  await waitForSkew(fixture)
   answer.resolve()
-  const [row] = await ground.waitForLedger(1, ['success'])
+  const [row] = await fixture.waitForLedger(1, ['success'])
   expect(row).toMatchObject({ attempts: 1 })
   expect(countSeen(receiver).get(row!.id)).toEqual([1])
 })
 
 test('a session that is issued on a machine an hour behind is valid on every other, for as long as any', async () => {
-  await using ground = await openDeliveryGround()
-  const wrong = await ground.startLocal({ roles: 'api', machine: buildMachine(-HOUR_MS) })
-  const right = await ground.startLocal({ roles: 'api' })
+  await using fixture = await openDeliveryFixture()
+  const wrong = await fixture.startLocal({ roles: 'api', machine: buildMachine(-HOUR_MS) })
+  const right = await fixture.startLocal({ roles: 'api' })
   const text = 'select email from "user" where document_id = $1'
-  const { rows } = await ground.database.pool.query(text, [ground.database.administrator])
+  const { rows } = await fixture.database.pool.query(text, [fixture.database.administrator])
   const credentials = { email: rows[0].email, password: 'correct horse battery' }
   const login = await wrong.call('POST', '/api/v3/auth/login/local', credentials, { authorization: '' })
   expect(login.status).toBe(200)
@@ -176,21 +176,21 @@ test('a session that is issued on a machine an hour behind is valid on every oth
 })
 
 test('a process becomes ready again, and works, when the clock of its machine is mended', async () => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
   const machine = buildMachine(-HOUR_MS)
-  const service = await ground.startLocal({ machine })
-  await waitForSkew(ground)
+  const service = await fixture.startLocal({ machine })
+  await waitForSkew(fixture)
   expect((await readReadiness(service.url)).body.status).toMatch(
     /^clock of the machine is 36\d\d\.\d s behind the database$/,
   )
-  await ground.subscribe(service, receiver)
-  await ground.change(service)
+  await fixture.subscribe(service, receiver)
+  await fixture.change(service)
   machine.aheadMs = 0
   await receiver.waitFor(1, 60_000)
   await service.waitForLog(/clock agrees with the database again/)
   expect((await readReadiness(service.url)).status).toBe(200)
-  await waitForSkew(ground, 0)
+  await waitForSkew(fixture, 0)
 })
 
 test.each([
@@ -198,16 +198,16 @@ test.each([
   ['11 s', 11_000, /clock not trusted/, 503],
 ])('a machine that steps %s ahead is reported, and works beyond it within seconds of its repair', async (...row) => {
   const [, aheadMs, line, readiness] = row
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
   const machine = buildMachine(0)
-  const service = await ground.startLocal({ machine })
-  await ground.subscribe(service, receiver)
+  const service = await fixture.startLocal({ machine })
+  await fixture.subscribe(service, receiver)
   await waitFor('readiness', async () => (await readReadiness(service.url)).status === 200)
   machine.aheadMs = aheadMs
   await service.waitForLog(line)
   expect((await readReadiness(service.url)).status).toBe(readiness)
-  await ground.change(service)
+  await fixture.change(service)
   if (readiness === 200) await receiver.waitFor(1, 60_000)
   machine.aheadMs = 0
   const mendedAt = performance.now()
@@ -215,29 +215,29 @@ test.each([
   await waitFor('readiness', async () => (await readReadiness(service.url)).status === 200)
   await receiver.waitFor(1, 60_000)
   expect(performance.now() - mendedAt).toBeLessThan(30_000)
-  const [ledgerRow] = await ground.waitForLedger(1, ['success'])
+  const [ledgerRow] = await fixture.waitForLedger(1, ['success'])
   expect(ledgerRow).toMatchObject({ attempts: 1 })
 })
 
 test('when the clock of the database steps by 45 days, nothing is deleted or taken back, and all go on when it is mended', async () => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
-  await fillLedger(ground)
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
+  await fillLedger(fixture)
   const database = { aheadMs: 0 }
   const databaseAheadMs = () => database.aheadMs
-  const first = await ground.startLocal({ databaseAheadMs })
-  const second = await ground.startLocal({ roles: 'dispatcher,maintenance', databaseAheadMs })
-  await ground.subscribe(first, receiver)
+  const first = await fixture.startLocal({ databaseAheadMs })
+  const second = await fixture.startLocal({ roles: 'dispatcher,maintenance', databaseAheadMs })
+  await fixture.subscribe(first, receiver)
   const answer = Promise.withResolvers<void>()
   receiver.behaveNext({ kind: 'wait', until: answer.promise })
-  await ground.change(first)
+  await fixture.change(first)
   await receiver.waitFor(1, 60_000)
 
   expect(first.logged()).not.toContain('stepped')
   database.aheadMs = 45 * DAY_MS
   for (const service of [first, second]) await service.waitForLog(/clock not trusted/)
   answer.resolve()
-  await ground.waitForLedger(11, ['success'])
+  await fixture.waitForLedger(11, ['success'])
   database.aheadMs = 0
   for (const service of [first, second]) {
     await service.waitForLog(/clock agrees with the database again/)
@@ -245,9 +245,9 @@ test('when the clock of the database steps by 45 days, nothing is deleted or tak
       /"step_seconds":-388\d{4}(?:\.\d+)?,"msg":"clock of the database stepped, nothing is deleted/,
     )
   }
-  await ground.change(first)
+  await fixture.change(first)
   await receiver.waitFor(2, 60_000)
-  const rows = await ground.waitForLedger(12, ['success'])
+  const rows = await fixture.waitForLedger(12, ['success'])
   expect(rows.every((row) => row.attempts === 1)).toBe(true)
-  expect(await countLedger(ground)).toEqual([10, 12, 10])
+  expect(await countLedger(fixture)).toEqual([10, 12, 10])
 })

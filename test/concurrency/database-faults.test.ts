@@ -5,7 +5,7 @@ import { systemRandom } from '../../src/base/random.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts'
 import { openDatabase } from '../../src/postgres/statement/database.ts'
 import type { createTestDatabase } from '../harness/database/database.ts'
-import { countSeen, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { countSeen, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
 import { findDataRoot } from '../harness/process/data-root.ts'
 import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
@@ -16,13 +16,13 @@ async function readReadiness(url: string): Promise<number> {
 }
 
 test('a database that pauses for 6 s under running deliveries: not ready meanwhile, then all delivered once', async () => {
-  await using ground = await openDeliveryGround()
-  await using proxy = await startDatabaseProxy(ground.database.connectionString)
-  const receiver = await ground.receive()
-  const service = await ground.startLocal({ databaseUrl: proxy.connectionString, env: { WEBHOOK_CONCURRENCY: '8' } })
-  await ground.subscribe(service, receiver)
-  await ground.recordEvents(200)
-  await ground.change(service)
+  await using fixture = await openDeliveryFixture()
+  await using proxy = await startDatabaseProxy(fixture.database.connectionString)
+  const receiver = await fixture.receive()
+  const service = await fixture.startLocal({ databaseUrl: proxy.connectionString, env: { WEBHOOK_CONCURRENCY: '8' } })
+  await fixture.subscribe(service, receiver)
+  await fixture.recordEvents(200)
+  await fixture.change(service)
   await receiver.waitFor(40, 60_000)
 
   proxy.set('paused')
@@ -31,7 +31,7 @@ test('a database that pauses for 6 s under running deliveries: not ready meanwhi
   await waitFor('unreadiness', async () => (await readReadiness(service.url)) === 503)
   const waiting = service.call('POST', '/api/v3/contract/contract', {
     name: 'Asked in the pause',
-    account: ground.account,
+    account: fixture.account,
   })
   expect(receiver.requests.length).toBeLessThan(201)
   await waitFor('the end of the pause', () => performance.now() - pausedAt > 6_000)
@@ -42,27 +42,27 @@ test('a database that pauses for 6 s under running deliveries: not ready meanwhi
   // It had a connection and waited, or had none and was told to come back.
   if (answer.status !== 201) expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
   const count = answer.status === 201 ? 202 : 201
-  const rows = await ground.waitForLedger(count, ['success'])
+  const rows = await fixture.waitForLedger(count, ['success'])
   expect(rows).toHaveLength(count)
   expect(rows.filter((row) => row.attempts !== 1)).toEqual([])
   expect(receiver.requests).toHaveLength(count)
 })
 
 test('a database that is gone: 503 with Retry-After, and deliveries go on by themselves when it is back', async () => {
-  await using ground = await openDeliveryGround()
-  await using proxy = await startDatabaseProxy(ground.database.connectionString)
-  const receiver = await ground.receive()
-  const service = await ground.startLocal({ databaseUrl: proxy.connectionString, env: { WEBHOOK_CONCURRENCY: '8' } })
-  await ground.subscribe(service, receiver)
+  await using fixture = await openDeliveryFixture()
+  await using proxy = await startDatabaseProxy(fixture.database.connectionString)
+  const receiver = await fixture.receive()
+  const service = await fixture.startLocal({ databaseUrl: proxy.connectionString, env: { WEBHOOK_CONCURRENCY: '8' } })
+  await fixture.subscribe(service, receiver)
   const answer = Promise.withResolvers<void>()
   receiver.behaveNext({ kind: 'wait', until: answer.promise })
-  await ground.change(service)
+  await fixture.change(service)
   await receiver.waitFor(1, 60_000)
 
   proxy.set('refusing')
   const refused = await service.call('POST', '/api/v3/contract/contract', {
     name: 'Too early',
-    account: ground.account,
+    account: fixture.account,
   })
   expect(refused).toMatchObject({
     status: 503,
@@ -75,35 +75,35 @@ test('a database that is gone: 503 with Retry-After, and deliveries go on by the
   // The delivery is accepted while nothing can be written down.
   answer.resolve()
   await service.waitForLog(/attempts not recorded yet/)
-  await ground.recordEvents(50)
+  await fixture.recordEvents(50)
 
   proxy.set('open')
   await waitFor('readiness', async () => (await readReadiness(service.url)) === 200)
-  const rows = await ground.waitForLedger(51, ['success'])
+  const rows = await fixture.waitForLedger(51, ['success'])
   expect(rows.map((row) => row.attempts)).toEqual(rows.map(() => 1))
   expect(receiver.requests).toHaveLength(51)
   await service.stop()
 })
 
 test('connections that break in the middle, again and again: everything delivered, attempts at least what was seen', async () => {
-  await using ground = await openDeliveryGround()
-  await using proxy = await startDatabaseProxy(ground.database.connectionString)
-  const receiver = await ground.receive()
-  const service = await ground.startLocal({ databaseUrl: proxy.connectionString, env: { WEBHOOK_CONCURRENCY: '4' } })
-  await ground.subscribe(service, receiver)
-  await ground.recordEvents(150)
+  await using fixture = await openDeliveryFixture()
+  await using proxy = await startDatabaseProxy(fixture.database.connectionString)
+  const receiver = await fixture.receive()
+  const service = await fixture.startLocal({ databaseUrl: proxy.connectionString, env: { WEBHOOK_CONCURRENCY: '4' } })
+  await fixture.subscribe(service, receiver)
+  await fixture.recordEvents(150)
   for (const count of [10, 30, 60]) {
     await receiver.waitFor(count, 60_000)
     proxy.drop()
   }
   // A claim whose commit was answered into a broken connection belongs to a process that does not know of it.
   await waitFor('all but lost claims', async () => {
-    const rows = await ground.readLedger()
+    const rows = await fixture.readLedger()
     return rows.length === 150 && rows.every((row) => row.status === 'success' || row.leaseOwner !== null)
   })
-  const unknown = (await ground.readLedger()).filter((row) => row.status !== 'success').map((row) => row.id)
-  await ground.letLeasesRunOut()
-  const rows = await ground.waitForLedger(150, ['success'])
+  const unknown = (await fixture.readLedger()).filter((row) => row.status !== 'success').map((row) => row.id)
+  await fixture.letLeasesRunOut()
+  const rows = await fixture.waitForLedger(150, ['success'])
   const seen = countSeen(receiver)
   expect(rows.filter((row) => row.attempts > 2)).toEqual([])
   expect(unknown).toEqual(expect.arrayContaining(rows.filter((row) => row.attempts === 2).map((row) => row.id)))
@@ -128,11 +128,11 @@ test('PostgreSQL killed and started again in the middle: the service stays, reco
     const { connectionString } = proxy
     const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
     const dispose = () => opened.close()
-    await using ground = await openDeliveryGround({ ...opened, connectionString, [Symbol.asyncDispose]: dispose })
-    const receiver = await ground.receive()
-    const service = await ground.start({ env: { WEBHOOK_CONCURRENCY: '4' } })
-    await ground.subscribe(service, receiver)
-    await ground.recordEvents(150)
+    await using fixture = await openDeliveryFixture({ ...opened, connectionString, [Symbol.asyncDispose]: dispose })
+    const receiver = await fixture.receive()
+    const service = await fixture.start({ env: { WEBHOOK_CONCURRENCY: '4' } })
+    await fixture.subscribe(service, receiver)
+    await fixture.recordEvents(150)
     await receiver.waitFor(20, 60_000)
     process.kill(postgres.pid, 'SIGKILL')
     await postgres.exited
@@ -142,13 +142,13 @@ test('PostgreSQL killed and started again in the middle: the service stays, reco
     postgres = await start()
     proxy.retarget(postgres.connectionString)
     await waitFor('readiness', async () => (await readReadiness(service.url)) === 200)
-    await ground.change(service)
+    await fixture.change(service)
     await waitFor('all but lost claims', async () => {
-      const rows = await ground.readLedger()
+      const rows = await fixture.readLedger()
       return rows.length === 151 && rows.every((row) => row.status === 'success' || row.leaseOwner !== null)
     })
-    await ground.letLeasesRunOut()
-    const rows = await ground.waitForLedger(151, ['success'])
+    await fixture.letLeasesRunOut()
+    const rows = await fixture.waitForLedger(151, ['success'])
     const seen = countSeen(receiver)
     expect(rows.filter((row) => row.attempts > 2)).toEqual([])
     expect(rows.filter((row) => (seen.get(row.id)?.length ?? 0) > row.attempts)).toEqual([])
@@ -180,32 +180,32 @@ async function fillDisk(database: Awaited<ReturnType<typeof createTestDatabase>>
 }
 
 test('a full disk of the database: changes answer 503, what was posted is recorded once there is room, and nothing is posted twice', async () => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
-  const service = await ground.startLocal()
-  await ground.subscribe(service, receiver)
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
+  const service = await fixture.startLocal()
+  await fixture.subscribe(service, receiver)
   const answer = Promise.withResolvers<void>()
   receiver.behave({ kind: 'wait', until: answer.promise })
-  await ground.change(service)
-  await ground.change(service)
+  await fixture.change(service)
+  await fixture.change(service)
   await receiver.waitFor(2, 60_000)
 
-  const makeRoom = await fillDisk(ground.database)
+  const makeRoom = await fillDisk(fixture.database)
   answer.resolve()
   await service.waitForLog(/attempts not recorded yet/)
-  const refused = await service.call('POST', '/api/v3/contract/contract', { name: 'No room', account: ground.account })
+  const refused = await service.call('POST', '/api/v3/contract/contract', { name: 'No room', account: fixture.account })
   expect(refused).toMatchObject({
     status: 503,
     headers: { 'retry-after': '5' },
     body: { code: 'dependency_unavailable' },
   })
-  expect((await ground.readLedger()).map((row) => row.status)).toEqual(['pending', 'pending'])
+  expect((await fixture.readLedger()).map((row) => row.status)).toEqual(['pending', 'pending'])
 
   await makeRoom()
-  await ground.change(service)
-  const rows = await ground.waitForLedger(3, ['success'])
+  await fixture.change(service)
+  const rows = await fixture.waitForLedger(3, ['success'])
   expect(rows.map((row) => row.attempts)).toEqual([1, 1, 1])
   expect(receiver.requests).toHaveLength(3)
-  const { rows: contracts } = await ground.database.pool.query('select 1 from contract')
+  const { rows: contracts } = await fixture.database.pool.query('select 1 from contract')
   expect(contracts).toHaveLength(3)
 })

@@ -1,25 +1,25 @@
 import { expect, test } from 'vitest'
 import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
-import { openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 test('a locked table of webhooks: leases of living workers stay renewed, and what waited is posted once', async () => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
-  await using service = await ground.startLocal()
-  await ground.subscribe(service, receiver)
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
+  await using service = await fixture.startLocal()
+  await fixture.subscribe(service, receiver)
   const answer = Promise.withResolvers<void>()
   receiver.behave({ kind: 'wait', until: answer.promise })
-  await ground.recordEvents(20)
+  await fixture.recordEvents(20)
   await receiver.waitFor(20, 60_000)
 
-  const holder = await ground.database.pool.connect()
+  const holder = await fixture.database.pool.connect()
   try {
     await holder.query('begin; lock table webhook in access exclusive mode')
     answer.resolve()
     receiver.behave({ kind: 'status', status: 200 })
-    await ground.recordEvents(20)
+    await fixture.recordEvents(20)
     // Two of these locks are given up in that time.
     const lockedAt = performance.now()
     let least = Number.POSITIVE_INFINITY
@@ -36,81 +36,81 @@ test('a locked table of webhooks: leases of living workers stay renewed, and wha
     await holder.query('rollback')
     holder.release()
   }
-  const rows = await ground.waitForLedger(40, ['success'])
+  const rows = await fixture.waitForLedger(40, ['success'])
   expect(rows.filter((row) => row.attempts !== 1)).toEqual([])
   expect(receiver.requests).toHaveLength(40)
 })
 
 test('a webhook whose row is locked: the results of the others are recorded at once, its own when the lock ends', async () => {
-  await using ground = await openDeliveryGround()
-  const [locked, other] = [await ground.receive(), await ground.receive()]
-  await using service = await ground.startLocal()
-  const ids = [await ground.subscribe(service, locked), await ground.subscribe(service, other)]
+  await using fixture = await openDeliveryFixture()
+  const [locked, other] = [await fixture.receive(), await fixture.receive()]
+  await using service = await fixture.startLocal()
+  const ids = [await fixture.subscribe(service, locked), await fixture.subscribe(service, other)]
   // A redirect ends a dispatch as failed, which counts against its webhook: both results lock their webhook.
   for (const one of [locked, other]) one.behave({ kind: 'redirect', location: 'https://elsewhere.example.com/' })
 
-  const holder = await ground.database.pool.connect()
+  const holder = await fixture.database.pool.connect()
   try {
     await holder.query('begin')
     await holder.query('select from webhook where document_id = $1 for update', [ids[0]])
-    await ground.change(service)
-    const ofOther = async () => (await ground.readLedger()).filter((row) => row.webhook === ids[1])
+    await fixture.change(service)
+    const ofOther = async () => (await fixture.readLedger()).filter((row) => row.webhook === ids[1])
     const startedAt = performance.now()
     await waitFor('the result of the other', async () => (await ofOther()).some((row) => row.status === 'failed'))
     // Later results of both come while the first is held back.
-    for (let n = 0; n < 3; n += 1) await ground.change(service)
+    for (let n = 0; n < 3; n += 1) await fixture.change(service)
     await waitFor('its later results', async () => {
       const rows = await ofOther()
       return rows.length === 4 && rows.every((row) => row.status === 'failed')
     })
     expect(performance.now() - startedAt).toBeLessThan(3_000)
-    const own = (await ground.readLedger()).filter((row) => row.webhook === ids[0])
+    const own = (await fixture.readLedger()).filter((row) => row.webhook === ids[0])
     expect(own.map((row) => row.status)).toEqual(own.map(() => 'pending'))
   } finally {
     await holder.query('rollback')
     holder.release()
   }
-  const rows = await ground.waitForLedger(8, ['failed'])
+  const rows = await fixture.waitForLedger(8, ['failed'])
   expect(rows.map((row) => row.attempts)).toEqual(rows.map(() => 1))
-  const { rows: counts } = await ground.database.pool.query('select consecutive_failures from webhook')
+  const { rows: counts } = await fixture.database.pool.query('select consecutive_failures from webhook')
   expect(counts).toEqual([{ consecutive_failures: 4 }, { consecutive_failures: 4 }])
 })
 
 test('a dispatch whose row is locked: the results of other webhooks are recorded meanwhile', async () => {
-  await using ground = await openDeliveryGround()
-  const [locked, other] = [await ground.receive(), await ground.receive()]
-  await using service = await ground.startLocal()
-  const ids = [await ground.subscribe(service, locked), await ground.subscribe(service, other)]
+  await using fixture = await openDeliveryFixture()
+  const [locked, other] = [await fixture.receive(), await fixture.receive()]
+  await using service = await fixture.startLocal()
+  const ids = [await fixture.subscribe(service, locked), await fixture.subscribe(service, other)]
   const answer = Promise.withResolvers<void>()
   locked.behave({ kind: 'wait', until: answer.promise })
-  await ground.change(service)
+  await fixture.change(service)
   await locked.waitFor(1, 60_000)
   await other.waitFor(1, 60_000)
 
-  const holder = await ground.database.pool.connect()
+  const holder = await fixture.database.pool.connect()
   try {
     await holder.query('begin')
     await holder.query('select from webhook_dispatch_open where webhook = $1 for update', [ids[0]])
     answer.resolve()
     locked.behave({ kind: 'status', status: 200 })
-    for (let n = 0; n < 5; n += 1) await ground.change(service)
+    for (let n = 0; n < 5; n += 1) await fixture.change(service)
     // The lock is held until they are there.
     await waitFor('the results of the other', async () => {
-      const rows = (await ground.readLedger()).filter((row) => row.webhook === ids[1])
+      const rows = (await fixture.readLedger()).filter((row) => row.webhook === ids[1])
       return rows.length === 6 && rows.every((row) => row.status === 'success')
     })
   } finally {
     await holder.query('rollback')
     holder.release()
   }
-  const rows = await ground.waitForLedger(12, ['success'])
+  const rows = await fixture.waitForLedger(12, ['success'])
   expect(rows.map((row) => row.attempts)).toEqual(rows.map(() => 1))
 })
 
 test('the listening connection is lost behind something that acknowledges: a new one is opened within seconds, and a metric counts it', async () => {
-  await using ground = await openDeliveryGround()
-  await using proxy = await startDatabaseProxy(ground.database.connectionString)
-  await using service = await ground.startLocal({
+  await using fixture = await openDeliveryFixture()
+  await using proxy = await startDatabaseProxy(fixture.database.connectionString)
+  await using service = await fixture.startLocal({
     roles: 'api,dispatcher',
     env: { DATABASE_LISTEN_URL: proxy.connectionString },
   })
@@ -120,7 +120,7 @@ test('the listening connection is lost behind something that acknowledges: a new
     return Number(/^database_listen_reconnects_total (\d+)$/m.exec(text)?.[1])
   }
   const countListening = async () => {
-    const { rows } = await ground.database.pool.query(
+    const { rows } = await fixture.database.pool.query(
       `select count(*)::int as count from pg_stat_activity
        where datname = current_database() and application_name = 'signalbox listen'`,
     )

@@ -20,7 +20,7 @@ const ASKED = 40
 const TAKEN = 12
 
 /** A service whose reads have a pool of their own, and the time that their statements may take. */
-async function openWorld(statementTimeoutMs: number) {
+async function openFixture(statementTimeoutMs: number) {
   const database = await createTestDatabase({ content: 'prepared' })
   const readDatabase = openDatabase({
     connectionString: database.connectionString,
@@ -31,13 +31,13 @@ async function openWorld(statementTimeoutMs: number) {
     connectLimitMs: TEST_CONNECT_LIMIT_MS,
     onError: () => {},
   })
-  const world = await createTestApp({
+  const fixture = await createTestApp({
     database,
     readDatabase,
     env: { DATABASE_READ_POOL_SIZE: String(POOL_SIZE) },
   })
   return {
-    ...world,
+    ...fixture,
     readDatabase,
     /** Keeps every read of contracts waiting until it is released. */
     holdContracts: async () => {
@@ -46,7 +46,7 @@ async function openWorld(statementTimeoutMs: number) {
       return { release: () => client.query('rollback').then(() => client.release()) }
     },
     [Symbol.asyncDispose]: async () => {
-      await world[Symbol.asyncDispose]()
+      await fixture[Symbol.asyncDispose]()
       await readDatabase.close()
       await database[Symbol.asyncDispose]()
     },
@@ -72,16 +72,16 @@ const countByStatus = (answers: readonly { status: number }[]) =>
   )
 
 describe('while reads hang', () => {
-  let world: Awaited<ReturnType<typeof openWorld>>
+  let fixture: Awaited<ReturnType<typeof openFixture>>
   beforeAll(async () => {
-    world = await openWorld(60_000)
+    fixture = await openFixture(60_000)
   })
-  afterAll(() => world?.[Symbol.asyncDispose]())
+  afterAll(() => fixture?.[Symbol.asyncDispose]())
 
   it('forty expensive ones of one viewer leave sign-in, readiness, publishing and the lists of others as they are', async () => {
-    const { admin, anonymous, holdContracts, readDatabase } = world
-    const viewer = await addViewer(world, 'Asks too much')
-    const other = await addViewer(world, 'Asks for a page')
+    const { admin, anonymous, holdContracts, readDatabase } = fixture
+    const viewer = await addViewer(fixture, 'Asks too much')
+    const other = await addViewer(fixture, 'Asks for a page')
     const email = 'reads@example.com'
     const password = 'a password that nobody else has'
     expect((await admin('POST', '/api/v3/identity/user', { email, password })).status).toBe(201)
@@ -109,9 +109,9 @@ describe('while reads hang', () => {
   })
 
   it('those of two persons of one account and of a key of one of them take turns of the account', async () => {
-    const { admin, callAs, holdContracts, readDatabase, signInMember } = world
+    const { admin, callAs, holdContracts, readDatabase, signInMember } = fixture
     const { data: roles } = (await admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')).body
-    const { call, account } = await addViewer(world, 'Of three persons')
+    const { call, account } = await addViewer(fixture, 'Of three persons')
     const body = { name: 'bound', account, permissions: ['webhook:find-all', 'contract:find-all'] }
     const key = callAs((await call('POST', '/api/v3/identity/api-key', body)).body.data.key)
     const callers = [call, key]
@@ -132,22 +132,22 @@ describe('while reads hang', () => {
 })
 
 describe('a read that takes longer than its limit', () => {
-  let world: Awaited<ReturnType<typeof openWorld>>
+  let fixture: Awaited<ReturnType<typeof openFixture>>
   beforeAll(async () => {
-    world = await openWorld(300)
+    fixture = await openFixture(300)
   })
-  afterAll(() => world?.[Symbol.asyncDispose]())
+  afterAll(() => fixture?.[Symbol.asyncDispose]())
 
   it.each(['', '?count=true', '?filters=name|eq|abc', '?sort=name'])(
     'is 422 with what to leave out: contracts%s',
     async (query) => {
-      const held = await world.holdContracts()
-      const { status, body } = await world.admin('GET', `${CONTRACTS}${query}`)
+      const held = await fixture.holdContracts()
+      const { status, body } = await fixture.admin('GET', `${CONTRACTS}${query}`)
       await held.release()
       expect({ status, code: body.code }).toEqual({ status: 422, code: 'read_too_expensive' })
       expect(body.detail).toMatch(/created_at\|gte\|.*count/)
       // Its turn and its connection are free again.
-      expect((await world.admin('GET', `${CONTRACTS}${query}`)).status).toBe(200)
+      expect((await fixture.admin('GET', `${CONTRACTS}${query}`)).status).toBe(200)
     },
   )
 })

@@ -4,14 +4,14 @@ import { systemRandom } from '../../src/base/random.ts'
 import { createSecret } from '../../src/outbound/signature.ts'
 import { secretContextOf } from '../../src/webhook/registry/webhook.ts'
 import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
-import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { countSeen, type DeliveryFixture, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import type { Receiver } from '../harness/fakes/receiver.ts'
 
 /** More than one statement routes an event to. */
 const CROWD = 1_100
 
 /** Makes global webhooks on the receiver that subscribe to `contract.create`. */
-async function addCrowd({ database }: DeliveryGround, receiver: Receiver): Promise<void> {
+async function addCrowd({ database }: DeliveryFixture, receiver: Receiver): Promise<void> {
   const keyring = buildKeyring(TEST_SECRETS.secretKey, systemRandom)
   const { rows } = await database.pool.query<{ id: string }>(
     `insert into webhook (document_id, url, is_global, created_at, updated_at)
@@ -32,21 +32,21 @@ async function addCrowd({ database }: DeliveryGround, receiver: Receiver): Promi
 }
 
 test(`kill -9 right after the first POST of an event for ${CROWD} webhooks: each of them has one row and its POST`, async () => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
-  const api = await ground.startLocal({ roles: 'api' })
-  await addCrowd(ground, receiver)
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
+  const api = await fixture.startLocal({ roles: 'api' })
+  await addCrowd(fixture, receiver)
   // Small parts, so that both processes write some.
   const env = { WEBHOOK_CONCURRENCY: '16' }
-  const doomed = await ground.start({ roles: 'dispatcher', env })
-  await ground.startLocal({ roles: 'dispatcher', env })
-  await ground.change(api)
+  const doomed = await fixture.start({ roles: 'dispatcher', env })
+  await fixture.startLocal({ roles: 'dispatcher', env })
+  await fixture.change(api)
   await receiver.waitFor(1, 60_000)
   await doomed.kill()
-  const killed = await ground.readLedger()
+  const killed = await fixture.readLedger()
   const heldByDoomed = killed.filter((row) => row.leaseOwner?.includes(`:${doomed.pid}:`)).map((row) => row.id)
 
-  const rows = await ground.waitForLedger(CROWD, ['success'], 120_000)
+  const rows = await fixture.waitForLedger(CROWD, ['success'], 120_000)
   expect(rows).toHaveLength(CROWD)
   expect(new Set(rows.map((row) => row.webhook)).size).toBe(CROWD)
   const seen = countSeen(receiver)
@@ -54,7 +54,7 @@ test(`kill -9 right after the first POST of an event for ${CROWD} webhooks: each
   const repeated = rows.filter((row) => row.attempts > 1).map((row) => row.id)
   expect(heldByDoomed).toEqual(expect.arrayContaining(repeated))
   expect(Math.max(...rows.map((row) => row.attempts))).toBeLessThanOrEqual(2)
-  const { rows: events } = await ground.database.pool.query(
+  const { rows: events } = await fixture.database.pool.query(
     `select routed_at is not null as is_routed from event_occurrence where event = 'contract.create'`,
   )
   expect(events).toEqual([{ is_routed: true }])

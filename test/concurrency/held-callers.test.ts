@@ -6,7 +6,7 @@ import { issueSession } from '../../src/identity/session/session.ts'
 import { endSessionsOfGrant } from '../../src/oauth/exchange/exchange.ts'
 import { inTransaction } from '../../src/postgres/statement/database.ts'
 import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
-import { type DeliveryGround, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { type DeliveryFixture, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { type DatabaseProxy, startDatabaseProxy } from '../harness/fakes/proxy.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
 import { type ServiceProcess, TEST_BASE_URL } from '../harness/process/service-process.ts'
@@ -18,7 +18,7 @@ const LIMIT_MS = 1_000
 /** What a look and an answer may take on top on a busy machine; the limit itself is the notifier's. */
 const SLACK_MS = 2_000
 
-let ground: DeliveryGround
+let fixture: DeliveryFixture
 /** The process of the tests. */
 let one: LocalService
 /** Another process. */
@@ -28,15 +28,15 @@ let cut: LocalService
 let proxy: DatabaseProxy
 
 beforeAll(async () => {
-  ground = await openDeliveryGround()
-  proxy = await startDatabaseProxy(ground.database.connectionString)
+  fixture = await openDeliveryFixture()
+  proxy = await startDatabaseProxy(fixture.database.connectionString)
   const listening = { DATABASE_LISTEN_URL: proxy.connectionString }
-  one = await ground.startLocal({ roles: 'api' })
-  cut = await ground.startLocal({ roles: 'api', env: listening })
-  other = await ground.start({ roles: 'api' })
+  one = await fixture.startLocal({ roles: 'api' })
+  cut = await fixture.startLocal({ roles: 'api', env: listening })
+  other = await fixture.start({ roles: 'api' })
 })
 afterAll(async () => {
-  await ground[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
   await proxy[Symbol.asyncDispose]()
 })
 
@@ -50,12 +50,12 @@ interface Member {
   renameIn(service: Service): Promise<number>
 }
 
-/** A signed-in person in the account of the ground. */
+/** A signed-in person in the account of the fixture. */
 async function createMember(): Promise<Member> {
   const person = { email: `${crypto.randomUUID()}@example.com`, password: 'correct horse battery' }
   const made = await one.call('POST', '/api/v3/identity/user', person)
   const id = made.body.data.document_id as string
-  await one.call('POST', `/api/v3/identity/account/${ground.account}/member`, { user: id })
+  await one.call('POST', `/api/v3/identity/account/${fixture.account}/member`, { user: id })
   const login = await fetch(`${one.url}/api/v3/auth/login/local`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -64,14 +64,14 @@ async function createMember(): Promise<Member> {
   const { jwt } = ((await login.json()) as { data: { jwt: string } }).data
   const statusIn = async ({ url }: Service) => {
     const headers = { authorization: `Bearer ${jwt}` }
-    const answer = await fetch(`${url}/api/v3/identity/account/${ground.account}`, { headers })
+    const answer = await fetch(`${url}/api/v3/identity/account/${fixture.account}`, { headers })
     await answer.arrayBuffer()
     return answer.status
   }
   const renameIn = async ({ url }: Service) => {
     const headers = { authorization: `Bearer ${jwt}`, 'content-type': 'application/json' }
     const body = JSON.stringify({ name: 'Renamed' })
-    const answer = await fetch(`${url}/api/v3/identity/account/${ground.account}`, { method: 'PATCH', headers, body })
+    const answer = await fetch(`${url}/api/v3/identity/account/${fixture.account}`, { method: 'PATCH', headers, body })
     await answer.arrayBuffer()
     return answer.status
   }
@@ -82,7 +82,7 @@ async function createMember(): Promise<Member> {
 async function openApp(member: Member): Promise<Member> {
   const keys = { secrets: TEST_SECRETS.sessionJwt, issuer: () => TEST_BASE_URL }
   const deps = { ids: buildIdMaker(systemClock, systemRandom), random: systemRandom, keys }
-  const session = await inTransaction(ground.database.db, (tx) =>
+  const session = await inTransaction(fixture.database.db, (tx) =>
     issueSession(deps, tx, {
       userId: member.id as UserId,
       client: { id: 'app', scope: 'account:read', grantId: 'held' },
@@ -92,7 +92,7 @@ async function openApp(member: Member): Promise<Member> {
   )
   const statusIn = async ({ url }: Service) => {
     const headers = { authorization: `Bearer ${session?.jwt}` }
-    const answer = await fetch(`${url}/api/v3/identity/account/${ground.account}`, { headers })
+    const answer = await fetch(`${url}/api/v3/identity/account/${fixture.account}`, { headers })
     await answer.arrayBuffer()
     return answer.status
   }
@@ -102,7 +102,7 @@ async function openApp(member: Member): Promise<Member> {
 /** Until the process holds the caller: statements of the pool stop while it is asked again and again. */
 async function waitUntilHeld(member: Member, service: Service): Promise<void> {
   const reads = async () => {
-    const { rows } = await ground.database.pool.query<{ reads: number }>(
+    const { rows } = await fixture.database.pool.query<{ reads: number }>(
       `select coalesce(sum(seq_scan + idx_scan), 0)::int as reads from pg_stat_user_tables where relname = 'user_role'`,
     )
     return rows[0]!.reads
@@ -110,7 +110,7 @@ async function waitUntilHeld(member: Member, service: Service): Promise<void> {
   await waitFor('the caller to be held', async () => {
     const before = await reads()
     for (let at = 0; at < 5; at += 1) expect(await member.statusIn(service)).toBe(200)
-    await ground.database.pool.query('select pg_stat_force_next_flush()').catch(() => {})
+    await fixture.database.pool.query('select pg_stat_force_next_flush()').catch(() => {})
     return (await reads()) === before
   })
 }
@@ -138,7 +138,7 @@ test('a grant that ends is held by no process after a second: the app is refused
   const app = await openApp(member)
   await waitUntilHeld(app, one)
   await waitUntilHeld(app, other)
-  const { db } = ground.database
+  const { db } = fixture.database
   const ended = await inTransaction(db, (tx) => endSessionsOfGrant(tx, { grantId: 'held', now: new Date() }))
   const startedAt = performance.now()
   expect(ended).toHaveLength(1)
@@ -152,7 +152,7 @@ test('a role of a membership that is taken is held by no process after a second'
   const member = await createMember()
   const { body } = await one.call('GET', '/api/v3/identity/role?filters=name|eq|account-admin')
   const setRoles = (roles: string[]) =>
-    one.call('PATCH', `/api/v3/identity/account/${ground.account}/member`, { user: member.id, roles })
+    one.call('PATCH', `/api/v3/identity/account/${fixture.account}/member`, { user: member.id, roles })
   expect((await setRoles([body.data[0].document_id])).status).toBe(200)
   await waitUntilHeld(member, one)
   await waitUntilHeld(member, other)

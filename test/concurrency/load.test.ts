@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
 import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
-import { countSeen, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { countSeen, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import type { ServiceProcess } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
@@ -18,17 +18,17 @@ async function readMemory(service: ServiceProcess, before?: string): Promise<{ b
 }
 
 test('memory stays flat over 800 deliveries to a receiver that answers without end', async () => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
   // Those of operators: with the defaults of Node the heap alone grows by as much as a leak would.
-  const service = await ground.start({ env: { WEBHOOK_CONCURRENCY: '8' }, nodeArguments })
-  await ground.subscribe(service, receiver)
+  const service = await fixture.start({ env: { WEBHOOK_CONCURRENCY: '8' }, nodeArguments })
+  await fixture.subscribe(service, receiver)
   receiver.behave({ kind: 'endless' })
-  await ground.recordEvents(200)
-  await ground.waitForLedger(200, ['success'])
+  await fixture.recordEvents(200)
+  await fixture.waitForLedger(200, ['success'])
   const warm = await readMemory(service)
-  await ground.recordEvents(600)
-  const rows = await ground.waitForLedger(800, ['success'], 90_000)
+  await fixture.recordEvents(600)
+  const rows = await fixture.waitForLedger(800, ['success'], 90_000)
   // A leak of one answer's head and excerpt alone would show: 600 answers of 64 KiB are 39 MB.
   const grownBy = (await readMemory(service, warm.metrics)).bytes - warm.bytes
   process.stdout.write(`memory after 200 deliveries and 600 more: ${Math.round(grownBy / 1e6)} MB more\n`)
@@ -38,15 +38,15 @@ test('memory stays flat over 800 deliveries to a receiver that answers without e
 })
 
 test('a dead subscriber and a slow one delay no healthy one: it has all its deliveries while theirs still hang', async () => {
-  await using ground = await openDeliveryGround()
-  const [dead, slow, healthy] = [await ground.receive(), await ground.receive(), await ground.receive()]
+  await using fixture = await openDeliveryFixture()
+  const [dead, slow, healthy] = [await fixture.receive(), await fixture.receive(), await fixture.receive()]
   dead.behave({ kind: 'hang' })
   const answer = Promise.withResolvers<void>()
   slow.behave({ kind: 'wait', until: answer.promise })
-  const service = await ground.startLocal({ env: { WEBHOOK_CONCURRENCY: '8' } })
+  const service = await fixture.startLocal({ env: { WEBHOOK_CONCURRENCY: '8' } })
   const ids: string[] = []
-  for (const receiver of [dead, slow, healthy]) ids.push(await ground.subscribe(service, receiver))
-  await ground.recordEvents(60)
+  for (const receiver of [dead, slow, healthy]) ids.push(await fixture.subscribe(service, receiver))
+  await fixture.recordEvents(60)
 
   // Many times what the eight places hold: were one place lost for good to each that hangs, these would not come.
   // In order of their coming, those that hang would keep it waiting for minutes: 120 POSTs of 15 s over eight places.
@@ -54,7 +54,7 @@ test('a dead subscriber and a slow one delay no healthy one: it has all its deli
   const at = (rows: { webhook: string; log: unknown[] }[], index: number) =>
     rows.filter((row) => row.webhook === ids[index]).flatMap((row) => row.log)
   const rows = await waitFor('the record of the healthy', async () => {
-    const found = await ground.readLedger()
+    const found = await fixture.readLedger()
     return at(found, 2).length === 60 && found
   })
   expect(at(rows, 0).length).toBeLessThan(30)
@@ -62,9 +62,9 @@ test('a dead subscriber and a slow one delay no healthy one: it has all its deli
 
   answer.resolve()
   slow.behave({ kind: 'status', status: 200 })
-  await waitFor('the slow one', async () => at(await ground.readLedger(), 1).length === 60, { limitMs: 60_000 })
+  await waitFor('the slow one', async () => at(await fixture.readLedger(), 1).length === 60, { limitMs: 60_000 })
   await service.stop()
-  const ended = await ground.readLedger()
+  const ended = await fixture.readLedger()
   const left = ended.filter((row) => row.webhook === ids[0])
   expect(left).toHaveLength(60)
   expect(left.every((row) => ['pending', 'retrying'].includes(row.status) && row.leaseOwner === null)).toBe(true)

@@ -2,20 +2,20 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freezeWorker } from '../harness/delivery/frozen-worker.ts'
 import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
-import { openProvisioningGround, type ProvisioningGround } from '../harness/provisioning/provisioning-process.ts'
+import { openProvisioningFixture, type ProvisioningFixture } from '../harness/provisioning/provisioning-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 const USERS = '/api/v3/identity/user'
 
-let ground: ProvisioningGround
+let fixture: ProvisioningFixture
 let receiver: Receiver
 let target: string
 beforeEach(async () => {
-  ground = await openProvisioningGround()
+  fixture = await openProvisioningFixture()
   receiver = await startReceiver()
 })
 afterEach(async () => {
-  await ground[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
   await receiver.close()
 })
 
@@ -26,24 +26,24 @@ const buildEnv = (roles: string, env: Record<string, string> = {}) => ({
 })
 
 /** A process that a test ends. */
-const start = (env: Record<string, string> = {}) => ground.start(buildEnv('provisioning', env))
+const start = (env: Record<string, string> = {}) => fixture.start(buildEnv('provisioning', env))
 
 /** A service in the process of the tests, which none of them ends. */
-const startSurvivor = () => ground.startLocal(buildEnv('provisioning'))
+const startSurvivor = () => fixture.startLocal(buildEnv('provisioning'))
 
 async function startApi(): Promise<LocalService> {
-  const api = await ground.startLocal(buildEnv('api'))
-  target = (await ground.call(api, 'POST', '/api/v3/provisioning/target', { url: `${receiver.origin}/t` })).document_id
+  const api = await fixture.startLocal(buildEnv('api'))
+  target = (await fixture.call(api, 'POST', '/api/v3/provisioning/target', { url: `${receiver.origin}/t` })).document_id
   return api
 }
 
 const makeUser = async (api: LocalService): Promise<string> =>
-  (await ground.call(api, 'POST', USERS, { email: 'ada@example.com' })).document_id
+  (await fixture.call(api, 'POST', USERS, { email: 'ada@example.com' })).document_id
 
 const bodies = () => receiver.requests.map(({ body }) => JSON.parse(body.toString()))
 
 async function readAttempts(): Promise<string[]> {
-  const { rows } = await ground.database.pool.query(
+  const { rows } = await fixture.database.pool.query(
     `select d.type || ' ' || coalesce(a.error_class, a.status_code::text) as line
      from provisioning_attempt a join provisioning_delivery d on d.document_id = a.delivery
      where d.target = $1 order by d.position, a.attempt`,
@@ -54,7 +54,7 @@ async function readAttempts(): Promise<string[]> {
 
 const waitForEnd = () =>
   waitFor('the end of all deliveries', async () => {
-    const { rows } = await ground.database.pool.query(
+    const { rows } = await fixture.database.pool.query(
       'select count(*)::int as n, count(ended_at)::int as ended from provisioning_delivery',
     )
     return rows[0].n > 0 && rows[0].n === rows[0].ended
@@ -62,7 +62,7 @@ const waitForEnd = () =>
 
 const waitForWorkers = (count: number) =>
   waitFor(`${count} workers`, async () => {
-    const { rows } = await ground.database.pool.query('select from delivery_worker where has_lock')
+    const { rows } = await fixture.database.pool.query('select from delivery_worker where has_lock')
     return rows.length === count
   })
 
@@ -90,7 +90,7 @@ test('processes that die one after the other, at each point of an attempt, lose 
     ).toEqual(posted)
     // What is recorded is of those before: of the dead one nothing is.
     expect(await readAttempts(), point).toEqual(Array.from({ length: index }, () => 'user.provisioned interrupted'))
-    if (index === 0) await ground.call(api, 'POST', `${USERS}/${user}/disable`)
+    if (index === 0) await fixture.call(api, 'POST', `${USERS}/${user}/disable`)
   }
   await startSurvivor()
   await waitForEnd()
@@ -112,10 +112,10 @@ test('kill -9 of one of two processes with an attempt in flight: the other repea
   receiver.behaveNext({ kind: 'hang' })
   const user = await makeUser(api)
   await receiver.waitFor(1, 60_000)
-  await freezeWorker(ground.database, doomed)
+  await freezeWorker(fixture.database, doomed)
   await startSurvivor()
   await waitForWorkers(2)
-  await ground.call(api, 'PATCH', `${USERS}/${user}`, { name: 'Behind it' })
+  await fixture.call(api, 'PATCH', `${USERS}/${user}`, { name: 'Behind it' })
   await doomed.kill()
   await waitForEnd()
   expect(bodies().map(({ attempt, data }) => [attempt, data.user.name])).toEqual([
@@ -130,7 +130,7 @@ test('two services deliver the changes of one user one after the other, each onc
   await Promise.all([startSurvivor(), startSurvivor()])
   await waitForWorkers(2)
   const user = await makeUser(api)
-  for (let n = 1; n <= 20; n += 1) await ground.call(api, 'PATCH', `${USERS}/${user}`, { name: `n${n}` })
+  for (let n = 1; n <= 20; n += 1) await fixture.call(api, 'PATCH', `${USERS}/${user}`, { name: `n${n}` })
   await waitForEnd()
   const names = bodies().map(({ data }) => data.user.name)
   expect(names).toEqual([null, ...Array.from({ length: 20 }, (_, n) => `n${n + 1}`)])

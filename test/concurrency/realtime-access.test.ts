@@ -2,23 +2,27 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callService } from '../harness/process/service-process.ts'
 import { startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
 import { nextEvent } from '../harness/realtime/realtime-server.ts'
-import { openRealtimeService, type RealtimeWorld, startRealtimeWorld } from '../harness/realtime/realtime-service.ts'
+import {
+  openRealtimeService,
+  type RealtimeContext,
+  startRealtimeFixture,
+} from '../harness/realtime/realtime-service.ts'
 import { limit, waitFor } from '../harness/run/wait.ts'
 
 /** A change takes effect within a second (docs/contract/realtime.md#lost-access); the rest is a busy machine's. */
 const LIMIT_MS = 1_000 + 2_000
 
-let world: RealtimeWorld
+let fixture: RealtimeContext
 beforeAll(async () => {
-  world = await startRealtimeWorld()
+  fixture = await startRealtimeFixture()
 })
-afterAll(() => world?.[Symbol.asyncDispose]())
+afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 /** A member who has signed in and joined the channel of the account, and the ids of what arrived there. */
-async function joinAccount(services: Parameters<RealtimeWorld['connect']>[1]) {
-  const person = await world.addMember()
-  const client = world.connect(person, services)
-  const channel = client.subscribe(`private-account-${world.account}`)
+async function joinAccount(services: Parameters<RealtimeContext['connect']>[1]) {
+  const person = await fixture.addMember()
+  const client = fixture.connect(person, services)
+  const channel = client.subscribe(`private-account-${fixture.account}`)
   const arrived: string[] = []
   channel.bind('contract.create', ({ data }: { data: { id: string } }) => arrived.push(data.id))
   await limit(nextEvent(channel, 'pusher:subscription_succeeded'), 60_000, 'the subscription')
@@ -30,27 +34,27 @@ const has = (arrived: string[], contract: string) =>
   waitFor('the event', () => arrived.includes(contract), { limitMs: 60_000 })
 
 test('a change in one process reaches clients in both, published by a process without a server to BASE_URL', async () => {
-  const ann = await joinAccount({ to: world.one, through: world.one })
-  const bob = await joinAccount({ to: world.other, through: world.one })
-  const contract = await world.addContract()
+  const ann = await joinAccount({ to: fixture.one, through: fixture.one })
+  const bob = await joinAccount({ to: fixture.other, through: fixture.one })
+  const contract = await fixture.addContract()
   await Promise.all([has(ann.arrived, contract), has(bob.arrived, contract)])
   const channel = bob.client.subscribe(`private-contract-${contract}`)
   await nextEvent(channel, 'pusher:subscription_succeeded')
   const updated = nextEvent(channel, 'contract.update')
-  await world.call('PATCH', `/api/v3/contract/contract/${contract}`, { status: 'active' })
+  await fixture.call('PATCH', `/api/v3/contract/contract/${contract}`, { status: 'active' })
   expect(await limit(updated, 60_000, 'the update')).toMatchObject({
     type: 'contract.update',
-    data: { account: world.account, id: contract, url: `/api/v3/contract/contract/${contract}` },
+    data: { account: fixture.account, id: contract, url: `/api/v3/contract/contract/${contract}` },
   })
 })
 
 test('a member that loses the membership loses the subscription within a second, in another process too, and the others keep theirs', async () => {
-  const ann = await joinAccount({ to: world.one, through: world.other })
-  const bob = await joinAccount({ to: world.other, through: world.one })
+  const ann = await joinAccount({ to: fixture.one, through: fixture.other })
+  const bob = await joinAccount({ to: fixture.other, through: fixture.one })
   const refused = nextEvent(ann.channel, 'pusher:subscription_error')
-  await world.call('DELETE', `/api/v3/identity/account/${world.account}/member`, { user: ann.person.id })
+  await fixture.call('DELETE', `/api/v3/identity/account/${fixture.account}/member`, { user: ann.person.id })
   expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
-  const contract = await world.addContract()
+  const contract = await fixture.addContract()
   await has(bob.arrived, contract)
   expect(ann.arrived).toEqual([])
   expect(ann.client.connection.state).toBe('connected')
@@ -59,14 +63,14 @@ test('a member that loses the membership loses the subscription within a second,
 })
 
 test('a member authorized by a process that was killed loses the subscription in another one within a second', async () => {
-  await using doomed = await world.start('api')
-  const person = await world.addMember()
-  const client = world.connect(person, { to: world.other, through: doomed })
-  const channel = client.subscribe(`private-account-${world.account}`)
+  await using doomed = await fixture.start('api')
+  const person = await fixture.addMember()
+  const client = fixture.connect(person, { to: fixture.other, through: doomed })
+  const channel = client.subscribe(`private-account-${fixture.account}`)
   await limit(nextEvent(channel, 'pusher:subscription_succeeded'), 60_000, 'the subscription')
   await doomed.kill()
   const refused = nextEvent(channel, 'pusher:subscription_error')
-  await world.call('DELETE', `/api/v3/identity/account/${world.account}/member`, { user: person.id })
+  await fixture.call('DELETE', `/api/v3/identity/account/${fixture.account}/member`, { user: person.id })
   expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
 })
 
@@ -94,13 +98,13 @@ test('a member authorized by a process that was killed loses the connections at 
 })
 
 test('a user who is disabled loses the connection within a second, in another process too, and is not authorized again', async () => {
-  const ann = await joinAccount({ to: world.other, through: world.one })
+  const ann = await joinAccount({ to: fixture.other, through: fixture.one })
   const failure = nextEvent(ann.client.connection, 'error')
-  await world.call('POST', `/api/v3/identity/user/${ann.person.id}/disable`)
+  await fixture.call('POST', `/api/v3/identity/user/${ann.person.id}/disable`)
   expect(await limit(failure, LIMIT_MS, 'the end of the connection')).toMatchObject({ data: { code: 4009 } })
-  const back = world.connect(ann.person, { to: world.other, through: world.one })
-  const channel = back.subscribe(`private-account-${world.account}`)
+  const back = fixture.connect(ann.person, { to: fixture.other, through: fixture.one })
+  const channel = back.subscribe(`private-account-${fixture.account}`)
   expect(await nextEvent(channel, 'pusher:subscription_error')).toMatchObject({ status: 401 })
-  await has((await joinAccount({ to: world.other, through: world.one })).arrived, await world.addContract())
+  await has((await joinAccount({ to: fixture.other, through: fixture.one })).arrived, await fixture.addContract())
   expect(ann.arrived).toEqual([])
 })

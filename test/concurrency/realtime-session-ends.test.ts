@@ -1,28 +1,28 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callService } from '../harness/process/service-process.ts'
 import { nextEvent } from '../harness/realtime/realtime-server.ts'
-import { type Person, type RealtimeWorld, startRealtimeWorld } from '../harness/realtime/realtime-service.ts'
+import { type Person, type RealtimeContext, startRealtimeFixture } from '../harness/realtime/realtime-service.ts'
 import { limit, waitFor } from '../harness/run/wait.ts'
 
 /** The end of a session or key takes effect within a second (docs/contract/realtime.md#lost-access); the rest is a busy machine's. */
 const LIMIT_MS = 1_000 + 2_000
 
-let world: RealtimeWorld
+let fixture: RealtimeContext
 beforeAll(async () => {
-  world = await startRealtimeWorld()
+  fixture = await startRealtimeFixture()
 })
-afterAll(() => world?.[Symbol.asyncDispose]())
+afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 const callAs = (token: string, method: string, path: string, body?: object) =>
-  callService({ url: world.other.url, token }, { method, path, ...(body && { body }) })
+  callService({ url: fixture.other.url, token }, { method, path, ...(body && { body }) })
 
 const signIn = async ({ email, password }: Person): Promise<string> =>
   (await callAs('', 'POST', '/api/v3/auth/login/local', { email, password })).body.data.jwt
 
 /** Joins the channel of the account with a token: at one process, authorized by the other. */
 async function join(person: Person, token: string) {
-  const client = world.connect({ ...person, jwt: token }, { to: world.one, through: world.other })
-  const channel = client.subscribe(`private-account-${world.account}`)
+  const client = fixture.connect({ ...person, jwt: token }, { to: fixture.one, through: fixture.other })
+  const channel = client.subscribe(`private-account-${fixture.account}`)
   const arrived: string[] = []
   channel.bind('contract.create', ({ data }: { data: { id: string } }) => arrived.push(data.id))
   await limit(nextEvent(channel, 'pusher:subscription_succeeded'), 60_000, 'the subscription')
@@ -35,7 +35,7 @@ type End = (person: Person, token: string) => Promise<{ status: number }>
 const ENDS: readonly (readonly [string, End])[] = [
   ['a sign-out', (_person, token) => callAs(token, 'POST', '/api/v3/auth/session/revoke', {})],
   ['a sign-out everywhere', ({ jwt }) => callAs(jwt, 'POST', '/api/v3/auth/session/revoke', { all: true })],
-  ['revoke-sessions', ({ id }) => world.call('POST', `/api/v3/identity/user/${id}/revoke-sessions`)],
+  ['revoke-sessions', ({ id }) => fixture.call('POST', `/api/v3/identity/user/${id}/revoke-sessions`)],
   [
     'the end of the device',
     async ({ jwt }, token) => {
@@ -48,7 +48,7 @@ const ENDS: readonly (readonly [string, End])[] = [
 test.each(ENDS)(
   '%s ends the subscriptions of the session within a second, in another process too',
   async (name, end) => {
-    const person = await world.addMember()
+    const person = await fixture.addMember()
     const token = await signIn(person)
     const own = await join(person, token)
     const isAlone = name === 'a sign-out' || name === 'the end of the device'
@@ -57,16 +57,16 @@ test.each(ENDS)(
     expect((await end(person, token)).status).toBe(200)
     expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
     expect(own.client.connection.state).toBe('connected')
-    const bystander = await world.addMember()
+    const bystander = await fixture.addMember()
     const other = kept ?? (await join(bystander, bystander.jwt))
-    const contract = await world.addContract()
+    const contract = await fixture.addContract()
     await waitFor('the event of another session', () => other.arrived.includes(contract), { limitMs: 60_000 })
     expect(own.arrived).toEqual([])
   },
 )
 
 test('a revoked API key ends the subscriptions that it authorized', async () => {
-  const person = await world.addMember()
+  const person = await fixture.addMember()
   const made = await callAs(person.jwt, 'POST', '/api/v3/identity/api-key', {
     name: 'program',
     permissions: ['realtime:auth'],
@@ -79,7 +79,7 @@ test('a revoked API key ends the subscriptions that it authorized', async () => 
 })
 
 test('a key that expires ends what it authorized', async () => {
-  const person = await world.addMember()
+  const person = await fixture.addMember()
   const made = await callAs(person.jwt, 'POST', '/api/v3/identity/api-key', {
     name: 'program',
     permissions: ['realtime:auth'],

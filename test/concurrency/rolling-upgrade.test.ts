@@ -3,7 +3,7 @@ import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { readMigrations } from '../../src/postgres/migration/migrate.ts'
-import { type DeliveryGround, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { type DeliveryFixture, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { findDataRoot } from '../harness/process/data-root.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
 import { PROJECT_ROOT, runToEnd } from '../harness/process/process.ts'
@@ -42,7 +42,7 @@ const readLog = (member: Member) => ('logged' in member ? member.logged() : memb
 const PAUSE_MS = 50
 
 /** Changes under way: each is repeated, with the same key, at any process of the fleet until one accepts it. */
-function startLoad(ground: DeliveryGround, fleet: readonly Member[]) {
+function startLoad(fixture: DeliveryFixture, fleet: readonly Member[]) {
   const accepted: string[] = []
   let isOver = false
   let turn = 0
@@ -51,7 +51,7 @@ function startLoad(ground: DeliveryGround, fleet: readonly Member[]) {
     await waitFor('an accepted change', async () => {
       const service = fleet[turn++ % fleet.length]!
       // A process that stops refuses the connection, or breaks it under the request.
-      const id = await ground.change(service, headers).catch(() => undefined)
+      const id = await fixture.change(service, headers).catch(() => undefined)
       if (id !== undefined) accepted.push(id)
       return id
     })
@@ -74,12 +74,12 @@ function startLoad(ground: DeliveryGround, fleet: readonly Member[]) {
 
 test('a fleet is rolled up to a release with an additive migration and down again under load, and every accepted change is delivered', async () => {
   await using newer = await buildNewerRelease()
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
-  const [first, second] = [await ground.start(), await ground.startLocal()]
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
+  const [first, second] = [await fixture.start(), await fixture.startLocal()]
   const fleet: Member[] = [first, second]
-  await ground.subscribe(first, receiver)
-  const load = startLoad(ground, fleet)
+  await fixture.subscribe(first, receiver)
+  const load = startLoad(fixture, fleet)
 
   /** One step of a rolling upgrade: a member joins the fleet, one leaves it, and changes go on. */
   const step = async ({ joining, leaving }: { joining?: Member; leaving?: Member }) => {
@@ -92,14 +92,14 @@ test('a fleet is rolled up to a release with an additive migration and down agai
     const before = load.accepted.length
     await waitFor('changes at the fleet', () => load.accepted.length > before + 20)
   }
-  const upgraded = await ground.start({ root: newer.root })
+  const upgraded = await fixture.start({ root: newer.root })
   await step({ joining: upgraded, leaving: first })
   await step({ leaving: second })
-  const { rows } = await ground.database.pool.query('select is_additive from schema_migration where name = $1', [
+  const { rows } = await fixture.database.pool.query('select is_additive from schema_migration where name = $1', [
     newer.migration,
   ])
   expect(rows).toEqual([{ is_additive: true }])
-  const downgraded = [await ground.startLocal(), await ground.start()]
+  const downgraded = [await fixture.startLocal(), await fixture.start()]
   await step({ joining: downgraded[0]! })
   await step({ joining: downgraded[1]!, leaving: upgraded })
   for (const older of downgraded) {
@@ -109,15 +109,15 @@ test('a fleet is rolled up to a release with an additive migration and down agai
 
   const accepted = await load.stop()
   expect(new Set(accepted).size).toBe(accepted.length)
-  const ledger = await ground.waitForLedger(accepted.length, ['success'], 90_000)
+  const ledger = await fixture.waitForLedger(accepted.length, ['success'], 90_000)
   expect(ledger).toHaveLength(accepted.length)
   const seen = new Set(receiver.requests.map(({ body }) => JSON.parse(body.toString()).data.id))
   expect(accepted.filter((id) => !seen.has(id))).toEqual([])
 })
 
 test('a release does not start on a migration of a newer one that is not additive, says the way back, and changes nothing', async () => {
-  await using ground = await openDeliveryGround()
-  const { pool, connectionString } = ground.database
+  await using fixture = await openDeliveryFixture()
+  const { pool, connectionString } = fixture.database
   await pool.query(`insert into schema_migration values ('9999_newer_release', 'hash', now(), false)`)
   const { code, stderr } = await runToEnd({
     args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'serve'],
@@ -129,6 +129,6 @@ test('a release does not start on a migration of a newer one that is not additiv
   )
   // The same once the migration says that it is additive.
   await pool.query(`update schema_migration set is_additive = true where name = '9999_newer_release'`)
-  const service = await ground.startLocal()
+  const service = await fixture.startLocal()
   expect((await service.call('GET', '/api/v3/webhook/webhook')).status).toBe(200)
 })

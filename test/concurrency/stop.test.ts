@@ -1,19 +1,19 @@
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
-import { countSeen, openDeliveryGround } from '../harness/delivery/delivery-process.ts'
+import { countSeen, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal} under a POST that hangs and a request that its client never finishes: ended in order with 0, the attempt counted as interrupted and due at once`, async () => {
-    await using ground = await openDeliveryGround()
-    const receiver = await ground.receive()
-    const service = await ground.start()
-    await ground.subscribe(service, receiver)
+    await using fixture = await openDeliveryFixture()
+    const receiver = await fixture.receive()
+    const service = await fixture.start()
+    await fixture.subscribe(service, receiver)
     receiver.behaveNext({ kind: 'hang' })
-    await ground.change(service)
+    await fixture.change(service)
     await receiver.waitFor(1, 60_000)
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
     socket.on('error', () => {})
@@ -25,25 +25,25 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     socket.destroy()
     expect(service.stdout()).toContain(`Stopping (${signal}).`)
     expect(service.stdout()).toContain('Stopped.')
-    const [row] = await ground.readLedger()
+    const [row] = await fixture.readLedger()
     expect(row).toMatchObject({ status: 'retrying', attempts: 1, isDue: true, leaseOwner: null })
     expect(row!.log).toMatchObject([{ attempt: 1, status_code: null, error_class: 'interrupted' }])
 
     // No lease to wait for: the next process has it at once.
-    await ground.startLocal()
-    const [delivered] = await ground.waitForLedger(1, ['success'])
+    await fixture.startLocal()
+    const [delivered] = await fixture.waitForLedger(1, ['success'])
     expect(delivered!.attempts).toBe(2)
     expect(countSeen(receiver).get(delivered!.id)).toEqual([1, 2])
   })
 }
 
 test('signals: the same Ctrl-C twice is one, a later one ends at once, and others take over what was claimed', async () => {
-  await using ground = await openDeliveryGround()
-  const receiver = await ground.receive()
-  const service = await ground.start()
-  await ground.subscribe(service, receiver)
+  await using fixture = await openDeliveryFixture()
+  const receiver = await fixture.receive()
+  const service = await fixture.start()
+  await fixture.subscribe(service, receiver)
   receiver.behaveNext({ kind: 'hang' })
-  await ground.change(service)
+  await fixture.change(service)
   await receiver.waitFor(1, 60_000)
   service.signal('SIGINT')
   const [, askedAt] = [await service.waitForOutput(/Stopping/), performance.now()]
@@ -53,9 +53,9 @@ test('signals: the same Ctrl-C twice is one, a later one ends at once, and other
   expect(await Promise.race([service.ended, 'still stopping'])).toBe('still stopping')
   service.signal('SIGINT')
   expect(await service.ended).toEqual({ code: 130, signal: null })
-  await ground.letLeasesRunOut()
-  await ground.startLocal()
-  expect(await ground.waitForLedger(1, ['success'])).toMatchObject([{ attempts: 2 }])
+  await fixture.letLeasesRunOut()
+  await fixture.startLocal()
+  expect(await fixture.waitForLedger(1, ['success'])).toMatchObject([{ attempts: 2 }])
 })
 
 /** Starts a process that waits for what `hold` locks, until it is in that wait. */
@@ -100,12 +100,12 @@ test('a start that hangs (its table is locked for ever) is ended by SIGTERM with
 })
 
 test('a reader of the output that goes away ends nothing', async () => {
-  await using ground = await openDeliveryGround()
+  await using fixture = await openDeliveryFixture()
   const command = `"${process.execPath}" "${PROJECT_ROOT}/src/main.ts" serve | head -n 0`
   await using shell = startProcess({
     command: '/bin/sh',
     args: ['-c', `${command}; echo over >&2`],
-    env: buildServiceEnvironment(ground.database.connectionString),
+    env: buildServiceEnvironment(fixture.database.connectionString),
     isGroup: true,
   })
   const [, port] = await shell.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)

@@ -4,10 +4,10 @@ import { createTestApp } from '../harness/app/app.ts'
 import { type Begun, type Flow, openFlow, type Tokens } from '../harness/browser/oauth-flow.ts'
 import {
   type OauthClient,
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
-  startOauthWorld,
+  startOauthFixture,
 } from '../harness/browser/oauth-service.ts'
 import type { Visitor } from '../harness/browser/visitor.ts'
 
@@ -16,7 +16,7 @@ import type { Visitor } from '../harness/browser/visitor.ts'
  * other test covers it. The comment above a test names the modules that it stands for.
  */
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 let client: OauthClient
 let flow: Flow
@@ -25,14 +25,14 @@ let known: Visitor
 let hint: string
 
 beforeAll(async () => {
-  world = await startOauthWorld()
-  person = await world.person()
-  client = await world.client({ id_token_signed_response_alg: 'RS256' })
-  flow = await openFlow(world, client)
+  fixture = await startOauthFixture()
+  person = await fixture.person()
+  client = await fixture.client({ id_token_signed_response_alg: 'RS256' })
+  flow = await openFlow(fixture, client)
   known = openBrowser()
   hint = (await flow.signIn(known, { person })).tokens.id_token ?? ''
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 const claimsOf = async (parameters: Record<string, string>, browser = known, options = {}) => {
   const { tokens } = await flow.signIn(browser, { person, parameters, ...options })
@@ -50,13 +50,13 @@ async function readAnswer(parameters: Record<string, string>, browser = known): 
 
 /** Sets the clock of sign-ins ahead of the machine's, which the provider reads, and of every sign-in before. */
 function setClockAhead(): void {
-  const { clock } = world.app
+  const { clock } = fixture.app
   clock.set(Math.max(clock.now(), Date.now()) + 5_000)
 }
 
 /** Moves the sign-ins of the person an hour back. */
 async function ageSignIns(): Promise<void> {
-  const { pool } = world.app.database
+  const { pool } = fixture.app.database
   const text = `update session set auth_time = auth_time - interval '1 hour' where "user" = $1 and client_id is null`
   await pool.query(text, [person.userId])
   await pool.query("delete from oauth_state where model = 'Session'")
@@ -64,7 +64,7 @@ async function ageSignIns(): Promise<void> {
 
 /** Redeems a code with the secret of the client in the form. */
 const redeem = ({ callback, verifier, redirectUri }: Begun) =>
-  fetch(`${world.issuer}/token`, {
+  fetch(`${fixture.issuer}/token`, {
     method: 'POST',
     body: new URLSearchParams({
       grant_type: 'authorization_code',
@@ -79,22 +79,22 @@ const redeem = ({ callback, verifier, redirectUri }: Begun) =>
 /** The claims of an ID token for which the person has to prove again who it is. */
 async function signInAgain(browser: Visitor, parameters: Record<string, string>) {
   const { url, ...kept } = await flow.prepare({ parameters })
-  const page = await world.walk(browser, url, { person })
+  const page = await fixture.walk(browser, url, { person })
   expect(page.body).toContain('Sign in again')
   const [, href = ''] = /<a class="button" href="([^"]+)">Sign in again/.exec(page.body) ?? []
   setClockAhead()
-  const end = await world.walk(browser, new URL(href.replaceAll('&amp;', '&'), page.url).href, { person })
+  const end = await fixture.walk(browser, new URL(href.replaceAll('&amp;', '&'), page.url).href, { person })
   return decodeJwt((await flow.redeem({ ...kept, callback: end.location ?? '' })).id_token ?? '')
 }
 
 describe('the metadata', () => {
   // oidcc-discovery-endpoint-verification
   test('hold every member that discovery requires, under the issuer that was asked', async () => {
-    const answer = await fetch(`${world.issuer}/.well-known/openid-configuration`)
+    const answer = await fetch(`${fixture.issuer}/.well-known/openid-configuration`)
     const metadata = (await answer.json()) as Record<string, unknown>
     expect(answer.headers.get('content-type')).toContain('application/json')
     expect(metadata).toMatchObject({
-      issuer: world.issuer,
+      issuer: fixture.issuer,
       response_types_supported: ['code'],
       subject_types_supported: ['public'],
       claims_parameter_supported: true,
@@ -106,12 +106,12 @@ describe('the metadata', () => {
     expect(metadata.scopes_supported).toContain('openid')
     expect(metadata.claims_supported).toEqual(expect.arrayContaining(['sub', 'iss', 'auth_time', 'name', 'email']))
     for (const name of ['authorization', 'token', 'userinfo', 'end_session', 'introspection', 'revocation'])
-      expect(metadata[`${name}_endpoint`]).toMatch(new RegExp(`^${world.issuer}/`))
+      expect(metadata[`${name}_endpoint`]).toMatch(new RegExp(`^${fixture.issuer}/`))
   })
 
   // oidcc-discovery-endpoint-verification, oidcc-server (keys)
   test('lead to keys without their private parts, each with an id of its own', async () => {
-    const { keys } = (await (await fetch(`${world.issuer}/jwks`)).json()) as { keys: Record<string, string>[] }
+    const { keys } = (await (await fetch(`${fixture.issuer}/jwks`)).json()) as { keys: Record<string, string>[] }
     expect(keys.map(({ alg }) => alg).sort()).toEqual(['ES256', 'RS256'])
     expect(new Set(keys.map(({ kid }) => kid)).size).toBe(keys.length)
     for (const key of keys)
@@ -125,9 +125,9 @@ describe('an ID token', () => {
     const nonce = 'n-0S6_WzA2Mj'
     const answer = await redeem(await flow.begin(known, { parameters: { nonce } }))
     const tokens = (await answer.json()) as Tokens
-    const keys = createRemoteJWKSet(new URL(`${world.issuer}/jwks`))
+    const keys = createRemoteJWKSet(new URL(`${fixture.issuer}/jwks`))
     const { payload, protectedHeader } = await jwtVerify(tokens.id_token ?? '', keys, {
-      issuer: world.issuer,
+      issuer: fixture.issuer,
       audience: client.id,
     })
     expect(protectedHeader.alg).toBe('RS256')
@@ -153,7 +153,7 @@ describe('userinfo', () => {
   test('answers GET, POST with a header and POST with a form, each with the subject of the ID token', async () => {
     const { tokens } = await flow.signIn(known)
     const { access_token: token } = tokens
-    const url = `${world.issuer}/userinfo`
+    const url = `${fixture.issuer}/userinfo`
     const authorization = `Bearer ${token}`
     const answers = await Promise.all([
       fetch(url, { headers: { authorization } }),
@@ -228,7 +228,7 @@ describe('an authorization request', () => {
 
   // oidcc-id-token-hint
   test('with prompt=none and the ID token of somebody else as a hint is refused as login_required', async () => {
-    const other = await flow.signIn(openBrowser(), { person: await world.person() })
+    const other = await flow.signIn(openBrowser(), { person: await fixture.person() })
     const answer = await readAnswer({ prompt: 'none', id_token_hint: other.tokens.id_token ?? '' })
     expect(answer.get('error')).toBe('login_required')
   })
@@ -252,7 +252,7 @@ describe('an authorization request', () => {
     const { origin, pathname, searchParams } = new URL(url)
     const posted = await known.visit(`${origin}${pathname}`, { method: 'POST', form: Object.fromEntries(searchParams) })
     expect(posted.status).toBe(303)
-    const end = await world.walk(known, posted.headers.location ?? '')
+    const end = await fixture.walk(known, posted.headers.location ?? '')
     expect(await flow.redeem({ ...kept, callback: end.location ?? '' })).toHaveProperty('id_token')
   })
 
@@ -281,7 +281,7 @@ describe('an authorization request', () => {
     expect(page.body).toContain(`action="${redirectUri}"`)
     expect(page.body).toMatch(/<input type="hidden" name="code" value="[\w-]{20,}"\/>/)
     expect(page.body).toContain(`name="state" value="${state}"`)
-    expect(page.body).toContain(`name="iss" value="${world.issuer}"`)
+    expect(page.body).toContain(`name="iss" value="${fixture.issuer}"`)
     expect(page.body).toContain('<button autofocus type="submit">')
     expect(page.headers['cache-control']).toContain('no-store')
   })

@@ -1,24 +1,29 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
-import { type OauthPerson, type OauthWorld, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import {
+  type OauthFixture,
+  type OauthPerson,
+  openBrowser,
+  startOauthFixture,
+} from '../harness/browser/oauth-service.ts'
 import type { Visitor } from '../harness/browser/visitor.ts'
 
 /** Where the claims about a person stand, and how `claims` and `acr` are answered (docs/contract/oauth.md#claims). */
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 let flow: Flow
 let known: Visitor
 
 beforeAll(async () => {
-  world = await startOauthWorld()
-  person = await world.person()
-  flow = await openFlow(world, await world.client())
+  fixture = await startOauthFixture()
+  person = await fixture.person()
+  flow = await openFlow(fixture, await fixture.client())
   known = openBrowser()
   await flow.signIn(known, { person })
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 const ask = (claims: unknown) => ({ claims: typeof claims === 'string' ? claims : JSON.stringify(claims) })
 
@@ -68,12 +73,12 @@ describe('the parameter claims', () => {
   })
 
   test('asks the person for the scope that opens the claim, and takes a no', async () => {
-    const other = await openFlow(world, await world.client())
+    const other = await openFlow(fixture, await fixture.client())
     const parameters = ask({ userinfo: { email: null, name: null } })
     const { url, ...kept } = await other.prepare({ scope: 'openid', parameters })
-    const page = await world.walk(openBrowser(), url, { person, decision: 'stop' })
+    const page = await fixture.walk(openBrowser(), url, { person, decision: 'stop' })
     expect(page.body).toContain('name="allow:email"')
-    const end = await world.walk(openBrowser(), url, { person, without: ['email'] })
+    const end = await fixture.walk(openBrowser(), url, { person, without: ['email'] })
     const tokens = await other.redeem({ ...kept, callback: end.location ?? '' })
     const userinfo = await readUserinfo(tokens.access_token)
     expect(userinfo).toMatchObject({ name: expect.any(String) })
@@ -82,7 +87,7 @@ describe('the parameter claims', () => {
   })
 
   test('gives a client nothing that its scopes do not open, and ignores claims that are not there', async () => {
-    const narrow = await openFlow(world, await world.client({ scopes: ['openid'] }))
+    const narrow = await openFlow(fixture, await fixture.client({ scopes: ['openid'] }))
     const parameters = ask({
       userinfo: { email: { essential: true }, phone_number: null },
       id_token: { __proto__: null },
@@ -97,15 +102,18 @@ describe('the parameter claims', () => {
   })
 
   test('naming another person leads to the choice of the account, and never signs the wrong one in', async () => {
-    const stranger = await world.person()
+    const stranger = await fixture.person()
     const { url } = await flow.prepare({ parameters: ask({ id_token: { sub: { value: stranger.userId } } }) })
-    const page = await world.walk(known, url, { person })
+    const page = await fixture.walk(known, url, { person })
     expect(page.body).toContain('action="/auth/oauth/switch"')
     const form = { id: /name="id" value="([^"]+)"/.exec(page.body)?.[1] ?? '' }
     const token = /name="form_token" value="([^"]+)"/.exec(page.body)?.[1]
     const fields = token === undefined ? form : { ...form, form_token: token }
-    const next = await known.visit(`${world.baseUrl}/auth/oauth/continue`, { method: 'POST', form: fields })
-    const end = await world.walk(known, new URL(next.headers.refresh?.toString().split('url=')[1] ?? '', page.url).href)
+    const next = await known.visit(`${fixture.baseUrl}/auth/oauth/continue`, { method: 'POST', form: fields })
+    const end = await fixture.walk(
+      known,
+      new URL(next.headers.refresh?.toString().split('url=')[1] ?? '', page.url).href,
+    )
     expect(new URL(end.location ?? '').searchParams.get('error')).toBe('login_required')
     const own = ask({ id_token: { sub: { value: person.userId } } })
     expect((await readBoth('openid', own)).idToken.sub).toBe(person.userId)
@@ -129,7 +137,7 @@ describe('acr', () => {
     expect((await readBoth('openid', met)).idToken.acr).toBe('aal1')
     const unmet = ask({ id_token: { acr: { essential: true, value: 'aal2' } } })
     // The provider reads the machine's clock, the sign-in that of the app.
-    world.app.clock.set(Math.max(world.app.clock.now(), Date.now()) + 5_000)
+    fixture.app.clock.set(Math.max(fixture.app.clock.now(), Date.now()) + 5_000)
     expect(await readError(unmet, openBrowser())).toBe('unmet_authentication_requirements')
     expect(await readError({ ...unmet, prompt: 'none' })).toBe('login_required')
   })
@@ -141,17 +149,17 @@ describe('acr', () => {
 })
 
 test('the claim account is left out of the token of a person without an account, and is there for one with an account', async () => {
-  const client = await world.client({ scopes: ['openid', 'account:read'] })
-  const own = await openFlow(world, client)
+  const client = await fixture.client({ scopes: ['openid', 'account:read'] })
+  const own = await openFlow(fixture, client)
   const readAccount = async (who: OauthPerson) => {
     const { tokens } = await own.signIn(openBrowser(), { person: who, scope: 'openid account:read' })
     return decodeJwt(tokens.access_token)
   }
-  const alone = await world.person()
+  const alone = await fixture.person()
   expect(await readAccount(alone)).not.toHaveProperty('account')
-  const made = await world.app.admin('POST', '/api/v3/identity/account', { name: 'One' })
+  const made = await fixture.app.admin('POST', '/api/v3/identity/account', { name: 'One' })
   const account = made.body.data.document_id
-  const joined = await world.app.admin('POST', `/api/v3/identity/account/${account}/member`, { user: alone.userId })
+  const joined = await fixture.app.admin('POST', `/api/v3/identity/account/${account}/member`, { user: alone.userId })
   expect(joined.status).toBe(201)
   expect((await readAccount(alone)).account).toBe(account)
 })

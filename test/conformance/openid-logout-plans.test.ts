@@ -3,7 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
-import { type OauthPerson, type OauthWorld, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import {
+  type OauthFixture,
+  type OauthPerson,
+  openBrowser,
+  startOauthFixture,
+} from '../harness/browser/oauth-service.ts'
 import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
 /**
@@ -13,7 +18,7 @@ import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
 const RETURN_TO = 'http://127.0.0.1:4711/bye'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 let flow: Flow
 /** The bodies of the logout tokens that the client received, with their content types. */
@@ -27,19 +32,19 @@ const receiver = createServer(async (request, response) => {
 beforeAll(async () => {
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
   const { port } = receiver.address() as AddressInfo
-  world = await startOauthWorld({
+  fixture = await startOauthFixture({
     env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` },
     lookup: async () => ['127.0.0.1'],
   })
-  person = await world.person()
-  const client = await world.client({
+  person = await fixture.person()
+  const client = await fixture.client({
     post_logout_redirect_uris: [RETURN_TO],
     backchannel_logout_uri: `http://127.0.0.1:${port}/out`,
   })
-  flow = await openFlow(world, client)
+  flow = await openFlow(fixture, client)
 })
 afterAll(async () => {
-  await world[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
   receiver.close()
 })
 
@@ -51,10 +56,10 @@ async function signIn(): Promise<{ browser: Visitor; hint: string }> {
 }
 
 const ask = (browser: Visitor, query: Record<string, string> = {}) =>
-  browser.visit(`${world.issuer}/end-session?${new URLSearchParams(query)}`)
+  browser.visit(`${fixture.issuer}/end-session?${new URLSearchParams(query)}`)
 
 const confirm = (browser: Visitor, page: Visited) =>
-  flow.submit(browser, { page, action: `${world.issuer}/end-session/confirm`, fields: { logout: 'yes' } })
+  flow.submit(browser, { page, action: `${fixture.issuer}/end-session/confirm`, fields: { logout: 'yes' } })
 
 /** Whether the person of the browser would still be signed in at a client. */
 async function isSignedIn(browser: Visitor): Promise<boolean> {
@@ -88,7 +93,7 @@ describe('a sign-out by a client', () => {
     const { browser, hint } = await signIn()
     const page = await ask(browser, build(hint))
     expect(page.body).toContain('Sign out?')
-    expect((await confirm(browser, page)).headers.location).toBe(`${world.issuer}/end-session/success`)
+    expect((await confirm(browser, page)).headers.location).toBe(`${fixture.issuer}/end-session/success`)
     expect(await isSignedIn(browser)).toBe(false)
   })
 
@@ -96,7 +101,7 @@ describe('a sign-out by a client', () => {
   test('without a hint and a client returns to no address, not even a registered one', async () => {
     const { browser } = await signIn()
     const page = await ask(browser, { post_logout_redirect_uri: RETURN_TO })
-    expect((await confirm(browser, page)).headers.location).toBe(`${world.issuer}/end-session/success`)
+    expect((await confirm(browser, page)).headers.location).toBe(`${fixture.issuer}/end-session/success`)
   })
 
   // oidcc-rp-initiated-logout-bad-post-logout-redirect-uri,
@@ -142,8 +147,8 @@ describe('the client of a browser that signs out', () => {
     expect(received).toHaveLength(1)
     expect(received[0]?.type).toContain('application/x-www-form-urlencoded')
     const token = new URLSearchParams(received[0]?.body).get('logout_token') ?? ''
-    const keys = createRemoteJWKSet(new URL(`${world.issuer}/jwks`))
-    const verified = await jwtVerify(token, keys, { issuer: world.issuer, audience: flow.client.client_id })
+    const keys = createRemoteJWKSet(new URL(`${fixture.issuer}/jwks`))
+    const verified = await jwtVerify(token, keys, { issuer: fixture.issuer, audience: flow.client.client_id })
     expect(verified.protectedHeader).toMatchObject({ alg: 'ES256', typ: 'logout+jwt' })
     expect(verified.payload).toMatchObject({
       sub: person.userId,

@@ -13,7 +13,7 @@ import { MAX_SCHEDULED_ATTEMPTS } from '../../src/webhook/delivery/outcome.ts'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
-import { expectProblem, type Json, NO_ONE } from './contract-world.ts'
+import { expectProblem, type Json, NO_ONE } from './contract-fixture.ts'
 
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
 const WEBHOOKS = '/api/v3/webhook/webhook'

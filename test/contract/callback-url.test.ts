@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
-import { expectProblem } from './contract-world.ts'
+import { expectProblem } from './contract-fixture.ts'
 
 const PATH = '/api/v3/webhook/webhook'
 let database: TestDatabase

@@ -2,19 +2,19 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { buildCatalogue } from '../../src/event/catalogue/catalogue.ts'
 import { findCatalogueDrift } from '../../src/event/catalogue/catalogue-files.ts'
-import { type ContractWorld, expectProblem, type Json, startContractWorld } from './contract-world.ts'
+import { type ContractFixture, expectProblem, type Json, startContractFixture } from './contract-fixture.ts'
 
 const EVENTS = '/api/v3/webhook/event'
 const STATUS = '/api/v3/webhook/catalogue/status'
-let world: ContractWorld
+let fixture: ContractFixture
 
 beforeAll(async () => {
-  world = await startContractWorld()
+  fixture = await startContractFixture()
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
-const list = async (query = '') => world.app.admin('GET', `${EVENTS}?${query}`)
-const readStatus = async () => (await world.app.admin('GET', STATUS)).body.data
+const list = async (query = '') => fixture.app.admin('GET', `${EVENTS}?${query}`)
+const readStatus = async () => (await fixture.app.admin('GET', STATUS)).body.data
 
 async function listAll(): Promise<Json[]> {
   const rows: Json[] = []
@@ -37,7 +37,7 @@ it('Catalogue 1, Events 1, events#event-types: the event table has one event typ
   expect(fromRoutes.sort()).toEqual(wanted.sort())
   expect(new Set(wanted).size).toBe(wanted.length)
   for (const row of rows) expect(row.internal).toMatch(/^[a-z0-9-]+\.[a-z0-9-]+$/)
-  const { rows: stored } = await world.app.database.pool.query('select internal from event order by internal')
+  const { rows: stored } = await fixture.app.database.pool.query('select internal from event order by internal')
   expect(stored.map((row) => row.internal).sort()).toEqual(rows.map((row) => row.internal).sort())
 })
 
@@ -89,7 +89,7 @@ it('Catalogue status 1, Catalogue status 3, Endpoints 16: a synced catalogue is 
 })
 
 it('Catalogue status 2, Catalogue status 4, Events 7: an event type without a row is missing until a sync writes it', async () => {
-  const { pool } = world.app.database
+  const { pool } = fixture.app.database
   await pool.query(`delete from event where internal in ('contract.delete', 'role.delete')`)
   const generated = buildCatalogue(ROUTE_TREE).length
   expect(await readStatus()).toMatchObject({
@@ -98,14 +98,14 @@ it('Catalogue status 2, Catalogue status 4, Events 7: an event type without a ro
     in_sync: false,
     missing_internals: ['contract.delete', 'role.delete'],
   })
-  const synced = await world.app.admin('POST', '/api/v3/webhook/catalogue/sync')
+  const synced = await fixture.app.admin('POST', '/api/v3/webhook/catalogue/sync')
   expect(synced.status).toBe(200)
   expect(synced.body.data).toMatchObject({ in_sync: true, missing_internals: [], written: 2 })
   expect(await readStatus()).toMatchObject({ in_sync: true, missing_internals: [], synced_count: generated })
 })
 
 async function addStaleEvent(internal: string): Promise<string> {
-  const { rows } = await world.app.database.pool.query(
+  const { rows } = await fixture.app.database.pool.query(
     `insert into event (document_id, internal, account_scope, method, route, source, created_at, updated_at)
      values (gen_random_uuid(), $1, 'account', 'POST', '/api/v3/gone', 'route', now(), now()) returning document_id`,
     [internal],
@@ -114,35 +114,35 @@ async function addStaleEvent(internal: string): Promise<string> {
 }
 
 it('Catalogue status 5: an event type without a route is stale, and subscribable until an operator deactivates it', async () => {
-  const account = (await world.createAccount()).document_id
+  const account = (await fixture.createAccount()).document_id
   const id = await addStaleEvent('gone.create')
   expect(await readStatus()).toMatchObject({ in_sync: false, stale_internals: ['gone.create'] })
-  const before = await world.createWebhook({ account })
-  expect((await world.subscribe(before.id, ['gone.create'])).events.map((event: Json) => event.internal)).toContain(
+  const before = await fixture.createWebhook({ account })
+  expect((await fixture.subscribe(before.id, ['gone.create'])).events.map((event: Json) => event.internal)).toContain(
     'gone.create',
   )
-  const off = await world.app.admin('PATCH', `${EVENTS}/${id}/active`, { is_actived: false })
+  const off = await fixture.app.admin('PATCH', `${EVENTS}/${id}/active`, { is_actived: false })
   expect(off.body.data).toMatchObject({ internal: 'gone.create', is_actived: false })
-  const after = await world.createWebhook({ account })
-  const refused = await world.app.admin('PUT', `/api/v3/webhook/webhook/${after.id}/events`, { events: [id] })
+  const after = await fixture.createWebhook({ account })
+  const refused = await fixture.app.admin('PUT', `/api/v3/webhook/webhook/${after.id}/events`, { events: [id] })
   expectProblem(refused, 422, 'validation_failed')
-  await world.app.admin('POST', '/api/v3/webhook/catalogue/sync')
-  expect((await world.app.admin('GET', `${EVENTS}/${id}`)).body.data.is_actived).toBe(false)
+  await fixture.app.admin('POST', '/api/v3/webhook/catalogue/sync')
+  expect((await fixture.app.admin('GET', `${EVENTS}/${id}`)).body.data.is_actived).toBe(false)
 })
 
 it('Catalogue status 5: a sync neither deletes nor activates a stale row', async () => {
   const id = await addStaleEvent('gone.update')
-  await world.app.admin('POST', '/api/v3/webhook/catalogue/sync')
-  const read = await world.app.admin('GET', `${EVENTS}/${id}`)
+  await fixture.app.admin('POST', '/api/v3/webhook/catalogue/sync')
+  const read = await fixture.app.admin('GET', `${EVENTS}/${id}`)
   expect(read.body.data).toMatchObject({ internal: 'gone.update', is_actived: true })
-  await world.app.admin('PATCH', `${EVENTS}/${id}/active`, { is_actived: false })
+  await fixture.app.admin('PATCH', `${EVENTS}/${id}/active`, { is_actived: false })
   expect((await readStatus()).in_sync).toBe(true)
 })
 
 it('Events 7: a row that differs from the code is out of sync until a sync updates it', async () => {
-  await world.app.database.pool.query(`update event set account_scope = 'none' where internal = 'contract.create'`)
+  await fixture.app.database.pool.query(`update event set account_scope = 'none' where internal = 'contract.create'`)
   expect(await readStatus()).toMatchObject({ in_sync: false, missing_internals: [] })
-  await world.app.admin('POST', '/api/v3/webhook/catalogue/sync')
+  await fixture.app.admin('POST', '/api/v3/webhook/catalogue/sync')
   expect((await list('filters=internal|eq|contract.create')).body.data[0].account_scope).toBe('account')
 })
 
@@ -164,13 +164,13 @@ it('Events 7, events#event-types: the check finds every difference of the commit
 })
 
 it('events#publishing-from-outside: an external event type is registered by POST and is not stale', async () => {
-  const created = await world.app.admin('POST', EVENTS, { internal: 'invoice.paid', account_scope: 'account' })
+  const created = await fixture.app.admin('POST', EVENTS, { internal: 'invoice.paid', account_scope: 'account' })
   expect(created.status).toBe(201)
   expect(created.headers.location).toBe(`${EVENTS}/${created.body.data.document_id}`)
   expect(created.body.data).toMatchObject({ internal: 'invoice.paid', source: 'external', method: null, route: null })
   expect(await readStatus()).toMatchObject({ in_sync: true })
   expect((await readStatus()).stale_internals).not.toContain('invoice.paid')
-  expectProblem(await world.app.admin('POST', EVENTS, { internal: 'invoice.paid' }), 409, 'conflict')
-  expectProblem(await world.app.admin('POST', EVENTS, { internal: 'contract.create' }), 409, 'conflict')
-  expectProblem(await world.app.admin('POST', EVENTS, { internal: 'webhook.forged' }), 422, 'validation_failed')
+  expectProblem(await fixture.app.admin('POST', EVENTS, { internal: 'invoice.paid' }), 409, 'conflict')
+  expectProblem(await fixture.app.admin('POST', EVENTS, { internal: 'contract.create' }), 409, 'conflict')
+  expectProblem(await fixture.app.admin('POST', EVENTS, { internal: 'webhook.forged' }), 422, 'validation_failed')
 })

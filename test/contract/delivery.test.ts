@@ -3,18 +3,18 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { VERSION } from '../../src/base/version.ts'
 import { passRetrySchedule } from '../harness/delivery/retry-schedule.ts'
 import type { ReceivedRequest } from '../harness/fakes/receiver.ts'
-import { type ContractWorld, readEnvelope, startContractWorld, TIMESTAMP, UUID_V7 } from './contract-world.ts'
+import { type ContractFixture, readEnvelope, startContractFixture, TIMESTAMP, UUID_V7 } from './contract-fixture.ts'
 
-let world: ContractWorld
+let fixture: ContractFixture
 let account: string
 
 beforeAll(async () => {
-  world = await startContractWorld()
+  fixture = await startContractFixture()
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(async () => {
-  world.receiver.behave({ kind: 'status', status: 200 })
-  account = (await world.createAccount()).document_id
+  fixture.receiver.behave({ kind: 'status', status: 200 })
+  account = (await fixture.createAccount()).document_id
 })
 
 /** `t` and `v1` of a delivery, and what they must be for this secret. */
@@ -27,20 +27,20 @@ function readSignature(request: ReceivedRequest, secret: string) {
 
 /** One subscribed webhook of an account of its own, and its one delivery. */
 async function deliverOne() {
-  account = (await world.createAccount()).document_id
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
-  const contract = await world.makeChange(account)
-  await world.app.settle()
-  const [request] = world.received(webhook)
+  account = (await fixture.createAccount()).document_id
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  const contract = await fixture.makeChange(account)
+  await fixture.app.settle()
+  const [request] = fixture.received(webhook)
   if (!request) throw new Error('nothing was delivered')
-  const [row] = await world.readLedger(webhook)
+  const [row] = await fixture.readLedger(webhook)
   return { webhook, contract, request, row }
 }
 
 it('Events 3, webhooks#signature: x-service-signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>, keyed with the whole secret', async () => {
   const { webhook, request } = await deliverOne()
   const { t, v1, expected } = readSignature(request, webhook.secret)
-  expect(t).toBe(Math.floor(world.app.clock.now() / 1000))
+  expect(t).toBe(Math.floor(fixture.app.clock.now() / 1000))
   expect(v1).toBe(expected)
 })
 
@@ -88,33 +88,33 @@ it('Envelope 1, Envelope 2, Envelope 3, Events 4, Versioning 2, webhooks#envelop
 })
 
 it('Envelope 1, webhooks#envelope: data.url reads the resource, and is null when the resource is gone', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create', 'contract.delete'])
-  const contract = await world.makeChange(account)
-  await world.app.settle()
-  const read = await world.app.admin('GET', readEnvelope(world.received(webhook)[0]).data.url)
+  const webhook = await fixture.createWebhook({ account }, ['contract.create', 'contract.delete'])
+  const contract = await fixture.makeChange(account)
+  await fixture.app.settle()
+  const read = await fixture.app.admin('GET', readEnvelope(fixture.received(webhook)[0]).data.url)
   expect(read.body.data).toMatchObject({ document_id: contract, name: 'Lease' })
-  await world.app.admin('DELETE', `/api/v3/contract/contract/${contract}`)
-  await world.app.settle()
-  expect(readEnvelope(world.received(webhook)[1]).data).toMatchObject({ id: contract, url: null })
+  await fixture.app.admin('DELETE', `/api/v3/contract/contract/${contract}`)
+  await fixture.app.settle()
+  expect(readEnvelope(fixture.received(webhook)[1]).data).toMatchObject({ id: contract, url: null })
 })
 
 it('Envelope 2, webhooks#envelope: the event id is the same for every webhook, and each has its own dispatch', async () => {
-  const first = await world.createWebhook({ account }, ['contract.create'])
-  const second = await world.createWebhook({ is_global: true }, ['contract.create'])
-  await world.makeChange(account)
-  await world.app.settle()
-  const [one, two] = [world.received(first)[0], world.received(second)[0]]
+  const first = await fixture.createWebhook({ account }, ['contract.create'])
+  const second = await fixture.createWebhook({ is_global: true }, ['contract.create'])
+  await fixture.makeChange(account)
+  await fixture.app.settle()
+  const [one, two] = [fixture.received(first)[0], fixture.received(second)[0]]
   expect(readEnvelope(one).id).toBe(readEnvelope(two).id)
   expect(one?.headers['x-service-delivery']).not.toBe(two?.headers['x-service-delivery'])
-  await world.subscribe(second.id, ['webhook.test'])
+  await fixture.subscribe(second.id, ['webhook.test'])
 })
 
 it('Envelope 4, webhooks#envelope, delivery#retry-timing: each attempt has its number, the same event id, and a signature of its own time', async () => {
-  world.receiver.behaveNext({ kind: 'status', status: 500 })
+  fixture.receiver.behaveNext({ kind: 'status', status: 500 })
   const { webhook } = await deliverOne()
-  world.app.clock.advance(60_000)
-  await world.app.settle()
-  const [first, second] = world.received(webhook) as [ReceivedRequest, ReceivedRequest]
+  fixture.app.clock.advance(60_000)
+  await fixture.app.settle()
+  const [first, second] = fixture.received(webhook) as [ReceivedRequest, ReceivedRequest]
   expect([readEnvelope(first).attempt, readEnvelope(second).attempt]).toEqual([1, 2])
   expect(second.headers['x-service-attempt']).toBe('2')
   expect(readEnvelope(second).id).toBe(readEnvelope(first).id)
@@ -124,78 +124,82 @@ it('Envelope 4, webhooks#envelope, delivery#retry-timing: each attempt has its n
 })
 
 it('States 11, Limits 6, delivery#retry-timing: failed attempts are retried exactly 1 m, 5 m, 30 m and 2 h after the one before, in order', async () => {
-  world.receiver.behave({ kind: 'status', status: 500 })
+  fixture.receiver.behave({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
   let posts = 1
   for (const delayMs of [60_000, 300_000, 1_800_000, 7_200_000]) {
-    const waiting = await world.readDispatch(row.document_id)
+    const waiting = await fixture.readDispatch(row.document_id)
     expect(waiting).toMatchObject({
       status: 'retrying',
       attempts: posts,
       last_error: 'http_5xx',
       last_status_code: 500,
     })
-    expect(Date.parse(waiting.next_attempt_at)).toBe(world.app.clock.now() + delayMs)
-    world.app.clock.advance(delayMs - 1)
-    await world.app.settle()
-    expect(world.received(webhook)).toHaveLength(posts)
-    world.app.clock.advance(1)
-    await world.app.settle()
+    expect(Date.parse(waiting.next_attempt_at)).toBe(fixture.app.clock.now() + delayMs)
+    fixture.app.clock.advance(delayMs - 1)
+    await fixture.app.settle()
+    expect(fixture.received(webhook)).toHaveLength(posts)
+    fixture.app.clock.advance(1)
+    await fixture.app.settle()
     posts += 1
-    expect(world.received(webhook)).toHaveLength(posts)
+    expect(fixture.received(webhook)).toHaveLength(posts)
   }
 })
 
 it('States 12, Limits 7, delivery#statuses: after 5 POSTs the row is exhausted, without a sixth POST', async () => {
-  world.receiver.behave({ kind: 'status', status: 500 })
+  fixture.receiver.behave({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
-  await passRetrySchedule(world.app)
-  expect(await world.readDispatch(row.document_id)).toMatchObject({
+  await passRetrySchedule(fixture.app)
+  expect(await fixture.readDispatch(row.document_id)).toMatchObject({
     status: 'exhausted',
     attempts: 5,
     next_attempt_at: null,
   })
-  world.app.clock.advance(365 * 86_400_000)
-  await world.app.settle()
-  expect(world.received(webhook)).toHaveLength(5)
+  fixture.app.clock.advance(365 * 86_400_000)
+  await fixture.app.settle()
+  expect(fixture.received(webhook)).toHaveLength(5)
 })
 
 it('Events 5, States 13, Errors 8, delivery#statuses: a 3xx ends the delivery as failed and is not followed', async () => {
   for (const status of [300, 301, 302, 303, 304, 307, 308]) {
-    world.receiver.behave({ kind: 'redirect', status, location: `${world.receiver.origin}/elsewhere` })
+    fixture.receiver.behave({ kind: 'redirect', status, location: `${fixture.receiver.origin}/elsewhere` })
     const { webhook, row } = await deliverOne()
-    expect(await world.readDispatch(row.document_id)).toMatchObject({
+    expect(await fixture.readDispatch(row.document_id)).toMatchObject({
       status: 'failed',
       attempts: 1,
       last_status_code: status,
       last_error: 'redirect',
       next_attempt_at: null,
     })
-    world.app.clock.advance(86_400_000)
-    world.receiver.behave({ kind: 'status', status: 200 })
-    await world.app.settle()
-    expect(world.received(webhook)).toHaveLength(1)
+    fixture.app.clock.advance(86_400_000)
+    fixture.receiver.behave({ kind: 'status', status: 200 })
+    await fixture.app.settle()
+    expect(fixture.received(webhook)).toHaveLength(1)
   }
-  expect(world.receiver.requests.filter((request) => request.path === '/elsewhere')).toEqual([])
+  expect(fixture.receiver.requests.filter((request) => request.path === '/elsewhere')).toEqual([])
 })
 
 it('States 14, Errors 7, delivery#retry-timing: a 401 after a rotation is retried on the schedule and succeeds once the secret is deployed', async () => {
-  world.receiver.behaveNext({ kind: 'status', status: 401 })
+  fixture.receiver.behaveNext({ kind: 'status', status: 401 })
   const { webhook, row } = await deliverOne()
-  expect(await world.readDispatch(row.document_id)).toMatchObject({ status: 'retrying', last_error: 'http_4xx' })
-  world.app.clock.advance(60_000)
-  await world.app.settle()
-  expect(await world.readDispatch(row.document_id)).toMatchObject({ status: 'success', attempts: 2, last_error: null })
-  expect(world.received(webhook)).toHaveLength(2)
+  expect(await fixture.readDispatch(row.document_id)).toMatchObject({ status: 'retrying', last_error: 'http_4xx' })
+  fixture.app.clock.advance(60_000)
+  await fixture.app.settle()
+  expect(await fixture.readDispatch(row.document_id)).toMatchObject({
+    status: 'success',
+    attempts: 2,
+    last_error: null,
+  })
+  expect(fixture.received(webhook)).toHaveLength(2)
 })
 
 it('delivery#retry-timing: every answer but a 2xx or a 3xx is a failed attempt that is retried, without regard to Retry-After', async () => {
   for (const status of [400, 404, 410, 429, 500, 503, 600]) {
-    world.receiver.behaveNext({ kind: 'status', status, headers: { 'retry-after': '1' } })
+    fixture.receiver.behaveNext({ kind: 'status', status, headers: { 'retry-after': '1' } })
     const { row } = await deliverOne()
-    const waiting = await world.readDispatch(row.document_id)
+    const waiting = await fixture.readDispatch(row.document_id)
     expect(waiting).toMatchObject({ status: 'retrying', last_status_code: status })
-    expect(Date.parse(waiting.next_attempt_at)).toBe(world.app.clock.now() + 60_000)
+    expect(Date.parse(waiting.next_attempt_at)).toBe(fixture.app.clock.now() + 60_000)
   }
 })
 
@@ -206,71 +210,71 @@ it('delivery#retry-timing, webhooks#callback-guard: a failed connection is a fai
     'invalid-http': 'protocol',
   } as const
   for (const [kind, errorClass] of Object.entries(kinds)) {
-    world.receiver.behaveNext({ kind: kind as keyof typeof kinds })
+    fixture.receiver.behaveNext({ kind: kind as keyof typeof kinds })
     const { webhook, row } = await deliverOne()
-    expect(await world.readDispatch(row.document_id), kind).toMatchObject({
+    expect(await fixture.readDispatch(row.document_id), kind).toMatchObject({
       status: 'retrying',
       attempts: 1,
       last_error: errorClass,
       last_status_code: null,
     })
-    expect(world.received(webhook), kind).toHaveLength(1)
+    expect(fixture.received(webhook), kind).toHaveLength(1)
   }
 })
 
 it('delivery#statuses: any 2xx is a success', async () => {
   for (const status of [200, 201, 202, 204, 226, 299]) {
-    world.receiver.behaveNext(status === 204 ? { kind: 'no-content' } : { kind: 'status', status })
+    fixture.receiver.behaveNext(status === 204 ? { kind: 'no-content' } : { kind: 'status', status })
     const { row } = await deliverOne()
-    expect(await world.readDispatch(row.document_id)).toMatchObject({
+    expect(await fixture.readDispatch(row.document_id)).toMatchObject({
       status: 'success',
       attempts: 1,
       last_status_code: status,
       last_error: null,
-      delivered_at: new Date(world.app.clock.now()).toISOString(),
+      delivered_at: new Date(fixture.app.clock.now()).toISOString(),
       next_attempt_at: null,
     })
   }
 })
 
 it('delivery#statuses: no answer within 15 s is a failed attempt of the class timeout', async () => {
-  world.receiver.behaveNext({ kind: 'hang' })
+  fixture.receiver.behaveNext({ kind: 'hang' })
   const { row } = await deliverOne()
-  const ended = await world.readDispatch(row.document_id)
+  const ended = await fixture.readDispatch(row.document_id)
   expect(ended).toMatchObject({ status: 'retrying', last_error: 'timeout', attempts: 1 })
   expect(ended.last_duration_ms).toBeGreaterThanOrEqual(14_900)
   expect(ended.last_duration_ms).toBeLessThan(17_000)
 })
 
 it('delivery#url-and-secret-at-send-time, States 6: a waiting row is sent with the current URL and secret', async () => {
-  world.receiver.behaveNext({ kind: 'status', status: 500 })
+  fixture.receiver.behaveNext({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
   const path = `/api/v3/webhook/webhook/${webhook.id}`
   const moved = { ...webhook, path: `${webhook.path}-moved` }
-  await world.app.admin('PATCH', path, { url: `${world.receiver.origin}${moved.path}` })
-  const { secret } = (await world.app.admin('POST', `${path}/rotate-secret`)).body.data
-  world.app.clock.advance(60_000)
-  await world.app.settle()
-  expect(world.received(webhook)).toHaveLength(1)
-  const [request] = world.received(moved) as [ReceivedRequest]
+  await fixture.app.admin('PATCH', path, { url: `${fixture.receiver.origin}${moved.path}` })
+  const { secret } = (await fixture.app.admin('POST', `${path}/rotate-secret`)).body.data
+  fixture.app.clock.advance(60_000)
+  await fixture.app.settle()
+  expect(fixture.received(webhook)).toHaveLength(1)
+  const [request] = fixture.received(moved) as [ReceivedRequest]
   const signature = readSignature(request, secret)
   expect(signature.v1).toBe(signature.expected)
   expect(readSignature(request, webhook.secret).expected).not.toBe(signature.v1)
   expect(request.headers['x-service-signature']?.match(/v1=/g)).toHaveLength(1)
-  expect(await world.readDispatch(row.document_id)).toMatchObject({ status: 'success' })
+  expect(await fixture.readDispatch(row.document_id)).toMatchObject({ status: 'success' })
 })
 
 it('Endpoints 10, States 10: the test action answers 202 with a dispatch_id and delivers a signed webhook.test', async () => {
-  const webhook = await world.createWebhook({ account })
-  const answer = await world.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
+  const webhook = await fixture.createWebhook({ account })
+  const answer = await fixture.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
   expect(answer.status).toBe(202)
   expect(answer.body.data.dispatch_id).toMatch(UUID_V7)
-  await world.app.settle()
-  const [request] = world.received(webhook) as [ReceivedRequest]
+  await fixture.app.settle()
+  const [request] = fixture.received(webhook) as [ReceivedRequest]
   expect(readEnvelope(request)).toMatchObject({ type: 'webhook.test', data: { account, id: webhook.id } })
   const { v1, expected } = readSignature(request, webhook.secret)
   expect(v1).toBe(expected)
-  expect(await world.readDispatch(answer.body.data.dispatch_id)).toMatchObject({
+  expect(await fixture.readDispatch(answer.body.data.dispatch_id)).toMatchObject({
     status: 'success',
     is_test: true,
     event: 'webhook.test',
@@ -278,43 +282,43 @@ it('Endpoints 10, States 10: the test action answers 202 with a dispatch_id and 
 })
 
 it('Endpoints 10: the test action posts to this webhook only, subscribed or not, active or not', async () => {
-  const bystander = await world.createWebhook({ is_global: true })
-  const webhook = await world.createWebhook({ account })
-  await world.app.database.pool.query('update webhook_event set deleted_at = now() where webhook = $1', [webhook.id])
-  await world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
-  await world.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
-  await world.app.settle()
-  expect(world.received(webhook)).toHaveLength(1)
-  expect(world.received(bystander)).toEqual([])
+  const bystander = await fixture.createWebhook({ is_global: true })
+  const webhook = await fixture.createWebhook({ account })
+  await fixture.app.database.pool.query('update webhook_event set deleted_at = now() where webhook = $1', [webhook.id])
+  await fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
+  await fixture.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
+  await fixture.app.settle()
+  expect(fixture.received(webhook)).toHaveLength(1)
+  expect(fixture.received(bystander)).toEqual([])
 })
 
 it('Events 5: delivery is at least once: an attempt of a lost process is repeated with the same event id', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
-  await world.makeChange(account)
-  await world.app.app.router.drain()
-  const [row] = await world.readLedger(webhook)
-  const leaseUntil = new Date(world.app.clock.now() + 30_000)
-  await world.app.database.pool.query(
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  await fixture.makeChange(account)
+  await fixture.app.app.router.drain()
+  const [row] = await fixture.readLedger(webhook)
+  const leaseUntil = new Date(fixture.app.clock.now() + 30_000)
+  await fixture.app.database.pool.query(
     `with worker as (insert into delivery_worker (worker_id, lease_until) values ('lost', $2))
      update webhook_dispatch_open set lease_owner = 'lost', next_attempt_at = null, last_attempt_at = $3,
        fence = fence + 1, attempts = attempts + 1
      where document_id = $1`,
-    [row.document_id, leaseUntil, new Date(world.app.clock.now())],
+    [row.document_id, leaseUntil, new Date(fixture.app.clock.now())],
   )
-  await world.app.settle()
-  expect(world.received(webhook)).toEqual([])
-  world.app.clock.advance(30_000)
-  await world.app.settle()
-  const envelopes = world.received(webhook).map((request) => readEnvelope(request))
+  await fixture.app.settle()
+  expect(fixture.received(webhook)).toEqual([])
+  fixture.app.clock.advance(30_000)
+  await fixture.app.settle()
+  const envelopes = fixture.received(webhook).map((request) => readEnvelope(request))
   expect(envelopes).toMatchObject([{ id: row.event_id, attempt: 2 }])
-  expect(await world.readDispatch(row.document_id)).toMatchObject({ status: 'success', attempts: 2 })
+  expect(await fixture.readDispatch(row.document_id)).toMatchObject({ status: 'success', attempts: 2 })
 })
 
 it('Events 5: an event is delivered once to each webhook without failures', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
-  for (let change = 0; change < 5; change += 1) await world.makeChange(account)
-  await world.app.settle()
-  const ids = world.received(webhook).map((request) => readEnvelope(request).id)
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  for (let change = 0; change < 5; change += 1) await fixture.makeChange(account)
+  await fixture.app.settle()
+  const ids = fixture.received(webhook).map((request) => readEnvelope(request).id)
   expect(ids).toHaveLength(5)
   expect(new Set(ids).size).toBe(5)
 })

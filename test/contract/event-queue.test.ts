@@ -1,33 +1,33 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import {
-  type ContractWorld,
+  type ContractFixture,
   expectProblem,
   type Json,
   NO_ONE,
   readEnvelope,
-  startContractWorld,
+  startContractFixture,
   UUID_V7,
-} from './contract-world.ts'
+} from './contract-fixture.ts'
 
 const CONTRACTS = '/api/v3/contract/contract'
-let world: ContractWorld
+let fixture: ContractFixture
 let account: string
 
 beforeAll(async () => {
-  world = await startContractWorld()
+  fixture = await startContractFixture()
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(async () => {
-  account = (await world.createAccount()).document_id
+  account = (await fixture.createAccount()).document_id
 })
 
-async function countEvents(from = world): Promise<number> {
+async function countEvents(from = fixture): Promise<number> {
   const { rows } = await from.app.database.pool.query('select count(*)::int as count from event_occurrence')
   return rows[0].count
 }
 
 it('Events 2, events#atomicity, Versioning 4: with ENABLE_API_EVENT_QUEUE=false a change records and sends no event', async () => {
-  await using off = await startContractWorld({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
+  await using off = await startContractFixture({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
   const owner = (await off.createAccount()).document_id
   const webhook = await off.createWebhook({ account: owner }, ['contract.create', 'contract.find-one'])
   const contract = await off.makeChange(owner)
@@ -40,7 +40,7 @@ it('Events 2, events#atomicity, Versioning 4: with ENABLE_API_EVENT_QUEUE=false 
 })
 
 it('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing are refused with the reason', async () => {
-  await using off = await startContractWorld({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
+  await using off = await startContractFixture({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
   const owner = (await off.createAccount()).document_id
   const webhook = await off.createWebhook({ account: owner })
   const test = expectProblem(await off.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`), 409, 'conflict')
@@ -52,25 +52,25 @@ it('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing a
 })
 
 it('Events 2, events#atomicity: a process with ENABLE_API_EVENT_QUEUE=false does not send waiting events, and keeps them', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
-  await world.makeChange(account)
-  await world.app.app.router.drain()
-  await using off = await startContractWorld({
-    database: world.app.database,
-    receiver: world.receiver,
-    clock: world.app.clock,
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  await fixture.makeChange(account)
+  await fixture.app.app.router.drain()
+  await using off = await startContractFixture({
+    database: fixture.app.database,
+    receiver: fixture.receiver,
+    clock: fixture.app.clock,
     env: { ENABLE_API_EVENT_QUEUE: 'false' },
   })
   await off.app.settle()
-  expect(world.received(webhook)).toEqual([])
-  await world.app.settle()
-  expect(world.received(webhook)).toHaveLength(1)
-  expect((await world.readLedger(webhook))[0]).toMatchObject({ status: 'success', attempts: 1 })
+  expect(fixture.received(webhook)).toEqual([])
+  await fixture.app.settle()
+  expect(fixture.received(webhook)).toHaveLength(1)
+  expect((await fixture.readLedger(webhook))[0]).toMatchObject({ status: 'success', attempts: 1 })
 })
 
 it('events#atomicity: the event row is written in the transaction of the change that causes it', async () => {
-  const contract = await world.makeChange(account)
-  const { rows } = await world.app.database.pool.query(
+  const contract = await fixture.makeChange(account)
+  const { rows } = await fixture.app.database.pool.query(
     `select c.xmin::text as change, e.xmin::text as event from contract c join event_occurrence e on e.resource_id = c.document_id::text
      where c.document_id = $1`,
     [contract],
@@ -80,9 +80,9 @@ it('events#atomicity: the event row is written in the transaction of the change 
 })
 
 it('events#atomicity: a change whose event cannot be written is not made', async () => {
-  const { pool } = world.app.database
+  const { pool } = fixture.app.database
   await pool.query(`alter table event_occurrence add constraint no_lease check (event <> 'contract.create') not valid`)
-  const answer = await world.app.admin('POST', CONTRACTS, { account, name: 'Never' })
+  const answer = await fixture.app.admin('POST', CONTRACTS, { account, name: 'Never' })
   await pool.query('alter table event_occurrence drop constraint no_lease')
   expect(answer.status).toBe(500)
   const { rows } = await pool.query(`select from contract where name = 'Never'`)
@@ -90,15 +90,15 @@ it('events#atomicity: a change whose event cannot be written is not made', async
 })
 
 it('events#emission: a refused or failed operation records no event', async () => {
-  const contract = await world.makeChange(account)
-  const member = await world.app.signInMember([])
+  const contract = await fixture.makeChange(account)
+  const member = await fixture.app.signInMember([])
   const before = await countEvents()
   const refusals = [
-    await world.app.anonymous('POST', CONTRACTS, { account, name: 'x' }),
+    await fixture.app.anonymous('POST', CONTRACTS, { account, name: 'x' }),
     await member.call('POST', '/api/v3/identity/account', { name: 'x' }),
-    await world.app.admin('PATCH', `${CONTRACTS}/${NO_ONE}`, { name: 'x' }),
-    await world.app.admin('PATCH', `${CONTRACTS}/${contract}`, { name: '' }),
-    await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'contract.create' }),
+    await fixture.app.admin('PATCH', `${CONTRACTS}/${NO_ONE}`, { name: 'x' }),
+    await fixture.app.admin('PATCH', `${CONTRACTS}/${contract}`, { name: '' }),
+    await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'contract.create' }),
   ]
   expect(refusals.map((answer) => answer.status)).toEqual([401, 403, 404, 422, 409])
   expect(await countEvents()).toBe(before)
@@ -107,44 +107,44 @@ it('events#emission: a refused or failed operation records no event', async () =
 it('events#emission, api#idempotency: a repeat with the same Idempotency-Key records no second event', async () => {
   const headers = { 'idempotency-key': `once-${account}` }
   const before = await countEvents()
-  await world.app.admin('POST', CONTRACTS, { account, name: 'Once' }, headers)
-  await world.app.admin('POST', CONTRACTS, { account, name: 'Once' }, headers)
+  await fixture.app.admin('POST', CONTRACTS, { account, name: 'Once' }, headers)
+  await fixture.app.admin('POST', CONTRACTS, { account, name: 'Once' }, headers)
   expect(await countEvents()).toBe(before + 1)
 })
 
 it('events#event-types: the event of a GET is recorded only while some active webhook subscribes to it', async () => {
-  const contract = await world.makeChange(account)
-  const read = () => world.app.admin('GET', `${CONTRACTS}/${contract}`)
+  const contract = await fixture.makeChange(account)
+  const read = () => fixture.app.admin('GET', `${CONTRACTS}/${contract}`)
   const before = await countEvents()
   await read()
   expect(await countEvents()).toBe(before)
-  const webhook = await world.createWebhook({ account }, ['contract.find-one'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.find-one'])
   const subscribed = await countEvents()
   await read()
   expect(await countEvents()).toBe(subscribed + 1)
-  await world.app.settle()
-  expect(world.received(webhook).map((request) => readEnvelope(request))).toMatchObject([
+  await fixture.app.settle()
+  expect(fixture.received(webhook).map((request) => readEnvelope(request))).toMatchObject([
     { type: 'contract.find-one', data: { account, id: contract } },
   ])
-  await world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
+  await fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
   const inactive = await countEvents()
   await read()
   expect(await countEvents()).toBe(inactive)
 })
 
 it('events#publishing-from-outside: published events are durable at 202, routed like other events, and cannot be of our own types', async () => {
-  await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid', account_scope: 'account' })
-  const webhook = await world.createWebhook({ account }, ['invoice.paid'])
-  const publish = (body: unknown) => world.app.admin('POST', '/api/v3/webhook/publish', body)
+  await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid', account_scope: 'account' })
+  const webhook = await fixture.createWebhook({ account }, ['invoice.paid'])
+  const publish = (body: unknown) => fixture.app.admin('POST', '/api/v3/webhook/publish', body)
   const one = await publish({ event: 'invoice.paid', account, id: 'inv-1' })
   expect(one.status).toBe(202)
   expect(one.body.data).toEqual({ accepted: 1, events: [{ event_id: expect.stringMatching(UUID_V7) }] })
-  const { rows } = await world.app.database.pool.query('select from event_occurrence where document_id = $1', [
+  const { rows } = await fixture.app.database.pool.query('select from event_occurrence where document_id = $1', [
     one.body.data.events[0].event_id,
   ])
   expect(rows).toHaveLength(1)
-  await world.app.settle()
-  expect(world.received(webhook).map((request) => readEnvelope(request))).toMatchObject([
+  await fixture.app.settle()
+  expect(fixture.received(webhook).map((request) => readEnvelope(request))).toMatchObject([
     { id: one.body.data.events[0].event_id, type: 'invoice.paid', data: { account, id: 'inv-1' } },
   ])
   for (const event of ['contract.create', 'webhook.auto-disable', 'no.such'])
@@ -152,8 +152,8 @@ it('events#publishing-from-outside: published events are durable at 202, routed 
 })
 
 it('events#publishing-from-outside: a call publishes up to 1,000 events, all or none, each once for its idempotency_key', async () => {
-  await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.sent', account_scope: 'account' })
-  const publish = (events: Json[]) => world.app.admin('POST', '/api/v3/webhook/publish', { events })
+  await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.sent', account_scope: 'account' })
+  const publish = (events: Json[]) => fixture.app.admin('POST', '/api/v3/webhook/publish', { events })
   const build = (count: number) =>
     Array.from({ length: count }, (_, at) => ({
       event: 'invoice.sent',

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
 import type { TestCall } from '../harness/app/app.ts'
-import { type ContractWorld, type Json, readEnvelope, startContractWorld } from './contract-world.ts'
+import { type ContractFixture, type Json, readEnvelope, startContractFixture } from './contract-fixture.ts'
 
 /** The modules of which every route is called here; a new route of one of them needs a step below. */
 const MODULES = ['webhook', 'identity', 'contract', 'audit', 'health', 'provisioning']
@@ -15,7 +15,7 @@ const routes = (ROUTE_TREE as readonly RouteDeclaration[]).filter(
   (route) => MODULES.includes(route.path.split('/')[3] ?? '') && route.event !== 'none',
 )
 
-let world: ContractWorld
+let fixture: ContractFixture
 /** One successful answer of every route, by event name. */
 const answers = new Map<string, { status: number; body: Json }>()
 const delivered: Json[] = []
@@ -50,7 +50,7 @@ async function walkIdentity() {
   await step('account-limit.find-one', undefined, byAccount)
   await step('account-member.create', { user: user.document_id }, byAccount)
   await step('account-member.find-all', undefined, byAccount)
-  const roles = await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')
+  const roles = await fixture.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')
   const membership = { user: user.document_id, roles: [roles.body.data[0].document_id] }
   await step('account-member.update', membership, byAccount)
   const [reader] = await step('account-invitation.find-all', undefined, byAccount)
@@ -61,7 +61,7 @@ async function walkIdentity() {
   await step('user.update', { name: 'Walker' }, byUser)
   await step('role.update', { description: 'walks' }, byRole)
   const signIn = () =>
-    world.app.app.server.inject({
+    fixture.app.app.server.inject({
       method: 'POST',
       url: '/api/v3/auth/login/local',
       payload: { email: 'walk@example.com', password: 'correct horse battery' },
@@ -82,14 +82,14 @@ async function walkIdentity() {
 
 /** The code of a connected provider, as the callback of a provider leaves it. */
 async function leaveLinkCode(code: string) {
-  const now = world.app.clock.now()
+  const now = fixture.app.clock.now()
   const identity = { provider: 'walk', subject: '1', email: null, isEmailVerified: false, name: null, avatarUrl: null }
-  await world.app.database.db
+  await fixture.app.database.db
     .insertInto('login_code')
     .values({
       code_hash: createHash('sha256').update(code).digest(),
       purpose: 'link',
-      user: world.app.adminId,
+      user: fixture.app.adminId,
       identity: JSON.stringify(identity),
       expires_at: new Date(now + 60_000),
       created_at: new Date(now),
@@ -99,13 +99,13 @@ async function leaveLinkCode(code: string) {
 
 async function walkProviders() {
   // An API key changes no way to sign in.
-  call = world.app.callAs(world.app.adminToken)
+  call = fixture.app.callAs(fixture.app.adminToken)
   await leaveLinkCode('walk')
   const { document_id: id } = await step('identity.create', { code: 'walk' })
   await step('identity.find-all')
   await step('identity.find-one', undefined, { id })
   await step('identity.delete', undefined, { id })
-  call = world.app.admin
+  call = fixture.app.admin
 }
 
 async function walkContract(account: string) {
@@ -117,24 +117,24 @@ async function walkContract(account: string) {
 }
 
 async function walkWebhook(account: string) {
-  const { document_id: id } = await step('webhook.create', { url: `${world.receiver.origin}/walk`, account })
+  const { document_id: id } = await step('webhook.create', { url: `${fixture.receiver.origin}/walk`, account })
   await step('webhook.find-all')
   await step('webhook.find-one', undefined, { id })
   await step('webhook.export', undefined, {}, '?format=json')
   await step('webhook.update', { name: 'walked' }, { id })
-  const [created, updated] = await world.findEventIds(['contract.create', 'contract.update'])
+  const [created, updated] = await fixture.findEventIds(['contract.create', 'contract.update'])
   await step('webhook-event.set', { events: [created] }, { id })
   await step('webhook-event.find-set', undefined, { id })
   const link = { id: (await step('webhook-event.create', { webhook: id, event: updated })).document_id }
   await step('webhook-event.find-all')
   await step('webhook-event.find-one', undefined, link)
-  const [other] = await world.findEventIds(['contract.delete'])
+  const [other] = await fixture.findEventIds(['contract.delete'])
   await step('webhook-event.update', { event: other }, link)
-  const [moved] = (await world.app.admin('GET', `/api/v3/webhook/webhook-event?filters=event|eq|${other}`)).body.data
+  const [moved] = (await fixture.app.admin('GET', `/api/v3/webhook/webhook-event?filters=event|eq|${other}`)).body.data
   await step('webhook-event.delete', undefined, { id: moved.document_id })
   await step('webhook.rotate-secret', undefined, { id })
   const { dispatch_id: dispatch } = await step('webhook.test', undefined, { id })
-  await world.app.settle()
+  await fixture.app.settle()
   await walkLedger(dispatch)
   await step('webhook.active', { is_actived: false }, { id })
   await step('webhook.delete', undefined, { id })
@@ -145,11 +145,11 @@ async function walkLedger(dispatch: string) {
   await step('webhook-dispatch.find-all')
   await step('webhook-dispatch.find-one', undefined, { id: dispatch })
   await step('webhook-dispatch.replay', { confirm_duplicate: true }, { id: dispatch })
-  await world.app.settle()
-  const { event_id: event } = await world.readDispatch(dispatch)
+  await fixture.app.settle()
+  const { event_id: event } = await fixture.readDispatch(dispatch)
   await step('event-occurrence.find-all')
   await step('event-occurrence.find-one', undefined, { id: event })
-  const { webhook } = await world.readDispatch(dispatch)
+  const { webhook } = await fixture.readDispatch(dispatch)
   await step('event-occurrence.routing', undefined, { id: event }, `?webhook=${webhook}`)
   const filters = [`document_id|eq|${dispatch}`]
   const { document_id: job } = await step('webhook-dispatch.replay-all', { filters, confirm_duplicate: true })
@@ -159,7 +159,7 @@ async function walkLedger(dispatch: string) {
 }
 
 async function walkProvisioning() {
-  const { document_id: id } = await step('provisioning-target.create', { url: `${world.receiver.origin}/target` })
+  const { document_id: id } = await step('provisioning-target.create', { url: `${fixture.receiver.origin}/target` })
   await step('provisioning-target.find-all')
   await step('provisioning-target.find-one', undefined, { id })
   await step('provisioning-target.update', { name: 'walked' }, { id })
@@ -169,7 +169,7 @@ async function walkProvisioning() {
   for (const action of ['find-one', 'pause', 'resume', 'cancel'])
     await step(`provisioning-job.${action}`, undefined, { id: job })
   await step('provisioning-target.reconcile', undefined, { id })
-  await world.app.settle()
+  await fixture.app.settle()
   const [{ document_id: delivery }] = await step('provisioning-delivery.find-all')
   await step('provisioning-delivery.find-one', undefined, { id: delivery })
   await step('provisioning-delivery.replay', { confirm_duplicate: true }, { id: delivery })
@@ -197,21 +197,21 @@ async function walkCatalogue() {
 }
 
 beforeAll(async () => {
-  world = await startContractWorld()
-  call = world.app.admin
-  const account = (await world.createAccount()).document_id
+  fixture = await startContractFixture()
+  call = fixture.app.admin
+  const account = (await fixture.createAccount()).document_id
   const all = routes.map(eventNameOf)
-  const watcher = await world.createWebhook({ is_global: true }, all)
+  const watcher = await fixture.createWebhook({ is_global: true }, all)
   await walkIdentity()
   await walkProviders()
   await walkContract(account)
   await walkWebhook(account)
   await walkProvisioning()
   await walkCatalogue()
-  await world.app.settle()
-  delivered.push(...world.received(watcher).map((request) => readEnvelope(request)))
+  await fixture.app.settle()
+  delivered.push(...fixture.received(watcher).map((request) => readEnvelope(request)))
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 it('Endpoints 21: every declared route of the webhook, identity, contract, audit, health and provisioning modules answers', () => {
   expect([...answers.keys()].sort()).toEqual(routes.map(eventNameOf).sort())
@@ -266,11 +266,11 @@ it('api#identifiers: every row has created_at and updated_at', () => {
 
 it('api#route-declaration: each operation has an audit entry with the name of its event and its actor', async () => {
   const changes = routes.filter((route) => route.method !== 'GET').map(eventNameOf)
-  const { rows } = await world.app.database.pool.query('select distinct action from audit_entry where outcome = $1', [
+  const { rows } = await fixture.app.database.pool.query('select distinct action from audit_entry where outcome = $1', [
     'success',
   ])
   const actions = rows.map((row) => row.action)
   expect(changes.filter((name) => !actions.includes(name))).toEqual([])
-  const own = await world.app.admin('GET', '/api/v3/audit/log?filters=action|eq|contract.create')
-  expect(own.body.data[0]).toMatchObject({ action: 'contract.create', user: world.app.adminId, outcome: 'success' })
+  const own = await fixture.app.admin('GET', '/api/v3/audit/log?filters=action|eq|contract.create')
+  expect(own.body.data[0]).toMatchObject({ action: 'contract.create', user: fixture.app.adminId, outcome: 'success' })
 })

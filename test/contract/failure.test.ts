@@ -4,67 +4,67 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { passRetrySchedule } from '../harness/delivery/retry-schedule.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
 import {
+  type ContractFixture,
   type ContractWebhook,
-  type ContractWorld,
   expectProblem,
   readEnvelope,
-  startContractWorld,
-} from './contract-world.ts'
+  startContractFixture,
+} from './contract-fixture.ts'
 
-let world: ContractWorld
+let fixture: ContractFixture
 let account: string
 
 beforeAll(async () => {
-  world = await startContractWorld()
-  account = (await world.createAccount()).document_id
+  fixture = await startContractFixture()
+  account = (await fixture.createAccount()).document_id
 })
-afterAll(() => world[Symbol.asyncDispose]())
-beforeEach(() => world.receiver.behave({ kind: 'status', status: 200 }))
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.receiver.behave({ kind: 'status', status: 200 }))
 
 /** Deliveries that fail with one attempt: a redirect is terminal. */
 async function failTimes(count: number) {
-  world.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
-  for (let change = 0; change < count; change += 1) await world.makeChange(account)
-  await world.app.settle()
+  fixture.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
+  for (let change = 0; change < count; change += 1) await fixture.makeChange(account)
+  await fixture.app.settle()
 }
 
 async function succeedOnce() {
-  world.receiver.behave({ kind: 'status', status: 200 })
-  await world.makeChange(account)
-  await world.app.settle()
+  fixture.receiver.behave({ kind: 'status', status: 200 })
+  await fixture.makeChange(account)
+  await fixture.app.settle()
 }
 
-const unsubscribe = (webhook: ContractWebhook) => world.subscribe(webhook.id, ['webhook.test'])
+const unsubscribe = (webhook: ContractWebhook) => fixture.subscribe(webhook.id, ['webhook.test'])
 const activate = (webhook: ContractWebhook, isActived: boolean) =>
-  world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: isActived })
+  fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: isActived })
 
 it('States 4, Limits 8, delivery#failure-count: the 20th failed delivery in a row disables the webhook, the 19th does not', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(19)
-  expect(await world.readWebhook(webhook)).toMatchObject({
+  expect(await fixture.readWebhook(webhook)).toMatchObject({
     is_actived: true,
     consecutive_failures: 19,
     disabled_at: null,
     disabled_reason: null,
   })
   await failTimes(1)
-  expect(await world.readWebhook(webhook)).toMatchObject({
+  expect(await fixture.readWebhook(webhook)).toMatchObject({
     is_actived: false,
     consecutive_failures: 20,
-    disabled_at: new Date(world.app.clock.now()).toISOString(),
+    disabled_at: new Date(fixture.app.clock.now()).toISOString(),
     disabled_reason: 'consecutive-failures',
   })
 })
 
 it('States 4: an auto-disabled webhook gets no further rows until it is activated', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(20)
   await succeedOnce()
-  expect(await world.readLedger(webhook)).toHaveLength(20)
+  expect(await fixture.readLedger(webhook)).toHaveLength(20)
   await activate(webhook, true)
   await succeedOnce()
-  expect(await world.readLedger(webhook)).toHaveLength(21)
-  expect(await world.readWebhook(webhook)).toMatchObject({
+  expect(await fixture.readLedger(webhook)).toHaveLength(21)
+  expect(await fixture.readWebhook(webhook)).toMatchObject({
     is_actived: true,
     consecutive_failures: 0,
     disabled_at: null,
@@ -73,59 +73,59 @@ it('States 4: an auto-disabled webhook gets no further rows until it is activate
 })
 
 it('delivery#failure-count: any success sets the count to 0', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(19)
   await succeedOnce()
-  expect(await world.readWebhook(webhook)).toMatchObject({ is_actived: true, consecutive_failures: 0 })
+  expect(await fixture.readWebhook(webhook)).toMatchObject({ is_actived: true, consecutive_failures: 0 })
   await failTimes(19)
-  expect(await world.readWebhook(webhook)).toMatchObject({ is_actived: true, consecutive_failures: 19 })
+  expect(await fixture.readWebhook(webhook)).toMatchObject({ is_actived: true, consecutive_failures: 19 })
   await unsubscribe(webhook)
 })
 
 it('delivery#failure-count, Webhook 8: five failed POSTs of one delivery count as one failure', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
-  world.receiver.behave({ kind: 'status', status: 500 })
-  await world.makeChange(account)
-  await world.app.settle()
-  expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
-  await passRetrySchedule(world.app)
-  expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 1, is_actived: true })
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  fixture.receiver.behave({ kind: 'status', status: 500 })
+  await fixture.makeChange(account)
+  await fixture.app.settle()
+  expect(await fixture.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
+  await passRetrySchedule(fixture.app)
+  expect(await fixture.readWebhook(webhook)).toMatchObject({ consecutive_failures: 1, is_actived: true })
   await unsubscribe(webhook)
 })
 
 it('delivery#failure-count: test and replay attempts do not increase the count, and reset it on success', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(3)
   await unsubscribe(webhook)
-  const [row] = await world.readLedger(webhook)
-  const test = () => world.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
-  const replay = () => world.app.admin('POST', `/api/v3/webhook/dispatch/${row.document_id}/replay`)
+  const [row] = await fixture.readLedger(webhook)
+  const test = () => fixture.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
+  const replay = () => fixture.app.admin('POST', `/api/v3/webhook/dispatch/${row.document_id}/replay`)
   await test()
   await replay()
-  await world.app.settle()
-  expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 3 })
-  world.receiver.behave({ kind: 'status', status: 200 })
+  await fixture.app.settle()
+  expect(await fixture.readWebhook(webhook)).toMatchObject({ consecutive_failures: 3 })
+  fixture.receiver.behave({ kind: 'status', status: 200 })
   await replay()
-  await world.app.settle()
-  expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
-  await world.app.database.pool.query('update webhook set consecutive_failures = 3 where document_id = $1', [
+  await fixture.app.settle()
+  expect(await fixture.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
+  await fixture.app.database.pool.query('update webhook set consecutive_failures = 3 where document_id = $1', [
     webhook.id,
   ])
   await test()
-  await world.app.settle()
-  expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
+  await fixture.app.settle()
+  expect(await fixture.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
 })
 
 it('delivery#failure-count: an automatic disable records webhook.auto-disable, which other webhooks receive', async () => {
-  const watcher = await world.createWebhook({ is_global: true }, ['webhook.auto-disable'])
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  const watcher = await fixture.createWebhook({ is_global: true }, ['webhook.auto-disable'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(20)
-  world.receiver.behave({ kind: 'status', status: 200 })
-  world.app.clock.advance(60_000)
-  await world.app.settle()
-  const dispatches = await world.readLedger(watcher)
+  fixture.receiver.behave({ kind: 'status', status: 200 })
+  fixture.app.clock.advance(60_000)
+  await fixture.app.settle()
+  const dispatches = await fixture.readLedger(watcher)
   expect(dispatches.map((row) => row.event)).toEqual(['webhook.auto-disable'])
-  expect(world.received(watcher).map((request) => readEnvelope(request).data)).toMatchObject([
+  expect(fixture.received(watcher).map((request) => readEnvelope(request).data)).toMatchObject([
     { id: webhook.id, url: `/api/v3/webhook/webhook/${webhook.id}` },
   ])
 })
@@ -138,7 +138,7 @@ it('delivery#failure-count: an automatic disable is logged and counted in the me
       done()
     },
   })
-  await using logged = await startContractWorld({ logger: pino({ level: 'warn' }, stream) })
+  await using logged = await startContractFixture({ logger: pino({ level: 'warn' }, stream) })
   const owner = (await logged.createAccount()).document_id
   const webhook = await logged.createWebhook({ account: owner }, ['contract.create'])
   logged.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
@@ -150,47 +150,47 @@ it('delivery#failure-count: an automatic disable is logged and counted in the me
 })
 
 it('delivery#holding, States 2: waiting rows of an inactive webhook are held until it is active again', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
-  world.receiver.behaveNext({ kind: 'status', status: 500 })
-  await world.makeChange(account)
-  await world.app.settle()
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  fixture.receiver.behaveNext({ kind: 'status', status: 500 })
+  await fixture.makeChange(account)
+  await fixture.app.settle()
   await activate(webhook, false)
-  world.app.clock.advance(86_400_000)
-  await world.app.settle()
-  expect(world.received(webhook)).toHaveLength(1)
-  expect((await world.readLedger(webhook))[0]).toMatchObject({ status: 'retrying', attempts: 1 })
+  fixture.app.clock.advance(86_400_000)
+  await fixture.app.settle()
+  expect(fixture.received(webhook)).toHaveLength(1)
+  expect((await fixture.readLedger(webhook))[0]).toMatchObject({ status: 'retrying', attempts: 1 })
   await activate(webhook, true)
-  await world.app.settle()
-  expect((await world.readLedger(webhook))[0]).toMatchObject({ status: 'success', attempts: 2 })
+  await fixture.app.settle()
+  expect((await fixture.readLedger(webhook))[0]).toMatchObject({ status: 'success', attempts: 2 })
   await unsubscribe(webhook)
 })
 
 it('delivery#holding, delivery#statuses, States 7: a soft delete cancels waiting rows without further POSTs', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
-  world.receiver.behaveNext({ kind: 'status', status: 500 })
-  await world.makeChange(account)
-  await world.app.settle()
-  await world.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}`)
-  world.app.clock.advance(86_400_000)
-  await world.app.settle()
-  expect(world.received(webhook)).toHaveLength(1)
-  expect((await world.readLedger(webhook))[0]).toMatchObject({ status: 'cancelled', next_attempt_at: null })
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  fixture.receiver.behaveNext({ kind: 'status', status: 500 })
+  await fixture.makeChange(account)
+  await fixture.app.settle()
+  await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}`)
+  fixture.app.clock.advance(86_400_000)
+  await fixture.app.settle()
+  expect(fixture.received(webhook)).toHaveLength(1)
+  expect((await fixture.readLedger(webhook))[0]).toMatchObject({ status: 'cancelled', next_attempt_at: null })
 })
 
 it('delivery#holding: an event recorded before its webhook was deleted ends without a POST', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
-  await world.makeChange(account)
-  await world.app.app.router.drain()
-  await world.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}`)
-  await world.app.settle()
-  expect(world.received(webhook)).toEqual([])
-  expect(await world.readLedger(webhook)).toMatchObject([{ status: 'cancelled', attempts: 0 }])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  await fixture.makeChange(account)
+  await fixture.app.app.router.drain()
+  await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}`)
+  await fixture.app.settle()
+  expect(fixture.received(webhook)).toEqual([])
+  expect(await fixture.readLedger(webhook)).toMatchObject([{ status: 'cancelled', attempts: 0 }])
 })
 
 it('delivery#lanes: a hanging subscriber does not delay others', async () => {
   await using slow = await startReceiver()
-  const prompt = world.receiver
-  await using crowded = await startContractWorld({
+  const prompt = fixture.receiver
+  await using crowded = await startContractFixture({
     receiver: prompt,
     env: {
       WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${slow.port},127.0.0.1:${prompt.port}`,
@@ -220,13 +220,13 @@ it('delivery#lanes: a hanging subscriber does not delay others', async () => {
 })
 
 it('delivery#replay: a replay of an inactive or deleted webhook is refused with webhook_inactive', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(1)
-  const [row] = await world.readLedger(webhook)
-  const replay = () => world.app.admin('POST', `/api/v3/webhook/dispatch/${row.document_id}/replay`)
+  const [row] = await fixture.readLedger(webhook)
+  const replay = () => fixture.app.admin('POST', `/api/v3/webhook/dispatch/${row.document_id}/replay`)
   await activate(webhook, false)
   expectProblem(await replay(), 409, 'webhook_inactive')
   await activate(webhook, true)
-  await world.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}`)
+  await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}`)
   expectProblem(await replay(), 409, 'webhook_inactive')
 })

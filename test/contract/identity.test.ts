@@ -5,7 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../harness/database/datab
 import { runCommand } from '../harness/process/command-line.ts'
 import { startHere } from '../harness/process/local-start.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
-import { expectProblem, type Json } from './contract-world.ts'
+import { expectProblem, type Json } from './contract-fixture.ts'
 
 const IDENTITY = '/api/v3/identity'
 const WEBHOOKS = '/api/v3/webhook/webhook'

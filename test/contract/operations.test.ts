@@ -1,33 +1,40 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { addLedgerRow } from '../harness/delivery/ledger-rows.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
-import { type ContractWebhook, type ContractWorld, type Json, startContractWorld, TIMESTAMP } from './contract-world.ts'
+import {
+  type ContractFixture,
+  type ContractWebhook,
+  type Json,
+  startContractFixture,
+  TIMESTAMP,
+} from './contract-fixture.ts'
 
 const HEALTH = '/api/v3/health/component/integration/webhook-out'
 const DAY_MS = 86_400_000
-let world: ContractWorld
+let fixture: ContractFixture
 let account: string
 
 beforeAll(async () => {
-  world = await startContractWorld()
-  account = (await world.createAccount()).document_id
+  fixture = await startContractFixture()
+  account = (await fixture.createAccount()).document_id
 })
-afterAll(() => world[Symbol.asyncDispose]())
-beforeEach(() => world.receiver.behave({ kind: 'status', status: 200 }))
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.receiver.behave({ kind: 'status', status: 200 }))
 
 /** The current health, after the cached answer of 5 s expired. */
-async function readHealth(from = world) {
+async function readHealth(from = fixture) {
   from.app.clock.advance(5_000)
   return (await from.app.anonymous('GET', HEALTH)).body.data
 }
-const readSummary = async (from = world) => (await from.app.admin('GET', '/api/v3/webhook/dashboard/summary')).body.data
-const total = (status: string, from = world) => from.readMetric(`webhook_out_deliveries_total{status="${status}"}`)
+const readSummary = async (from = fixture) =>
+  (await from.app.admin('GET', '/api/v3/webhook/dashboard/summary')).body.data
+const total = (status: string, from = fixture) => from.readMetric(`webhook_out_deliveries_total{status="${status}"}`)
 
 /** Writes ended rows into the ledger, as deliveries at that instant would have. */
 async function addEndedRows(
   webhook: ContractWebhook,
   rows: { status: string; count: number; endedAt: Date },
-  from = world,
+  from = fixture,
 ) {
   await from.app.database.pool.query(
     `insert into webhook_dispatch_ended
@@ -37,16 +44,16 @@ async function addEndedRows(
   )
 }
 
-const ago = (ms: number, from = world) => new Date(from.app.clock.now() - ms)
+const ago = (ms: number, from = fixture) => new Date(from.app.clock.now() - ms)
 
-async function changeTimes(count: number, from = world, owner = account) {
+async function changeTimes(count: number, from = fixture, owner = account) {
   for (let change = 0; change < count; change += 1) await from.makeChange(owner)
   await from.app.settle()
 }
 
 it('Endpoints 18, delivery#health: the health component answers its name, status, instant and figures without a token', async () => {
-  await world.app.settle()
-  const answer = await world.app.anonymous('GET', HEALTH)
+  await fixture.app.settle()
+  const answer = await fixture.app.anonymous('GET', HEALTH)
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
     data: {
@@ -60,7 +67,7 @@ it('Endpoints 18, delivery#health: the health component answers its name, status
 })
 
 it('Limits 9, States 12: 10 exhausted deliveries in the last 24 h degrade the component, 9 or older ones do not', async () => {
-  await using fresh = await startContractWorld()
+  await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const webhook = await fresh.createWebhook({ account: owner })
   await addEndedRows(webhook, { status: 'exhausted', count: 9, endedAt: ago(1_000, fresh) }, fresh)
@@ -75,7 +82,7 @@ it('Limits 9, States 12: 10 exhausted deliveries in the last 24 h degrade the co
 })
 
 it('Limits 9, States 4: one auto-disabled webhook degrades the component until it is activated', async () => {
-  await using fresh = await startContractWorld()
+  await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const webhook = await fresh.createWebhook({ account: owner }, ['contract.create'])
   fresh.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
@@ -86,7 +93,7 @@ it('Limits 9, States 4: one auto-disabled webhook degrades the component until i
 })
 
 it('Endpoints 18: health is operational or degraded, never down', async () => {
-  await using fresh = await startContractWorld()
+  await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   for (let each = 0; each < 3; each += 1) {
     const webhook = await fresh.createWebhook({ account: owner }, ['contract.create'])
@@ -103,23 +110,23 @@ it('Endpoints 18: health is operational or degraded, never down', async () => {
 })
 
 it('Endpoints 18: a webhook that an operator switched off does not degrade the component', async () => {
-  const webhook = await world.createWebhook({ account })
-  await world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
+  const webhook = await fixture.createWebhook({ account })
+  await fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
   expect(await readHealth()).toMatchObject({ status: 'operational', details: { auto_disabled: 0 } })
 })
 
 it('delivery#health: all components, liveness and readiness are public, without secrets or tenant data', async () => {
-  const webhook = await world.createWebhook({ account })
+  const webhook = await fixture.createWebhook({ account })
   for (const path of ['/api/v3/health', '/livez', '/readyz', HEALTH]) {
-    const answer = await world.app.anonymous('GET', path)
+    const answer = await fixture.app.anonymous('GET', path)
     expect(answer.status, path).toBe(200)
     const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body)
     for (const secret of [webhook.secret, webhook.id, account, webhook.path]) expect(text, path).not.toContain(secret)
   }
-  const metrics = await world.app.scrape()
+  const metrics = await fixture.app.scrape()
   expect(metrics.status).toBe(200)
   for (const secret of [webhook.secret, webhook.id, account, webhook.path]) expect(metrics.body).not.toContain(secret)
-  const all = (await world.app.anonymous('GET', '/api/v3/health')).body.data
+  const all = (await fixture.app.anonymous('GET', '/api/v3/health')).body.data
   expect(all.components.map((one: Json) => one.component)).toContain('webhook-out')
 })
 
@@ -153,7 +160,7 @@ it('Endpoints 15, delivery#dashboard: the summary has exactly these members', as
 })
 
 it('Endpoints 15, Limits 10: deliveries by status count the last 24 h only', async () => {
-  await using fresh = await startContractWorld()
+  await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   await fresh.createWebhook({ account: owner }, ['contract.create'])
   await changeTimes(3, fresh, owner)
@@ -167,7 +174,7 @@ it('Endpoints 15, Limits 10: deliveries by status count the last 24 h only', asy
 })
 
 it('Endpoints 15: active, inactive and auto-disabled webhooks are counted, deleted ones are not', async () => {
-  await using fresh = await startContractWorld()
+  await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const ids: string[] = []
   for (let each = 0; each < 4; each += 1) ids.push((await fresh.createWebhook({ account: owner })).id)
@@ -181,7 +188,7 @@ it('Endpoints 15: active, inactive and auto-disabled webhooks are counted, delet
 })
 
 it('Endpoints 15, Limits 10: the 10 most recent failures are shown, newest first', async () => {
-  await using fresh = await startContractWorld()
+  await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const webhook = await fresh.createWebhook({ account: owner })
   for (let hour = 1; hour <= 12; hour += 1) {
@@ -199,35 +206,35 @@ it('Endpoints 15, Limits 10: the 10 most recent failures are shown, newest first
 
 it('Events 8, delivery#metrics: webhook_out_deliveries_total counts by status and is a counter', async () => {
   const before = { success: await total('success'), failed: await total('failed') }
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await changeTimes(3)
-  world.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
+  fixture.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
   await changeTimes(2)
   expect({ success: await total('success'), failed: await total('failed') }).toEqual({
     success: before.success + 3,
     failed: before.failed + 2,
   })
-  const { body, headers } = await world.app.scrape()
+  const { body, headers } = await fixture.app.scrape()
   expect(headers['content-type']).toContain('text/plain')
   expect(body).toContain('# TYPE webhook_out_deliveries_total counter')
-  await world.subscribe(webhook.id, ['webhook.test'])
+  await fixture.subscribe(webhook.id, ['webhook.test'])
 })
 
 it('delivery#metrics: every status has its line from the start', async () => {
-  await using fresh = await startContractWorld()
+  await using fresh = await startContractFixture()
   for (const status of ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'])
     expect(await total(status, fresh)).toBe(0)
 })
 
 it('delivery#metrics: a restart, a second process or a pruned ledger does not lower the metric', async () => {
   const clock = buildManualClock()
-  const first = await startContractWorld({ clock })
+  const first = await startContractFixture({ clock })
   const { receiver } = first
   const owner = (await first.createAccount()).document_id
   await first.createWebhook({ account: owner }, ['contract.create'])
   await changeTimes(4, first, owner)
   expect(await total('success', first)).toBe(4)
-  await using second = await startContractWorld({ clock, receiver, database: first.app.database })
+  await using second = await startContractFixture({ clock, receiver, database: first.app.database })
   await changeTimes(3, second, owner)
   expect(await total('success', second)).toBe(7)
   expect(await total('success', first)).toBe(7)
@@ -241,18 +248,18 @@ it('delivery#metrics: a restart, a second process or a pruned ledger does not lo
 })
 
 it('delivery#retention: ledger rows are kept 30 days by default, and waiting rows without a limit', async () => {
-  const kept = await world.createWebhook({ account })
+  const kept = await fixture.createWebhook({ account })
   await addEndedRows(kept, { status: 'success', count: 2, endedAt: ago(30 * DAY_MS - 60_000) })
   await addEndedRows(kept, { status: 'exhausted', count: 3, endedAt: ago(30 * DAY_MS + 60_000) })
-  await addLedgerRow(world.app, { webhook: kept.id, status: 'retrying', createdAgeMs: 90 * DAY_MS })
-  await world.app.app.maintenance.sweep()
-  const statuses = (await world.readLedger(kept)).map((row) => row.status).sort()
+  await addLedgerRow(fixture.app, { webhook: kept.id, status: 'retrying', createdAgeMs: 90 * DAY_MS })
+  await fixture.app.app.maintenance.sweep()
+  const statuses = (await fixture.readLedger(kept)).map((row) => row.status).sort()
   expect(statuses).toEqual(['retrying', 'success', 'success'])
-  await world.app.admin('DELETE', `/api/v3/webhook/webhook/${kept.id}/purge`)
+  await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${kept.id}/purge`)
 })
 
 it('delivery#retention: WEBHOOK_LEDGER_RETENTION_DAYS sets the retention, and events are deleted with the last of their rows', async () => {
-  await using short = await startContractWorld({ env: { WEBHOOK_LEDGER_RETENTION_DAYS: '2' } })
+  await using short = await startContractFixture({ env: { WEBHOOK_LEDGER_RETENTION_DAYS: '2' } })
   const owner = (await short.createAccount()).document_id
   const webhook = await short.createWebhook({ account: owner }, ['contract.create'])
   await changeTimes(1, short, owner)

@@ -6,7 +6,7 @@ import { createSecret, signTimestamped } from '../../src/outbound/signature.ts'
 import { buildEnvelope } from '../../src/webhook/envelope/envelope.ts'
 import { createTestApp, type TestApp, type TestAppOptions } from '../harness/app/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
-import { expectProblem, NO_ONE } from './contract-world.ts'
+import { expectProblem, NO_ONE } from './contract-fixture.ts'
 
 const SINK = '/api/v3/webhook/sink'
 const SECRET = createSecret(systemRandom)

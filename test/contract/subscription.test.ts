@@ -1,92 +1,97 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
-  type ContractWorld,
+  type ContractFixture,
   expectProblem,
   type Json,
   NO_ONE,
   readEnvelope,
-  startContractWorld,
-} from './contract-world.ts'
+  startContractFixture,
+} from './contract-fixture.ts'
 
 const LINKS = '/api/v3/webhook/webhook-event'
-let world: ContractWorld
+let fixture: ContractFixture
 let account: string
 let other: string
 
 beforeAll(async () => {
-  world = await startContractWorld()
-  account = (await world.createAccount()).document_id
-  other = (await world.createAccount()).document_id
+  fixture = await startContractFixture()
+  account = (await fixture.createAccount()).document_id
+  other = (await fixture.createAccount()).document_id
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 const setPath = (id: string) => `/api/v3/webhook/webhook/${id}/events`
 const namesOf = (set: Json) => set.events.map((event: Json) => event.internal)
-const readSet = async (id: string) => (await world.app.admin('GET', setPath(id))).body.data
+const readSet = async (id: string) => (await fixture.app.admin('GET', setPath(id))).body.data
 const listLinks = async (id: string) =>
-  (await world.app.admin('GET', `${LINKS}?filters=webhook|eq|${id}&page_size=200`)).body.data as Json[]
+  (await fixture.app.admin('GET', `${LINKS}?filters=webhook|eq|${id}&page_size=200`)).body.data as Json[]
 const readLinks = async (id: string) =>
-  (await world.app.database.pool.query('select * from webhook_event where webhook = $1 order by created_at', [id])).rows
+  (await fixture.app.database.pool.query('select * from webhook_event where webhook = $1 order by created_at', [id]))
+    .rows
 
 it('Subscription 1: a link joins one webhook to one event type, once', async () => {
-  const webhook = await world.createWebhook({ account })
-  const [event] = await world.findEventIds(['contract.create'])
-  const created = await world.app.admin('POST', LINKS, { webhook: webhook.id, event })
+  const webhook = await fixture.createWebhook({ account })
+  const [event] = await fixture.findEventIds(['contract.create'])
+  const created = await fixture.app.admin('POST', LINKS, { webhook: webhook.id, event })
   expect(created.status).toBe(201)
   expect(created.body.data).toMatchObject({ webhook: webhook.id, event })
-  expectProblem(await world.app.admin('POST', LINKS, { webhook: webhook.id, event }), 409, 'conflict')
-  expectProblem(await world.app.admin('POST', LINKS, { webhook: NO_ONE, event }), 422, 'validation_failed')
-  expectProblem(await world.app.admin('POST', LINKS, { webhook: webhook.id, event: NO_ONE }), 422, 'validation_failed')
+  expectProblem(await fixture.app.admin('POST', LINKS, { webhook: webhook.id, event }), 409, 'conflict')
+  expectProblem(await fixture.app.admin('POST', LINKS, { webhook: NO_ONE, event }), 422, 'validation_failed')
+  expectProblem(
+    await fixture.app.admin('POST', LINKS, { webhook: webhook.id, event: NO_ONE }),
+    422,
+    'validation_failed',
+  )
 })
 
 it('Subscription 2: unsubscribing soft-deletes the link and subscribing again restores it', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   const [link] = (await listLinks(webhook.id)).filter((one) => one.event)
-  const [event] = await world.findEventIds(['contract.create'])
+  const [event] = await fixture.findEventIds(['contract.create'])
   const own = (await listLinks(webhook.id)).find((one) => one.event === event)
-  const removed = await world.app.admin('DELETE', `${LINKS}/${own.document_id}`)
+  const removed = await fixture.app.admin('DELETE', `${LINKS}/${own.document_id}`)
   expect(removed.status).toBe(200)
   expect(removed.body.data.deleted_at).not.toBeNull()
   expect(link).toBeDefined()
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test'])
   expect((await readLinks(webhook.id)).find((row) => row.event === event).deleted_at).not.toBeNull()
-  await world.subscribe(webhook.id, ['contract.create'])
+  await fixture.subscribe(webhook.id, ['contract.create'])
   const revived = (await readLinks(webhook.id)).filter((row) => row.event === event)
   expect(revived).toHaveLength(1)
   expect(revived[0]).toMatchObject({ document_id: own.document_id, deleted_at: null })
 })
 
 it('Subscription 3, Events 1, States 1: webhook.test is subscribed at create', async () => {
-  const webhook = await world.createWebhook({ account })
+  const webhook = await fixture.createWebhook({ account })
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test'])
 })
 
 it('Subscription 3, Events 1: replacing the set prepends webhook.test once, in the body or not', async () => {
-  const webhook = await world.createWebhook({ account })
-  const set = await world.subscribe(webhook.id, ['contract.create', 'account.update'])
+  const webhook = await fixture.createWebhook({ account })
+  const set = await fixture.subscribe(webhook.id, ['contract.create', 'account.update'])
   expect(namesOf(set)).toEqual(['webhook.test', 'account.update', 'contract.create'])
-  const withTest = await world.subscribe(webhook.id, ['contract.create', 'webhook.test'])
+  const withTest = await fixture.subscribe(webhook.id, ['contract.create', 'webhook.test'])
   expect(namesOf(withTest)).toEqual(['webhook.test', 'contract.create'])
-  const onlyTest = await world.subscribe(webhook.id, ['webhook.test'])
+  const onlyTest = await fixture.subscribe(webhook.id, ['webhook.test'])
   expect(namesOf(onlyTest)).toEqual(['webhook.test'])
 })
 
 it('Subscription 3: webhook.test cannot be unsubscribed or moved to another event type', async () => {
-  const webhook = await world.createWebhook({ account })
+  const webhook = await fixture.createWebhook({ account })
   const [link] = await listLinks(webhook.id)
-  expectProblem(await world.app.admin('DELETE', `${LINKS}/${link.document_id}`), 409, 'conflict')
-  const [event] = await world.findEventIds(['contract.create'])
-  expectProblem(await world.app.admin('PATCH', `${LINKS}/${link.document_id}`, { event }), 409, 'conflict')
+  expectProblem(await fixture.app.admin('DELETE', `${LINKS}/${link.document_id}`), 409, 'conflict')
+  const [event] = await fixture.findEventIds(['contract.create'])
+  expectProblem(await fixture.app.admin('PATCH', `${LINKS}/${link.document_id}`, { event }), 409, 'conflict')
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test'])
 })
 
 it('States 9, Endpoints 9: PUT events keeps present links, inserts new ones, soft-deletes absent ones', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create', 'contract.update'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create', 'contract.update'])
   const before = await readLinks(webhook.id)
-  world.app.clock.advance(1_000)
-  const set = await world.subscribe(webhook.id, ['contract.update', 'contract.delete'])
+  fixture.app.clock.advance(1_000)
+  const set = await fixture.subscribe(webhook.id, ['contract.update', 'contract.delete'])
   expect(namesOf(set)).toEqual(['webhook.test', 'contract.delete', 'contract.update'])
-  const [createId, updateId, deleteId] = await world.findEventIds([
+  const [createId, updateId, deleteId] = await fixture.findEventIds([
     'contract.create',
     'contract.update',
     'contract.delete',
@@ -95,116 +100,116 @@ it('States 9, Endpoints 9: PUT events keeps present links, inserts new ones, sof
   const rowOf = (rows: Json[], event: string | undefined) => rows.find((row) => row.event === event)
   expect(rowOf(after, updateId)).toEqual(rowOf(before, updateId))
   expect(rowOf(after, deleteId)).toMatchObject({ deleted_at: null })
-  expect(rowOf(after, createId).deleted_at.getTime()).toBe(world.app.clock.now())
+  expect(rowOf(after, createId).deleted_at.getTime()).toBe(fixture.app.clock.now())
 })
 
 it('Endpoints 9, Errors 6, Limits 4: an empty list, an unknown id or name, or none at all is a 422', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   for (const body of [{ events: [] }, {}, { events: [NO_ONE] }, { events: ['contract.nothing'] }, { events: null }]) {
-    expectProblem(await world.app.admin('PUT', setPath(webhook.id), body), 422, 'validation_failed')
+    expectProblem(await fixture.app.admin('PUT', setPath(webhook.id), body), 422, 'validation_failed')
   }
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test', 'contract.create'])
 })
 
 it('Endpoints 9: one id is enough', async () => {
-  const webhook = await world.createWebhook({ account })
-  const [event] = await world.findEventIds(['contract.create'])
-  expect((await world.app.admin('PUT', setPath(webhook.id), { events: [event] })).status).toBe(200)
+  const webhook = await fixture.createWebhook({ account })
+  const [event] = await fixture.findEventIds(['contract.create'])
+  expect((await fixture.app.admin('PUT', setPath(webhook.id), { events: [event] })).status).toBe(200)
 })
 
 it('delivery#ledger-endpoints: /events reads the event set, and the links have CRUD routes', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
-  const [created, moved] = await world.findEventIds(['contract.create', 'contract.update'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  const [created, moved] = await fixture.findEventIds(['contract.create', 'contract.update'])
   const link = (await listLinks(webhook.id)).find((one) => one.event === created)
-  const read = await world.app.admin('GET', `${LINKS}/${link.document_id}`)
+  const read = await fixture.app.admin('GET', `${LINKS}/${link.document_id}`)
   expect(read.body.data).toEqual(link)
-  const changed = await world.app.admin('PATCH', `${LINKS}/${link.document_id}`, { event: moved })
+  const changed = await fixture.app.admin('PATCH', `${LINKS}/${link.document_id}`, { event: moved })
   expect(changed.body.data).toMatchObject({ webhook: webhook.id, event: moved })
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test', 'contract.update'])
-  expectProblem(await world.app.admin('GET', `${LINKS}/${NO_ONE}`), 404, 'not_found')
+  expectProblem(await fixture.app.admin('GET', `${LINKS}/${NO_ONE}`), 404, 'not_found')
 })
 
 it('Routing 1: an account webhook receives account events of its own account only', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
-  const own = await world.makeChange(account)
-  await world.makeChange(other)
-  await world.app.settle()
-  expect(world.received(webhook).map((request) => readEnvelope(request).data)).toMatchObject([{ account, id: own }])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  const own = await fixture.makeChange(account)
+  await fixture.makeChange(other)
+  await fixture.app.settle()
+  expect(fixture.received(webhook).map((request) => readEnvelope(request).data)).toMatchObject([{ account, id: own }])
 })
 
 it('Webhook 5, Routing 1: a global webhook receives the events of every account', async () => {
-  const webhook = await world.createWebhook({ is_global: true }, ['contract.create'])
-  await world.makeChange(account)
-  await world.makeChange(other)
-  await world.app.settle()
-  const accounts = world.received(webhook).map((request) => readEnvelope(request).data.account)
+  const webhook = await fixture.createWebhook({ is_global: true }, ['contract.create'])
+  await fixture.makeChange(account)
+  await fixture.makeChange(other)
+  await fixture.app.settle()
+  const accounts = fixture.received(webhook).map((request) => readEnvelope(request).data.account)
   expect(accounts.sort()).toEqual([account, other].sort())
 })
 
 it('Routing 2: an account webhook may subscribe to a none event, and the answer warns that it is not delivered', async () => {
-  const webhook = await world.createWebhook({ account })
-  const set = await world.app.admin('PUT', setPath(webhook.id), {
-    events: await world.findEventIds(['role.create', 'contract.create']),
+  const webhook = await fixture.createWebhook({ account })
+  const set = await fixture.app.admin('PUT', setPath(webhook.id), {
+    events: await fixture.findEventIds(['role.create', 'contract.create']),
   })
   expect(set.status).toBe(200)
   expect(set.body.data.warnings).toMatchObject([{ event: 'role.create', code: 'never_fires' }])
   expect(set.body.message).toContain('role.create')
-  const [event] = await world.findEventIds(['user.create'])
-  const link = await world.app.admin('POST', LINKS, { webhook: webhook.id, event })
+  const [event] = await fixture.findEventIds(['user.create'])
+  const link = await fixture.app.admin('POST', LINKS, { webhook: webhook.id, event })
   expect(link.body.data.warnings).toMatchObject([{ event: 'user.create', code: 'never_fires' }])
 })
 
 it('Routing 2: a none event is delivered to a global webhook, without a warning, and not to an account webhook', async () => {
-  const scoped = await world.createWebhook({ account }, ['role.create'])
-  const global = await world.createWebhook({ is_global: true })
-  const set = await world.subscribe(global.id, ['role.create'])
+  const scoped = await fixture.createWebhook({ account }, ['role.create'])
+  const global = await fixture.createWebhook({ is_global: true })
+  const set = await fixture.subscribe(global.id, ['role.create'])
   expect(set.warnings).toEqual([])
-  await world.app.admin('POST', '/api/v3/identity/role', { name: `r-${global.id}`, permissions: [] })
-  await world.app.settle()
-  expect(world.received(scoped)).toEqual([])
-  expect(await world.readLedger(scoped)).toEqual([])
-  expect(world.received(global)).toHaveLength(1)
-  expect(readEnvelope(world.received(global)[0]).data.account).toBeNull()
+  await fixture.app.admin('POST', '/api/v3/identity/role', { name: `r-${global.id}`, permissions: [] })
+  await fixture.app.settle()
+  expect(fixture.received(scoped)).toEqual([])
+  expect(await fixture.readLedger(scoped)).toEqual([])
+  expect(fixture.received(global)).toHaveLength(1)
+  expect(readEnvelope(fixture.received(global)[0]).data.account).toBeNull()
 })
 
 it('Routing 3, Events 6: purge events have data.account null and are delivered to global webhooks only', async () => {
-  const scoped = await world.createWebhook({ account }, ['webhook.purge', 'webhook.delete'])
-  const global = await world.createWebhook({ is_global: true }, ['webhook.purge'])
-  const gone = await world.createWebhook({ account })
-  await world.app.admin('DELETE', `/api/v3/webhook/webhook/${gone.id}`)
-  await world.app.admin('DELETE', `/api/v3/webhook/webhook/${gone.id}/purge`)
-  await world.app.settle()
-  expect(world.received(scoped).map((request) => readEnvelope(request).type)).toEqual(['webhook.delete'])
-  const envelopes = world.received(global).map(readEnvelope)
+  const scoped = await fixture.createWebhook({ account }, ['webhook.purge', 'webhook.delete'])
+  const global = await fixture.createWebhook({ is_global: true }, ['webhook.purge'])
+  const gone = await fixture.createWebhook({ account })
+  await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${gone.id}`)
+  await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${gone.id}/purge`)
+  await fixture.app.settle()
+  expect(fixture.received(scoped).map((request) => readEnvelope(request).type)).toEqual(['webhook.delete'])
+  const envelopes = fixture.received(global).map(readEnvelope)
   expect(envelopes).toMatchObject([{ type: 'webhook.purge', data: { account: null, id: gone.id, url: null } }])
 })
 
 it('Routing 4, States 2: an inactive webhook gets no dispatch rows, also not later for events of that time', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   const active = (isActived: boolean) =>
-    world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: isActived })
+    fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: isActived })
   await active(false)
-  await world.makeChange(account)
-  await world.app.settle()
-  expect(await world.readLedger(webhook)).toEqual([])
+  await fixture.makeChange(account)
+  await fixture.app.settle()
+  expect(await fixture.readLedger(webhook)).toEqual([])
   await active(true)
-  await world.app.settle()
-  expect(await world.readLedger(webhook)).toEqual([])
-  await world.makeChange(account)
-  await world.app.settle()
-  expect(await world.readLedger(webhook)).toHaveLength(1)
+  await fixture.app.settle()
+  expect(await fixture.readLedger(webhook)).toEqual([])
+  await fixture.makeChange(account)
+  await fixture.app.settle()
+  expect(await fixture.readLedger(webhook)).toHaveLength(1)
 })
 
 it('Routing 5: only subscribed events are delivered, and none after the unsubscription', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.update'])
-  await world.makeChange(account)
-  await world.app.settle()
-  expect(await world.readLedger(webhook)).toEqual([])
-  await world.subscribe(webhook.id, ['contract.create'])
-  await world.makeChange(account)
-  await world.app.settle()
-  await world.subscribe(webhook.id, ['webhook.test'])
-  await world.makeChange(account)
-  await world.app.settle()
-  expect((await world.readLedger(webhook)).map((row) => row.event)).toEqual(['contract.create'])
+  const webhook = await fixture.createWebhook({ account }, ['contract.update'])
+  await fixture.makeChange(account)
+  await fixture.app.settle()
+  expect(await fixture.readLedger(webhook)).toEqual([])
+  await fixture.subscribe(webhook.id, ['contract.create'])
+  await fixture.makeChange(account)
+  await fixture.app.settle()
+  await fixture.subscribe(webhook.id, ['webhook.test'])
+  await fixture.makeChange(account)
+  await fixture.app.settle()
+  expect((await fixture.readLedger(webhook)).map((row) => row.event)).toEqual(['contract.create'])
 })

@@ -1,24 +1,31 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type ContractWorld, expectProblem, NO_ONE, startContractWorld, TIMESTAMP, UUID_V7 } from './contract-world.ts'
+import {
+  type ContractFixture,
+  expectProblem,
+  NO_ONE,
+  startContractFixture,
+  TIMESTAMP,
+  UUID_V7,
+} from './contract-fixture.ts'
 
 const PATH = '/api/v3/webhook/webhook'
-let world: ContractWorld
+let fixture: ContractFixture
 let account: string
 
 beforeAll(async () => {
-  world = await startContractWorld()
-  account = (await world.createAccount()).document_id
+  fixture = await startContractFixture()
+  account = (await fixture.createAccount()).document_id
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
-const create = (body: object, headers = {}) => world.app.admin('POST', PATH, body, headers)
+const create = (body: object, headers = {}) => fixture.app.admin('POST', PATH, body, headers)
 const globalOn = (url: string) => ({ url, is_global: true })
 const PUBLIC_URL = 'https://hooks.example.com/a'
 
 it('Webhook 1, api#identifiers: document_id is a lower-case UUID version 7 and is the {id} of the paths', async () => {
   const created = (await create(globalOn(PUBLIC_URL))).body.data
   expect(created.document_id).toMatch(UUID_V7)
-  const read = await world.app.admin('GET', `${PATH}/${created.document_id}`)
+  const read = await fixture.app.admin('GET', `${PATH}/${created.document_id}`)
   expect(read.status).toBe(200)
   expect(read.body.data.document_id).toBe(created.document_id)
 })
@@ -55,8 +62,8 @@ it('Limits 2, Limits 3: lengths are in characters, not in UTF-16 units, also for
   const created = await create({ ...globalOn(PUBLIC_URL), name: '🐦'.repeat(100), description: '🐦'.repeat(500) })
   expect(created.status).toBe(201)
   const path = `${PATH}/${created.body.data.document_id}`
-  expectProblem(await world.app.admin('PATCH', path, { name: 'n'.repeat(101) }), 422, 'validation_failed')
-  expectProblem(await world.app.admin('PATCH', path, { description: 'd'.repeat(501) }), 422, 'validation_failed')
+  expectProblem(await fixture.app.admin('PATCH', path, { name: 'n'.repeat(101) }), 422, 'validation_failed')
+  expectProblem(await fixture.app.admin('PATCH', path, { description: 'd'.repeat(501) }), 422, 'validation_failed')
 })
 
 it('Webhook 5: is_global is false by default', async () => {
@@ -72,8 +79,8 @@ it('Webhook 6, Errors 5: account is required and must exist when is_global is fa
 })
 
 it('Webhook 6: a deleted account does not count as existing', async () => {
-  const gone = (await world.createAccount()).document_id
-  await world.app.admin('DELETE', `/api/v3/identity/account/${gone}`)
+  const gone = (await fixture.createAccount()).document_id
+  await fixture.app.admin('DELETE', `/api/v3/identity/account/${gone}`)
   expectProblem(await create({ url: PUBLIC_URL, account: gone }), 422, 'validation_failed')
 })
 
@@ -87,15 +94,15 @@ it('Webhook 6: account is ignored and null when is_global is true', async () => 
 
 it('Webhook 6: an update to global clears the account, an update to an account needs an existing one', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
-  const widened = await world.app.admin('PATCH', `${PATH}/${id}`, { is_global: true })
+  const widened = await fixture.app.admin('PATCH', `${PATH}/${id}`, { is_global: true })
   expect(widened.body.data).toMatchObject({ is_global: true, account: null })
-  expectProblem(await world.app.admin('PATCH', `${PATH}/${id}`, { is_global: false }), 422, 'validation_failed')
+  expectProblem(await fixture.app.admin('PATCH', `${PATH}/${id}`, { is_global: false }), 422, 'validation_failed')
   expectProblem(
-    await world.app.admin('PATCH', `${PATH}/${id}`, { is_global: false, account: NO_ONE }),
+    await fixture.app.admin('PATCH', `${PATH}/${id}`, { is_global: false, account: NO_ONE }),
     422,
     'validation_failed',
   )
-  const narrowed = await world.app.admin('PATCH', `${PATH}/${id}`, { is_global: false, account })
+  const narrowed = await fixture.app.admin('PATCH', `${PATH}/${id}`, { is_global: false, account })
   expect(narrowed.body.data).toMatchObject({ is_global: false, account })
 })
 
@@ -120,15 +127,15 @@ it('Webhook 11, webhooks#signature: secret is whsec_ and the base64 of 32 random
 it('Webhook 11, Authentication 7, States 1: only create and rotate-secret show the secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   const path = `${PATH}/${created.document_id}`
-  const rotated = await world.app.admin('POST', `${path}/rotate-secret`)
+  const rotated = await fixture.app.admin('POST', `${path}/rotate-secret`)
   const others = [
-    await world.app.admin('GET', path),
-    await world.app.admin('GET', `${PATH}?filters=document_id|eq|${created.document_id}`),
-    await world.app.admin('PATCH', path, { name: 'renamed' }),
-    await world.app.admin('PATCH', `${path}/active`, { is_actived: false }),
-    await world.app.admin('GET', `${path}/events`),
-    await world.app.admin('DELETE', path),
-    await world.app.admin('DELETE', `${path}/purge`),
+    await fixture.app.admin('GET', path),
+    await fixture.app.admin('GET', `${PATH}?filters=document_id|eq|${created.document_id}`),
+    await fixture.app.admin('PATCH', path, { name: 'renamed' }),
+    await fixture.app.admin('PATCH', `${path}/active`, { is_actived: false }),
+    await fixture.app.admin('GET', `${path}/events`),
+    await fixture.app.admin('DELETE', path),
+    await fixture.app.admin('DELETE', `${path}/purge`),
   ]
   for (const answer of others) {
     expect(answer.status).toBe(200)
@@ -143,7 +150,7 @@ it('Webhook 11, Authentication 7, States 1: only create and rotate-secret show t
 it('Webhook 11, Endpoints 20, delivery#ledger-endpoints: no export format contains a secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   for (const format of ['csv', 'json', 'ndjson']) {
-    const exported = await world.app.admin('GET', `${PATH}/export?format=${format}`)
+    const exported = await fixture.app.admin('GET', `${PATH}/export?format=${format}`)
     expect(exported.status).toBe(200)
     const text = typeof exported.body === 'string' ? exported.body : JSON.stringify(exported.body)
     expect(text).toContain(created.document_id)
@@ -154,19 +161,19 @@ it('Webhook 11, Endpoints 20, delivery#ledger-endpoints: no export format contai
 
 it('Webhook 11: secrets are encrypted in the database', async () => {
   const { secret } = (await create(globalOn(PUBLIC_URL))).body.data
-  const { rows } = await world.app.database.pool.query('select w::text as text from webhook w')
+  const { rows } = await fixture.app.database.pool.query('select w::text as text from webhook w')
   for (const { text } of rows) expect(text).not.toContain(secret.slice(6))
 })
 
 it('Webhook 12, api#identifiers: every row has created_at, updated_at and deleted_at', async () => {
   const created = (await create(globalOn(PUBLIC_URL))).body.data
   expect(created).toMatchObject({ created_at: expect.stringMatching(TIMESTAMP), deleted_at: null })
-  world.app.clock.advance(1_500)
+  fixture.app.clock.advance(1_500)
   const path = `${PATH}/${created.document_id}`
-  const changed = (await world.app.admin('PATCH', path, { name: 'later' })).body.data
+  const changed = (await fixture.app.admin('PATCH', path, { name: 'later' })).body.data
   expect(changed.created_at).toBe(created.created_at)
   expect(Date.parse(changed.updated_at) - Date.parse(created.updated_at)).toBe(1_500)
-  const deleted = (await world.app.admin('DELETE', path)).body.data
+  const deleted = (await fixture.app.admin('DELETE', path)).body.data
   expect(deleted.deleted_at).toMatch(TIMESTAMP)
 })
 
@@ -181,8 +188,8 @@ it('Endpoints 1, api#success: create answers 201 with a Location, the row with i
 it('Endpoints 2: the list has public rows without deleted ones', async () => {
   const kept = (await create({ url: PUBLIC_URL, account })).body.data
   const gone = (await create({ url: PUBLIC_URL, account })).body.data
-  await world.app.admin('DELETE', `${PATH}/${gone.document_id}`)
-  const list = await world.app.admin('GET', `${PATH}?page_size=200`)
+  await fixture.app.admin('DELETE', `${PATH}/${gone.document_id}`)
+  const list = await fixture.app.admin('GET', `${PATH}?page_size=200`)
   const ids = list.body.data.map((row: { document_id: string }) => row.document_id)
   expect(ids).toContain(kept.document_id)
   expect(ids).not.toContain(gone.document_id)
@@ -190,14 +197,14 @@ it('Endpoints 2: the list has public rows without deleted ones', async () => {
 
 it('Endpoints 3: the single read is the public row', async () => {
   const { secret: _secret, ...row } = (await create({ url: PUBLIC_URL, account })).body.data
-  const read = await world.app.admin('GET', `${PATH}/${row.document_id}`)
+  const read = await fixture.app.admin('GET', `${PATH}/${row.document_id}`)
   expect(read.body.data).toEqual(row)
 })
 
 it('Endpoints 4: PATCH changes only the members of the body', async () => {
   const { secret: _secret, ...row } = (await create({ url: PUBLIC_URL, account, name: 'old', description: 'kept' }))
     .body.data
-  const changed = await world.app.admin('PATCH', `${PATH}/${row.document_id}`, {
+  const changed = await fixture.app.admin('PATCH', `${PATH}/${row.document_id}`, {
     name: 'new',
     url: 'https://other.example.com/b',
   })
@@ -218,35 +225,35 @@ it('Endpoints 4: members with an action of their own cannot be set by PATCH', as
     { consecutive_failures: 0 },
     { disabled_at: null },
   ]) {
-    expectProblem(await world.app.admin('PATCH', `${PATH}/${id}`, body), 422, 'validation_failed')
+    expectProblem(await fixture.app.admin('PATCH', `${PATH}/${id}`, body), 422, 'validation_failed')
   }
 })
 
 it('Endpoints 5, States 7: DELETE is soft: the webhook is a 404 and its ledger stays', async () => {
-  const webhook = await world.createWebhook({ account }, ['contract.create'])
-  await world.makeChange(account)
-  await world.app.settle()
-  const deleted = await world.app.admin('DELETE', `${PATH}/${webhook.id}`)
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  await fixture.makeChange(account)
+  await fixture.app.settle()
+  const deleted = await fixture.app.admin('DELETE', `${PATH}/${webhook.id}`)
   expect(deleted.status).toBe(200)
   expect(deleted.body.data.deleted_at).not.toBeNull()
-  expectProblem(await world.app.admin('GET', `${PATH}/${webhook.id}`), 404, 'not_found')
-  const ledger = await world.readLedger(webhook)
+  expectProblem(await fixture.app.admin('GET', `${PATH}/${webhook.id}`), 404, 'not_found')
+  const ledger = await fixture.readLedger(webhook)
   expect(ledger).toHaveLength(1)
   expect(ledger[0].status).toBe('success')
 })
 
 it('Endpoints 6, States 8, delivery#holding: purge deletes the webhook and its ledger permanently, also after a soft delete', async () => {
   for (const isDeletedFirst of [false, true]) {
-    const webhook = await world.createWebhook({ account }, ['contract.create'])
-    await world.makeChange(account)
-    await world.app.settle()
-    if (isDeletedFirst) await world.app.admin('DELETE', `${PATH}/${webhook.id}`)
-    expect((await world.app.admin('DELETE', `${PATH}/${webhook.id}/purge`)).status).toBe(200)
-    expectProblem(await world.app.admin('DELETE', `${PATH}/${webhook.id}/purge`), 404, 'not_found')
-    expect(await world.readLedger(webhook)).toEqual([])
+    const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+    await fixture.makeChange(account)
+    await fixture.app.settle()
+    if (isDeletedFirst) await fixture.app.admin('DELETE', `${PATH}/${webhook.id}`)
+    expect((await fixture.app.admin('DELETE', `${PATH}/${webhook.id}/purge`)).status).toBe(200)
+    expectProblem(await fixture.app.admin('DELETE', `${PATH}/${webhook.id}/purge`), 404, 'not_found')
+    expect(await fixture.readLedger(webhook)).toEqual([])
     for (const table of ['webhook', 'webhook_event', 'webhook_dispatch']) {
       const column = table === 'webhook' ? 'document_id' : 'webhook'
-      const { rows } = await world.app.database.pool.query(`select from ${table} where ${column} = $1`, [webhook.id])
+      const { rows } = await fixture.app.database.pool.query(`select from ${table} where ${column} = $1`, [webhook.id])
       expect(rows).toEqual([])
     }
   }
@@ -256,16 +263,16 @@ it('Endpoints 7: active takes exactly { is_actived: boolean }', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   const path = `${PATH}/${id}/active`
   for (const body of [{}, { is_actived: 'false' }, { is_actived: null }, { is_actived: false, more: 1 }])
-    expectProblem(await world.app.admin('PATCH', path, body), 422, 'validation_failed')
-  const answer = await world.app.admin('PATCH', path, { is_actived: false })
+    expectProblem(await fixture.app.admin('PATCH', path, body), 422, 'validation_failed')
+  const answer = await fixture.app.admin('PATCH', path, { is_actived: false })
   expect(answer.body.data.is_actived).toBe(false)
 })
 
 it('Endpoints 8, States 6: rotate-secret takes no body and answers the public row with a new secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   const path = `${PATH}/${created.document_id}/rotate-secret`
-  expectProblem(await world.app.admin('POST', path, { secret: 'whsec_mine' }), 422, 'validation_failed')
-  const rotated = await world.app.admin('POST', path)
+  expectProblem(await fixture.app.admin('POST', path, { secret: 'whsec_mine' }), 422, 'validation_failed')
+  const rotated = await fixture.app.admin('POST', path)
   expect(rotated.status).toBe(200)
   expect(rotated.body.data).toMatchObject({ ...created, secret: expect.any(String), updated_at: expect.any(String) })
   expect(rotated.body.data.secret).not.toBe(created.secret)
@@ -273,14 +280,14 @@ it('Endpoints 8, States 6: rotate-secret takes no body and answers the public ro
 
 it('States 6: rotating keeps the state: an inactive webhook stays inactive with its failure count', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
-  await world.app.database.pool.query(
+  await fixture.app.database.pool.query(
     `update webhook set is_actived = false, consecutive_failures = 20, disabled_at = $2, disabled_reason = 'consecutive-failures'
      where document_id = $1`,
-    [id, new Date(world.app.clock.now())],
+    [id, new Date(fixture.app.clock.now())],
   )
-  const before = (await world.app.admin('GET', `${PATH}/${id}`)).body.data
-  await world.app.admin('POST', `${PATH}/${id}/rotate-secret`)
-  const after = (await world.app.admin('GET', `${PATH}/${id}`)).body.data
+  const before = (await fixture.app.admin('GET', `${PATH}/${id}`)).body.data
+  await fixture.app.admin('POST', `${PATH}/${id}/rotate-secret`)
+  const after = (await fixture.app.admin('GET', `${PATH}/${id}`)).body.data
   for (const member of ['is_actived', 'consecutive_failures', 'disabled_at', 'disabled_reason'])
     expect(after[member]).toEqual(before[member])
 })
@@ -288,12 +295,12 @@ it('States 6: rotating keeps the state: an inactive webhook stays inactive with 
 it('States 3, Webhook 10: activating clears consecutive_failures, disabled_at and disabled_reason', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   for (const isActived of [false, true]) {
-    await world.app.database.pool.query(
+    await fixture.app.database.pool.query(
       `update webhook set is_actived = $3, consecutive_failures = 7, disabled_at = $2, disabled_reason = 'legacy-secret-rotation-required'
        where document_id = $1`,
-      [id, new Date(world.app.clock.now()), isActived],
+      [id, new Date(fixture.app.clock.now()), isActived],
     )
-    const answer = await world.app.admin('PATCH', `${PATH}/${id}/active`, { is_actived: true })
+    const answer = await fixture.app.admin('PATCH', `${PATH}/${id}/active`, { is_actived: true })
     expect(answer.body.data).toMatchObject({
       is_actived: true,
       consecutive_failures: 0,
@@ -305,8 +312,8 @@ it('States 3, Webhook 10: activating clears consecutive_failures, disabled_at an
 
 it('States 2: deactivating keeps the failure count and does not set disabled_at', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
-  await world.app.database.pool.query('update webhook set consecutive_failures = 7 where document_id = $1', [id])
-  const answer = await world.app.admin('PATCH', `${PATH}/${id}/active`, { is_actived: false })
+  await fixture.app.database.pool.query('update webhook set consecutive_failures = 7 where document_id = $1', [id])
+  const answer = await fixture.app.admin('PATCH', `${PATH}/${id}/active`, { is_actived: false })
   expect(answer.body.data).toMatchObject({ is_actived: false, consecutive_failures: 7, disabled_at: null })
 })
 
@@ -321,13 +328,13 @@ it('api#idempotency: a create repeated under one Idempotency-Key creates one web
   expect(again.body.data).toEqual({ ...first.body.data, secret: null })
   expect(again.body.message).toContain('secret')
   expectProblem(await create({ ...body, url: 'https://twice.example.com/' }, headers), 422, 'idempotency_key_reused')
-  const list = await world.app.admin('GET', `${PATH}?filters=url|eq|https://once.example.com/`)
+  const list = await fixture.app.admin('GET', `${PATH}?filters=url|eq|https://once.example.com/`)
   expect(list.body.data).toHaveLength(1)
 })
 
 it('Webhook 6: no update sets the account of a global webhook', async () => {
   const { document_id: id } = (await create(globalOn(PUBLIC_URL))).body.data
-  const changed = await world.app.admin('PATCH', `${PATH}/${id}`, { account })
+  const changed = await fixture.app.admin('PATCH', `${PATH}/${id}`, { account })
   expect(changed.body.data).toMatchObject({ is_global: true, account: null })
 })
 
@@ -338,7 +345,7 @@ it('api#filters, Endpoints 19: every operator filters webhooks, and repeated fil
   await create({ ...globalOn(PUBLIC_URL), description })
   const find = async (...filters: string[]) => {
     const query = new URLSearchParams([`description|eq|${description}`, ...filters].map((one) => ['filters', one]))
-    const { body } = await world.app.admin('GET', `${PATH}?${query}`)
+    const { body } = await fixture.app.admin('GET', `${PATH}?${query}`)
     return body.data.map((row: { name: string | null }) => row.name).sort()
   }
   expect(await find('name|eq|alpha')).toEqual(['alpha'])
@@ -349,7 +356,7 @@ it('api#filters, Endpoints 19: every operator filters webhooks, and repeated fil
   expect(await find('name|null|false')).toHaveLength(3)
   expect(await find('name|null|false', 'name|ne|alpha')).toEqual(['Delta', 'beta, gamma'])
   expect(await find('name|null|false', 'name|nin|alpha,Delta')).toEqual(['beta, gamma'])
-  const now = new Date(world.app.clock.now())
+  const now = new Date(fixture.app.clock.now())
   const soon = new Date(now.getTime() + 1_000).toISOString()
   expect(
     await find(`created_at|lt|${soon}`, `created_at|gte|${new Date(now.getTime() - 1_000).toISOString()}`),

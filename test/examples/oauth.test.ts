@@ -11,18 +11,18 @@ beforeAll(async () => {
 afterAll(() => example?.[Symbol.asyncDispose]())
 
 test('a person signs in at the example app, and the app knows who it is', async () => {
-  const { world, origin } = example
-  const [person, browser] = [await world.person(), openBrowser()]
+  const { fixture, origin } = example
+  const [person, browser] = [await fixture.person(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
-  const end = await world.walk(browser, start.headers.location ?? '', { person })
+  const end = await fixture.walk(browser, start.headers.location ?? '', { person })
   await browser.visit(end.location ?? '')
   expect((await browser.visit(`${origin}/`)).body).toContain(`Signed in as ${person.email}`)
 })
 
 test('the example app reads the contracts of the person who signed in, if the person lets it', async () => {
-  const { world, origin } = example
-  const [person, browser] = [await world.person(), openBrowser()]
-  const { admin } = world.app
+  const { fixture, origin } = example
+  const [person, browser] = [await fixture.person(), openBrowser()]
+  const { admin } = fixture.app
   const account = (await admin('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
   await admin('POST', `/api/v3/identity/account/${account}/member`, { user: person.userId })
   await admin('POST', '/api/v3/contract/contract', { account, name: 'Lease' })
@@ -32,19 +32,21 @@ test('the example app reads the contracts of the person who signed in, if the pe
   ] as const) {
     const start = await browser.visit(`${origin}/sign-in`)
     // The clock of the service is that of the machine, like the provider's.
-    world.app.clock.set(Date.now())
-    const end = await world.walk(browser, start.headers.location ?? '', { person, without })
+    fixture.app.clock.set(Date.now())
+    const end = await fixture.walk(browser, start.headers.location ?? '', { person, without })
     await browser.visit(end.location ?? '')
     expect((await browser.visit(`${origin}/`)).body).toContain(`Signed in as ${person.email}, ${shown}`)
-    await world.app.database.pool.query('update oauth_grant set revoked_at = now() where "user" = $1', [person.userId])
+    await fixture.app.database.pool.query('update oauth_grant set revoked_at = now() where "user" = $1', [
+      person.userId,
+    ])
   }
 })
 
 test('a person signs out at the example app and at the service, and comes back to the app', async () => {
-  const { world, origin } = example
-  const [person, browser] = [await world.person(), openBrowser()]
+  const { fixture, origin } = example
+  const [person, browser] = [await fixture.person(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
-  await browser.visit((await world.walk(browser, start.headers.location ?? '', { person })).location ?? '')
+  await browser.visit((await fixture.walk(browser, start.headers.location ?? '', { person })).location ?? '')
   expect((await browser.visit(`${origin}/`)).body).toMatch(/Hello, Person \d+\./)
   const left = await browser.visit(`${origin}/sign-out`, { method: 'POST', form: {} })
   const page = await browser.visit(left.headers.location ?? '')
@@ -56,29 +58,33 @@ test('a person signs out at the example app and at the service, and comes back t
   expect(done.headers.location).toBe(`${origin}/`)
   expect((await browser.visit(`${origin}/`)).body).toContain('href="/sign-in"')
   const again = await browser.visit(`${origin}/sign-in`)
-  expect((await world.walk(browser, again.headers.location ?? '')).body).toContain('action="/auth/sign-in"')
+  expect((await fixture.walk(browser, again.headers.location ?? '')).body).toContain('action="/auth/sign-in"')
 })
 
 test('a person who refuses is not signed in at the example app', async () => {
-  const { world, origin } = example
-  const [person, browser] = [await world.person(), openBrowser()]
+  const { fixture, origin } = example
+  const [person, browser] = [await fixture.person(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
-  const end = await world.walk(browser, start.headers.location ?? '', { person, decision: 'deny' })
+  const end = await fixture.walk(browser, start.headers.location ?? '', { person, decision: 'deny' })
   expect((await browser.visit(end.location ?? '')).body).toBe('Not signed in: access_denied')
 })
 
 test('an error that somebody puts into the address is shown as text, and a browser has another cookie after a sign-in', async () => {
-  const { world, origin } = example
-  const [person, browser] = [await world.person(), openBrowser()]
+  const { fixture, origin } = example
+  const [person, browser] = [await fixture.person(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
   const state = new URL(start.headers.location ?? '').searchParams.get('state') ?? ''
-  const query = new URLSearchParams({ error: '<script>alert(1)</script>', state, iss: `${world.baseUrl}/api/v3/oauth` })
+  const query = new URLSearchParams({
+    error: '<script>alert(1)</script>',
+    state,
+    iss: `${fixture.baseUrl}/api/v3/oauth`,
+  })
   const shown = await browser.visit(`${origin}/callback?${query}`)
   expect(shown.body).toContain('<script>')
   expect(shown.headers).toMatchObject({ 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' })
 
   const begun = await browser.visit(`${origin}/sign-in`)
-  const end = await world.walk(browser, begun.headers.location ?? '', { person })
+  const end = await fixture.walk(browser, begun.headers.location ?? '', { person })
   const done = await browser.visit(end.location ?? '')
   const readCookie = (answer: typeof begun) => /app=([\w-]+)/.exec(String(answer.headers['set-cookie']))?.[1]
   expect(readCookie(done)).toBeDefined()
@@ -86,15 +92,15 @@ test('an error that somebody puts into the address is shown as text, and a brows
 })
 
 test('a person signs in at the example command line by a code', async () => {
-  const { world } = example
-  const [person, browser] = [await world.person(), openBrowser()]
-  const client = await world.client({
+  const { fixture } = example
+  const [person, browser] = [await fixture.person(), openBrowser()]
+  const client = await fixture.client({
     type: 'public',
     application_type: 'native',
     redirect_uris: [],
     grant_types: [DEVICE_GRANT, 'refresh_token'],
   })
-  const command = startExample(world, 'oauth-device', { OAUTH_CLIENT_ID: client.id })
+  const command = startExample(fixture, 'oauth-device', { OAUTH_CLIENT_ID: client.id })
   try {
     const [, address = '', code = ''] = await command.waitForOutput(/Open (\S+) and enter (\S+)/)
     const page = await browser.visit(address)
@@ -103,7 +109,7 @@ test('a person signs in at the example command line by a code', async () => {
       form: { ...readForm(page.body, address), user_code: code },
     })
     const next = await browser.visit(address, { method: 'POST', form: readForm(confirm.body, address) })
-    const done = await world.walk(browser, new URL(next.headers.location ?? '', address).href, { person })
+    const done = await fixture.walk(browser, new URL(next.headers.location ?? '', address).href, { person })
     expect(done.body).toContain('Device connected')
     await command.waitForOutput(new RegExp(`Signed in as ${person.email}`))
   } finally {

@@ -8,8 +8,8 @@ import { buildTarget } from '../../examples/provisioning-target/target.ts'
 import { openUserStore } from '../../examples/provisioning-target/user-store.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
 import {
-  openProvisioningGround,
-  type ProvisioningGround,
+  openProvisioningFixture,
+  type ProvisioningFixture,
   USERS_TOKEN,
 } from '../harness/provisioning/provisioning-process.ts'
 
@@ -18,35 +18,35 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const USERS = '/api/v3/identity/user'
 
-let ground: ProvisioningGround
+let fixture: ProvisioningFixture
 let service: LocalService
 let target: { id: string; secret: string }
 beforeAll(async () => {
-  ground = await openProvisioningGround()
-  service = await ground.startLocal()
-  target = await ground.makeTarget(service)
+  fixture = await openProvisioningFixture()
+  service = await fixture.startLocal()
+  target = await fixture.makeTarget(service)
 })
-afterAll(() => ground?.[Symbol.asyncDispose]())
+afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 const makeUser = async (email: string, at: Pick<LocalService, 'call'> = service): Promise<string> =>
-  (await ground.call(at, 'POST', USERS, { email, name: 'Ada' })).document_id
+  (await fixture.call(at, 'POST', USERS, { email, name: 'Ada' })).document_id
 
 test('the example is filled by a sync, follows every change, and has exactly the users of the service', async () => {
-  const running = await ground.startTarget(target.secret)
+  const running = await fixture.startTarget(target.secret)
   try {
-    await ground.call(service, 'POST', `/api/v3/provisioning/target/${target.id}/sync`)
-    await ground.waitUntilInStep(service)
-    expect((await ground.listTargetUsers()).size).toBeGreaterThan(0)
+    await fixture.call(service, 'POST', `/api/v3/provisioning/target/${target.id}/sync`)
+    await fixture.waitUntilInStep(service)
+    expect((await fixture.listTargetUsers()).size).toBeGreaterThan(0)
     const [kept, disabled, gone] = [
       await makeUser('a@example.com'),
       await makeUser('b@example.com'),
       await makeUser('c@example.com'),
     ]
-    await ground.call(service, 'PATCH', `${USERS}/${kept}`, { name: 'Renamed' })
-    await ground.call(service, 'POST', `${USERS}/${disabled}/disable`)
-    await ground.call(service, 'DELETE', `${USERS}/${gone}`)
-    await ground.waitUntilInStep(service)
-    const users = await ground.listTargetUsers()
+    await fixture.call(service, 'PATCH', `${USERS}/${kept}`, { name: 'Renamed' })
+    await fixture.call(service, 'POST', `${USERS}/${disabled}/disable`)
+    await fixture.call(service, 'DELETE', `${USERS}/${gone}`)
+    await fixture.waitUntilInStep(service)
+    const users = await fixture.listTargetUsers()
     expect(users.get(kept)).toEqual({ document_id: kept, email: 'a@example.com', name: 'Renamed', status: 'active' })
     expect(users.get(disabled)).toMatchObject({ status: 'disabled' })
     expect(users.has(gone)).toBe(false)
@@ -58,18 +58,18 @@ test('the example is filled by a sync, follows every change, and has exactly the
 test('kill -9 of the target and of the service while users change: both restarted, the target is in step', async () => {
   // A process alone on the work, which is killed, and after it one in this process.
   await service.stop()
-  const killed = await ground.start()
-  const first = await ground.startTarget(target.secret)
+  const killed = await fixture.start()
+  const first = await fixture.startTarget(target.secret)
   const users = [await makeUser('k1@example.com', killed), await makeUser('k2@example.com', killed)]
   await first.kill()
-  for (const user of users) await ground.call(killed, 'POST', `${USERS}/${user}/disable`)
-  await ground.call(killed, 'PATCH', `${USERS}/${users[0]}`, { name: 'While away' })
+  for (const user of users) await fixture.call(killed, 'POST', `${USERS}/${user}/disable`)
+  await fixture.call(killed, 'PATCH', `${USERS}/${users[0]}`, { name: 'While away' })
   await killed.kill()
-  service = await ground.startLocal()
-  await ground.call(service, 'POST', `${USERS}/${users[0]}/enable`)
-  await ground.startTarget(target.secret)
-  await ground.waitUntilInStep(service)
-  const has = await ground.listTargetUsers()
+  service = await fixture.startLocal()
+  await fixture.call(service, 'POST', `${USERS}/${users[0]}/enable`)
+  await fixture.startTarget(target.secret)
+  await fixture.waitUntilInStep(service)
+  const has = await fixture.listTargetUsers()
   expect(has.get(users[0]!)).toMatchObject({ name: 'While away', status: 'active' })
   expect(has.get(users[1]!)).toMatchObject({ status: 'disabled' })
 })
@@ -113,11 +113,11 @@ test.each([
 })
 
 test('a target with another secret changes nothing, and says 401', async () => {
-  const before = await ground.listTargetUsers()
-  await ground.call(service, 'POST', `/api/v3/provisioning/target/${target.id}/rotate-secret`)
+  const before = await fixture.listTargetUsers()
+  await fixture.call(service, 'POST', `/api/v3/provisioning/target/${target.id}/rotate-secret`)
   const user = await makeUser('unsigned@example.com')
   const read = async () =>
-    (await ground.call(service, 'GET', `/api/v3/provisioning/delivery?filters=user|eq|${user}`))[0]
+    (await fixture.call(service, 'GET', `/api/v3/provisioning/delivery?filters=user|eq|${user}`))[0]
   await vi.waitFor(async () => expect(await read()).toMatchObject({ status: 'failed', last_status_code: 401 }), 30_000)
-  expect(await ground.listTargetUsers()).toEqual(before)
+  expect(await fixture.listTargetUsers()).toEqual(before)
 })

@@ -3,26 +3,26 @@ import { resetPassword } from '../../src/identity/user/password/administrator.ts
 import { createTestApp, type TestAnswer, type TestApp } from '../harness/app/app.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
 import type { Flow } from '../harness/browser/oauth-flow.ts'
-import { type OauthWorld, readForm, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import { type OauthFixture, readForm, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import { COLUMNS, type Column, type OpenedAccess, openEverything, openFlows } from '../harness/browser/opened-access.ts'
 
 /** What ends what: each cell of the table in docs/contract/sessions.md#what-ends-what, in two processes. */
 
 const NEW = 'another horse battery staple'
 
-let world: OauthWorld
+let fixture: OauthFixture
 /** Another process on the same database. */
 let other: TestApp
 let flows: { offline: Flow; online: Flow }
 beforeAll(async () => {
-  world = await startOauthWorld({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } })
-  const env = { APP_ENV: 'development', BASE_URL: world.baseUrl, RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
-  other = await createTestApp({ database: world.app.database, clock: world.app.clock, env })
-  flows = await openFlows(world)
+  fixture = await startOauthFixture({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } })
+  const env = { APP_ENV: 'development', BASE_URL: fixture.baseUrl, RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
+  other = await createTestApp({ database: fixture.app.database, clock: fixture.app.clock, env })
+  flows = await openFlows(fixture)
 })
 afterAll(async () => {
   await other[Symbol.asyncDispose]()
-  await world[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
 })
 
 type Act = (opened: OpenedAccess) => Promise<TestAnswer | { status: number }>
@@ -30,12 +30,12 @@ type Act = (opened: OpenedAccess) => Promise<TestAnswer | { status: number }>
 const byAdministrator =
   (action: string, body?: object): Act =>
   ({ person }) =>
-    world.app.admin('POST', `/api/v3/identity/user/${person.userId}/${action}`, body)
+    fixture.app.admin('POST', `/api/v3/identity/user/${person.userId}/${action}`, body)
 
 const change =
   (body: object): Act =>
   ({ person }) =>
-    world.app.admin('PATCH', `/api/v3/identity/user/${person.userId}`, body)
+    fixture.app.admin('PATCH', `/api/v3/identity/user/${person.userId}`, body)
 
 const changeOwn =
   (more: object = {}): Act =>
@@ -50,31 +50,31 @@ const signOut =
 const signOutBrowser =
   (body: object): Act =>
   ({ browserToken }) =>
-    world.app.callAs(browserToken)('POST', '/api/v3/auth/session/revoke', body)
+    fixture.app.callAs(browserToken)('POST', '/api/v3/auth/session/revoke', body)
 
 /** Signs out all other devices on the page of the browser, with these boxes. */
 const signOutOthers =
   (boxes: Record<string, string>): Act =>
   async ({ browser }) => {
-    const page = await browser.visit(`${world.baseUrl}/auth/devices`)
+    const page = await browser.visit(`${fixture.baseUrl}/auth/devices`)
     const form = { ...readForm(page.body, '/auth/devices'), session: '', others: '1', ...boxes }
-    const { status } = await browser.visit(`${world.baseUrl}/auth/devices`, { method: 'POST', form })
+    const { status } = await browser.visit(`${fixture.baseUrl}/auth/devices`, { method: 'POST', form })
     return { status: status === 303 ? 200 : status }
   }
 
 const resetByMail: Act = async ({ person }) => {
-  await world.app.anonymous('POST', '/api/v3/auth/password/forgot', { email: person.email })
-  const [mail] = await readMails(world.app, person.email)
-  return world.app.anonymous('POST', '/api/v3/auth/password/reset', { token: mail?.token, password: NEW })
+  await fixture.app.anonymous('POST', '/api/v3/auth/password/forgot', { email: person.email })
+  const [mail] = await readMails(fixture.app, person.email)
+  return fixture.app.anonymous('POST', '/api/v3/auth/password/reset', { token: mail?.token, password: NEW })
 }
 
 const onTheCommandLine: Act = async ({ person }) => {
   const passwords = { hash: async () => 'a hash', isCorrect: async () => false } as never
-  const input = { email: person.email, password: NEW, now: new Date(world.app.clock.now()) }
-  return { status: (await resetPassword({ passwords }, world.app.database.db, input)).ok ? 200 : 500 }
+  const input = { email: person.email, password: NEW, now: new Date(fixture.app.clock.now()) }
+  return { status: (await resetPassword({ passwords }, fixture.app.database.db, input)).ok ? 200 : 500 }
 }
 
-const remove: Act = ({ person }) => world.app.admin('DELETE', `/api/v3/identity/user/${person.userId}`)
+const remove: Act = ({ person }) => fixture.app.admin('DELETE', `/api/v3/identity/user/${person.userId}`)
 
 /** Of an app with offline_access. */
 const OF_APPS = ['app', 'refresh', 'access token'] as const
@@ -118,12 +118,12 @@ const ROWS: readonly (readonly [string, Act, readonly Column[]])[] = [
 ]
 
 test.each(ROWS)('%s leaves exactly what the table says', async (_name, act, left) => {
-  const opened = await openEverything(world, other, flows)
+  const opened = await openEverything(fixture, other, flows)
   const answer = await act(opened)
   expect(answer.status).toBe(200)
   const living = await opened.listLiving()
   expect(living.toSorted()).toEqual([...left].toSorted())
-  const { rows } = await world.app.database.pool.query(
+  const { rows } = await fixture.app.database.pool.query(
     `select count(*)::int as live from oauth_grant where "user" = $1 and revoked_at is null`,
     [opened.person.userId],
   )
@@ -132,7 +132,7 @@ test.each(ROWS)('%s leaves exactly what the table says', async (_name, act, left
 })
 
 test('enabling revives nothing that was open before', async () => {
-  const opened = await openEverything(world, other, flows)
+  const opened = await openEverything(fixture, other, flows)
   expect((await byAdministrator('disable', { keep_api_keys: true })(opened)).status).toBe(200)
   expect((await byAdministrator('enable')(opened)).status).toBe(200)
   expect(await opened.listLiving()).toEqual(['API key'])

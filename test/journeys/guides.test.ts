@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openFlow } from '../harness/browser/oauth-flow.ts'
-import { type OauthWorld, walk } from '../harness/browser/oauth-service.ts'
+import { type OauthFixture, walk } from '../harness/browser/oauth-service.ts'
 import { buildVisitor } from '../harness/browser/visitor.ts'
 import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 import { type GuideShell, listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
@@ -124,7 +124,7 @@ async function signInAtApp(): Promise<string> {
   const { data } = JSON.parse(await readFile(join(shell.checkout, 'client.json'), 'utf8'))
   const client = { id: data.client_id, secret: data.client_secret, redirectUri: data.redirect_uris[0] }
   const base = `http://localhost:${port}`
-  const visit: OauthWorld['walk'] = (browser, url, answers = {}) => walk(base, browser, { url, answers })
+  const visit: OauthFixture['walk'] = (browser, url, answers = {}) => walk(base, browser, { url, answers })
   const flow = await openFlow({ issuer: `${base}/api/v3/oauth`, walk: visit }, client)
   const [, password = ''] = /with the password (\S+)/.exec(service.stdout()) ?? []
   const { tokens } = await flow.signIn(buildVisitor(), { person: { email: 'admin@signalbox.localhost', password } })

@@ -4,7 +4,7 @@ import type { ListFields } from '../../src/http/listing/listing.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
 import { READ_PLANS } from '../../src/postgres/statement/database.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
-import { type CallerName, fillRareTables, makeCallers, openListsWorld } from '../harness/plan/lists-population.ts'
+import { type CallerName, fillRareTables, makeCallers, openListsFixture } from '../harness/plan/lists-population.ts'
 import { ROUTES } from './route-requests.ts'
 
 /** Share of the full size of a population (npm run bench -- lists): some 20,000 events and 4,000 users of one other account. */
@@ -102,7 +102,7 @@ function listQueries(fields: ListFields): [name: string, query: string][] {
 }
 
 let database: TestDatabase
-let world: Awaited<ReturnType<typeof openListsWorld>>
+let fixture: Awaited<ReturnType<typeof openListsFixture>>
 let filled: Filled
 let callers: Awaited<ReturnType<typeof makeCallers>>
 
@@ -115,17 +115,17 @@ beforeAll(async () => {
   } finally {
     client.release()
   }
-  world = await openListsWorld(database, READ_PLANS)
-  callers = await makeCallers(world.app, filled)
+  fixture = await openListsFixture(database, READ_PLANS)
+  callers = await makeCallers(fixture.app, filled)
 }, 240_000)
 afterAll(async () => {
-  await world?.[Symbol.asyncDispose]()
+  await fixture?.[Symbol.asyncDispose]()
   await database?.[Symbol.asyncDispose]()
 })
 
 const ask = (path: string, caller: CallerName, query: string) => {
   const url = `${path.replace('{id}', filled.other)}?page_size=${PAGE_SIZE}&${query}`
-  return world.countRead(callers[caller], url)
+  return fixture.countRead(callers[caller], url)
 }
 
 describe('beside an account with nearly all rows', () => {

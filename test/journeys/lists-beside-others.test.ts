@@ -3,7 +3,7 @@ import { type Filled, fillPopulation, OWN_ROWS, type Population } from '../../be
 import { eventNameOf } from '../../src/http/route/route.ts'
 import { INDEX_PLANS, READ_PLANS } from '../../src/postgres/statement/database.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
-import { ACCOUNTS, CALLERS, makeCallers, openListsWorld } from '../harness/plan/lists-population.ts'
+import { ACCOUNTS, CALLERS, makeCallers, openListsFixture } from '../harness/plan/lists-population.ts'
 import { ROUTES } from './route-requests.ts'
 
 /** Share of the full size of a population (npm run bench -- lists). Each account of the callers has a few rows in each list. */
@@ -34,13 +34,13 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
     ['planned for their values', READ_PLANS],
     ['planned for any values', INDEX_PLANS],
   ])('lists that are %s', (_name, settings) => {
-    let world: Awaited<ReturnType<typeof openListsWorld>>
+    let fixture: Awaited<ReturnType<typeof openListsFixture>>
     let callers: Awaited<ReturnType<typeof makeCallers>>
     beforeAll(async () => {
-      world = await openListsWorld(database, settings)
-      callers = await makeCallers(world.app, filled)
+      fixture = await openListsFixture(database, settings)
+      callers = await makeCallers(fixture.app, filled)
     })
-    afterAll(() => world?.[Symbol.asyncDispose]())
+    afterAll(() => fixture?.[Symbol.asyncDispose]())
 
     it.each(LISTS.map((route) => [eventNameOf(route), route.path] as const))(
       'a page of %s reads what it returns, for every kind of caller',
@@ -48,7 +48,7 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
         for (const caller of CALLERS) {
           const account = caller === 'member of another' ? filled.other : filled.own[0]
           const url = `${path.replace('{id}', account ?? '')}?page_size=${PAGE_SIZE}`
-          const { answer, rows, plan } = await world.countRead(callers[caller], url)
+          const { answer, rows, plan } = await fixture.countRead(callers[caller], url)
           if (answer.status === 403) continue
           expect(answer.status).toBe(200)
           expect(rows, `as ${caller}: ${plan}`).toBeLessThanOrEqual(ACCOUNTS[caller] * READS_A_ROW * (PAGE_SIZE + 1))
@@ -59,7 +59,7 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
     it.each(['member of one', 'member of 50'] as const)(
       'the dashboard of a %s reads what its accounts have',
       async (caller) => {
-        const { answer, rows, plan } = await world.countRead(callers[caller], '/api/v3/webhook/dashboard/summary')
+        const { answer, rows, plan } = await fixture.countRead(callers[caller], '/api/v3/webhook/dashboard/summary')
         expect(answer).toMatchObject({ status: 200, body: { data: { is_complete: true } } })
         // Each of them has a few webhooks, deliveries and failures.
         expect(rows, plan).toBeLessThanOrEqual(ACCOUNTS[caller] * 2 * READS_A_ROW * OWN_ROWS)

@@ -3,7 +3,7 @@ import { inTransaction, openDatabase } from '../../src/postgres/statement/databa
 import { statement } from '../../src/postgres/statement/statement.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { KNOWN_PAIRS, readFunctions, type WrongOrder, watchLockOrder } from '../harness/plan/lock-order.ts'
-import { FORMS, findRouteOf, prepareRequest, REQUESTS, startRequestWorld } from './route-requests.ts'
+import { FORMS, findRouteOf, prepareRequest, REQUESTS, startRequestFixture } from './route-requests.ts'
 
 /** Pairs that none of the requests below takes: of parallel requests, and of workers. */
 const OF_RACES = [
@@ -14,8 +14,8 @@ const OF_RACES = [
 const OF_WORKERS = ['webhook_dispatch_ended > webhook_dispatch_open', 'provisioning_job > user']
 
 it('every request of the service takes its locks in the written order', async () => {
-  const { world, database } = await startRequestWorld()
-  await using _world = world
+  const { fixture, database } = await startRequestFixture()
+  await using _world = fixture
   const wrong = new Map<string, string>()
   watchLockOrder(database.pool, await readFunctions(database.pool), ({ pair, statement: text }) =>
     wrong.set(pair, text),

@@ -1,7 +1,7 @@
 import { createSecretKey, randomUUID } from 'node:crypto'
 import type { UserId } from '../../src/base/id.ts'
 import { signStandard } from '../../src/outbound/signature.ts'
-import type { ContractWorld, Json } from '../contract/contract-world.ts'
+import type { ContractFixture, Json } from '../contract/contract-fixture.ts'
 import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
 import { accessClaims, headOf, makeKey, signParts } from '../harness/app/token-issuer.ts'
 import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
@@ -19,7 +19,7 @@ interface Makers {
 
 /** What a successful request to each route of the OAuth provider and the exchange needs, in the order of the routes. */
 export function buildOAuthRouteRequests(
-  world: () => ContractWorld,
+  fixture: () => ContractFixture,
   { created, name, newUser }: Makers,
 ): Record<string, MakeRequest | undefined> {
   const newClient = () =>
@@ -34,7 +34,7 @@ export function buildOAuthRouteRequests(
     'oauth-hook.access-token': async () => {
       const body = { user_id: randomUUID(), claims: { role: 'authenticated' } }
       const text = JSON.stringify({ ...body, claims: { ...body.claims, sub: body.user_id } })
-      const message = { id: randomUUID(), timestampSeconds: Math.floor(world().app.clock.now() / 1000), body: text }
+      const message = { id: randomUUID(), timestampSeconds: Math.floor(fixture().app.clock.now() / 1000), body: text }
       const key = createSecretKey(Buffer.from(TEST_SECRETS.oauthHook[0] ?? ''))
       const headers = {
         'webhook-id': message.id,
@@ -42,13 +42,13 @@ export function buildOAuthRouteRequests(
         'webhook-signature': signStandard(key, message),
         'content-type': 'application/json',
       }
-      return { body: text, headers, call: world().app.anonymous, isKeyless: true }
+      return { body: text, headers, call: fixture().app.anonymous, isKeyless: true }
     },
     'oauth.exchange': async () => {
       const userId = (await newUser()).document_id as UserId
-      const seconds = Math.floor(world().app.clock.now() / 1000)
-      const claims = accessClaims({ baseUrl: world().app.app.baseUrl(), userId, seconds })
-      return { body: { token: signParts(headOf(PROVIDER_KEY), claims, PROVIDER_KEY) }, call: world().app.anonymous }
+      const seconds = Math.floor(fixture().app.clock.now() / 1000)
+      const claims = accessClaims({ baseUrl: fixture().app.app.baseUrl(), userId, seconds })
+      return { body: { token: signParts(headOf(PROVIDER_KEY), claims, PROVIDER_KEY) }, call: fixture().app.anonymous }
     },
     'oauth-client.create': () => ({
       body: { name: name(), type: 'public', redirect_uris: ['https://app.example.com/callback'] },
@@ -59,12 +59,12 @@ export function buildOAuthRouteRequests(
     'oauth-client.rotate-secret': ofClient({}),
     'oauth-client.delete': ofClient(),
     'oauth-decision.create': async () => {
-      const asked = { userId: world().app.adminId, clientId: await newClientId() }
-      return { body: { authorization_id: await addInteraction(world().app, asked), decision: 'approve' } }
+      const asked = { userId: fixture().app.adminId, clientId: await newClientId() }
+      return { body: { authorization_id: await addInteraction(fixture().app, asked), decision: 'approve' } }
     },
     'oauth-grant.find-all': undefined,
     'oauth-grant.delete': async () => ({
-      params: { id: await addGrant(world().app, { userId: world().app.adminId, clientId: await newClientId() }) },
+      params: { id: await addGrant(fixture().app, { userId: fixture().app.adminId, clientId: await newClientId() }) },
     }),
   }
 }

@@ -4,10 +4,10 @@ import type { TestAnswer } from '../harness/app/app.ts'
 import { readPayload } from '../harness/app/sso-app.ts'
 import {
   type OauthClient,
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
-  startOauthWorld,
+  startOauthFixture,
 } from '../harness/browser/oauth-service.ts'
 import type { Visitor } from '../harness/browser/visitor.ts'
 import { openRequestDatabase, type RequestDatabase } from '../harness/plan/request-plans.ts'
@@ -18,31 +18,31 @@ const EXCHANGE = '/api/v3/oauth/exchange'
 const OFFLINE = { prompt: 'consent' }
 
 let requests: RequestDatabase
-let world: OauthWorld
+let fixture: OauthFixture
 /** Another process on the same database, behind the same address. */
-let other: OauthWorld
+let other: OauthFixture
 let person: OauthPerson
 let account: string
 
 beforeAll(async () => {
   requests = await openRequestDatabase()
-  world = await startOauthWorld({ database: requests, workerDatabase: requests.workerDatabase })
-  const { database, clock } = world.app
-  other = await startOauthWorld({ env: { BASE_URL: world.baseUrl }, database, clock })
-  const made = await world.app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })
+  fixture = await startOauthFixture({ database: requests, workerDatabase: requests.workerDatabase })
+  const { database, clock } = fixture.app
+  other = await startOauthFixture({ env: { BASE_URL: fixture.baseUrl }, database, clock })
+  const made = await fixture.app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })
   account = made.body.data.document_id
   person = await member()
 })
 afterAll(async () => {
   await other[Symbol.asyncDispose]()
-  await world[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
   await requests[Symbol.asyncDispose]()
 })
 
 /** A person in the account, who may do there what every member may. */
 async function member(): Promise<OauthPerson> {
-  const one = await world.person()
-  const added = await world.app.admin('POST', `/api/v3/identity/account/${account}/member`, { user: one.userId })
+  const one = await fixture.person()
+  const added = await fixture.app.admin('POST', `/api/v3/identity/account/${account}/member`, { user: one.userId })
   expect(added.status).toBe(201)
   return one
 }
@@ -68,9 +68,9 @@ async function signIn(
 ): Promise<AppSignIn> {
   const { one = person, browser = openBrowser(), without = [], parameters = OFFLINE } = options
   const { scope = 'openid email offline_access contract:read' } = options
-  const client = options.client ?? (await world.client())
+  const client = options.client ?? (await fixture.client())
   const execute = [openid.allowInsecureRequests]
-  const config = await openid.discovery(new URL(world.issuer), client.id, client.secret ?? '', undefined, { execute })
+  const config = await openid.discovery(new URL(fixture.issuer), client.id, client.secret ?? '', undefined, { execute })
   const [pkceCodeVerifier, expectedState] = [openid.randomPKCECodeVerifier(), openid.randomState()]
   const url = openid.buildAuthorizationUrl(config, {
     redirect_uri: client.redirectUri,
@@ -80,30 +80,30 @@ async function signIn(
     state: expectedState,
     ...parameters,
   })
-  const end = await world.walk(browser, url.href, { person: one, without })
+  const end = await fixture.walk(browser, url.href, { person: one, without })
   const checks = { pkceCodeVerifier, expectedState, idTokenExpected: true }
   const tokens = await openid.authorizationCodeGrant(config, new URL(end.location ?? ''), checks)
   return { config, client, tokens, person: one, browser }
 }
 
 /** Exchanges an access token at a process, whose clock is that of the machine, like the provider's. */
-function exchange(token: string, at = world): Promise<TestAnswer> {
+function exchange(token: string, at = fixture): Promise<TestAnswer> {
   at.app.clock.set(Date.now())
   return at.app.anonymous('POST', EXCHANGE, { token })
 }
 
-async function openSession({ tokens }: AppSignIn, at = world): Promise<string> {
+async function openSession({ tokens }: AppSignIn, at = fixture): Promise<string> {
   const answer = await exchange(tokens.access_token, at)
   expect(answer, JSON.stringify(answer.body)).toMatchObject({ status: 200 })
   return answer.body.jwt
 }
 
-const readAt = async (jwt: string, at = world) => (await at.app.callAs(jwt)('GET', CONTRACT)).status
+const readAt = async (jwt: string, at = fixture) => (await at.app.callAs(jwt)('GET', CONTRACT)).status
 const readEverywhere = async (jwt: string) => [await readAt(jwt), await readAt(jwt, other)]
 
 /** The refused exchanges that the audit log counts, by their reason. */
 async function countRefusals(): Promise<Map<string, number>> {
-  for (const { app } of [world, other]) await app.app.equalEntries.flush()
+  for (const { app } of [fixture, other]) await app.app.equalEntries.flush()
   const { rows } = await requests.workerDatabase.pool.query<{ reason: string; count: number }>(
     `select detail->>'reason' as reason, sum(count)::int as count from audit_log
      where outcome = 'failure' and detail->>'reason' is not null group by 1`,
@@ -112,7 +112,7 @@ async function countRefusals(): Promise<Map<string, number>> {
 }
 
 /** Has an exchange refused, and returns the reason that it is audited with, which its answer does not show. */
-async function reasonAt(token: string, at = world): Promise<string[]> {
+async function reasonAt(token: string, at = fixture): Promise<string[]> {
   const before = await countRefusals()
   expect(await exchange(token, at)).toMatchObject({ status: 401, body: { code: 'oauth_exchange_failed' } })
   return [...(await countRefusals())]
@@ -127,8 +127,8 @@ async function grantOf({ client, person: { userId } }: AppSignIn): Promise<strin
 
 /** The API as the person itself calls it. */
 async function callAsPerson({ email, password }: OauthPerson) {
-  const answer = await world.app.anonymous('POST', '/api/v3/auth/login/local', { email, password })
-  return world.app.callAs(answer.body.data.jwt)
+  const answer = await fixture.app.anonymous('POST', '/api/v3/auth/login/local', { email, password })
+  return fixture.app.callAs(answer.body.data.jwt)
 }
 
 /** Sessions of the app in both processes, and a refresh token that works. */
@@ -141,7 +141,7 @@ async function openEverywhere(one: AppSignIn): Promise<string[]> {
 /** Nothing of the app works any more, in any process. */
 async function expectNoAccess({ config, tokens }: AppSignIn, jwts: readonly string[], reason: string): Promise<void> {
   for (const jwt of jwts) expect(await readEverywhere(jwt)).toEqual([401, 401])
-  for (const at of [world, other]) expect(await reasonAt(tokens.access_token, at)).toEqual([reason])
+  for (const at of [fixture, other]) expect(await reasonAt(tokens.access_token, at)).toEqual([reason])
   await expect(openid.refreshTokenGrant(config, tokens.refresh_token ?? '')).rejects.toThrow()
 }
 
@@ -149,7 +149,7 @@ describe('an app of somebody else', () => {
   test('reads the API as the person within its scopes, and nothing outside of them, in every process', async () => {
     const one = await signIn()
     const [jwt = ''] = await openEverywhere(one)
-    for (const { app } of [world, other]) {
+    for (const { app } of [fixture, other]) {
       const call = app.callAs(jwt)
       expect((await call('POST', CONTRACT, { account, name: 'Lease' })).status).toBe(403)
       expect((await call('GET', '/api/v3/identity/account')).status).toBe(403)
@@ -160,11 +160,11 @@ describe('an app of somebody else', () => {
   })
 
   test('may do no more than the person, whatever its scopes open', async () => {
-    const stranger = await world.person()
-    const client = await world.client({ scopes: ['openid', 'offline_access', 'contract:read', 'contract:write'] })
+    const stranger = await fixture.person()
+    const client = await fixture.client({ scopes: ['openid', 'offline_access', 'contract:read', 'contract:write'] })
     const scope = 'openid offline_access contract:read contract:write'
     const jwt = await openSession(await signIn({ one: stranger, client, scope }))
-    const call = world.app.callAs(jwt)
+    const call = fixture.app.callAs(jwt)
     expect((await call('POST', CONTRACT, { account, name: 'Lease' })).status).toBe(403)
   })
 
@@ -176,7 +176,7 @@ describe('an app of somebody else', () => {
   })
 
   test('with the scope account:read is told the account of the person in its token', async () => {
-    const client = await world.client({ scopes: ['openid', 'account:read'] })
+    const client = await fixture.client({ scopes: ['openid', 'account:read'] })
     const { tokens } = await signIn({ client, scope: 'openid account:read', parameters: {} })
     expect(readPayload(tokens.access_token)).toMatchObject({ account })
     expect(readPayload((await signIn()).tokens.access_token)).not.toHaveProperty('account')
@@ -196,7 +196,7 @@ describe('an app loses its access at once in every process', () => {
     const [one, kept] = [await signIn(), await signIn()]
     const jwts = await openEverywhere(one)
     const [keptJwt = ''] = await openEverywhere(kept)
-    expect((await world.app.admin('DELETE', `/api/v3/oauth/client/${one.client.id}`)).status).toBe(200)
+    expect((await fixture.app.admin('DELETE', `/api/v3/oauth/client/${one.client.id}`)).status).toBe(200)
     await expectNoAccess(one, jwts, 'client_unknown')
     expect(await readEverywhere(keptJwt)).toEqual([200, 200])
   })
@@ -205,7 +205,7 @@ describe('an app loses its access at once in every process', () => {
     const one = await signIn({ one: await member() })
     const jwts = await openEverywhere(one)
     const path = `/api/v3/identity/user/${one.person.userId}/disable`
-    expect((await world.app.admin('POST', path)).status).toBe(200)
+    expect((await fixture.app.admin('POST', path)).status).toBe(200)
     await expectNoAccess(one, jwts, 'user_inactive')
   })
 
@@ -232,8 +232,8 @@ describe('an app loses its access at once in every process', () => {
   test('of a client deleted beside exchanges under way no session is left', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { client, tokens } = await signIn()
-      const exchanges = [world, other, world, other].map((at) => exchange(tokens.access_token, at))
-      await Promise.all([...exchanges, world.app.admin('DELETE', `/api/v3/oauth/client/${client.id}`)])
+      const exchanges = [fixture, other, fixture, other].map((at) => exchange(tokens.access_token, at))
+      await Promise.all([...exchanges, fixture.app.admin('DELETE', `/api/v3/oauth/client/${client.id}`)])
       const text = 'select from session where client_id = $1 and revoked_at is null'
       expect((await requests.workerDatabase.pool.query(text, [client.id])).rows).toHaveLength(0)
     }
@@ -242,7 +242,7 @@ describe('an app loses its access at once in every process', () => {
 
 describe('a scope that the person takes back', () => {
   test('ends the sessions that had it, and no token of any browser opens it again', async () => {
-    const [client, elsewhere] = [await world.client(), openBrowser()]
+    const [client, elsewhere] = [await fixture.client(), openBrowser()]
     const phone = await signIn({ client, browser: elsewhere })
     const jwt = await openSession(phone)
     expect(await readEverywhere(jwt)).toEqual([200, 200])

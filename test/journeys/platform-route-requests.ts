@@ -1,13 +1,13 @@
-import type { Json } from '../contract/contract-world.ts'
+import type { Json } from '../contract/contract-fixture.ts'
 import type { MakeRequest } from './route-requests.ts'
 
 /** What a successful request to each route of a platform's own resources needs. CONTRIBUTING.md adds one here. */
-export function buildPlatformRouteRequests(ground: {
+export function buildPlatformRouteRequests(providers: {
   /** Creates a row as the administrator. */
   created: (path: string, body: object) => Promise<Json>
   account: () => string
 }): Record<string, MakeRequest | undefined> {
-  const { created, account } = ground
+  const { created, account } = providers
   const make = async (path: string, body: object) => ({ id: (await created(path, body)).document_id as string })
   const contract = () => ({ account: account(), name: 'Lease' })
   const withContract = async () => ({ params: await make('/api/v3/contract/contract', contract()) })

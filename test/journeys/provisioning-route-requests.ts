@@ -1,4 +1,4 @@
-import type { ContractWorld, Json } from '../contract/contract-world.ts'
+import type { ContractFixture, Json } from '../contract/contract-fixture.ts'
 import type { MakeRequest, Request } from './route-requests.ts'
 
 /** What makes the rows that the requests name. */
@@ -10,23 +10,23 @@ interface Makers {
 
 /** What a successful request to each route of provisioning needs, in the order of the routes. */
 export function buildProvisioningRouteRequests(
-  world: () => ContractWorld,
+  fixture: () => ContractFixture,
   { created, name, newUser }: Makers,
 ): Record<string, MakeRequest | undefined> {
   const idOf = async (row: Promise<Json>) => ({ id: (await row).document_id as string })
   const of =
     (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>
     async (): Promise<Request> => ({ params: await idOf(make()), ...rest })
-  const newTarget = () => created('/api/v3/provisioning/target', { url: `${world().receiver.origin}/${name()}` })
+  const newTarget = () => created('/api/v3/provisioning/target', { url: `${fixture().receiver.origin}/${name()}` })
   const newDelivery = async () => {
     const { id: target } = await idOf(newTarget())
-    await newUser().then(() => world().app.settle())
-    const { body } = await world().app.admin('GET', `/api/v3/provisioning/delivery?filters=target|eq|${target}`)
+    await newUser().then(() => fixture().app.settle())
+    const { body } = await fixture().app.admin('GET', `/api/v3/provisioning/delivery?filters=target|eq|${target}`)
     return { id: body.data[0].document_id as string }
   }
   const newProvisioningJob = async () => created(`/api/v3/provisioning/target/${(await idOf(newTarget())).id}/sync`, {})
   return {
-    'provisioning-target.create': () => ({ body: { url: `${world().receiver.origin}/new` } }),
+    'provisioning-target.create': () => ({ body: { url: `${fixture().receiver.origin}/new` } }),
     'provisioning-target.find-all': undefined,
     'provisioning-target.find-one': of(newTarget),
     'provisioning-target.update': of(newTarget, { body: { name: 'Renamed' } }),

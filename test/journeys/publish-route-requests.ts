@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { ContractWorld, Json } from '../contract/contract-world.ts'
+import type { ContractFixture, Json } from '../contract/contract-fixture.ts'
 import type { TestCall } from '../harness/app/app.ts'
 import type { MakeRequest, Request } from './route-requests.ts'
 
@@ -7,7 +7,7 @@ let keys = 0
 
 /** The forms of a request that publishes: with and without keys, by an operator and by a tenant. */
 export function buildPublishForms(
-  ground: () => { world: ContractWorld; account: string },
+  providers: () => { fixture: ContractFixture; account: string },
   make: { newEventType: () => Promise<Json>; roleId: (role: string) => Promise<string> },
 ): Record<string, MakeRequest> {
   const publish = async (more: object, isKeyless: boolean): Promise<Request> => ({
@@ -15,14 +15,14 @@ export function buildPublishForms(
     isKeyless,
   })
   const ofAccount = (isKeyless: boolean, more: object = {}) =>
-    publish({ account: ground().account, ...more }, isKeyless)
+    publish({ account: providers().account, ...more }, isKeyless)
 
   /** A person with this role in the account. */
   async function newTenant(role: string): Promise<TestCall> {
-    const { world, account } = ground()
-    const { call, userId } = await world.app.signInMember([account as never])
+    const { fixture, account } = providers()
+    const { call, userId } = await fixture.app.signInMember([account as never])
     const roles = [await make.roleId(role)]
-    await world.app.admin('PATCH', `/api/v3/identity/account/${account}/member`, { user: userId, roles })
+    await fixture.app.admin('PATCH', `/api/v3/identity/account/${account}/member`, { user: userId, roles })
     return call
   }
 
@@ -36,9 +36,9 @@ export function buildPublishForms(
       return ofAccount(true, { idempotency_key: `of the event ${keys}` })
     },
     'event.publish of a tenant without a key': async () => {
-      const { world, account } = ground()
+      const { fixture, account } = providers()
       const { document_id: id, internal: event } = await make.newEventType()
-      await world.app.admin('PATCH', `/api/v3/webhook/event/${id}/tenant-visible`, { is_tenant_visible: true })
+      await fixture.app.admin('PATCH', `/api/v3/webhook/event/${id}/tenant-visible`, { is_tenant_visible: true })
       const call = await newTenant('account-publisher')
       const body = { event, account, id: 'inv-1' }
       // From here on the limits of the account are in memory.

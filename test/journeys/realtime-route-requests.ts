@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto'
-import type { ContractWorld, Json } from '../contract/contract-world.ts'
+import type { ContractFixture, Json } from '../contract/contract-fixture.ts'
 import type { SimulatedProvider } from '../harness/realtime/realtime-provider.ts'
 import type { MakeRequest } from './route-requests.ts'
 
 /** What a successful request to each realtime route needs, in the order of the routes. */
 export function buildRealtimeRouteRequests(
-  ground: () => { world: ContractWorld; app: SimulatedProvider['app'] },
+  providers: () => { fixture: ContractFixture; app: SimulatedProvider['app'] },
   newContract: () => Promise<Json>,
 ): Record<string, MakeRequest | undefined> {
   return {
@@ -13,21 +13,21 @@ export function buildRealtimeRouteRequests(
       body: { socket_id: '1.1', channel_name: `private-contract-${(await newContract()).document_id}` },
     }),
     'realtime.user-auth': () => ({ body: { socket_id: '1.1' } }),
-    'realtime.config': () => ({ call: ground().world.app.anonymous }),
+    'realtime.config': () => ({ call: providers().fixture.app.anonymous }),
     'realtime-message.find-all': undefined,
     'realtime-channel.find-all': undefined,
     'realtime-channel-event.find-all': undefined,
     'realtime.webhook': () => {
-      const { world, app } = ground()
+      const { fixture, app } = providers()
       const body = JSON.stringify({
-        time_ms: world.app.clock.now(),
+        time_ms: fixture.app.clock.now(),
         events: [{ name: 'channel_occupied', channel: 'private-x' }],
       })
       const signature = createHmac('sha256', app.secret).update(body).digest('hex')
       return {
         body,
         headers: { 'x-pusher-key': app.key, 'x-pusher-signature': signature },
-        call: world.app.anonymous,
+        call: fixture.app.anonymous,
       }
     },
   }

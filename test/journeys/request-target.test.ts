@@ -1,22 +1,22 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OauthWorld, REDIRECT_URI, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import { type OauthFixture, REDIRECT_URI, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import { limit } from '../harness/run/wait.ts'
 
 /** One strict request a minute: a second registration has to be refused however its target is written. */
-let world: OauthWorld
+let fixture: OauthFixture
 
 beforeAll(async () => {
-  world = await startOauthWorld({ env: { OAUTH_REGISTRATION: 'true', RATE_LIMIT_STRICT_PER_MINUTE: '1' } })
+  fixture = await startOauthFixture({ env: { OAUTH_REGISTRATION: 'true', RATE_LIMIT_STRICT_PER_MINUTE: '1' } })
 })
-afterAll(() => world?.[Symbol.asyncDispose]())
+afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 const REGISTER = '/api/v3/oauth/register'
 
 /** Sends bytes as they are: clients of the platform would mend the target. */
 async function send(method: string, target: string, body = '', headers = ''): Promise<number> {
-  const socket = connect(world.port, '127.0.0.1')
+  const socket = connect(fixture.port, '127.0.0.1')
   const head = `${method} ${target} HTTP/1.1\r\nhost: service.test\r\nconnection: close\r\n${headers}`
   socket.write(Buffer.from(`${head}content-length: ${body.length}\r\n\r\n${body}`, 'latin1'))
   let text = ''

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route/route.ts'
-import type { ContractWorld } from '../contract/contract-world.ts'
+import type { ContractFixture } from '../contract/contract-fixture.ts'
 import { type ChangeNotes, watchChangeNotes } from '../harness/database/change-notes.ts'
 import type { RequestDatabase } from '../harness/plan/request-plans.ts'
 import { type Measured, measureHeld } from '../harness/realtime/held-caller.ts'
@@ -12,7 +12,7 @@ import {
   prepareRequest,
   REQUESTS,
   ROUTES,
-  startRequestWorld,
+  startRequestFixture,
 } from './route-requests.ts'
 
 /** Statements and round trips of one successful request, `begin` and `commit` included. */
@@ -255,18 +255,18 @@ const STEPS: Record<string, readonly Step[]> = {
   'event.publish of a tenant without a key': [PUBLICATION],
 }
 
-let world: ContractWorld
+let fixture: ContractFixture
 let database: RequestDatabase
 let notes: ChangeNotes
 beforeAll(async () => {
-  const started = await startRequestWorld()
-  world = started.world
+  const started = await startRequestFixture()
+  fixture = started.fixture
   database = started.database
-  notes = await watchChangeNotes(world.app.database)
+  notes = await watchChangeNotes(fixture.app.database)
 })
 afterAll(async () => {
   await notes[Symbol.asyncDispose]()
-  await world[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
 })
 
 /** What one request costs, and what it notes. */
@@ -275,7 +275,7 @@ type Outcome = Measured & Awaited<ReturnType<ChangeNotes['read']>>
 /** Sends one request to a route and measures it. */
 async function measure(route: RouteDeclaration, make: MakeRequest | undefined, more = ''): Promise<Outcome> {
   const { send, caller } = await prepareRequest(route, make, more)
-  const measured = await measureHeld(world.app, caller, async () => {
+  const measured = await measureHeld(fixture.app, caller, async () => {
     await notes.begin()
     return send()
   })

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route/route.ts'
 import { FACTS_LIFETIME_MS } from '../../src/operations/health/webhook-out.ts'
-import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
+import { type ContractFixture, type Json, startContractFixture } from '../contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../harness/app/app.ts'
 import {
   buildSocialEnvironment,
@@ -18,7 +18,7 @@ import {
 import { buildFactorRequests } from '../harness/browser/factor-requests.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
 import type { PersonalityName } from '../harness/fakes/provider/personalities.ts'
-import { type ProviderGround, startProviderGround } from '../harness/fakes/provider/provider-ground.ts'
+import { type ProviderFixture, startProviderFixture } from '../harness/fakes/provider/provider-fixture.ts'
 import { openRequestDatabase, type RequestDatabase } from '../harness/plan/request-plans.ts'
 import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
@@ -49,8 +49,8 @@ export type MakeRequest = () => Promise<Request> | Request
 const PASSWORD = 'correct horse battery'
 const TARGET = 'https://b.example.test'
 
-let world: ContractWorld
-let ground: ProviderGround
+let fixture: ContractFixture
+let providers: ProviderFixture
 let realtime: SimulatedProvider
 let social: SocialPeople
 let account: string
@@ -62,7 +62,7 @@ const name = () => {
 }
 const email = () => `${name()}@example.com`
 const created = async (path: string, body: object): Promise<Json> => {
-  const answer = await world.app.admin('POST', path, body)
+  const answer = await fixture.app.admin('POST', path, body)
   expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
   return answer.body.data
 }
@@ -73,9 +73,9 @@ const newUser = () => created('/api/v3/identity/user', { email: email() })
 const newRole = () => created('/api/v3/identity/role', { name: name(), permissions: ['contract:*', 'account:*'] })
 const newKey = () => created('/api/v3/identity/api-key', { name: name(), permissions: ['contract:*'] })
 const newContract = () => created('/api/v3/contract/contract', { account, name: name() })
-const newWebhook = () => created('/api/v3/webhook/webhook', { url: `${world.receiver.origin}/${name()}`, account })
+const newWebhook = () => created('/api/v3/webhook/webhook', { url: `${fixture.receiver.origin}/${name()}`, account })
 const newEventType = () => created('/api/v3/webhook/event', { internal: `invoice.${name()}` })
-const eventId = async (internal: string) => (await world.findEventIds([internal]))[0] as string
+const eventId = async (internal: string) => (await fixture.findEventIds([internal]))[0] as string
 const newSubscription = async () => {
   const webhook = (await newWebhook()).document_id
   return created('/api/v3/webhook/webhook-event', { webhook, event: await eventId('contract.create') })
@@ -94,7 +94,7 @@ const newInvitation = async () => {
 const newDispatch = async () => {
   const { id } = await idOf(newWebhook())
   const { dispatch_id: dispatch, event_id: event } = await created(`/api/v3/webhook/webhook/${id}/test`, {})
-  await world.app.settle()
+  await fixture.app.settle()
   return { dispatch: dispatch as string, event: event as string }
 }
 const newJob = async () => {
@@ -104,17 +104,17 @@ const newJob = async () => {
 const signIn = async (): Promise<Json> => {
   const user = { email: email(), password: PASSWORD }
   await created('/api/v3/identity/user', user)
-  return (await world.app.anonymous('POST', '/api/v3/auth/login/local', user)).body.data
+  return (await fixture.app.anonymous('POST', '/api/v3/auth/login/local', user)).body.data
 }
 
 const roleId = async (role: string): Promise<string> =>
-  (await world.app.admin('GET', `/api/v3/identity/role?filters=name|eq|${role}`)).body.data[0].document_id
+  (await fixture.app.admin('GET', `/api/v3/identity/role?filters=name|eq|${role}`)).body.data[0].document_id
 const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).sid
-const tokenOfMail = async (to: string): Promise<string> => (await readMails(world.app, to))[0]?.token ?? ''
+const tokenOfMail = async (to: string): Promise<string> => (await readMails(fixture.app, to))[0]?.token ?? ''
 
 /** A request of a browser, which shows pages or, for `accept`, asks for JSON. */
 const inBrowser = ({ cookies }: TestBrowser, accept = 'text/html') => ({
-  call: world.app.anonymous,
+  call: fixture.app.anonymous,
   headers: { accept, cookie: [...cookies].map(([key, value]) => `${key}=${value}`).join('; ') },
   isKeyless: true,
 })
@@ -123,7 +123,7 @@ const queryOf = (url: string) => new URL(url, 'https://service.test').search
 /** A person at a provider who has signed in there before, and comes back to the callback in this browser. */
 const comeBack = async (browser: TestBrowser, query: Record<string, string> = {}) => {
   social.seat('google', { sub: name() })
-  await social.signIn(buildTestBrowser(world.app), 'google')
+  await social.signIn(buildTestBrowser(fixture.app), 'google')
   return social.reachCallback(browser, 'google', query)
 }
 
@@ -132,14 +132,14 @@ const obtainLinkCode = async (call: TestCall, provider: PersonalityName): Promis
   social.seat(provider, { sub: `80${names + 1}`, email: email() })
   const path = `/api/v3/identity/identity/link/${provider}`
   const begun = await call('POST', path, { redirect_url: WEB_APP })
-  const step = await ground.fakes[provider].authorize(begun.body.data.redirectUrl)
-  const answer = await buildTestBrowser(world.app).get(redirectUrlOf(step), 'application/json')
+  const step = await providers.fakes[provider].authorize(begun.body.data.redirectUrl)
+  const answer = await buildTestBrowser(fixture.app).get(redirectUrlOf(step), 'application/json')
   return new URL(String(answer.headers.location)).searchParams.get('link_code') ?? ''
 }
 
 /** A person with a connected provider: a call as that person, and the identity. */
 const newIdentity = async () => {
-  const call = world.app.callAs((await signIn()).jwt)
+  const call = fixture.app.callAs((await signIn()).jwt)
   const linked = await call('POST', '/api/v3/identity/identity', { code: await obtainLinkCode(call, 'github') })
   return { call, params: { id: linked.body.data.document_id as string } }
 }
@@ -150,13 +150,13 @@ const of =
 
 /** The health routes answer from memory for a while. */
 const whenCheckIsOld = (): Request => {
-  world.app.clock.advance(FACTS_LIFETIME_MS)
+  fixture.app.clock.advance(FACTS_LIFETIME_MS)
   return {}
 }
 
 const factors = buildFactorRequests(
   () => ({
-    ...world.app,
+    ...fixture.app,
     newUser: async () => {
       const user = { email: email(), password: PASSWORD }
       await created('/api/v3/identity/user', user)
@@ -171,28 +171,28 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'login.local': async () => {
     const body = { email: email(), password: PASSWORD }
     await created('/api/v3/identity/user', body)
-    return { body, call: world.app.anonymous }
+    return { body, call: fixture.app.anonymous }
   },
-  ...buildFactorRouteRequests(factors, () => world.app.anonymous),
+  ...buildFactorRouteRequests(factors, () => fixture.app.anonymous),
   'login.oauth-start': () => ({
     params: { provider: 'github' },
     query: `?${new URLSearchParams({ redirect_url: WEB_APP, format: 'json' })}`,
-    call: world.app.anonymous,
+    call: fixture.app.anonymous,
   }),
   'login.oauth-callback': async () => {
-    const browser = buildTestBrowser(world.app)
+    const browser = buildTestBrowser(fixture.app)
     const { url } = await comeBack(browser)
     return { params: { provider: 'google' }, query: queryOf(url), ...inBrowser(browser) }
   },
   'login.oauth-form-callback': async () => {
     social.seat('apple', { sub: name() })
-    const step = await social.reachCallback(buildTestBrowser(world.app), 'apple')
+    const step = await social.reachCallback(buildTestBrowser(fixture.app), 'apple')
     const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: 'https://appleid.apple.com' }
     const body = new URLSearchParams(step.form ?? {}).toString()
-    return { params: { provider: 'apple' }, body, headers, call: world.app.anonymous, isKeyless: true, status: 303 }
+    return { params: { provider: 'apple' }, body, headers, call: fixture.app.anonymous, isKeyless: true, status: 303 }
   },
   'login.oauth': async () => {
-    const browser = buildTestBrowser(world.app)
+    const browser = buildTestBrowser(fixture.app)
     const query = queryOf(redirectUrlOf(await comeBack(browser)))
     return { params: { provider: 'google' }, query, ...inBrowser(browser, 'application/json') }
   },
@@ -201,46 +201,46 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const challenge = createHash('sha256').update(verifier).digest('base64url')
     const asked = { redirect_url: MOBILE_APP, code_challenge: challenge, code_challenge_method: 'S256' }
     social.seat('google', { sub: name() })
-    const answer = await social.signIn(buildTestBrowser(world.app), 'google', asked)
+    const answer = await social.signIn(buildTestBrowser(fixture.app), 'google', asked)
     const code = new URL(String(answer.headers.location)).searchParams.get('code')
-    return { body: { code, code_verifier: verifier }, call: world.app.anonymous }
+    return { body: { code, code_verifier: verifier }, call: fixture.app.anonymous }
   },
   'identity.find-all': undefined,
   'identity.link': () => ({ params: { provider: 'github' }, body: { redirect_url: WEB_APP } }),
   'identity.create': async () => {
-    const call = world.app.callAs((await signIn()).jwt)
+    const call = fixture.app.callAs((await signIn()).jwt)
     return { body: { code: await obtainLinkCode(call, 'github') }, call }
   },
   'identity.find-one': newIdentity,
   'identity.delete': newIdentity,
   'session.refresh': async () => ({ body: { refresh_token: (await signIn()).refresh_token } }),
-  'session.revoke': async () => ({ call: world.app.callAs((await signIn()).jwt) }),
+  'session.revoke': async () => ({ call: fixture.app.callAs((await signIn()).jwt) }),
   'session.find-one': undefined,
   'session.find-all': undefined,
   'session.delete': async () => ({ params: { id: sessionOf((await signIn()).jwt) } }),
-  'sso.handshake': async () => ({ call: world.app.callAs((await signIn()).jwt), body: { target_url: TARGET } }),
+  'sso.handshake': async () => ({ call: fixture.app.callAs((await signIn()).jwt), body: { target_url: TARGET } }),
   'sso.exchange': async () => {
-    const call = world.app.callAs((await signIn()).jwt)
+    const call = fixture.app.callAs((await signIn()).jwt)
     const { redirect_url } = (await call('POST', '/api/v3/auth/sso/handshake', { target_url: TARGET })).body.data
-    return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: world.app.anonymous }
+    return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: fixture.app.anonymous }
   },
-  ...buildOAuthRouteRequests(() => world, { created, name, newUser }),
+  ...buildOAuthRouteRequests(() => fixture, { created, name, newUser }),
   'password.change': async () => ({
     body: { current_password: PASSWORD, new_password: `${PASSWORD} ${name()}` },
-    call: world.app.callAs((await signIn()).jwt),
+    call: fixture.app.callAs((await signIn()).jwt),
   }),
-  'password.forgot': async () => ({ body: { email: (await newUser()).email }, call: world.app.anonymous }),
+  'password.forgot': async () => ({ body: { email: (await newUser()).email }, call: fixture.app.anonymous }),
   'password.reset': async () => {
     const { user } = await signIn()
-    await world.app.anonymous('POST', '/api/v3/auth/password/forgot', { email: user.email })
+    await fixture.app.anonymous('POST', '/api/v3/auth/password/forgot', { email: user.email })
     const body = { token: await tokenOfMail(user.email), password: `${PASSWORD} ${name()}` }
-    return { body, call: world.app.anonymous }
+    return { body, call: fixture.app.anonymous }
   },
-  'email.request-verification': async () => ({ call: world.app.callAs((await signIn()).jwt) }),
+  'email.request-verification': async () => ({ call: fixture.app.callAs((await signIn()).jwt) }),
   'email.verify': async () => {
     const { jwt, user } = await signIn()
-    await world.app.callAs(jwt)('POST', '/api/v3/auth/email/verify/request')
-    return { body: { token: await tokenOfMail(user.email) }, call: world.app.anonymous }
+    await fixture.app.callAs(jwt)('POST', '/api/v3/auth/email/verify/request')
+    return { body: { token: await tokenOfMail(user.email) }, call: fixture.app.anonymous }
   },
   'user.create': () => ({ body: { email: email() } }),
   'user.find-all': undefined,
@@ -281,8 +281,8 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const { id } = await idOf(newAccount())
     const guest = email()
     await created(`/api/v3/identity/account/${id}/invitation`, { email: guest })
-    const { token } = (await readMails(world.app, guest))[0] as { token: string }
-    return { body: { token, password: PASSWORD }, call: world.app.anonymous }
+    const { token } = (await readMails(fixture.app, guest))[0] as { token: string }
+    return { body: { token, password: PASSWORD }, call: fixture.app.anonymous }
   },
   'role.create': () => ({ body: { name: name(), permissions: ['contract:*'] } }),
   'role.find-all': undefined,
@@ -297,7 +297,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'audit-log.find-all': undefined,
   ...buildPlatformRouteRequests({ created, account: () => account }),
   'webhook.export': () => ({ query: '?format=json' }),
-  'webhook.create': () => ({ body: { url: `${world.receiver.origin}/new`, account, events: ['contract.create'] } }),
+  'webhook.create': () => ({ body: { url: `${fixture.receiver.origin}/new`, account, events: ['contract.create'] } }),
   'webhook.find-all': undefined,
   'webhook.find-one': of(newWebhook),
   'webhook.update': of(newWebhook, { body: { name: 'Renamed' } }),
@@ -308,7 +308,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'webhook-event.find-set': of(newWebhook),
   'webhook-event.set': async () => ({
     params: await idOf(newWebhook()),
-    body: { events: await world.findEventIds(['contract.create', 'contract.update']) },
+    body: { events: await fixture.findEventIds(['contract.create', 'contract.update']) },
   }),
   'webhook-event.create': async () => ({
     body: { webhook: (await newWebhook()).document_id, event: await eventId('contract.create') },
@@ -353,9 +353,9 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     return { params }
   },
   'replay-job.cancel': of(newJob),
-  ...buildProvisioningRouteRequests(() => world, { created, name, newUser }),
+  ...buildProvisioningRouteRequests(() => fixture, { created, name, newUser }),
   'webhook.dashboard': undefined,
-  ...buildRealtimeRouteRequests(() => ({ world, app: realtime.app }), newContract),
+  ...buildRealtimeRouteRequests(() => ({ fixture, app: realtime.app }), newContract),
   'health.webhook-out': whenCheckIsOld,
   'health.realtime': whenCheckIsOld,
   'health.provisioning': whenCheckIsOld,
@@ -367,24 +367,24 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
 /** Further forms of requests to these routes, named by the route and what is in them. */
 export const FORMS: Record<string, MakeRequest> = {
   'login.oauth of a new person': async () => {
-    const browser = buildTestBrowser(world.app)
+    const browser = buildTestBrowser(fixture.app)
     social.seat('google', { sub: name() })
     const query = queryOf(redirectUrlOf(await social.reachCallback(browser, 'google')))
     return { params: { provider: 'google' }, query, ...inBrowser(browser, 'application/json') }
   },
   'session.revoke of the family': async () => ({
     body: { family: true },
-    call: world.app.callAs((await signIn()).jwt),
+    call: fixture.app.callAs((await signIn()).jwt),
   }),
-  'session.revoke of all': async () => ({ body: { all: true }, call: world.app.callAs((await signIn()).jwt) }),
-  'password.forgot of an unknown address': () => ({ body: { email: email() }, call: world.app.anonymous }),
+  'session.revoke of all': async () => ({ body: { all: true }, call: fixture.app.callAs((await signIn()).jwt) }),
+  'password.forgot of an unknown address': () => ({ body: { email: email() }, call: fixture.app.anonymous }),
   'account-member.create with roles': async () => ({
     params: await idOf(newAccount()),
     body: { user: (await newUser()).document_id, roles: [await roleId('account-viewer')] },
   }),
   'session.revoke of a refresh token': async () => {
     const { jwt, refresh_token } = await signIn()
-    return { body: { refresh_token }, call: world.app.callAs(jwt) }
+    return { body: { refresh_token }, call: fixture.app.callAs(jwt) }
   },
   'user.create with roles': async () => ({ body: { email: email(), roles: [(await newRole()).document_id] } }),
   'user.update of everything': async () => ({
@@ -392,13 +392,13 @@ export const FORMS: Record<string, MakeRequest> = {
     body: { name: 'Renamed', email: email(), password: PASSWORD, roles: [(await newRole()).document_id] },
   }),
   'user.disable of an administrator': async () => {
-    const { data } = (await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|administrator')).body
+    const { data } = (await fixture.app.admin('GET', '/api/v3/identity/role?filters=name|eq|administrator')).body
     const user = { email: email(), roles: [data[0].document_id] }
     return { params: await idOf(created('/api/v3/identity/user', user)) }
   },
   'account.delete with a member and a webhook': async () => {
     const { id } = await newMember()
-    await created('/api/v3/webhook/webhook', { url: `${world.receiver.origin}/${name()}`, account: id })
+    await created('/api/v3/webhook/webhook', { url: `${fixture.receiver.origin}/${name()}`, account: id })
     return { params: { id } }
   },
   'role.update of everything': async () => ({
@@ -407,7 +407,7 @@ export const FORMS: Record<string, MakeRequest> = {
   }),
   'webhook.update with a URL': async () => ({
     params: await idOf(newWebhook()),
-    body: { url: `${world.receiver.origin}/${name()}` },
+    body: { url: `${fixture.receiver.origin}/${name()}` },
   }),
   'webhook.update with another account': async () => ({
     params: await idOf(newWebhook()),
@@ -424,12 +424,12 @@ export const FORMS: Record<string, MakeRequest> = {
     return { params: { id } }
   },
   'webhook-event.set by name': of(newWebhook, { body: { events: ['contract.create', 'contract.update'] } }),
-  ...buildPublishForms(() => ({ world, account }), { newEventType, roleId }),
+  ...buildPublishForms(() => ({ fixture, account }), { newEventType, roleId }),
   'api-key.create of an account': () => ({ body: { name: 'key', permissions: ['contract:*'], account } }),
   'webhook.active of an inactive one': async () => {
     const params = await idOf(newWebhook())
     const path = `/api/v3/webhook/webhook/${params.id}/active`
-    expect((await world.app.admin('PATCH', path, { is_actived: false })).status).toBe(200)
+    expect((await fixture.app.admin('PATCH', path, { is_actived: false })).status).toBe(200)
     return { params, body: { is_actived: true } }
   },
 }
@@ -443,33 +443,33 @@ export function findRouteOf(form: string): RouteDeclaration {
 }
 
 /** Starts the service that the requests are for, without workers, and the providers of sign-ins. */
-export async function startRequestWorld(): Promise<{ world: ContractWorld; database: RequestDatabase }> {
+export async function startRequestFixture(): Promise<{ fixture: ContractFixture; database: RequestDatabase }> {
   const clock = buildManualClock()
-  ground = await startProviderGround(() => clock.now())
+  providers = await startProviderFixture(() => clock.now())
   realtime = await startRealtimeProvider(() => clock.now())
   const settings = { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000', SSO_TARGETS: TARGET }
   const database = await openRequestDatabase()
-  const started = await startContractWorld({
+  const started = await startContractFixture({
     clock,
     database,
     workerDatabase: database.workerDatabase,
-    fetchProvider: ground.fetch,
+    fetchProvider: providers.fetch,
     loadProviderKeys: async () => ({ keys: [PROVIDER_KEY.jwk] }),
     env: { ...buildSocialEnvironment(), ...realtime.env, ...settings },
   })
-  world = {
+  fixture = {
     ...started,
     [Symbol.asyncDispose]: async () => {
       await started[Symbol.asyncDispose]()
       await database[Symbol.asyncDispose]()
-      await ground[Symbol.asyncDispose]()
+      await providers[Symbol.asyncDispose]()
       await realtime.close()
     },
   }
-  social = buildSocialPeople(world.app, ground)
-  await world.app.app.start()
+  social = buildSocialPeople(fixture.app, providers)
+  await fixture.app.app.start()
   account = (await newAccount()).document_id
-  return { world, database }
+  return { fixture, database }
 }
 
 /** A request that is ready to be sent, and who sends it. */
@@ -485,7 +485,7 @@ export async function prepareRequest(
   make: MakeRequest | undefined,
   more = '',
 ): Promise<ReadyRequest> {
-  const admin = world.app.callAs(world.app.adminToken)
+  const admin = fixture.app.callAs(fixture.app.adminToken)
   const request = (await make?.()) ?? {}
   const { params = {}, query = '', body, call = admin, isKeyless = false, status = route.status ?? 200 } = request
   const path = route.path.replace(/\{(\w+)\}/g, (_, param: string) => params[param] as string)
@@ -496,5 +496,5 @@ export async function prepareRequest(
     expect(answer.status, JSON.stringify(answer.body)).toBe(status)
     return answer
   }
-  return { send, caller: call === world.app.anonymous ? admin : call }
+  return { send, caller: call === fixture.app.anonymous ? admin : call }
 }

@@ -8,7 +8,7 @@ import {
   type StrangerRequest,
 } from '../harness/app/stranger-requests.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
-import { type OauthClient, type OauthWorld, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import { type OauthClient, type OauthFixture, startOauthFixture } from '../harness/browser/oauth-service.ts'
 
 /**
  * The tables that somebody without a sign-in can insert into. What bounds each is in docs/contract/api.md#rows-of-strangers.
@@ -34,21 +34,21 @@ const STRANGER_TABLES = [
 
 const PASSWORD = 'correct horse battery'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let client: OauthClient
 const email = 'somebody@example.com'
 beforeAll(async () => {
-  world = await startOauthWorld({ env: { OAUTH_REGISTRATION: 'true' } })
-  client = await world.client({
+  fixture = await startOauthFixture({ env: { OAUTH_REGISTRATION: 'true' } })
+  client = await fixture.client({
     type: 'public',
     grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
   })
-  await createUserWithPassword(world.app, { email }, PASSWORD)
+  await createUserWithPassword(fixture.app, { email }, PASSWORD)
 })
-afterAll(() => world?.[Symbol.asyncDispose]())
+afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 async function countAll(): Promise<Map<string, number>> {
-  const { pool } = world.app.database
+  const { pool } = fixture.app.database
   const { rows } = await pool.query<{ name: string; count: number }>(`
     select table_name as name, (xpath('/row/count/text()', query_to_xml(
       format('select count(*) as count from %I', table_name), false, true, '')))[1]::text::int as count
@@ -57,7 +57,7 @@ async function countAll(): Promise<Map<string, number>> {
 }
 
 const send = ({ method, path, form, json, headers }: StrangerRequest) =>
-  fetch(`${world.baseUrl}${path}`, {
+  fetch(`${fixture.baseUrl}${path}`, {
     method,
     redirect: 'manual',
     ...(form && { body: new URLSearchParams(form), headers: headers ?? {} }),
@@ -76,7 +76,7 @@ test('what somebody without a sign-in can make the service keep is listed, with 
       expect([request.path, status]).toEqual([request.path, expect.toBeOneOf([200, 302, 303, 401])])
   }
   expect(statuses.filter(([, status]) => Number(status) >= 500 || status === 404)).toEqual([])
-  expect(await readMails(world.app, email)).toHaveLength(1)
+  expect(await readMails(fixture.app, email)).toHaveLength(1)
   const after = await countAll()
   const grown = [...after].filter(([name, count]) => count > (before.get(name) ?? 0)).map(([name]) => name)
   // Enough of them, or the requests above no longer do what they are here for.
@@ -121,10 +121,10 @@ test('a refused request of a stranger keeps no more rows, however often it is se
       return (await Promise.all(answers)).map(({ status }) => status)
     }
     await sendOften(SENT_BEFORE)
-    await world.app.app.equalEntries.flush()
+    await fixture.app.app.equalEntries.flush()
     const before = await countAll()
     const statuses = await sendOften(SENT_MORE)
-    await world.app.app.equalEntries.flush()
+    await fixture.app.app.equalEntries.flush()
     const after = await countAll()
     const [path = ''] = request.path.split('?')
     const tables = [...after].filter(([name, count]) => count > (before.get(name) ?? 0))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
-import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
+import { type ContractFixture, type Json, startContractFixture } from '../contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../harness/app/app.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
 import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
@@ -115,7 +115,7 @@ const isOfOperators = (route: RouteDeclaration) => route.access === undefined &&
 const nameOf = (route: RouteDeclaration) => eventNameOf(route)
 const titleOf = (route: RouteDeclaration) => `${nameOf(route)} (${route.method} ${route.path})`
 
-let world: ContractWorld
+let fixture: ContractFixture
 let realtime: SimulatedProvider
 let visibleType: string
 let victim: Victim
@@ -127,8 +127,8 @@ const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')
 
 /** An account with a person who may do everything there. */
 async function addTenant() {
-  const account = (await world.createAccount()).document_id as string
-  return { account, ...(await world.signInWithRoles([account], ['account-admin', 'account-publisher'])) }
+  const account = (await fixture.createAccount()).document_id as string
+  return { account, ...(await fixture.signInWithRoles([account], ['account-admin', 'account-publisher'])) }
 }
 
 async function buildVictim(): Promise<Victim> {
@@ -138,10 +138,10 @@ async function buildVictim(): Promise<Victim> {
     expect(status, JSON.stringify(body)).toBeLessThan(300)
     return body.data
   }
-  const hook = await world.createWebhook({ account }, ['contract.create'])
+  const hook = await fixture.createWebhook({ account }, ['contract.create'])
   await ok(call('POST', '/api/v3/contract/contract', { account, name: 'Secret lease' }))
-  await world.app.settle()
-  const [dispatch] = await world.readLedger(hook)
+  await fixture.app.settle()
+  const [dispatch] = await fixture.readLedger(hook)
   const links = await ok(call('GET', `/api/v3/webhook/webhook-event?filters=webhook|eq|${hook.id}`))
   const all = { filters: [`webhook|eq|${hook.id}`], confirm_duplicate: true }
   const job = await ok(call('POST', '/api/v3/webhook/dispatch/replay', all))
@@ -150,7 +150,7 @@ async function buildVictim(): Promise<Victim> {
   )
   const invited = 'invited@example.com'
   const invitation = await ok(call('POST', `/api/v3/identity/account/${account}/invitation`, { email: invited }))
-  const user = await ok(world.app.admin('GET', `/api/v3/identity/user/${userId}`))
+  const user = await ok(fixture.app.admin('GET', `/api/v3/identity/user/${userId}`))
   return {
     account,
     user: userId,
@@ -163,14 +163,14 @@ async function buildVictim(): Promise<Victim> {
     key: key.document_id,
     session: sessionOf(token),
     invitation: invitation.document_id,
-    token: (await readMails(world.app, invited))[0]?.token as string,
+    token: (await readMails(fixture.app, invited))[0]?.token as string,
     platform: await buildPlatformRequests(account),
   }
 }
 
 /** Of the tables that are named after these resources, those with an owner. */
 async function listTables(resources: readonly string[]): Promise<string[]> {
-  const { rows } = await world.app.database.pool.query(
+  const { rows } = await fixture.app.database.pool.query(
     `select distinct table_name as name from information_schema.columns
      where table_schema = 'public' and column_name = 'account' and table_name = any($1) order by 1`,
     [resources.map((resource) => resource.replaceAll('-', '_'))],
@@ -181,7 +181,7 @@ async function listTables(resources: readonly string[]): Promise<string[]> {
 /** The requests that CONTRIBUTING.md adds for the routes of a resource, with rows of this account. */
 async function buildPlatformRequests(account: string): Promise<Record<string, Request>> {
   const created = async (path: string, body: object): Promise<Json> =>
-    (await world.app.admin('POST', path, body)).body.data
+    (await fixture.app.admin('POST', path, body)).body.data
   const makers = buildPlatformRouteRequests({ created, account: () => account })
   const requests: Record<string, Request> = {}
   for (const [name, make] of Object.entries(makers)) requests[name] = (await make?.()) ?? {}
@@ -191,9 +191,9 @@ async function buildPlatformRequests(account: string): Promise<Record<string, Re
 beforeAll(async () => {
   const clock = buildManualClock()
   realtime = await startRealtimeProvider(() => clock.now())
-  world = await startContractWorld({ clock, env: realtime.env })
-  visibleType = (await world.findEventIds(['contract.create']))[0] as string
-  await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'order.paid', is_tenant_visible: true })
+  fixture = await startContractFixture({ clock, env: realtime.env })
+  visibleType = (await fixture.findEventIds(['contract.create']))[0] as string
+  await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'order.paid', is_tenant_visible: true })
   victim = await buildVictim()
   platformTables = await listTables(Object.keys(victim.platform).map((name) => name.split('.')[0] ?? ''))
   expect(platformTables).toContain('contract')
@@ -205,7 +205,7 @@ beforeAll(async () => {
       account: stranger.account,
     })
     expect(made.status, JSON.stringify(made.body)).toBe(201)
-    return world.app.callAs(made.body.data.key)
+    return fixture.app.callAs(made.body.data.key)
   }
   strangers = [
     { name: 'a tenant', call: stranger.call },
@@ -222,12 +222,12 @@ beforeAll(async () => {
     },
     {
       name: "an administrator's key of another account",
-      call: await bind(world.app.callAs(world.app.adminToken), ['*:*']),
+      call: await bind(fixture.app.callAs(fixture.app.adminToken), ['*:*']),
     },
   ]
 })
 afterAll(async () => {
-  await world[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
   await realtime.close()
 })
 
@@ -252,7 +252,7 @@ const bodyOf = (route: RouteDeclaration) => {
 
 /** Everything that the victim has, as text. */
 async function readVictim(): Promise<string> {
-  const { pool } = world.app.database
+  const { pool } = fixture.app.database
   const read = async (table: string, condition: string) =>
     (await pool.query(`select to_jsonb(x) as row from ${table} x where ${condition} order by x`, [victim.account])).rows
   const hooks = 'webhook in (select document_id from webhook where account = $1)'

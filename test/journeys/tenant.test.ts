@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ContractWorld, type Json, readEnvelope, startContractWorld } from '../contract/contract-world.ts'
+import { type ContractFixture, type Json, readEnvelope, startContractFixture } from '../contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../harness/app/app.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
 const PASSWORD = 'a phrase that nobody guesses'
 
-let world: ContractWorld
+let fixture: ContractFixture
 beforeAll(async () => {
-  world = await startContractWorld()
+  fixture = await startContractFixture()
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 const ok = async (answer: Promise<TestAnswer>): Promise<Json> => {
   const { status, body } = await answer
@@ -20,13 +20,13 @@ const ok = async (answer: Promise<TestAnswer>): Promise<Json> => {
 
 /** Steps 1 to 4 of docs/guides/tenants.md: an account, an invitation, its acceptance, a key that is bound to the account. */
 async function openTenant(name: string): Promise<{ account: string; key: TestCall; person: TestCall }> {
-  const { admin, anonymous, callAs } = world.app
+  const { admin, anonymous, callAs } = fixture.app
   const { document_id: account } = await ok(admin('POST', '/api/v3/identity/account', { name }))
   const found = await ok(admin('GET', '/api/v3/identity/role?filters=name|in|account-admin,account-publisher'))
   const email = `dev@${name}.example`
   const roles = found.map((role: Json) => role.document_id)
   await ok(admin('POST', `/api/v3/identity/account/${account}/invitation`, { email, roles }))
-  const [mail] = await readMails(world.app, email)
+  const [mail] = await readMails(fixture.app, email)
   await ok(anonymous('POST', '/api/v3/auth/invitation/accept', { token: mail?.token, password: PASSWORD, name }))
   const { jwt } = await ok(anonymous('POST', '/api/v3/auth/login/local', { email, password: PASSWORD }))
   const person = callAs(jwt)
@@ -37,7 +37,7 @@ async function openTenant(name: string): Promise<{ account: string; key: TestCal
 
 /** Steps 5 and 6: a webhook, subscribed to an event type that the catalogue shows. */
 async function register({ account, key }: { account: string; key: TestCall }, path: string): Promise<Json> {
-  const hook = await ok(key('POST', HOOKS, { url: `${world.receiver.origin}${path}`, account }))
+  const hook = await ok(key('POST', HOOKS, { url: `${fixture.receiver.origin}${path}`, account }))
   const types = await ok(key('GET', '/api/v3/webhook/event?filters=internal|eq|shipment.arrive'))
   await ok(key('PUT', `${HOOKS}/${hook.document_id}/events`, { events: [types[0].document_id] }))
   return hook
@@ -48,16 +48,16 @@ const publish = ({ account, key }: { account: string; key: TestCall }, id: strin
 
 test('two customers help themselves from an invitation to a delivery, and neither sees the other', async () => {
   const type = { internal: 'shipment.arrive', is_tenant_visible: true }
-  await ok(world.app.admin('POST', '/api/v3/webhook/event', type))
+  await ok(fixture.app.admin('POST', '/api/v3/webhook/event', type))
   const acme = await openTenant('acme')
   const globex = await openTenant('globex')
   const hooks = { acme: await register(acme, '/acme'), globex: await register(globex, '/globex') }
   await publish(acme, 'S-1')
   await publish(globex, 'S-2')
-  await world.app.settle()
+  await fixture.app.settle()
 
   const bodiesAt = (path: string) =>
-    world.receiver.requests.filter((request) => request.path === path).map((request) => readEnvelope(request))
+    fixture.receiver.requests.filter((request) => request.path === path).map((request) => readEnvelope(request))
   expect(bodiesAt('/acme')).toMatchObject([{ type: 'shipment.arrive', data: { account: acme.account, id: 'S-1' } }])
   expect(bodiesAt('/globex')).toMatchObject([{ data: { account: globex.account, id: 'S-2' } }])
 
@@ -77,14 +77,14 @@ test('a customer asks why an event was delivered, replays it, and reads its dash
   const initech = await openTenant('initech')
   await register(initech, '/initech')
   await publish(initech, 'S-3')
-  await world.app.settle()
+  await fixture.app.settle()
   const [event] = await ok(initech.person('GET', '/api/v3/webhook/event-occurrence?filters=event|eq|shipment.arrive'))
   const routing = await ok(initech.person('GET', `/api/v3/webhook/event-occurrence/${event.document_id}/routing`))
   expect(routing.summary).toEqual({ delivered: 1 })
   const again = { filters: ['event|eq|shipment.arrive'], confirm_duplicate: true }
   await ok(initech.key('POST', '/api/v3/webhook/dispatch/replay', again))
-  await world.app.settle()
-  expect(world.receiver.requests.filter(({ path }) => path === '/initech')).toHaveLength(2)
+  await fixture.app.settle()
+  expect(fixture.receiver.requests.filter(({ path }) => path === '/initech')).toHaveLength(2)
   const summary = await ok(initech.person('GET', '/api/v3/webhook/dashboard/summary'))
   expect(summary).toMatchObject({ deliveries_24h: { success: 1 }, webhooks: { active: 1, inactive: 0 } })
   const limits = await ok(initech.person('GET', `/api/v3/identity/account/${initech.account}/limit`))

@@ -21,7 +21,7 @@ const NEW = 'a-new-key-of-at-least-thirty-two-bytes'
 const idOf = (secret: string) => buildKeyring([secret], systemRandom).keyIds[0] ?? ''
 
 /** A database with one webhook whose secret is sealed under `OLD`. */
-async function startHouse() {
+async function startFixture() {
   const database = await createTestDatabase()
   await prepareForTest(database, buildManualClock())
   const id = '01990000-0000-7000-8000-000000000001'
@@ -48,17 +48,17 @@ async function startHouse() {
 it('a rotation of SECRET_KEY is followed by commands from its start to its shown end', {
   timeout: 240_000,
 }, async () => {
-  await using house = await startHouse()
-  const before = await house.runCommand(['secrets', 'status'], `${NEW},${OLD}`)
+  await using fixture = await startFixture()
+  const before = await fixture.runCommand(['secrets', 'status'], `${NEW},${OLD}`)
   expect(before.code).toBe(1)
   expect(before.stdout).toContain(`SECRET_KEY seals under ${idOf(NEW)}, and opens ${idOf(OLD)} too.`)
   expect(before.stdout).toMatch(new RegExp(`^webhook +${idOf(OLD)} +1 +older key$`, 'm'))
   expect(before.stdout).toContain('1 secrets are sealed under an older key. Run: signalbox secrets reencrypt.')
-  const during = await house.runCommand(['secrets', 'reencrypt'], `${NEW},${OLD}`)
+  const during = await fixture.runCommand(['secrets', 'reencrypt'], `${NEW},${OLD}`)
   expect(during.stdout).toContain('webhook: 1 sealed anew')
   expect(during.stdout).toContain('The rotation has ended: remove the older keys from SECRET_KEY')
   expect(during.code).toBe(0)
-  const after = await house.runCommand(['secrets', 'status'], NEW)
+  const after = await fixture.runCommand(['secrets', 'status'], NEW)
   expect(after.code).toBe(0)
   expect(after.stdout).toContain('Every stored secret is sealed under the only key.')
   expect(`${before.stdout}${during.stdout}${after.stdout}`).not.toContain(NEW)
@@ -67,12 +67,12 @@ it('a rotation of SECRET_KEY is followed by commands from its start to its shown
 it('a wrong SECRET_KEY stops the start with the remedy, and a lost one has its own way in', {
   timeout: 240_000,
 }, async () => {
-  await using house = await startHouse()
-  const refused = await house.runCommand(['serve'], NEW)
+  await using fixture = await startFixture()
+  const refused = await fixture.runCommand(['serve'], NEW)
   expect(refused.code).toBe(1)
   expect(refused.stderr).toContain('secret_key_mismatch: SECRET_KEY opens none of the 1 secrets in the database.')
   expect(refused.stderr).toContain('see docs/operations.md, secret_key_mismatch')
-  await using started = startProcess({ args: [MAIN, 'serve', '--lost-secret-key'], env: house.environment(NEW) })
+  await using started = startProcess({ args: [MAIN, 'serve', '--lost-secret-key'], env: fixture.environment(NEW) })
   const [, port] = await started.waitForOutput(/Signalbox listens on http:\/\/127\.0\.0\.1:(\d+), as /)
   const url = `http://127.0.0.1:${port}`
   const path = '/api/v3/health/component/stored-secrets'
@@ -83,9 +83,9 @@ it('a wrong SECRET_KEY stops the start with the remedy, and a lost one has its o
 it('a started service says where it listens, shows what it is, and posts an alert that begins and ends', {
   timeout: 240_000,
 }, async () => {
-  await using house = await startHouse()
+  await using fixture = await startFixture()
   await using alerts = await startReceiver()
-  await using service = startHere({ ...house.environment(OLD), ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` })
+  await using service = startHere({ ...fixture.environment(OLD), ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` })
   const [, port] = await service.waitForOutput(/Signalbox listens on http:\/\/127\.0\.0\.1:(\d+), as /)
   const url = `http://127.0.0.1:${port}`
   const line = /^.*"msg":"service started".*$/m.exec(service.logged())?.[0] ?? '{}'
@@ -98,10 +98,10 @@ it('a started service says where it listens, shows what it is, and posts an aler
   const metrics = await callService({ url }, { method: 'GET', path: '/metrics', headers })
   expect(metrics.body).toContain('signalbox_role{role="dispatcher"} 1\n')
   expect(metrics.body).toContain('stored_secrets_unreadable 0\n')
-  await house.database.pool.query(
+  await fixture.database.pool.query(
     `insert into alert_incident (document_id, incident, subject, summary, since, due_at)
      values (gen_random_uuid(), 'webhook-disabled', $1, 'disabled', now(), now())`,
-    [house.id],
+    [fixture.id],
   )
   const posted = () => alerts.requests.map(({ body }) => JSON.parse(body.toString()).status)
   // The webhook is active, so the check of the service ends the incident.

@@ -1,16 +1,16 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type OauthWorld, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import { type OauthFixture, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import { startProcess } from '../harness/process/process.ts'
 
 /** Authlib, a library for Python, as a client: it needs python3 with the packages `authlib` and `httpx`. */
 
-let world: OauthWorld
+let fixture: OauthFixture
 beforeAll(async () => {
-  world = await startOauthWorld()
+  fixture = await startOauthFixture()
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 const probe = spawnSync('python3', ['-c', 'import authlib, httpx'], { encoding: 'utf8' })
 
@@ -22,19 +22,19 @@ test('Authlib signs a person in, verifies the ID token, refreshes, introspects a
     expect(probe.error ?? probe.stderr).toBeTruthy()
     return
   }
-  const [person, client] = [await world.person(), await world.client()]
+  const [person, client] = [await fixture.person(), await fixture.client()]
   await using python = startProcess({
     command: 'python3',
     args: ['-W', 'ignore', join(import.meta.dirname, 'authlib-client.py')],
   })
-  const given = { issuer: world.issuer, client_id: client.id, client_secret: client.secret }
+  const given = { issuer: fixture.issuer, client_id: client.id, client_secret: client.secret }
   python.type(`${JSON.stringify({ ...given, redirect_uri: client.redirectUri })}\n`)
   const [, url = ''] = await python.waitForOutput(/^(http\S+)\n/)
-  const end = await world.walk(openBrowser(), url, { person })
+  const end = await fixture.walk(openBrowser(), url, { person })
   python.type(`${end.location}\n`)
   const [, result = ''] = await python.waitForOutput(/\n(\{.*\})\n/)
   const got = JSON.parse(result)
-  expect(got.claims).toMatchObject({ iss: world.issuer, sub: person.userId, aud: client.id })
+  expect(got.claims).toMatchObject({ iss: fixture.issuer, sub: person.userId, aud: client.id })
   expect(got.userinfo).toMatchObject({ sub: person.userId, email: person.email })
   expect(got).toMatchObject({ is_rotated: true, before: { active: true }, after: { active: false } })
 })

@@ -3,7 +3,12 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type OauthClient, type OauthWorld, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import {
+  type OauthClient,
+  type OauthFixture,
+  openBrowser,
+  startOauthFixture,
+} from '../harness/browser/oauth-service.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { startProcess } from '../harness/process/process.ts'
 import { waitFor } from '../harness/run/wait.ts'
@@ -13,14 +18,14 @@ import { waitFor } from '../harness/run/wait.ts'
 const MODULES = '/usr/lib/apache2/modules'
 const NEEDED = ['/usr/sbin/apache2', `${MODULES}/mod_auth_openidc.so`]
 
-let world: OauthWorld
+let fixture: OauthFixture
 let folder: string
 beforeAll(async () => {
-  world = await startOauthWorld()
+  fixture = await startOauthFixture()
   folder = await mkdtemp(join(tmpdir(), 'signalbox-apache-'))
 })
 afterAll(async () => {
-  await world[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -41,7 +46,7 @@ async function writeConfiguration(client: OauthClient, port: number): Promise<st
     ...(process.getuid?.() === 0 ? ['User www-data', 'Group www-data'] : []),
     `DocumentRoot ${join(folder, 'pages')}`,
     'DirectoryIndex index.html',
-    `OIDCProviderMetadataURL ${world.issuer}/.well-known/openid-configuration`,
+    `OIDCProviderMetadataURL ${fixture.issuer}/.well-known/openid-configuration`,
     `OIDCClientID ${client.id}`,
     `OIDCClientSecret ${client.secret}`,
     `OIDCRedirectURI ${client.redirectUri}`,
@@ -72,8 +77,8 @@ test('Apache with mod_auth_openidc opens a protected page to the person who sign
   const port = await findFreePort()
   const origin = `http://127.0.0.1:${port}`
   const [person, client] = [
-    await world.person(),
-    await world.client({ redirect_uris: [`${origin}/private/callback`], scopes: ['openid', 'email'] }),
+    await fixture.person(),
+    await fixture.client({ redirect_uris: [`${origin}/private/callback`], scopes: ['openid', 'email'] }),
   ]
   const path = await writeConfiguration(client, port)
   await using apache = startProcess({ command: '/usr/sbin/apache2', args: ['-D', 'FOREGROUND', '-f', path] })
@@ -91,7 +96,7 @@ test('Apache with mod_auth_openidc opens a protected page to the person who sign
   const start = await browser.visit(`${origin}/private/`, { headers })
   const readLog = () => readFile(join(folder, 'error.log'), 'utf8')
   expect(start.headers.location, `${start.status} ${await readLog()}`).toMatch(/^http/)
-  const end = await world.walk(browser, start.headers.location ?? '', { person })
+  const end = await fixture.walk(browser, start.headers.location ?? '', { person })
   const back = await browser.visit(end.location ?? '', { headers })
   expect(back.headers.location, `${back.status} ${await readLog()}`).toBe(`${origin}/private/`)
   const shown = await browser.visit(back.headers.location ?? '', { headers })

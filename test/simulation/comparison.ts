@@ -4,11 +4,11 @@ import { readTotals } from '../../src/webhook/delivery/delivery-count.store.ts'
 import type { AttemptTrigger } from '../../src/webhook/delivery/outcome.ts'
 import { listMiscounts } from '../harness/delivery/delivery-counts.ts'
 import { applyLog, type LogEntry } from './model.ts'
-import type { World } from './world.ts'
+import type { Simulation } from './simulation.ts'
 
 /** Reads what the service recorded, advances the model by it, and compares every row, webhook and total. */
-export async function compare(world: World): Promise<void> {
-  const { model, db, clock } = world
+export async function compare(simulation: Simulation): Promise<void> {
+  const { model, db, clock } = simulation
   const log = await db
     .selectFrom('webhook_attempt_log as log')
     .leftJoin('webhook_dispatch_open as open', (join) =>
@@ -32,10 +32,10 @@ export async function compare(world: World): Promise<void> {
         takenBackAtMs: row.next_attempt_at?.getTime() ?? null,
       }),
     )
-    .filter((entry) => !world.seenLog.has(`${entry.dispatch} ${entry.attempt}`))
-  for (const entry of entries) world.seenLog.add(`${entry.dispatch} ${entry.attempt}`)
-  world.faults.push(...applyLog(model, entries, clock.now()))
-  await compareRows(world)
+    .filter((entry) => !simulation.seenLog.has(`${entry.dispatch} ${entry.attempt}`))
+  for (const entry of entries) simulation.seenLog.add(`${entry.dispatch} ${entry.attempt}`)
+  simulation.faults.push(...applyLog(model, entries, clock.now()))
+  await compareRows(simulation)
   const webhooks = await db
     .selectFrom('webhook')
     .select(['document_id', 'is_actived', 'consecutive_failures'])
@@ -43,24 +43,26 @@ export async function compare(world: World): Promise<void> {
   for (const row of webhooks) {
     const webhook = model.webhooks.get(row.document_id as WebhookId)
     if (webhook?.isActive !== row.is_actived || webhook.failures !== row.consecutive_failures)
-      world.faults.push(
+      simulation.faults.push(
         `webhook ${row.document_id}: ${row.consecutive_failures} failures, active ${row.is_actived}, ` +
           `not ${webhook?.failures}, active ${webhook?.isActive}`,
       )
   }
   const totals = await readTotals(db)
   for (const [status, count] of model.totals)
-    if (totals.get(status) !== count) world.faults.push(`total of ${status} is ${totals.get(status)}, not ${count}`)
-  world.faults.push(...(await listMiscounts(db)))
+    if (totals.get(status) !== count)
+      simulation.faults.push(`total of ${status} is ${totals.get(status)}, not ${count}`)
+  simulation.faults.push(...(await listMiscounts(db)))
   const disables = await db
     .selectFrom('event_occurrence')
     .select('document_id')
     .where('event', '=', 'webhook.auto-disable')
     .execute()
-  if (disables.length !== model.disables) world.faults.push(`${disables.length} notices of ${model.disables} disables`)
+  if (disables.length !== model.disables)
+    simulation.faults.push(`${disables.length} notices of ${model.disables} disables`)
 }
 
-async function compareRows({ model, db, faults }: World): Promise<void> {
+async function compareRows({ model, db, faults }: Simulation): Promise<void> {
   const rows = await db
     .selectFrom('webhook_dispatch')
     .select(['document_id', 'status', 'attempts', 'next_attempt_at', 'attempt_trigger', 'lease_owner'])

@@ -4,7 +4,7 @@ import { compare } from './comparison.ts'
 import { createWebhook, emitEvents, operate } from './operations.ts'
 import type { Fault } from './process.ts'
 import { chooseSeed } from './seed.ts'
-import { dispatch, openWorld, passTime, resumeHung, route, type World } from './world.ts'
+import { dispatch, openSimulation, passTime, resumeHung, route, type Simulation } from './simulation.ts'
 
 const ROUNDS = 12
 
@@ -25,29 +25,30 @@ const FAULTS: readonly Fault[] = [
 ]
 
 /** One round: operators, events, routing, time, deliveries with a fault. What holds is checked after each step. */
-async function playRound(world: World, round: number): Promise<void> {
-  const { dice, clock } = world
-  for (let count = dice.between(0, 12); count > 0; count -= 1) await operate(world)
+async function playRound(simulation: Simulation, round: number): Promise<void> {
+  const { dice, clock } = simulation
+  for (let count = dice.between(0, 12); count > 0; count -= 1) await operate(simulation)
   for (let count = dice.between(1, 4); count > 0; count -= 1)
-    for (const id of await emitEvents(world, dice.between(1, 40))) world.unrouted.add(id)
-  await compare(world)
-  await route(world)
-  check(world, `round ${round}, routing`)
-  await dispatch(world, dice.pick(FAULTS))
-  check(world, `round ${round}, deliveries`)
-  if (dice.chance(0.5)) await passTime(world, dice.pick([1, 59_999, 60_000, 300_000, LEASE_MS, 1_800_000, 7_200_000]))
+    for (const id of await emitEvents(simulation, dice.between(1, 40))) simulation.unrouted.add(id)
+  await compare(simulation)
+  await route(simulation)
+  check(simulation, `round ${round}, routing`)
+  await dispatch(simulation, dice.pick(FAULTS))
+  check(simulation, `round ${round}, deliveries`)
+  if (dice.chance(0.5))
+    await passTime(simulation, dice.pick([1, 59_999, 60_000, 300_000, LEASE_MS, 1_800_000, 7_200_000]))
   // A clock that was set back, as a machine's may be.
   if (dice.chance(0.1)) clock.set(clock.now() - dice.between(1, 90_000))
   if (dice.chance(0.4)) {
-    await resumeHung(world)
-    check(world, `round ${round}, a hung process is back`)
+    await resumeHung(simulation)
+    check(simulation, `round ${round}, a hung process is back`)
   }
 }
 
 /** Every receiver is well and every webhook active: what waits must end. */
-async function heal(world: World): Promise<void> {
-  world.isHealed = true
-  const { db, model } = world
+async function heal(simulation: Simulation): Promise<void> {
+  simulation.isHealed = true
+  const { db, model } = simulation
   await db
     .updateTable('webhook')
     .set({ is_actived: true, consecutive_failures: 0 })
@@ -55,29 +56,30 @@ async function heal(world: World): Promise<void> {
     .execute()
   for (const webhook of model.webhooks.values())
     if (!webhook.isDeleted) Object.assign(webhook, { isActive: true, failures: 0 })
-  while (world.hung.length > 0) await resumeHung(world)
+  while (simulation.hung.length > 0) await resumeHung(simulation)
   for (let round = 0; round < 8; round += 1) {
-    await passTime(world, 7_200_000)
-    await route(world)
-    await dispatch(world, 'none')
-    check(world, `healing ${round}`)
+    await passTime(simulation, 7_200_000)
+    await route(simulation)
+    await dispatch(simulation, 'none')
+    check(simulation, `healing ${round}`)
   }
   const waiting = [...model.rows.values()].filter((row) => ['pending', 'retrying'].includes(row.status))
-  expect(waiting, `seed ${world.seed}`).toEqual([])
+  expect(waiting, `seed ${simulation.seed}`).toEqual([])
 }
 
-function check(world: World, step: string): void {
-  expect(world.faults.slice(0, 5), `seed ${world.seed}, ${step}; run again with SIMULATION_SEED=${world.seed}`).toEqual(
-    [],
-  )
+function check(simulation: Simulation, step: string): void {
+  expect(
+    simulation.faults.slice(0, 5),
+    `seed ${simulation.seed}, ${step}; run again with SIMULATION_SEED=${simulation.seed}`,
+  ).toEqual([])
 }
 
-async function simulate(seed: number): Promise<World['model']> {
-  await using world = await openWorld(seed)
-  for (let count = 0; count < 8; count += 1) await createWebhook(world)
-  for (let round = 0; round < ROUNDS; round += 1) await playRound(world, round)
-  await heal(world)
-  return world.model
+async function simulate(seed: number): Promise<Simulation['model']> {
+  await using simulation = await openSimulation(seed)
+  for (let count = 0; count < 8; count += 1) await createWebhook(simulation)
+  for (let round = 0; round < ROUNDS; round += 1) await playRound(simulation, round)
+  await heal(simulation)
+  return simulation.model
 }
 
 describe('a simulated platform with faults', () => {

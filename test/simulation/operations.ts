@@ -15,7 +15,7 @@ import {
 } from '../../src/webhook/registry/webhook.ts'
 import { addRow, countStatus, type ModelWebhook } from './model.ts'
 import type { SimulatedProcess } from './process.ts'
-import type { World } from './world.ts'
+import type { Simulation } from './simulation.ts'
 
 const CALLER = { userId: null } as never
 
@@ -36,15 +36,15 @@ export const EVENT_TYPES = {
 const CAUSED = ['contract.create', 'contract.update', 'contract.purge', 'health.find-all'] as const
 
 /** A new webhook, global or of an account, with some of the event types. */
-export async function createWebhook(world: World): Promise<void> {
-  const { dice, model, db, clock } = world
-  const id = world.ids.next<'webhook'>() as WebhookId
-  const account = dice.chance(0.4) ? null : dice.pick(world.accounts)
+export async function createWebhook(simulation: Simulation): Promise<void> {
+  const { dice, model, db, clock } = simulation
+  const id = simulation.ids.next<'webhook'>() as WebhookId
+  const account = dice.chance(0.4) ? null : dice.pick(simulation.accounts)
   const events = Object.keys(EVENT_TYPES).filter((type) => type !== 'webhook.test' && dice.chance(0.6))
-  const secret = createSecret(world.random)
+  const secret = createSecret(simulation.random)
   const url = `https://receiver-${model.webhooks.size}.example.com/hook`
   const now = new Date(clock.now())
-  const secretEncrypted = world.keyring.seal(secret, secretContextOf(id))
+  const secretEncrypted = simulation.keyring.seal(secret, secretContextOf(id))
   const row = {
     id,
     url,
@@ -53,12 +53,12 @@ export async function createWebhook(world: World): Promise<void> {
     isGlobal: account === null,
     account,
     secretEncrypted,
-    subscriptions: { ids: [], names: ['webhook.test'], links: [world.ids.next<'subscription'>()] },
+    subscriptions: { ids: [], names: ['webhook.test'], links: [simulation.ids.next<'subscription'>()] },
     by: null,
     now,
   }
   await insertWebhook(db, row)
-  for (const event of events) await world.ledger.subscribe(id, event)
+  for (const event of events) await simulation.ledger.subscribe(id, event)
   const { ordinal } = await db
     .selectFrom('webhook')
     .select('ordinal')
@@ -74,24 +74,24 @@ export async function createWebhook(world: World): Promise<void> {
   }
   model.webhooks.set(id, {
     ...webhook,
-    ...{ events, url, secret, illness: pickIllness(world) },
+    ...{ events, url, secret, illness: pickIllness(simulation) },
     ...{ failures: 0, succeededAtMs: [], failedAtMs: [] },
   })
 }
 
 /** Most are well, some fail now and then, some always. */
-function pickIllness({ dice }: World): number {
+function pickIllness({ dice }: Simulation): number {
   return dice.pick([0, 0, 0.1, 0.4, 1, 1])
 }
 
 /** Events, in a transaction that commits or is rolled back (docs/contract/events.md#atomicity). */
-export async function emitEvents(world: World, count: number): Promise<EventId[]> {
-  const { dice, db } = world
-  const drafts = draftEvents(world, count)
-  const deps = { ids: world.ids, enableApiEventQueue: true }
+export async function emitEvents(simulation: Simulation, count: number): Promise<EventId[]> {
+  const { dice, db } = simulation
+  const drafts = draftEvents(simulation, count)
+  const deps = { ids: simulation.ids, enableApiEventQueue: true }
   const isRolledBack = dice.chance(0.15)
   const change = inTransaction(db, async (tx) => {
-    const events = await recordEvents(deps, tx, drafts, new Date(world.clock.now()))
+    const events = await recordEvents(deps, tx, drafts, new Date(simulation.clock.now()))
     if (isRolledBack) throw new RolledBack()
     return events.map((one) => one.id)
   })
@@ -103,7 +103,7 @@ export async function emitEvents(world: World, count: number): Promise<EventId[]
 
 class RolledBack extends Error {}
 
-function draftEvents({ dice, accounts }: World, count: number): EventDraft[] {
+function draftEvents({ dice, accounts }: Simulation, count: number): EventDraft[] {
   return Array.from({ length: count }, (): EventDraft => {
     const event = dice.pick(CAUSED)
     const [resource = '', action = ''] = event.split('.')
@@ -113,99 +113,103 @@ function draftEvents({ dice, accounts }: World, count: number): EventDraft[] {
 }
 
 /** A process publishes events, which it routes as it records them if it has room. Returns their ids. */
-export async function publishEvents(world: World, process: SimulatedProcess, count: number): Promise<EventId[]> {
-  const deps = { ids: world.ids, enableApiEventQueue: true }
-  const events = buildEvents(deps, draftEvents(world, count), new Date(world.clock.now()))
+export async function publishEvents(
+  simulation: Simulation,
+  process: SimulatedProcess,
+  count: number,
+): Promise<EventId[]> {
+  const deps = { ids: simulation.ids, enableApiEventQueue: true }
+  const events = buildEvents(deps, draftEvents(simulation, count), new Date(simulation.clock.now()))
   await process.publish(events)
   return events.map((one) => one.id)
 }
 
 /** One thing an operator does, to the service and to the model. */
-export async function operate(world: World): Promise<void> {
-  const living = [...world.model.webhooks.values()].filter((one) => !one.isDeleted)
-  if (living.length < 3) return createWebhook(world)
-  const webhook = world.dice.pick(living)
-  const now = new Date(world.clock.now())
-  const roll = world.dice.between(1, 100)
-  if (roll <= 12) return createWebhook(world)
-  if (roll <= 24) return toggle(world, webhook, now)
-  if (roll <= 33) return remove(world, webhook, now)
-  if (roll <= 37) return purge(world, webhook)
-  if (roll <= 46) return changeSecretOrUrl(world, webhook, now)
+export async function operate(simulation: Simulation): Promise<void> {
+  const living = [...simulation.model.webhooks.values()].filter((one) => !one.isDeleted)
+  if (living.length < 3) return createWebhook(simulation)
+  const webhook = simulation.dice.pick(living)
+  const now = new Date(simulation.clock.now())
+  const roll = simulation.dice.between(1, 100)
+  if (roll <= 12) return createWebhook(simulation)
+  if (roll <= 24) return toggle(simulation, webhook, now)
+  if (roll <= 33) return remove(simulation, webhook, now)
+  if (roll <= 37) return purge(simulation, webhook)
+  if (roll <= 46) return changeSecretOrUrl(simulation, webhook, now)
   if (roll <= 58) {
-    webhook.illness = pickIllness(world)
+    webhook.illness = pickIllness(simulation)
     return
   }
-  if (roll <= 70) return sendTest(world, webhook, now)
-  return replay(world, now)
+  if (roll <= 70) return sendTest(simulation, webhook, now)
+  return replay(simulation, now)
 }
 
-async function toggle(world: World, webhook: ModelWebhook, now: Date): Promise<void> {
-  const isActived = world.dice.chance(0.7) ? !webhook.isActive : webhook.isActive
-  await inTransaction(world.db, (tx) => setWebhookActive(tx, webhook.id, { isActived, caller: CALLER, now }))
+async function toggle(simulation: Simulation, webhook: ModelWebhook, now: Date): Promise<void> {
+  const isActived = simulation.dice.chance(0.7) ? !webhook.isActive : webhook.isActive
+  await inTransaction(simulation.db, (tx) => setWebhookActive(tx, webhook.id, { isActived, caller: CALLER, now }))
   webhook.isActive = isActived
   if (isActived) webhook.failures = 0
 }
 
-async function remove(world: World, webhook: ModelWebhook, now: Date): Promise<void> {
+async function remove(simulation: Simulation, webhook: ModelWebhook, now: Date): Promise<void> {
   const deps = {
-    cancelWaitingDispatches: async (db: World['db'], id: WebhookId, at: Date) => {
+    cancelWaitingDispatches: async (db: Simulation['db'], id: WebhookId, at: Date) => {
       await cancelWaitingDispatches(db, { webhook: id, workerId: 'api', now: at })
     },
   }
-  await inTransaction(world.db, (tx) => deleteWebhook(deps, tx, webhook.id, { caller: CALLER, now }))
+  await inTransaction(simulation.db, (tx) => deleteWebhook(deps, tx, webhook.id, { caller: CALLER, now }))
   webhook.isDeleted = true
-  const waiting = [...world.model.rows.values()].filter(
+  const waiting = [...simulation.model.rows.values()].filter(
     (row) => row.webhook === webhook.id && row.nextAttemptAtMs !== null && !row.isLeased,
   )
   for (const row of waiting) Object.assign(row, { status: 'cancelled', nextAttemptAtMs: null })
-  countStatus(world.model, 'cancelled', waiting.length)
+  countStatus(simulation.model, 'cancelled', waiting.length)
 }
 
-async function purge(world: World, webhook: ModelWebhook): Promise<void> {
-  await inTransaction(world.db, (tx) => purgeWebhook({ deleteLedger }, tx, webhook.id))
-  world.model.webhooks.delete(webhook.id)
-  for (const row of world.model.rows.values()) if (row.webhook === webhook.id) world.model.rows.delete(row.id)
+async function purge(simulation: Simulation, webhook: ModelWebhook): Promise<void> {
+  await inTransaction(simulation.db, (tx) => purgeWebhook({ deleteLedger }, tx, webhook.id))
+  simulation.model.webhooks.delete(webhook.id)
+  for (const row of simulation.model.rows.values()) if (row.webhook === webhook.id) simulation.model.rows.delete(row.id)
 }
 
-async function changeSecretOrUrl(world: World, webhook: ModelWebhook, now: Date): Promise<void> {
-  if (world.dice.chance(0.5)) {
-    webhook.secret = createSecret(world.random)
-    const secretEncrypted = world.keyring.seal(webhook.secret, secretContextOf(webhook.id))
-    await updateWebhook(world.db, webhook.id, { secretEncrypted }, now)
+async function changeSecretOrUrl(simulation: Simulation, webhook: ModelWebhook, now: Date): Promise<void> {
+  if (simulation.dice.chance(0.5)) {
+    webhook.secret = createSecret(simulation.random)
+    const secretEncrypted = simulation.keyring.seal(webhook.secret, secretContextOf(webhook.id))
+    await updateWebhook(simulation.db, webhook.id, { secretEncrypted }, now)
   } else {
-    webhook.url = `https://moved-${world.dice.between(1, 1e9)}.example.com/hook`
-    await updateWebhook(world.db, webhook.id, { url: webhook.url }, now)
+    webhook.url = `https://moved-${simulation.dice.between(1, 1e9)}.example.com/hook`
+    await updateWebhook(simulation.db, webhook.id, { url: webhook.url }, now)
   }
 }
 
-async function sendTest(world: World, webhook: ModelWebhook, now: Date): Promise<void> {
-  const deps = { ids: world.ids, enableApiEventQueue: true, workerId: 'api' }
-  const { dispatchId, eventId } = await inTransaction(world.db, async (tx) =>
+async function sendTest(simulation: Simulation, webhook: ModelWebhook, now: Date): Promise<void> {
+  const deps = { ids: simulation.ids, enableApiEventQueue: true, workerId: 'api' }
+  const { dispatchId, eventId } = await inTransaction(simulation.db, async (tx) =>
     enqueueTest(deps, tx, await loadWebhook(tx, webhook.id, { lock: true }), now),
   )
-  addRow(world.model, { id: dispatchId, webhook: webhook.id, eventId, isTest: true }, now.getTime())
+  addRow(simulation.model, { id: dispatchId, webhook: webhook.id, eventId, isTest: true }, now.getTime())
 }
 
-async function replay(world: World, now: Date): Promise<void> {
-  const rows = [...world.model.rows.values()]
+async function replay(simulation: Simulation, now: Date): Promise<void> {
+  const rows = [...simulation.model.rows.values()]
   if (rows.length === 0) return
-  const row = world.dice.pick(rows)
-  const webhook = world.model.webhooks.get(row.webhook)
-  const deps = { ids: world.ids, enableApiEventQueue: true, workerId: 'api' }
-  const confirmDuplicate = world.dice.chance(0.7)
+  const row = simulation.dice.pick(rows)
+  const webhook = simulation.model.webhooks.get(row.webhook)
+  const deps = { ids: simulation.ids, enableApiEventQueue: true, workerId: 'api' }
+  const confirmDuplicate = simulation.dice.chance(0.7)
   const needsConfirmation = ['success', 'pending', 'retrying'].includes(row.status)
   const isReplayWaiting = row.status === 'retrying' && row.trigger === 'replay'
   const isFree = !row.isLeased && !isReplayWaiting && (confirmDuplicate || !needsConfirmation)
   const isAllowed = webhook?.isActive && !webhook.isDeleted && isFree
-  const done = await inTransaction(world.db, async (tx) =>
+  const done = await inTransaction(simulation.db, async (tx) =>
     replayDispatch(deps, tx, row.id, { confirmDuplicate, now }),
   ).catch((error: unknown) => {
     if (error instanceof Problem) return undefined
     throw error
   })
   if ((done !== undefined) !== Boolean(isAllowed))
-    world.faults.push(`replay of ${row.id} ${done ? 'taken' : 'refused'}`)
+    simulation.faults.push(`replay of ${row.id} ${done ? 'taken' : 'refused'}`)
   if (!done) return
   const keepsSchedule = row.status === 'pending' || row.status === 'retrying'
   // A waiting row has five POSTs in all, whoever asks for the next one.
@@ -218,5 +222,5 @@ async function replay(world: World, now: Date): Promise<void> {
     keepsSchedule,
   } as const
   Object.assign(row, due)
-  countStatus(world.model, 'retrying')
+  countStatus(simulation.model, 'retrying')
 }

@@ -74,7 +74,7 @@ export interface SimulatedProcess {
   describe(): string
 }
 
-/** What all processes of a world share. */
+/** What all processes of a simulation share. */
 export interface ProcessDeps {
   connectionString: string
   clock: Clock & Pick<ManualClock, 'advance'>

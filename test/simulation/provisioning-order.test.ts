@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { openProvisioningSimulation, type ProvisioningSimulation } from './provisioning-world.ts'
+import { openProvisioningSimulation, type ProvisioningSimulation } from './provisioning-simulation.ts'
 import { chooseSeed } from './seed.ts'
 
 const STEPS = 400
 const RUNS = 3
 
-type Step = (world: ProvisioningSimulation) => Promise<void>
+type Step = (simulation: ProvisioningSimulation) => Promise<void>
 
 const addUser: Step = async ({ users, ledger }) => {
   users.push(await ledger.addUser())
@@ -92,8 +92,8 @@ const WEIGHED: readonly (readonly [Step, number])[] = [
 const STEP_LIST = WEIGHED.flatMap(([step, weight]) => Array<Step>(weight).fill(step))
 
 /** Every target is well: all attempts end, a reconcile finds what is left, and all is delivered. */
-async function heal(world: ProvisioningSimulation): Promise<void> {
-  const { flights, queue, land, end, claim, clock, targets, database, startJob, drainJobs } = world
+async function heal(simulation: ProvisioningSimulation): Promise<void> {
+  const { flights, queue, land, end, claim, clock, targets, database, startJob, drainJobs } = simulation
   await database.db.updateTable('provisioning_target').set({ is_actived: true }).execute()
   const deliverAll = async () => {
     for (let round = 0; round < 500; round += 1) {
@@ -118,22 +118,23 @@ test(`${RUNS} histories of ${STEPS} random steps: no older state lands after a n
 }, async () => {
   const first = chooseSeed()
   for (let seed = first; seed < first + RUNS; seed += 1) {
-    await using world = await openProvisioningSimulation(seed)
-    for (let step = 0; step < STEPS && world.faults.length === 0; step += 1) await world.dice.pick(STEP_LIST)(world)
-    await heal(world)
-    const { rows: users } = await world.database.pool.query(
+    await using simulation = await openProvisioningSimulation(seed)
+    for (let step = 0; step < STEPS && simulation.faults.length === 0; step += 1)
+      await simulation.dice.pick(STEP_LIST)(simulation)
+    await heal(simulation)
+    const { rows: users } = await simulation.database.pool.query(
       `select document_id, email, name, case when is_actived then 'active' else 'disabled' end as status
        from "user" where deleted_at is null`,
     )
-    for (const target of world.targets)
+    for (const target of simulation.targets)
       for (const { document_id: id, ...user } of users) {
-        const has = world.held.get(`${target} ${id}`)
+        const has = simulation.held.get(`${target} ${id}`)
         if (JSON.stringify(has) !== JSON.stringify(user))
-          world.faults.push(`${target} ${id}: has ${JSON.stringify(has)}, should have ${JSON.stringify(user)}`)
+          simulation.faults.push(`${target} ${id}: has ${JSON.stringify(has)}, should have ${JSON.stringify(user)}`)
       }
     const living = new Set(users.map((row) => row.document_id))
-    for (const stream of world.held.keys())
-      if (!living.has(stream.split(' ')[1])) world.faults.push(`${stream}: was not ended`)
-    expect(world.faults, `SIMULATION_SEED=${seed}`).toEqual([])
+    for (const stream of simulation.held.keys())
+      if (!living.has(stream.split(' ')[1])) simulation.faults.push(`${stream}: was not ended`)
+    expect(simulation.faults, `SIMULATION_SEED=${seed}`).toEqual([])
   }
 })

@@ -11,7 +11,7 @@ import {
   type RealtimeMessage,
 } from '../src/realtime.ts'
 
-let ground: RealtimeApp
+let fixture: RealtimeApp
 let account: AccountId
 let foreign: AccountId
 let member: Awaited<ReturnType<TestApp['signInMember']>>
@@ -32,7 +32,7 @@ const fetchOf =
   }
 
 function connect(options: { t?: TestApp; token?: string; log?: (line: string) => void } = {}): Realtime {
-  const { t = ground.t, token = member.token, log } = options
+  const { t = fixture.t, token = member.token, log } = options
   const realtime = createRealtime({
     service: 'http://signalbox.test/',
     token: async () => token,
@@ -48,15 +48,15 @@ const waitForState = (channel: JoinedChannel, kind: string) =>
   waitFor(`the state ${kind}`, () => channel.read().kind === kind, { describe: () => JSON.stringify(channel.read()) })
 
 beforeAll(async () => {
-  ground = await openRealtime()
-  account = await ground.addAccount()
-  foreign = await ground.addAccount()
-  member = await ground.t.signInMember([account])
+  fixture = await openRealtime()
+  account = await fixture.addAccount()
+  foreign = await fixture.addAccount()
+  member = await fixture.t.signInMember([account])
 })
 afterEach(() => {
   for (const realtime of open.splice(0)) realtime.close()
 })
-afterAll(() => ground[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('a channel', () => {
   it('of an own account is live, and brings what happens, typed', async () => {
@@ -66,8 +66,8 @@ describe('a channel', () => {
     await waitForState(channel, 'live')
     const messages: RealtimeMessage<'contract.create'>[] = []
     channel.on('contract.create', (message) => messages.push(message))
-    const contract = await ground.addContract(account)
-    await ground.t.settle()
+    const contract = await fixture.addContract(account)
+    await fixture.t.settle()
     await waitFor('the message', () => messages.length > 0)
     expect(messages).toMatchObject([{ type: 'contract.create', data: { account, resource: 'contract', id: contract } }])
     expect(states).toEqual(['live'])
@@ -88,22 +88,22 @@ describe('a channel', () => {
     const realtime = connect()
     const [first, second] = [realtime.join(accountChannel(account)), realtime.join(accountChannel(account))]
     await waitForState(first, 'live')
-    expect(ground.provider.line.countJoined(accountChannel(account))).toBe(1)
+    expect(fixture.provider.line.countJoined(accountChannel(account))).toBe(1)
     first.leave()
     first.leave()
     expect(second.read()).toEqual({ kind: 'live' })
     second.leave()
-    await waitFor('the unsubscription', () => ground.provider.line.countJoined(accountChannel(account)) === 0)
+    await waitFor('the unsubscription', () => fixture.provider.line.countJoined(accountChannel(account)) === 0)
   })
 
   it('is denied to who loses the membership, though the connection was open', async () => {
-    const user = await ground.t.signInMember([account])
+    const user = await fixture.t.signInMember([account])
     const channel = connect({ token: user.token }).join(accountChannel(account))
     await waitForState(channel, 'live')
-    await ground.call('DELETE', `/api/v3/identity/account/${account}/member`, { user: user.userId })
-    ground.t.clock.advance(50)
-    await ground.t.app.realtime.guard?.settled()
-    expect(ground.provider.terminated).toContain(user.userId)
+    await fixture.call('DELETE', `/api/v3/identity/account/${account}/member`, { user: user.userId })
+    fixture.t.clock.advance(50)
+    await fixture.t.app.realtime.guard?.settled()
+    expect(fixture.provider.terminated).toContain(user.userId)
     await waitForState(channel, 'denied')
   })
 })
@@ -112,10 +112,10 @@ describe('an interruption', () => {
   it('of the provider is shown, and ends within seconds of its return', async () => {
     const channel = connect().join(accountChannel(account))
     await waitForState(channel, 'live')
-    await ground.provider.stop()
+    await fixture.provider.stop()
     await waitFor('the interruption', () => channel.read().kind !== 'live')
     expect(['connecting', 'unavailable']).toContain(channel.read().kind)
-    await ground.provider.restart()
+    await fixture.provider.restart()
     const startedAt = performance.now()
     await waitForState(channel, 'live')
     expect(performance.now() - startedAt).toBeLessThan(12_000)
@@ -127,7 +127,7 @@ describe('an interruption', () => {
     // It may be shorter than the time between two looks.
     const states: string[] = []
     channel.onState(() => void states.push(channel.read().kind))
-    ground.provider.line.closeAll(4100)
+    fixture.provider.line.closeAll(4100)
     await waitFor('the end of the interruption', () => states.length > 1 && states.at(-1) === 'live')
     expect(states[0]).not.toBe('live')
   })
@@ -140,7 +140,7 @@ it('a connection that the server refuses for its key is made again with the sett
     service: 'http://signalbox.test/',
     token: () => member.token,
     fetch: async (url, init) => {
-      const answer = await fetchOf(ground.t)(url, init)
+      const answer = await fetchOf(fixture.t)(url, init)
       if (!String(url).endsWith('/config')) return answer
       reads += 1
       const { data } = (await answer.json()) as { data: object }
@@ -166,8 +166,8 @@ it('the debug log holds no signature, no secret and no payload', async () => {
   const lines: string[] = []
   const channel = connect({ log: (line) => lines.push(line) }).join(accountChannel(account))
   await waitForState(channel, 'live')
-  const contract = await ground.addContract(account)
-  await ground.t.settle()
+  const contract = await fixture.addContract(account)
+  await fixture.t.settle()
   await waitFor('the message in the log', () => lines.some((line) => line.includes('contract.create')))
   const text = lines.join('\n')
   expect(text).toContain('[redacted]')

@@ -5,13 +5,13 @@ import { buildSuccessSum, buildSumHook } from './log-sum.ts'
 /** A logger whose sum runs on the time that a test sets. */
 function openSum(perSecond: number) {
   const lines: Record<string, unknown>[] = []
-  const world = { ms: 500, end: () => {} }
+  const fixture = { ms: 500, end: () => {} }
   const sum = buildSuccessSum({
     perSecond,
-    monotonicMs: () => world.ms,
+    monotonicMs: () => fixture.ms,
     restSecond: () =>
       new Promise<void>((resolve) => {
-        world.end = resolve
+        fixture.end = resolve
       }),
     report: (fields) => logger.info(fields, 'successes summed'),
   })
@@ -20,8 +20,8 @@ function openSum(perSecond: number) {
     { write: (text: string) => void lines.push(JSON.parse(text)) },
   )
   const endSecond = async () => {
-    world.ms += 1_000
-    world.end()
+    fixture.ms += 1_000
+    fixture.end()
     await new Promise(setImmediate)
   }
   return { logger, lines, sum, endSecond, count: (msg: string) => lines.filter((one) => one.msg === msg).length }

@@ -59,7 +59,7 @@ import { findDiskSource } from './disk-source.ts'
 import { findPortFacts, tryConnect } from './doctor-network.ts'
 
 /** The machine that is examined. */
-export interface DoctorWorld {
+export interface DoctorFixture {
   /** Default: that of this process. */
   environment?: Record<string, string | undefined>
   /** The working directory. */
@@ -75,12 +75,12 @@ export interface DoctorWorld {
  * Node, and judges them. Changes nothing but what a start of the embedded PostgreSQL changes. Connects only to what
  * the settings name.
  */
-export async function examine(world: DoctorWorld): Promise<AreaReport[]> {
+export async function examine(fixture: DoctorFixture): Promise<AreaReport[]> {
   let config: Config
   let environment: Environment
   try {
-    environment = readEnvironment(world.environment, world.directory)
-    config = readConfig(environment, world.directory)
+    environment = readEnvironment(fixture.environment, fixture.directory)
+    config = readConfig(environment, fixture.directory)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return buildReport(classifyConfigError(error.message), AREAS)
@@ -95,8 +95,8 @@ export async function examine(world: DoctorWorld): Promise<AreaReport[]> {
       baseUrl: config.baseUrl,
       idle: config.idleSettings,
     }),
-    ...(await examineKeysAndDatabase(world, config, { skipped, notes })),
-    ...(await examineMachine(world, { config, environment })),
+    ...(await examineKeysAndDatabase(fixture, config, { skipped, notes })),
+    ...(await examineMachine(fixture, { config, environment })),
     ...classifyRuntime(process.versions.node),
   ]
   return buildReport(findings, skipped, notes)
@@ -107,13 +107,13 @@ interface Notes {
 }
 
 async function examineKeysAndDatabase(
-  world: DoctorWorld,
+  fixture: DoctorFixture,
   config: Config,
   { skipped, notes }: { skipped: Area[]; notes: Notes },
 ): Promise<Finding[]> {
-  const secrets = await readSecrets(world, config)
+  const secrets = await readSecrets(fixture, config)
   const findings = classifySecrets(secrets === undefined ? {} : nameSecrets(secrets))
-  const opened = await openForDoctor(world, config)
+  const opened = await openForDoctor(fixture, config)
   if ('finding' in opened) {
     skipped.push('database', 'schema', 'clock')
     return opened.finding ? [...findings, opened.finding] : findings
@@ -121,9 +121,9 @@ async function examineKeysAndDatabase(
   const { connectionString } = opened
   const pool = openDatabase({ connectionString, size: 1, applicationName: 'signalbox doctor', onError: () => {} })
   try {
-    const before = world.clock.now()
+    const before = fixture.clock.now()
     const facts = await readDatabaseFacts(pool.db)
-    const here = (before + world.clock.now()) / 2
+    const here = (before + fixture.clock.now()) / 2
     const needs = {
       poolSize: config.databasePoolSize,
       readPoolSize: config.databaseReadPoolSize,
@@ -140,7 +140,7 @@ async function examineKeysAndDatabase(
       findings.push(...classifyStorage(storage, facts.now))
     }
     if (isCurrent && secrets)
-      findings.push(...classifyStoredSecrets(await countStoredSecrets(pool.db), listKeyIds(secrets, world.random)))
+      findings.push(...classifyStoredSecrets(await countStoredSecrets(pool.db), listKeyIds(secrets, fixture.random)))
   } catch (error) {
     skipped.push('database', 'schema', 'clock')
     findings.push(fail('database_unreachable', describeFatal(error), 'Correct DATABASE_URL, or start the database.'))
@@ -153,7 +153,7 @@ async function examineKeysAndDatabase(
 
 /** The database of DATABASE_URL, or the embedded one. Without `finding`: there is none yet. */
 async function openForDoctor(
-  { random }: DoctorWorld,
+  { random }: DoctorFixture,
   { databaseUrl, dataDir }: Config,
 ): Promise<{ connectionString: string; stop: () => Promise<void> } | { finding: Finding | undefined }> {
   if (databaseUrl !== undefined) return { connectionString: databaseUrl, stop: async () => {} }
@@ -187,7 +187,7 @@ async function readSchemaFacts(connectionString: string): Promise<SchemaFacts> {
 }
 
 /** The secrets of the service; undefined in development before the first start, which makes them. */
-async function readSecrets({ random }: DoctorWorld, config: Config): Promise<ServiceSecrets | undefined> {
+async function readSecrets({ random }: DoctorFixture, config: Config): Promise<ServiceSecrets | undefined> {
   const isMade = config.appEnv !== 'development' || (await isThere(join(config.dataDir, 'secrets.json')))
   return isMade ? loadServiceSecrets(config, random) : undefined
 }
@@ -207,7 +207,7 @@ function listKeyIds({ secretKey }: ServiceSecrets, random: Random): string[] {
 }
 
 async function examineMachine(
-  world: DoctorWorld,
+  fixture: DoctorFixture,
   { config, environment }: { config: Config; environment: Environment },
 ): Promise<Finding[]> {
   const servers = listServers(config)
@@ -218,7 +218,7 @@ async function examineMachine(
   ] as const
   const names = servers.filter(({ host }) => isName(host))
   const looked = await Promise.all(
-    names.map(async ({ setting, host }) => ({ setting, host, error: await findLookUpError(world, host) })),
+    names.map(async ({ setting, host }) => ({ setting, host, error: await findLookUpError(fixture, host) })),
   )
   const unknown = new Set(looked.filter(({ error }) => error !== undefined).map(({ host }) => host))
   const dialled = servers.filter(({ host, setting }) => !unknown.has(host) && !setting.startsWith('DATABASE_'))
@@ -272,7 +272,7 @@ function isName(host: string): boolean {
   return isIP(host) === 0 && host !== 'localhost'
 }
 
-async function findLookUpError({ lookUp }: DoctorWorld, host: string): Promise<string | undefined> {
+async function findLookUpError({ lookUp }: DoctorFixture, host: string): Promise<string | undefined> {
   return lookUp(host).then(
     () => undefined,
     (error: NodeJS.ErrnoException) => error.code ?? 'failed',

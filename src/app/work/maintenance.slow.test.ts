@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 /** A webhook, into whose ledger a test writes rows of any age; everything of the tests before is gone. */
-async function startHouse(given: TestApp = app) {
+async function startFixture(given: TestApp = app) {
   const { pool } = given.database
   await pool.query(
     `truncate webhook, event_occurrence, event_queue, webhook_dispatch_open, webhook_dispatch_ended, webhook_attempt,
@@ -58,137 +58,137 @@ async function startHouse(given: TestApp = app) {
 }
 
 it('ledger rows and their events are kept for 30 days to the millisecond, and not one longer', async () => {
-  const house = await startHouse()
-  const kept = await house.addEvent(30 * DAY_MS)
-  await house.addDispatch(kept, 'success', 30 * DAY_MS)
-  const gone = await house.addEvent(30 * DAY_MS + 1)
-  await house.addDispatch(gone, 'success', 30 * DAY_MS + 1)
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 1 })
-  expect(await house.countRows('webhook_dispatch', `event_id = '${kept}'`)).toBe(1)
-  expect(await house.countRows('event_occurrence', `document_id = '${kept}'`)).toBe(1)
-  expect(await house.countRows('event_occurrence', `document_id = '${gone}'`)).toBe(0)
-  house.app.clock.advance(1)
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 1 })
+  const fixture = await startFixture()
+  const kept = await fixture.addEvent(30 * DAY_MS)
+  await fixture.addDispatch(kept, 'success', 30 * DAY_MS)
+  const gone = await fixture.addEvent(30 * DAY_MS + 1)
+  await fixture.addDispatch(gone, 'success', 30 * DAY_MS + 1)
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 1 })
+  expect(await fixture.countRows('webhook_dispatch', `event_id = '${kept}'`)).toBe(1)
+  expect(await fixture.countRows('event_occurrence', `document_id = '${kept}'`)).toBe(1)
+  expect(await fixture.countRows('event_occurrence', `document_id = '${gone}'`)).toBe(0)
+  fixture.app.clock.advance(1)
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 1 })
 })
 
 it('WEBHOOK_LEDGER_RETENTION_DAYS moves that edge', async () => {
   await using own = await createTestApp({ env: { WEBHOOK_LEDGER_RETENTION_DAYS: '2' } })
-  const house = await startHouse(own)
-  await house.addDispatch(await house.addEvent(2 * DAY_MS), 'failed', 2 * DAY_MS)
-  await house.addDispatch(await house.addEvent(2 * DAY_MS + 1), 'failed', 2 * DAY_MS + 1)
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 1 })
+  const fixture = await startFixture(own)
+  await fixture.addDispatch(await fixture.addEvent(2 * DAY_MS), 'failed', 2 * DAY_MS)
+  await fixture.addDispatch(await fixture.addEvent(2 * DAY_MS + 1), 'failed', 2 * DAY_MS + 1)
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 1 })
 })
 
 it('every ended status goes with age; a row that waits or is being posted never does, nor its event', async () => {
-  const house = await startHouse()
+  const fixture = await startFixture()
   const ended = ['success', 'exhausted', 'failed', 'cancelled']
-  for (const status of ended) await house.addDispatch(await house.addEvent(400 * DAY_MS), status, 400 * DAY_MS)
+  for (const status of ended) await fixture.addDispatch(await fixture.addEvent(400 * DAY_MS), status, 400 * DAY_MS)
   for (const status of ['pending', 'retrying'])
-    await house.addDispatch(await house.addEvent(400 * DAY_MS), status, 400 * DAY_MS)
-  await house.addDispatch(await house.addEvent(400 * DAY_MS), 'retrying', 400 * DAY_MS, { leasedForMs: 1 })
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 4, events: 4 })
-  expect(await house.countRows('webhook_dispatch')).toBe(3)
-  expect(await house.countRows('event_occurrence', `created_at < '${house.at(DAY_MS).toISOString()}'`)).toBe(3)
+    await fixture.addDispatch(await fixture.addEvent(400 * DAY_MS), status, 400 * DAY_MS)
+  await fixture.addDispatch(await fixture.addEvent(400 * DAY_MS), 'retrying', 400 * DAY_MS, { leasedForMs: 1 })
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ dispatches: 4, events: 4 })
+  expect(await fixture.countRows('webhook_dispatch')).toBe(3)
+  expect(await fixture.countRows('event_occurrence', `created_at < '${fixture.at(DAY_MS).toISOString()}'`)).toBe(3)
 })
 
 it('an old event stays while one of its rows is younger, and while no router has seen it', async () => {
-  const house = await startHouse()
-  const event = await house.addEvent(40 * DAY_MS)
-  await house.addDispatch(event, 'success', 40 * DAY_MS)
-  await house.addDispatch(event, 'success', 10 * DAY_MS)
-  const unrouted = await house.addEvent(40 * DAY_MS, false)
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 0 })
-  expect(await house.countRows('event_occurrence', `document_id in ('${event}', '${unrouted}')`)).toBe(2)
+  const fixture = await startFixture()
+  const event = await fixture.addEvent(40 * DAY_MS)
+  await fixture.addDispatch(event, 'success', 40 * DAY_MS)
+  await fixture.addDispatch(event, 'success', 10 * DAY_MS)
+  const unrouted = await fixture.addEvent(40 * DAY_MS, false)
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 0 })
+  expect(await fixture.countRows('event_occurrence', `document_id in ('${event}', '${unrouted}')`)).toBe(2)
 })
 
 it('attempts go with their row', async () => {
-  const house = await startHouse()
-  await house.addDispatch(await house.addEvent(40 * DAY_MS), 'success', 40 * DAY_MS)
-  await house.app.database.pool.query(
+  const fixture = await startFixture()
+  await fixture.addDispatch(await fixture.addEvent(40 * DAY_MS), 'success', 40 * DAY_MS)
+  await fixture.app.database.pool.query(
     `insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms)
      select document_id, 1, 'schedule', 'w', created_at, 3 from webhook_dispatch`,
   )
-  await house.app.app.maintenance.sweep()
-  expect(await house.countRows('webhook_attempt')).toBe(0)
+  await fixture.app.app.maintenance.sweep()
+  expect(await fixture.countRows('webhook_attempt')).toBe(0)
 })
 
 it('one sweep removes more than one batch, and passes over what another transaction holds', async () => {
-  const house = await startHouse()
-  const { pool } = house.app.database
-  await house.addDispatches(2500, 'success', 31 * DAY_MS)
+  const fixture = await startFixture()
+  const { pool } = fixture.app.database
+  await fixture.addDispatches(2500, 'success', 31 * DAY_MS)
   const other = await pool.connect()
   await other.query('begin')
   const held = await other.query(
     'select document_id from webhook_dispatch_ended order by document_id limit 1 for update',
   )
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 2499 })
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ dispatches: 2499 })
   await other.query('rollback')
   other.release()
   expect((await pool.query('select document_id from webhook_dispatch')).rows).toEqual(held.rows)
 })
 
 it('the changes of the counts of webhooks become one row', async () => {
-  const house = await startHouse()
-  await house.addWebhook()
-  await house.app.app.maintenance.sweep()
-  expect(await house.countRows('webhook_count')).toBe(1)
-  expect(await house.countRows('webhook_count', 'active = 2')).toBe(1)
+  const fixture = await startFixture()
+  await fixture.addWebhook()
+  await fixture.app.app.maintenance.sweep()
+  expect(await fixture.countRows('webhook_count')).toBe(1)
+  expect(await fixture.countRows('webhook_count', 'active = 2')).toBe(1)
 })
 
 it('what still waits for a deleted webhook is cancelled and counted, and nothing of a living one', async () => {
-  const house = await startHouse()
-  const other = await house.addWebhook()
-  const event = await house.addEvent(0)
-  for (const status of ['pending', 'retrying', 'success']) await house.addDispatch(event, status, 0)
-  await house.app.database.pool.query('update webhook set deleted_at = $2 where document_id = $1', [
-    house.webhook,
-    house.at(0),
+  const fixture = await startFixture()
+  const other = await fixture.addWebhook()
+  const event = await fixture.addEvent(0)
+  for (const status of ['pending', 'retrying', 'success']) await fixture.addDispatch(event, status, 0)
+  await fixture.app.database.pool.query('update webhook set deleted_at = $2 where document_id = $1', [
+    fixture.webhook,
+    fixture.at(0),
   ])
-  await house.addDispatch(event, 'pending', 0, { webhook: other })
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ cancelled: 2 })
-  expect(await house.countRows('webhook_dispatch', `status = 'cancelled' and ended_at is not null`)).toBe(2)
-  expect(await house.countRows('webhook_dispatch', `status = 'pending'`)).toBe(1)
-  expect(await house.countRows('webhook_delivery_minute', `status = 'cancelled' and came = 2 and deliveries = 2`)).toBe(
-    1,
-  )
+  await fixture.addDispatch(event, 'pending', 0, { webhook: other })
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ cancelled: 2 })
+  expect(await fixture.countRows('webhook_dispatch', `status = 'cancelled' and ended_at is not null`)).toBe(2)
+  expect(await fixture.countRows('webhook_dispatch', `status = 'pending'`)).toBe(1)
+  expect(
+    await fixture.countRows('webhook_delivery_minute', `status = 'cancelled' and came = 2 and deliveries = 2`),
+  ).toBe(1)
 })
 
 it('what was routed to a webhook while it was purged is deleted with its attempts and its place in the queue', async () => {
-  const house = await startHouse()
-  const { pool } = house.app.database
-  const other = await house.addWebhook()
-  const event = await house.addEvent(0)
-  await house.addDispatch(event, 'pending', 0)
-  await house.addDispatch(event, 'retrying', 0)
-  await house.addDispatch(event, 'pending', 0, { webhook: other })
+  const fixture = await startFixture()
+  const { pool } = fixture.app.database
+  const other = await fixture.addWebhook()
+  const event = await fixture.addEvent(0)
+  await fixture.addDispatch(event, 'pending', 0)
+  await fixture.addDispatch(event, 'retrying', 0)
+  await fixture.addDispatch(event, 'pending', 0, { webhook: other })
   await pool.query(
     `insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms)
      select document_id, 1, 'schedule', 'w', created_at, 3 from webhook_dispatch_open`,
   )
-  await pool.query('delete from webhook where document_id = $1', [house.webhook])
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ orphans: 2 })
-  expect(await house.countRows('webhook_dispatch', `webhook = '${other}'`)).toBe(1)
-  expect(await house.countRows('webhook_dispatch')).toBe(1)
-  expect(await house.countRows('webhook_attempt')).toBe(1)
+  await pool.query('delete from webhook where document_id = $1', [fixture.webhook])
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ orphans: 2 })
+  expect(await fixture.countRows('webhook_dispatch', `webhook = '${other}'`)).toBe(1)
+  expect(await fixture.countRows('webhook_dispatch')).toBe(1)
+  expect(await fixture.countRows('webhook_attempt')).toBe(1)
   // A statement that began before the purge may still queue another row behind the same place.
-  house.app.clock.advance(3_600_000)
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ orphans: 0 })
-  expect(await house.countRows('webhook_queue', `webhook = '${house.webhook}'`)).toBe(1)
-  house.app.clock.advance(1)
-  await house.app.app.maintenance.sweep()
-  expect(await house.countRows('webhook_queue', `webhook = '${house.webhook}'`)).toBe(0)
-  expect(await house.countRows('webhook_queue', `webhook = '${other}'`)).toBe(1)
+  fixture.app.clock.advance(3_600_000)
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ orphans: 0 })
+  expect(await fixture.countRows('webhook_queue', `webhook = '${fixture.webhook}'`)).toBe(1)
+  fixture.app.clock.advance(1)
+  await fixture.app.app.maintenance.sweep()
+  expect(await fixture.countRows('webhook_queue', `webhook = '${fixture.webhook}'`)).toBe(0)
+  expect(await fixture.countRows('webhook_queue', `webhook = '${other}'`)).toBe(1)
 })
 
 it('a worker is kept for an hour after its lease ended, and as long as it has claims that nobody took back', async () => {
-  const house = await startHouse()
-  const { pool } = house.app.database
+  const fixture = await startFixture()
+  const { pool } = fixture.app.database
   const add = (id: string, ageMs: number) =>
-    pool.query('insert into delivery_worker (worker_id, lease_until) values ($1, $2)', [id, house.at(ageMs)])
+    pool.query('insert into delivery_worker (worker_id, lease_until) values ($1, $2)', [id, fixture.at(ageMs)])
   await add('long gone', 3_600_001)
   await add('just gone', 3_600_000)
-  await house.addDispatch(await house.addEvent(0), 'pending', 0, { leasedForMs: -7_200_000 })
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ workers: 1 })
+  await fixture.addDispatch(await fixture.addEvent(0), 'pending', 0, { leasedForMs: -7_200_000 })
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ workers: 1 })
   const { rows } = await pool.query('select worker_id from delivery_worker order by 1')
   expect(rows.map((row) => row.worker_id)).toEqual(['just gone', 'somebody'])
 })
@@ -201,8 +201,8 @@ it.each([
   ['sessions', 'session', 30 * DAY_MS, true],
   ['factorChallenges', 'factor_challenge', 0, true],
 ] as const)('%s are swept when their time has passed, and not before', async (name, table, keptMs, isEdgeKept) => {
-  const house = await startHouse()
-  const { pool } = house.app.database
+  const fixture = await startFixture()
+  const { pool } = fixture.app.database
   const insert = (time: Date) => {
     switch (table) {
       case 'idempotency_key':
@@ -226,48 +226,48 @@ it.each([
         return pool.query(
           `insert into session (document_id, "user", expires_at, auth_time, last_used_at, created_at, updated_at)
            values (gen_random_uuid(), $2, $1, $1, $1, $1, $1)`,
-          [time, house.app.adminId],
+          [time, fixture.app.adminId],
         )
     }
   }
   const oldest = isEdgeKept ? keptMs : keptMs - 1
-  await insert(house.at(oldest))
-  await insert(house.at(oldest + 1))
-  const before = await house.countRows(table)
-  expect((await house.app.app.maintenance.sweep())[name]).toBe(1)
-  expect(await house.countRows(table)).toBe(before - 1)
+  await insert(fixture.at(oldest))
+  await insert(fixture.at(oldest + 1))
+  const before = await fixture.countRows(table)
+  expect((await fixture.app.app.maintenance.sweep())[name]).toBe(1)
+  expect(await fixture.countRows(table)).toBe(before - 1)
 })
 
 it('a session that others were opened from stays until they went', async () => {
-  const house = await startHouse()
+  const fixture = await startFixture()
   const insert = async (parent: string | null, ageMs: number) =>
     (
-      await house.app.database.pool.query(
+      await fixture.app.database.pool.query(
         `insert into session (document_id, "user", parent, expires_at, auth_time, last_used_at, created_at, updated_at)
          values (gen_random_uuid(), $2, $3, $1, $1, $1, $1, $1) returning document_id as id`,
-        [house.at(ageMs), house.app.adminId, parent],
+        [fixture.at(ageMs), fixture.app.adminId, parent],
       )
     ).rows[0].id
   await insert(await insert(null, 40 * DAY_MS), 10 * DAY_MS)
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ sessions: 0 })
-  house.app.clock.advance(21 * DAY_MS)
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ sessions: 1 })
-  expect(await house.app.app.maintenance.sweep()).toMatchObject({ sessions: 1 })
-  expect(await house.countRows('session')).toBe(0)
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ sessions: 0 })
+  fixture.app.clock.advance(21 * DAY_MS)
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ sessions: 1 })
+  expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ sessions: 1 })
+  expect(await fixture.countRows('session')).toBe(0)
 })
 
 it('a step that fails is logged by its name and keeps no other from being made', async () => {
   const lines: { msg: string; step?: string }[] = []
   const logger = pino({ level: 'error' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   await using own = await createTestApp({ logger })
-  const house = await startHouse(own)
-  await house.addDispatch(await house.addEvent(40 * DAY_MS), 'success', 40 * DAY_MS)
-  await house.app.database.pool.query('alter table webhook_dispatch_ended rename to elsewhere')
-  await house.app.database.pool.query(
+  const fixture = await startFixture(own)
+  await fixture.addDispatch(await fixture.addEvent(40 * DAY_MS), 'success', 40 * DAY_MS)
+  await fixture.app.database.pool.query('alter table webhook_dispatch_ended rename to elsewhere')
+  await fixture.app.database.pool.query(
     `insert into login_throttle (email_hash, address_hash, failures, last_failure_at) values ('\\x00', '', 1, $1)`,
-    [house.at(2 * FORGET_AFTER_MS)],
+    [fixture.at(2 * FORGET_AFTER_MS)],
   )
-  const report = await house.app.app.maintenance.sweep()
+  const report = await fixture.app.app.maintenance.sweep()
   expect(report).toMatchObject({ dispatches: 0, loginThrottles: 1 })
   const failed = lines.filter((line) => line.msg.startsWith('maintenance failed'))
   expect(failed.map((line) => line.step)).toEqual(['dispatches', 'cancelled'])
@@ -284,37 +284,37 @@ it('runs at once and then every minute, and ends when it is stopped', async () =
     },
   }
   await using own = await createTestApp({ clock: watched })
-  const house = await startHouse(own)
-  const add = async () => house.addDispatch(await house.addEvent(40 * DAY_MS), 'success', 40 * DAY_MS)
+  const fixture = await startFixture(own)
+  const add = async () => fixture.addDispatch(await fixture.addEvent(40 * DAY_MS), 'success', 40 * DAY_MS)
   await add()
   const running = own.app.maintenance.run()
   await expect.poll(() => sleeps, { timeout: 10_000 }).toEqual([60_000])
-  expect(await house.countRows('webhook_dispatch')).toBe(0)
+  expect(await fixture.countRows('webhook_dispatch')).toBe(0)
   await add()
   clock.advance(60_000)
   await expect.poll(() => sleeps, { timeout: 10_000 }).toEqual([60_000, 60_000])
-  expect(await house.countRows('webhook_dispatch')).toBe(0)
+  expect(await fixture.countRows('webhook_dispatch')).toBe(0)
   own.app.maintenance.stop()
   await running
 })
 
 it('two sweeps at once share the work', async () => {
-  const house = await startHouse()
-  await house.addDispatches(1500, 'success', 31 * DAY_MS)
+  const fixture = await startFixture()
+  await fixture.addDispatches(1500, 'success', 31 * DAY_MS)
   const sweep = (one: TestApp) => one.app.maintenance.sweep()
-  const reports = await Promise.all([sweep(house.app), sweep(house.app)])
+  const reports = await Promise.all([sweep(fixture.app), sweep(fixture.app)])
   expect(reports.reduce((sum, report) => sum + report.dispatches, 0)).toBe(1500)
 })
 
 it('flows of a sign-in and one-time codes are deleted by the first sweep after they expired', async () => {
-  const house = await startHouse()
+  const fixture = await startFixture()
   const { pool } = app.database
   await pool.query('truncate login_flow, login_code')
   for (const [hash, ageMs] of [
     ['\\x01', 1],
     ['\\x02', -1_000],
   ]) {
-    const expiresAt = house.at(Number(ageMs))
+    const expiresAt = fixture.at(Number(ageMs))
     await pool.query(
       `insert into login_flow (state_hash, provider, purpose, redirect_url, is_deep_link, secret, expires_at, created_at)
        values ($1, 'google', 'sign-in', 'https://app.example.com/', false, '', $2, $2)`,
@@ -326,6 +326,6 @@ it('flows of a sign-in and one-time codes are deleted by the first sweep after t
     )
   }
   expect(await app.app.maintenance.sweep()).toMatchObject({ loginFlows: 1, loginCodes: 1 })
-  expect(await house.countRows('login_flow')).toBe(1)
-  expect(await house.countRows('login_code')).toBe(1)
+  expect(await fixture.countRows('login_flow')).toBe(1)
+  expect(await fixture.countRows('login_code')).toBe(1)
 })

@@ -46,7 +46,7 @@ import type { Config } from '../config/config.ts'
 import { deleteIdleWorkers, deleteOldEvents } from './maintenance.store.ts'
 import { buildReencryption } from './reencrypt.ts'
 
-/** How often the house is swept. */
+/** Interval between sweeps, in milliseconds. */
 const PERIOD_MS = 60_000
 
 /**

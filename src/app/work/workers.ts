@@ -65,17 +65,17 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const lease = buildKeptLease(parts, () => notifier.isListening())
   const { isTrusted } = lease
   const own = { lease, onOwnFault: metrics.countOwnFault }
-  const world = { clock, rest: systemClock.sleep, logger, workerId, isEnabled: config.enableApiEventQueue, ...own }
+  const fixture = { clock, rest: systemClock.sleep, logger, workerId, isEnabled: config.enableApiEventQueue, ...own }
   const dispatcher: Dispatcher = buildDispatcher({
-    ...world,
+    ...fixture,
     policy: buildAppPolicy(parts, metrics),
     onRoom: () => router.notifyRoom(),
     ...(parts.onCrashPoint && { onDispatcherPoint: parts.onCrashPoint }),
   })
   const realtime = buildAppRealtime(parts, metrics, () => realtimeDispatcher?.notify())
-  const realtimeDispatcher = realtime.policy && buildDispatcher({ ...world, policy: realtime.policy })
+  const realtimeDispatcher = realtime.policy && buildDispatcher({ ...fixture, policy: realtime.policy })
   const dispatchers = realtimeDispatcher ? ([dispatcher, realtimeDispatcher] as const) : ([dispatcher] as const)
-  const router = buildRouter({ ...world, db, dispatchers })
+  const router = buildRouter({ ...fixture, db, dispatchers })
   const gate = buildTargetGate({ db, clock })
   const provisioner = buildProvisioningDispatcher(parts, { ...own, gate, onRecorded: metrics.countProvisioning })
   const provisioningJobs = buildJobWorker({
@@ -101,7 +101,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const notify = () => notifier.notify()
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: notify })
   const maintenance = buildAppMaintenance(parts, metrics)
-  const mailWorker = buildMailWorker({ ...world, ...buildMailing(parts), isTrusted })
+  const mailWorker = buildMailWorker({ ...fixture, ...buildMailing(parts), isTrusted })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []

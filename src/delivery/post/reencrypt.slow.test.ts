@@ -15,7 +15,7 @@ const NEW = 'a-new-key-of-at-least-thirty-two-bytes'
 const LOST = 'a-lost-key-of-at-least-thirty-two-bytes'
 
 /** One service after the other on one database, each with its own SECRET_KEY, as over the days of a rotation. */
-async function startHouse() {
+async function startFixture() {
   const database = await createTestDatabase({ content: 'prepared' })
   const receiver = await startReceiver()
   const clock = buildManualClock()
@@ -59,45 +59,45 @@ async function isDeliveredWith(app: TestApp, receiver: Receiver, webhook: { id: 
 }
 
 it('a rotation of SECRET_KEY seals every secret anew, and deliveries go on before, during and after it', async () => {
-  await using house = await startHouse()
-  const { receiver } = house
-  const first = await house.open(OLD)
+  await using fixture = await startFixture()
+  const { receiver } = fixture
+  const first = await fixture.open(OLD)
   const webhooks = [await createWebhook(first, receiver), await createWebhook(first, receiver)]
   const deleted = await createWebhook(first, receiver)
   await first.admin('DELETE', `/api/v3/webhook/webhook/${deleted.id}`)
   expect(await isDeliveredWith(first, receiver, webhooks[0]!)).toBe(true)
   await first.app.stop()
 
-  const second = await house.open(NEW, OLD)
+  const second = await fixture.open(NEW, OLD)
   expect(await isDeliveredWith(second, receiver, webhooks[0]!)).toBe(true)
-  const before = await house.readSealed()
+  const before = await fixture.readSealed()
   expect(await second.app.maintenance.sweep()).toMatchObject({ reencrypted: 3 })
   expect(await second.app.maintenance.sweep()).toMatchObject({ reencrypted: 0 })
-  const after = await house.readSealed()
+  const after = await fixture.readSealed()
   for (const { sealed } of after) expect(sealed.startsWith(second.app.keyring.currentPrefix)).toBe(true)
   expect(after.map((row) => row.updated_at)).toEqual(before.map((row) => row.updated_at))
   await second.app.stop()
 
-  const third = await house.open(NEW)
+  const third = await fixture.open(NEW)
   for (const webhook of webhooks) expect(await isDeliveredWith(third, receiver, webhook)).toBe(true)
   await third.app.stop()
 })
 
 it('a secret that no key opens is left as it is and keeps no other from being sealed anew', async () => {
-  await using house = await startHouse()
-  const app = await house.open(LOST)
-  const lost = await createWebhook(app, house.receiver)
+  await using fixture = await startFixture()
+  const app = await fixture.open(LOST)
+  const lost = await createWebhook(app, fixture.receiver)
   await app.app.stop()
-  const old = await house.open(OLD)
-  const kept = await createWebhook(old, house.receiver)
+  const old = await fixture.open(OLD)
+  const kept = await createWebhook(old, fixture.receiver)
   await old.app.stop()
-  const sealedBefore = (await house.readSealed()).find((row) => row.id === lost.id)
+  const sealedBefore = (await fixture.readSealed()).find((row) => row.id === lost.id)
 
-  const rotating = await house.open(NEW, OLD)
+  const rotating = await fixture.open(NEW, OLD)
   expect(await rotating.app.maintenance.sweep()).toMatchObject({ reencrypted: 1 })
-  expect((await house.readSealed()).find((row) => row.id === lost.id)).toEqual(sealedBefore)
-  expect(await isDeliveredWith(rotating, house.receiver, kept)).toBe(true)
-  expect(await isDeliveredWith(rotating, house.receiver, lost)).toBeUndefined()
+  expect((await fixture.readSealed()).find((row) => row.id === lost.id)).toEqual(sealedBefore)
+  expect(await isDeliveredWith(rotating, fixture.receiver, kept)).toBe(true)
+  expect(await isDeliveredWith(rotating, fixture.receiver, lost)).toBeUndefined()
   await rotating.app.stop()
 })
 

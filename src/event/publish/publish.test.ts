@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
-  type ContractWorld,
+  type ContractFixture,
   expectProblem,
   NO_ONE,
   readEnvelope,
-  startContractWorld,
+  startContractFixture,
   UUID_V7,
-} from '../../../test/contract/contract-world.ts'
+} from '../../../test/contract/contract-fixture.ts'
 import { createTestApp } from '../../../test/harness/app/app.ts'
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import { findPublicationErrors, type Publication } from './publication-rules.ts'
@@ -14,36 +14,36 @@ import { findPublicationErrors, type Publication } from './publication-rules.ts'
 const PUBLISH = '/api/v3/webhook/publish'
 const EVENTS = '/api/v3/webhook/event-occurrence'
 
-let world: ContractWorld
+let fixture: ContractFixture
 let account: string
 
 beforeAll(async () => {
-  world = await startContractWorld()
-  account = (await world.createAccount()).document_id
+  fixture = await startContractFixture()
+  account = (await fixture.createAccount()).document_id
   for (const [internal, account_scope] of [
     ['ticket.open', 'account'],
     ['ticket.purge', 'account'],
     ['tariff.change', 'none'],
     ['ticket.asleep', 'account'],
   ]) {
-    const made = await world.app.admin('POST', '/api/v3/webhook/event', { internal, account_scope })
+    const made = await fixture.app.admin('POST', '/api/v3/webhook/event', { internal, account_scope })
     expect(made.status).toBe(201)
     if (internal === 'ticket.asleep')
-      await world.app.admin('PATCH', `/api/v3/webhook/event/${made.body.data.document_id}/active`, {
+      await fixture.app.admin('PATCH', `/api/v3/webhook/event/${made.body.data.document_id}/active`, {
         is_actived: false,
       })
   }
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
-const publish = (body: unknown, call = world.app.admin) => call('POST', PUBLISH, body)
-const readEvent = async (id: string) => (await world.app.admin('GET', `${EVENTS}/${id}`)).body.data
+const publish = (body: unknown, call = fixture.app.admin) => call('POST', PUBLISH, body)
+const readEvent = async (id: string) => (await fixture.app.admin('GET', `${EVENTS}/${id}`)).body.data
 const countEvents = async () => {
-  const { rows } = await world.app.database.pool.query('select count(*)::int as n from event_occurrence')
+  const { rows } = await fixture.app.database.pool.query('select count(*)::int as n from event_occurrence')
   return rows[0].n
 }
 /** Publishes and returns the ids, in order. */
-async function accept(body: unknown, call = world.app.admin): Promise<string[]> {
+async function accept(body: unknown, call = fixture.app.admin): Promise<string[]> {
   const answer = await publish(body, call)
   expect(answer.status, JSON.stringify(answer.body)).toBe(202)
   return answer.body.data.events.map((one: { event_id: string }) => one.event_id)
@@ -135,17 +135,17 @@ describe('publishing', () => {
       is_purge: false,
       excluded_webhook: null,
       routed_at: null,
-      created_at: new Date(world.app.clock.now()).toISOString(),
-      updated_at: new Date(world.app.clock.now()).toISOString(),
+      created_at: new Date(fixture.app.clock.now()).toISOString(),
+      updated_at: new Date(fixture.app.clock.now()).toISOString(),
     })
-    const audit = await world.app.admin('GET', '/api/v3/audit/log?filters=action|eq|event.publish')
+    const audit = await fixture.app.admin('GET', '/api/v3/audit/log?filters=action|eq|event.publish')
     expect(audit.body.data).toHaveLength(1)
   })
 
   test('a URL is stored and delivered as it was sent, with a key and without one', async () => {
-    await world.app.settle()
+    await fixture.app.settle()
     const url = 'https://Tickets.example.com/T-70?a=b&c=%20#d'
-    const webhook = await world.createWebhook({ account }, ['ticket.open'])
+    const webhook = await fixture.createWebhook({ account }, ['ticket.open'])
     const one = { event: 'ticket.open', account, url }
     const ids = [
       ...(await accept({ ...one, id: 'T-70' })),
@@ -158,8 +158,8 @@ describe('publishing', () => {
       })),
     ]
     expect(await Promise.all(ids.map(async (id) => (await readEvent(id)).url))).toEqual([url, url, url, null])
-    await world.app.settle()
-    const delivered = world.received(webhook).map((request) => readEnvelope(request).data)
+    await fixture.app.settle()
+    const delivered = fixture.received(webhook).map((request) => readEnvelope(request).data)
     expect(delivered.map((data) => [data.id, data.url]).sort()).toEqual([
       ['T-70', url],
       ['T-71', url],
@@ -192,22 +192,22 @@ describe('publishing', () => {
   })
 
   test('reaches the webhooks of the account and the global ones; without an account only the global ones', async () => {
-    await world.app.settle()
-    const own = await world.createWebhook({ account }, ['ticket.open'])
-    const other = await world.createWebhook({ account: (await world.createAccount()).document_id }, ['ticket.open'])
-    const global = await world.createWebhook({ is_global: true }, ['ticket.open', 'ticket.purge', 'tariff.change'])
+    await fixture.app.settle()
+    const own = await fixture.createWebhook({ account }, ['ticket.open'])
+    const other = await fixture.createWebhook({ account: (await fixture.createAccount()).document_id }, ['ticket.open'])
+    const global = await fixture.createWebhook({ is_global: true }, ['ticket.open', 'ticket.purge', 'tariff.change'])
     const [owned, ownerless] = await accept({
       events: [
         { event: 'ticket.open', account, id: 'T-8' },
         { event: 'ticket.open', id: 'T-9' },
       ],
     })
-    await world.app.settle()
-    const ids = (webhook: typeof own) => world.received(webhook).map((request) => readEnvelope(request).id)
+    await fixture.app.settle()
+    const ids = (webhook: typeof own) => fixture.received(webhook).map((request) => readEnvelope(request).id)
     expect(ids(own)).toEqual([owned])
     expect(ids(other)).toEqual([])
     expect(ids(global).sort()).toEqual([owned, ownerless].sort())
-    expect(readEnvelope(world.received(own)[0]).data).toEqual({
+    expect(readEnvelope(fixture.received(own)[0]).data).toEqual({
       account,
       resource: 'ticket',
       action: 'open',
@@ -312,12 +312,15 @@ describe('publishing', () => {
 
   test('needs event:publish', async () => {
     const body = { event: 'ticket.open', id: '1' }
-    expectProblem(await publish(body, world.app.anonymous), 401, 'unauthenticated')
-    const member = await world.app.signInMember([account as never])
+    expectProblem(await publish(body, fixture.app.anonymous), 401, 'unauthenticated')
+    const member = await fixture.app.signInMember([account as never])
     const refused = expectProblem(await publish(body, member.call), 403, 'permission_denied')
     expect(refused.detail).toContain('event:publish')
-    const key = await world.app.admin('POST', '/api/v3/identity/api-key', { name: 'p', permissions: ['event:publish'] })
-    await accept(body, world.app.callAs(key.body.data.key))
+    const key = await fixture.app.admin('POST', '/api/v3/identity/api-key', {
+      name: 'p',
+      permissions: ['event:publish'],
+    })
+    await accept(body, fixture.app.callAs(key.body.data.key))
   })
 
   test('is refused with a 409 while the event queue is off, after the rules of the body', async () => {
@@ -359,8 +362,11 @@ describe('the idempotency key of a publisher', () => {
 
   test('belongs to its caller: an API key of the same person has its own', async () => {
     const [mine] = await accept(keyed('whose'))
-    const key = await world.app.admin('POST', '/api/v3/identity/api-key', { name: 'p', permissions: ['event:publish'] })
-    const [other] = await accept(keyed('whose'), world.app.callAs(key.body.data.key))
+    const key = await fixture.app.admin('POST', '/api/v3/identity/api-key', {
+      name: 'p',
+      permissions: ['event:publish'],
+    })
+    const [other] = await accept(keyed('whose'), fixture.app.callAs(key.body.data.key))
     expect(other).not.toBe(mine)
   })
 
@@ -379,15 +385,15 @@ describe('the idempotency key of a publisher', () => {
 
   test('is remembered for 24 hours to the millisecond, and swept afterwards', async () => {
     const [first] = await accept(keyed('day'))
-    world.app.clock.advance(24 * 3_600_000 - 1)
+    fixture.app.clock.advance(24 * 3_600_000 - 1)
     expect(await accept(keyed('day'))).toEqual([first])
-    world.app.clock.advance(1)
+    fixture.app.clock.advance(1)
     const [second] = await accept(keyed('day', 'anything'))
     expect(second).not.toBe(first)
-    world.app.clock.advance(24 * 3_600_000)
-    const report = await world.app.app.maintenance.sweep()
+    fixture.app.clock.advance(24 * 3_600_000)
+    const report = await fixture.app.app.maintenance.sweep()
     expect(report.publishKeys).toBeGreaterThan(0)
-    const { rows } = await world.app.database.pool.query('select 1 from publish_key')
+    const { rows } = await fixture.app.database.pool.query('select 1 from publish_key')
     expect(rows).toEqual([])
   })
 })
@@ -401,25 +407,25 @@ describe('the list of events', () => {
     ['resource', () => 'ticket'],
     ['created_at', (event: Record<string, unknown>) => event.created_at],
   ])('filters by %s', async (field, pick) => {
-    world.app.clock.advance(1)
+    fixture.app.clock.advance(1)
     const [id] = await accept({ event: 'ticket.open', account, id: 'L-1' })
     await accept({ event: 'tariff.change', id: 'L-2' })
     const value = pick(await readEvent(String(id)))
     const query = new URLSearchParams({ filters: `${field}|eq|${value}`, page_size: '200' })
-    const { body } = await world.app.admin('GET', `${EVENTS}?${query}`)
+    const { body } = await fixture.app.admin('GET', `${EVENTS}?${query}`)
     expect(body.data.map((one: { document_id: string }) => one.document_id)).toContain(id)
     for (const one of body.data) expect(one[field]).toBe(value)
   })
 
   test('refuses nobody, a member, and a field it does not have', async () => {
-    const { call } = await world.app.signInMember()
+    const { call } = await fixture.app.signInMember()
     for (const path of [EVENTS, `${EVENTS}/${NO_ONE}`]) {
-      expectProblem(await world.app.anonymous('GET', path), 401, 'unauthenticated')
+      expectProblem(await fixture.app.anonymous('GET', path), 401, 'unauthenticated')
       expect(expectProblem(await call('GET', path), 403, 'permission_denied').detail).toContain(
         'event-occurrence:find-',
       )
     }
-    expectProblem(await world.app.admin('GET', `${EVENTS}/${NO_ONE}`), 404, 'not_found')
-    expectProblem(await world.app.admin('GET', `${EVENTS}?filters=trace|eq|1`), 422, 'validation_failed')
+    expectProblem(await fixture.app.admin('GET', `${EVENTS}/${NO_ONE}`), 404, 'not_found')
+    expectProblem(await fixture.app.admin('GET', `${EVENTS}?filters=trace|eq|1`), 422, 'validation_failed')
   })
 })

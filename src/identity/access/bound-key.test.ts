@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ContractWorld, type Json, startContractWorld } from '../../../test/contract/contract-world.ts'
+import { type ContractFixture, type Json, startContractFixture } from '../../../test/contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../../../test/harness/app/app.ts'
 
 const KEYS = '/api/v3/identity/api-key'
 const CONTRACTS = '/api/v3/contract/contract'
 const HOOKS = '/api/v3/webhook/webhook'
 
-let world: ContractWorld
+let fixture: ContractFixture
 let mine: string
 let other: string
 let member: { call: TestCall; userId: string }
@@ -15,21 +15,21 @@ const make = (call: TestCall, body: object): Promise<TestAnswer> => call('POST',
 const makeCall = async (call: TestCall, body: object): Promise<TestCall> => {
   const made = await make(call, body)
   expect(made.status, JSON.stringify(made.body)).toBe(201)
-  return world.app.callAs(made.body.data.key)
+  return fixture.app.callAs(made.body.data.key)
 }
-/** Of the administrator itself: the calls of the world are by a key, which has no session. */
-const administrator = () => world.app.callAs(world.app.adminToken)
+/** Of the administrator itself: the calls of the fixture are by a key, which has no session. */
+const administrator = () => fixture.app.callAs(fixture.app.adminToken)
 
 /** A person who is a developer in these accounts. */
-const addDeveloper = (accounts: readonly string[]) => world.signInWithRoles(accounts, ['account-developer'])
+const addDeveloper = (accounts: readonly string[]) => fixture.signInWithRoles(accounts, ['account-developer'])
 
 beforeAll(async () => {
-  world = await startContractWorld()
-  mine = (await world.createAccount()).document_id
-  other = (await world.createAccount()).document_id
+  fixture = await startContractFixture()
+  mine = (await fixture.createAccount()).document_id
+  other = (await fixture.createAccount()).document_id
   member = await addDeveloper([mine, other])
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('a key that is bound to an account', () => {
   test('says so in the answer and in the list, which can be filtered by it', async () => {
@@ -43,7 +43,7 @@ describe('a key that is bound to an account', () => {
 
   test('reaches no other account of its owner', async () => {
     const call = await makeCall(member.call, { permissions: ['contract:*', 'webhook:*'], account: mine })
-    const [inside, outside] = [await world.makeChange(mine), await world.makeChange(other)]
+    const [inside, outside] = [await fixture.makeChange(mine), await fixture.makeChange(other)]
     expect((await call('GET', `${CONTRACTS}/${inside}`)).status).toBe(200)
     expect((await call('GET', `${CONTRACTS}/${outside}`)).status).toBe(404)
     const listed = (await call('GET', `${CONTRACTS}?count=true`)).body
@@ -57,9 +57,9 @@ describe('a key that is bound to an account', () => {
 
   test('of an administrator reaches that account only, and nothing that concerns all of them or a person', async () => {
     const call = await makeCall(administrator(), { permissions: ['*:*'], account: mine })
-    const outside = await world.createWebhook({ account: other })
-    const everywhere = await world.createWebhook({ is_global: true })
-    expect((await call('POST', HOOKS, { url: `${world.receiver.origin}/bound`, account: mine })).status).toBe(201)
+    const outside = await fixture.createWebhook({ account: other })
+    const everywhere = await fixture.createWebhook({ is_global: true })
+    expect((await call('POST', HOOKS, { url: `${fixture.receiver.origin}/bound`, account: mine })).status).toBe(201)
     for (const { id } of [outside, everywhere]) expect((await call('GET', `${HOOKS}/${id}`)).status).toBe(404)
     for (const path of ['/api/v3/identity/user', '/api/v3/audit/log', KEYS, '/api/v3/auth/session'])
       expect(await call('GET', path)).toMatchObject({ status: 403, body: { missing: { what: 'scope' } } })
@@ -70,7 +70,7 @@ describe('a key that is bound to an account', () => {
   })
 
   test('cannot be made for an account in which the caller holds less, whether it exists or not', async () => {
-    const third = (await world.createAccount()).document_id
+    const third = (await fixture.createAccount()).document_id
     const refusals = [third, '01990000-0000-7000-8000-000000000000'].map((account) =>
       make(member.call, { permissions: ['webhook:create'], account }),
     )
@@ -99,10 +99,10 @@ describe('a key that is bound to an account', () => {
     const someone = await addDeveloper([mine])
     const call = await makeCall(someone.call, { permissions: ['webhook:*'], account: mine })
     expect((await call('GET', HOOKS)).status).toBe(200)
-    const roles = [await world.findRoleId('account-viewer')]
-    await world.app.admin('PATCH', `/api/v3/identity/account/${mine}/member`, { user: someone.userId, roles })
+    const roles = [await fixture.findRoleId('account-viewer')]
+    await fixture.app.admin('PATCH', `/api/v3/identity/account/${mine}/member`, { user: someone.userId, roles })
     expect((await call('GET', HOOKS)).status).toBe(200)
-    const made = await call('POST', HOOKS, { url: `${world.receiver.origin}/late`, account: mine })
+    const made = await call('POST', HOOKS, { url: `${fixture.receiver.origin}/late`, account: mine })
     expect(made).toMatchObject({ status: 403, body: { missing: { what: 'permission', permission: 'webhook:create' } } })
   })
 
@@ -113,19 +113,19 @@ describe('a key that is bound to an account', () => {
     const unbound = await makeCall(someone.call, { permissions: ['contract:*'] })
     expect((await call('GET', CONTRACTS)).status).toBe(200)
     const path = `/api/v3/identity/account/${mine}/member`
-    await world.app.admin('DELETE', path, { user: someone.userId })
-    await world.app.admin('POST', path, { user: someone.userId })
+    await fixture.app.admin('DELETE', path, { user: someone.userId })
+    await fixture.app.admin('POST', path, { user: someone.userId })
     expect((await call('GET', CONTRACTS)).status).toBe(401)
     for (const kept of [elsewhere, unbound]) expect((await kept('GET', CONTRACTS)).status).toBe(200)
   })
 
   test('ends with the account, also that of an administrator who is no member', async () => {
-    const account = (await world.createAccount()).document_id
+    const account = (await fixture.createAccount()).document_id
     const call = await makeCall(administrator(), { permissions: ['*:*'], account })
     expect((await call('GET', `/api/v3/identity/account/${account}`)).status).toBe(200)
-    await world.app.admin('DELETE', `/api/v3/identity/account/${account}`)
+    await fixture.app.admin('DELETE', `/api/v3/identity/account/${account}`)
     expect((await call('GET', `/api/v3/identity/account/${account}`)).status).toBe(401)
-    const { rows } = await world.app.database.pool.query(
+    const { rows } = await fixture.app.database.pool.query(
       'select from api_key where account = $1 and revoked_at is null',
       [account],
     )

@@ -173,11 +173,11 @@ describe('mix-up', () => {
   })
 
   test('refuses an answer in the name of another issuer, and does not send the code', async () => {
-    t.ground.fakes.company.fault = 'foreign iss'
+    t.fixture.fakes.company.fault = 'foreign iss'
     const { browser, url } = await reach('company')
-    t.ground.fakes.company.fault = undefined
+    t.fixture.fakes.company.fault = undefined
     await expectRefused(await browser.get(url, json), /^issuer_mismatch/)
-    expect(t.ground.fakes.company.calls.at(-1)).toBe('/authorize')
+    expect(t.fixture.fakes.company.calls.at(-1)).toBe('/authorize')
   })
 
   test('refuses an answer without the issuer that the provider promises', async () => {
@@ -224,7 +224,7 @@ describe('login CSRF', () => {
     t.seat('google', { sub: someone() })
     const attacker = t.browser()
     const started = await attacker.get(`${pathOf('google')}?redirect_url=${encodeURIComponent(WEB_APP)}`, json)
-    const step = await t.ground.fakes.google.authorize(started.body.data.redirectUrl)
+    const step = await t.fixture.fakes.google.authorize(started.body.data.redirectUrl)
     const answer = await t.browser().get(redirectUrlOf(step))
     expect([answer.status, answer.headers.location, answer.headers['set-cookie']]).toEqual([302, WEB_APP, undefined])
   })
@@ -364,9 +364,9 @@ describe('a provider that fails', () => {
     const before = await countUsers()
     t.seat('google', { sub: someone() })
     const { browser, url } = await reach()
-    t.ground.fakes.google.fault = fault
+    t.fixture.fakes.google.fault = fault
     await expectRefused(await browser.get(url, json), reason)
-    t.ground.fakes.google.fault = undefined
+    t.fixture.fakes.google.fault = undefined
     expect(await countUsers()).toBe(before)
   })
 })

@@ -106,7 +106,7 @@ describe('the start', () => {
 
   test('answers 503 when the provider does not answer, and says no more', async () => {
     await using other = await createSocialApp()
-    other.ground.fakes.gitlab.fault = 'foreign discovery issuer'
+    other.fixture.fakes.gitlab.fault = 'foreign discovery issuer'
     const answer = await other.browser().get(`${pathOf('gitlab')}?redirect_url=${encodeURIComponent(WEB_APP)}`, '*/*')
     expect([answer.status, answer.body.code]).toEqual([503, 'dependency_unavailable'])
     expect(JSON.stringify(answer.body)).not.toContain('issuer')

@@ -5,7 +5,7 @@ let t: SocialApp
 
 beforeAll(async () => {
   t = await createSocialApp()
-  t.ground.fakes.gitlab.fault = 'foreign discovery issuer'
+  t.fixture.fakes.gitlab.fault = 'foreign discovery issuer'
 })
 afterAll(() => t[Symbol.asyncDispose]())
 

@@ -146,7 +146,7 @@ describe('the turn of a pair', () => {
 })
 
 /** The throttle of one e-mail address, with the rows of every network address. */
-class World {
+class Fixture {
   readonly #rows = new Map<string, ThrottleState>()
 
   /** Makes a failing attempt from a network address. When it has to wait, returns until when. */
@@ -171,31 +171,31 @@ describe('an attacker cannot lock out a user', () => {
   test('the correct password from a new address is checked within 30 s, for any failures of others', () => {
     fc.assert(
       fc.property(someAttempts(400), someAttempts(60), (before, meanwhile) => {
-        const world = new World()
+        const fixture = new Fixture()
         let nowMs = 0
         for (const { afterMs, from } of before) {
           nowMs += afterMs
-          world.attempt(`other ${from}`, inMs(nowMs))
+          fixture.attempt(`other ${from}`, inMs(nowMs))
         }
-        const until = world.attempt('fresh', inMs(nowMs))
+        const until = fixture.attempt('fresh', inMs(nowMs))
         if (until === undefined) return
         expect(until.getTime() - inMs(nowMs).getTime()).toBeLessThanOrEqual(LIMIT_MS)
         for (const { afterMs, from } of meanwhile) {
           nowMs = Math.min(nowMs + afterMs, until.getTime() - START.getTime())
-          world.attempt(`other ${from}`, inMs(nowMs))
+          fixture.attempt(`other ${from}`, inMs(nowMs))
         }
-        expect(world.attempt('fresh', until)).toBeUndefined()
+        expect(fixture.attempt('fresh', until)).toBeUndefined()
       }),
       { numRuns: 300 },
     )
   })
 
   test('with a failure from a new address at every millisecond', () => {
-    const world = new World()
-    for (let ms = 0; ms < 40_000; ms += 1) world.attempt(`bot ${ms}`, inMs(ms))
-    const until = world.attempt('fresh', inMs(40_000))
+    const fixture = new Fixture()
+    for (let ms = 0; ms < 40_000; ms += 1) fixture.attempt(`bot ${ms}`, inMs(ms))
+    const until = fixture.attempt('fresh', inMs(40_000))
     expect(until?.getTime()).toBeLessThanOrEqual(inMs(40_000 + LIMIT_MS).getTime())
-    for (let ms = 40_000; until && inMs(ms) <= until; ms += 1) world.attempt(`bot ${ms}`, inMs(ms))
-    expect(world.attempt('fresh', until ?? inMs(40_000))).toBeUndefined()
+    for (let ms = 40_000; until && inMs(ms) <= until; ms += 1) fixture.attempt(`bot ${ms}`, inMs(ms))
+    expect(fixture.attempt('fresh', until ?? inMs(40_000))).toBeUndefined()
   })
 })

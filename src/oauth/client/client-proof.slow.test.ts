@@ -3,10 +3,10 @@ import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
-  startOauthWorld,
+  startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
 
 /** Clients that prove themselves by a key, push their requests and bind their tokens (docs/contract/oauth.md#keys-of-a-client). */
@@ -14,7 +14,7 @@ import {
 const INSECURE = { [oauth.allowInsecureRequests]: true }
 const KEYS_AT = 'https://app.example.com/keys'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 let keys: { privateKey: CryptoKey; jwk: JWK }
 /** What the address of keys answers, and how often it was asked. */
@@ -26,7 +26,7 @@ async function makeKeys() {
 }
 
 beforeAll(async () => {
-  world = await startOauthWorld({
+  fixture = await startOauthFixture({
     env: { OAUTH_REGISTRATION: 'true' },
     fetchProvider: async (url) => {
       served.asked += 1
@@ -37,22 +37,22 @@ beforeAll(async () => {
       })
     },
   })
-  person = await world.person()
+  person = await fixture.person()
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(async () => {
   keys = await makeKeys()
   served = { status: 200, body: { keys: [keys.jwk] }, asked: 0 }
 })
 
 const keyed = (body: object = {}) =>
-  world.client({ token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [keys.jwk] }, ...body })
+  fixture.client({ token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [keys.jwk] }, ...body })
 
 const authOf = (one = keys) => oauth.PrivateKeyJwt({ key: one.privateKey, kid: one.jwk.kid ?? '' })
 
 /** Pushes an authorization request; the answer of the provider. */
 async function push(id: string, auth: oauth.ClientAuth, parameters: Record<string, string> = {}) {
-  const flow = await openFlow(world, { id, secret: null, redirectUri: 'http://127.0.0.1:4711/callback' })
+  const flow = await openFlow(fixture, { id, secret: null, redirectUri: 'http://127.0.0.1:4711/callback' })
   const { url, ...kept } = await flow.prepare({ parameters })
   const answer = await oauth.pushedAuthorizationRequest(flow.as, flow.client, auth, new URL(url).searchParams, INSECURE)
   return { flow, kept, answer }
@@ -64,14 +64,14 @@ async function postAssertion(id: string, claims: object, { one = keys, alg = 'ES
   const payload = {
     iss: id,
     sub: id,
-    aud: world.issuer,
+    aud: fixture.issuer,
     jti: crypto.randomUUID(),
     iat: issued,
     exp: issued + 60,
     ...claims,
   }
   const jwt = await new SignJWT(payload).setProtectedHeader({ alg, kid: one.jwk.kid ?? '' }).sign(one.privateKey)
-  const answer = await fetch(`${world.issuer}/token`, {
+  const answer = await fetch(`${fixture.issuer}/token`, {
     method: 'POST',
     body: new URLSearchParams({
       grant_type: 'authorization_code',
@@ -91,7 +91,7 @@ describe('a client with keys of its own', () => {
     const { flow, kept, answer } = await push(client.id, authOf())
     const pushed = await oauth.processPushedAuthorizationResponse(flow.as, flow.client, answer)
     const query = new URLSearchParams({ client_id: client.id, request_uri: pushed.request_uri })
-    const end = await world.walk(openBrowser(), `${flow.as.authorization_endpoint}?${query}`, { person })
+    const end = await fixture.walk(openBrowser(), `${flow.as.authorization_endpoint}?${query}`, { person })
     const parameters = oauth.validateAuthResponse(flow.as, flow.client, new URL(end.location ?? ''), kept.state)
     const DPoP = oauth.DPoP(flow.client, await oauth.generateKeyPair('ES256'))
     const redeemed = await oauth.authorizationCodeGrantRequest(
@@ -122,9 +122,9 @@ describe('a client with keys of its own', () => {
       [false, null],
     ] as const) {
       const client = await keyed({ require_pushed_authorization_requests: isRequired })
-      const flow = await openFlow(world, client)
+      const flow = await openFlow(fixture, client)
       const { url } = await flow.prepare()
-      const end = await world.walk(openBrowser(), url, { person })
+      const end = await fixture.walk(openBrowser(), url, { person })
       expect(new URL(end.location ?? '').searchParams.get('error')).toBe(error)
     }
   })
@@ -152,12 +152,12 @@ describe('a client with keys of its own', () => {
     const { id } = await keyed()
     const { answer } = await push(id, oauth.ClientSecretPost('sbcs_guess'))
     expect(answer.status).toBe(401)
-    expect((await world.app.admin('POST', `/api/v3/oauth/client/${id}/rotate-secret`, {})).status).toBe(409)
+    expect((await fixture.app.admin('POST', `/api/v3/oauth/client/${id}/rotate-secret`, {})).status).toBe(409)
   })
 
   test('registers itself with keys, and not with an address of keys', async () => {
     const register = (body: object) =>
-      fetch(`${world.issuer}/register`, {
+      fetch(`${fixture.issuer}/register`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({
@@ -193,7 +193,7 @@ describe('an address of keys', () => {
 
 describe('the settings', () => {
   const create = (body: object) =>
-    world.app.admin('POST', '/api/v3/oauth/client', {
+    fixture.app.admin('POST', '/api/v3/oauth/client', {
       name: 'App',
       type: 'confidential',
       redirect_uris: ['http://127.0.0.1:4711/callback'],
@@ -222,15 +222,15 @@ describe('the settings', () => {
   test('are shown, unchanged by a change of something else, and the same keys change nothing', async () => {
     const made = (await create({ ...method, jwks: { keys: [keys.jwk] } })).body.data
     const path = `/api/v3/oauth/client/${made.document_id}`
-    expect((await world.app.admin('PATCH', path, { name: 'Other' })).body.data).toMatchObject({
+    expect((await fixture.app.admin('PATCH', path, { name: 'Other' })).body.data).toMatchObject({
       ...method,
       jwks: { keys: [keys.jwk] },
       jwks_uri: null,
       require_pushed_authorization_requests: false,
     })
-    const same = await world.app.admin('PATCH', path, { jwks: { keys: [keys.jwk] } })
+    const same = await fixture.app.admin('PATCH', path, { jwks: { keys: [keys.jwk] } })
     expect(same.body.message).toBe('Client unchanged.')
-    const moved = await world.app.admin('PATCH', path, { jwks: null, jwks_uri: KEYS_AT })
+    const moved = await fixture.app.admin('PATCH', path, { jwks: null, jwks_uri: KEYS_AT })
     expect(moved.body.data).toMatchObject({ jwks: null, jwks_uri: KEYS_AT })
   })
 })

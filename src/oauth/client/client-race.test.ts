@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { openFlow } from '../../../test/harness/browser/oauth-flow.ts'
-import { type OauthWorld, openBrowser, startOauthWorld } from '../../../test/harness/browser/oauth-service.ts'
+import { type OauthFixture, openBrowser, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
 import { type Barrier, race } from '../../../test/harness/plan/race.ts'
 
 const CLIENTS = '/api/v3/oauth/client'
 
 /** Two processes on one database. */
-let world: OauthWorld
+let fixture: OauthFixture
 let other: TestApp
 beforeAll(async () => {
-  world = await startOauthWorld()
-  const { database, clock } = world.app
+  fixture = await startOauthFixture()
+  const { database, clock } = fixture.app
   other = await createTestApp({ database, clock, env: { APP_ENV: 'development' } })
 })
 afterAll(async () => {
   await other[Symbol.asyncDispose]()
-  await world[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
 })
 
 const holdClient = (id: string): Barrier => ({
@@ -25,17 +25,17 @@ const holdClient = (id: string): Barrier => ({
 })
 
 async function countOf(text: string, id: string): Promise<number> {
-  return Number((await world.app.database.pool.query(text, [id])).rows[0].count)
+  return Number((await fixture.app.database.pool.query(text, [id])).rows[0].count)
 }
 
 test('secrets of a client that are added at once are never more than the limit', async () => {
-  const { id } = await world.client()
-  const calls = [world.app.admin, other.admin]
+  const { id } = await fixture.client()
+  const calls = [fixture.app.admin, other.admin]
   const requests = Array.from(
     { length: 6 },
     (_, index) => () => calls[index % 2]!('POST', `${CLIENTS}/${id}/rotate-secret`, {}),
   )
-  const answers = await race(world.app.database, holdClient(id), requests)
+  const answers = await race(fixture.app.database, holdClient(id), requests)
   // One that it was made with, and four more.
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 409, 409])
   expect(await countOf('select count(*) from oauth_client_secret where client = $1', id)).toBe(5)
@@ -44,18 +44,18 @@ test('secrets of a client that are added at once are never more than the limit',
 describe('a first-party client that changes while a person signs in to it', () => {
   /** A client that one person uses, another person in a browser, and the request that is to be granted without a question. */
   async function prepare() {
-    const client = await world.client({ first_party: true })
-    const flow = await openFlow(world, client)
-    const first = await world.person()
+    const client = await fixture.client({ first_party: true })
+    const flow = await openFlow(fixture, client)
+    const first = await fixture.person()
     await flow.begin(openBrowser(), { person: first, decision: 'stop' })
     const browser = openBrowser()
-    await world.walk(browser, `${world.baseUrl}/auth/sign-in`, { person: await world.person() })
+    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { person: await fixture.person() })
     const { url } = await flow.prepare()
     const hold: Barrier = {
       text: 'select from oauth_grant where client = $1 for update',
       values: [client.id],
     }
-    return { client, hold, authorize: () => world.walk(browser, url, { decision: 'stop' }) }
+    return { client, hold, authorize: () => fixture.walk(browser, url, { decision: 'stop' }) }
   }
 
   test('gets no grant once it is deleted', async () => {
@@ -64,7 +64,7 @@ describe('a first-party client that changes while a person signs in to it', () =
       status: (await other.admin('DELETE', `${CLIENTS}/${client.id}`)).status,
       location: '',
     })
-    const [removed, end] = await race<{ status: number; location: string | undefined }>(world.app.database, hold, [
+    const [removed, end] = await race<{ status: number; location: string | undefined }>(fixture.app.database, hold, [
       remove,
       authorize,
     ])

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthClient,
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
-  startOauthWorld,
+  startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
 import { decideScopes } from './consent.ts'
 
@@ -35,21 +35,21 @@ describe('the scopes of a decision', () => {
 })
 
 describe('consent', () => {
-  let world: OauthWorld
+  let fixture: OauthFixture
   let person: OauthPerson
   let client: OauthClient
   let flow: Flow
   beforeAll(async () => {
-    world = await startOauthWorld()
-    person = await world.person()
-    client = await world.client({ publisher: 'Example Ltd' })
-    flow = await openFlow(world, client)
+    fixture = await startOauthFixture()
+    person = await fixture.person()
+    client = await fixture.client({ publisher: 'Example Ltd' })
+    flow = await openFlow(fixture, client)
   })
-  afterAll(() => world[Symbol.asyncDispose]())
+  afterAll(() => fixture[Symbol.asyncDispose]())
 
   const stopAtConsent = async (scope: string, browser = openBrowser(), who = person) => {
     const { url } = await flow.prepare({ scope })
-    return { browser, page: await world.walk(browser, url, { person: who, decision: 'stop' }) }
+    return { browser, page: await fixture.walk(browser, url, { person: who, decision: 'stop' }) }
   }
 
   test('names the client, its publisher, the host, the person, and each scope in plain words', async () => {
@@ -62,7 +62,7 @@ describe('consent', () => {
   })
 
   test('is asked once, and again with what is new when the client asks for more', async () => {
-    const who = await world.person()
+    const who = await fixture.person()
     const browser = openBrowser()
     await flow.signIn(browser, { person: who, scope: 'openid email' })
     const again = await flow.begin(browser, { scope: 'openid email', decision: 'stop' })
@@ -73,14 +73,14 @@ describe('consent', () => {
   })
 
   test('on one device holds on another', async () => {
-    const who = await world.person()
+    const who = await fixture.person()
     await flow.signIn(openBrowser(), { person: who })
     const begun = await flow.begin(openBrowser(), { person: who, decision: 'stop', scope: 'openid email' })
     expect(begun.callback).toContain('code=')
   })
 
   test('without an optional scope gives a token without it, and the scope is not asked for again', async () => {
-    const who = await world.person()
+    const who = await fixture.person()
     const browser = openBrowser()
     const { tokens } = await flow.signIn(browser, {
       person: who,
@@ -93,18 +93,18 @@ describe('consent', () => {
   })
 
   test('that is denied goes back to the client as access_denied', async () => {
-    const begun = await flow.begin(openBrowser(), { person: await world.person(), decision: 'deny' })
+    const begun = await flow.begin(openBrowser(), { person: await fixture.person(), decision: 'deny' })
     await expect(flow.redeem(begun)).rejects.toMatchObject({ error: 'access_denied' })
   })
 
   test('is not asked of a first-party client on the web, and its grant is listed', async () => {
-    const own = await world.client({ first_party: true, name: 'Our app' })
-    const who = await world.person()
-    const begun = await (await openFlow(world, own)).begin(openBrowser(), { person: who, decision: 'stop' })
+    const own = await fixture.client({ first_party: true, name: 'Our app' })
+    const who = await fixture.person()
+    const begun = await (await openFlow(fixture, own)).begin(openBrowser(), { person: who, decision: 'stop' })
     expect(begun.callback).toContain('code=')
-    const grants = await world.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${own.id}`)
+    const grants = await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${own.id}`)
     expect(grants.body.data).toMatchObject([{ user: who.userId, client_name: 'Our app' }])
-    const { rows } = await world.app.database.pool.query(
+    const { rows } = await fixture.app.database.pool.query(
       `select a.action, a."user", a.detail from audit_log a join event_occurrence e on e.resource_id = a.target::text
        where a.target = $1 and e.event = 'oauth-decision.create'`,
       [grants.body.data[0].document_id],
@@ -117,15 +117,15 @@ describe('consent', () => {
     ['an app that asks', {}],
     ['a first-party client', { first_party: true }],
   ])('of %s leaves out scopes that there are not, so that none is given before it exists', async (_name, more) => {
-    const asking = await world.client(more)
-    const own = await openFlow(world, asking)
-    const who = await world.person()
+    const asking = await fixture.client(more)
+    const own = await openFlow(fixture, asking)
+    const who = await fixture.person()
     const many = Array.from({ length: 500 }, (_, index) => `future:${index}`).join(' ')
     const { tokens } = await own.signIn(openBrowser(), { person: who, scope: `openid email openid ${many}` })
     expect(tokens.scope).toBe('openid email')
-    const { body } = await world.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${asking.id}`)
+    const { body } = await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${asking.id}`)
     expect(body.data).toMatchObject([{ user: who.userId, scopes: ['openid', 'email'] }])
-    const { rows } = await world.app.database.pool.query('select refused_scopes from oauth_grant where client = $1', [
+    const { rows } = await fixture.app.database.pool.query('select refused_scopes from oauth_grant where client = $1', [
       asking.id,
     ])
     expect(rows).toEqual([{ refused_scopes: [] }])
@@ -133,25 +133,25 @@ describe('consent', () => {
 
   test('is asked of a native client each time', async () => {
     const uris = ['http://127.0.0.1/callback']
-    const own = await world.client({
+    const own = await fixture.client({
       type: 'public',
       application_type: 'native',
       redirect_uris: uris,
       first_party: true,
     })
-    const native = await openFlow(world, own)
-    const who = await world.person()
+    const native = await openFlow(fixture, own)
+    const who = await fixture.person()
     const browser = openBrowser()
     const redirectUri = 'http://127.0.0.1:50123/callback'
     await native.signIn(browser, { person: who, redirectUri })
     const { url } = await native.prepare({ redirectUri })
-    expect((await world.walk(browser, url, { decision: 'stop' })).body).toContain('action="/auth/oauth/consent"')
+    expect((await fixture.walk(browser, url, { decision: 'stop' })).body).toContain('action="/auth/oauth/consent"')
   })
 
   test('belongs to the browser that began the authorization', async () => {
     const { page } = await stopAtConsent('openid email')
     const other = openBrowser()
-    await world.walk(other, `${world.baseUrl}/auth/sign-in`, { person })
+    await fixture.walk(other, `${fixture.baseUrl}/auth/sign-in`, { person })
     const stolen = await other.visit(page.url.href)
     expect(stolen.status).toBe(410)
     const posted = await flow.submit(other, { page, action: '/auth/oauth/consent', fields: { decision: 'approve' } })
@@ -159,18 +159,18 @@ describe('consent', () => {
   })
 
   test('can be given through the API by the person alone, once, and the browser continues with it', async () => {
-    const who = await world.person()
+    const who = await fixture.person()
     const { browser, page } = await stopAtConsent('openid email', openBrowser(), who)
     const id = page.url.searchParams.get('id')
     const body = { authorization_id: id, decision: 'approve', scopes: ['openid'] }
-    expect((await world.app.admin('POST', '/api/v3/oauth/decision', body)).status).toBe(404)
-    const login = await world.app.anonymous('POST', '/api/v3/auth/login/local', who)
+    expect((await fixture.app.admin('POST', '/api/v3/oauth/decision', body)).status).toBe(404)
+    const login = await fixture.app.anonymous('POST', '/api/v3/auth/login/local', who)
     expect(login.status).toBe(422)
-    const session = await world.app.anonymous('POST', '/api/v3/auth/login/local', {
+    const session = await fixture.app.anonymous('POST', '/api/v3/auth/login/local', {
       email: who.email,
       password: who.password,
     })
-    const call = world.app.callAs(session.body.data.jwt)
+    const call = fixture.app.callAs(session.body.data.jwt)
     const decided = await call('POST', '/api/v3/oauth/decision', body)
     expect(decided.body.data).toMatchObject({ decision: 'approve' })
     expect((await call('POST', '/api/v3/oauth/decision', body)).status).toBe(404)
@@ -178,55 +178,57 @@ describe('consent', () => {
     const done = await browser.visit(decided.body.data.authorize_url)
     expect(done.headers.location).toContain('code=')
     const ofDecision = `filters=action|eq|oauth-decision.create&filters=target|eq|${decided.body.data.document_id}`
-    const audit = await world.app.admin('GET', `/api/v3/audit/log?${ofDecision}`)
+    const audit = await fixture.app.admin('GET', `/api/v3/audit/log?${ofDecision}`)
     expect(audit.body.data[0]).toMatchObject({ user: who.userId, detail: { decision: 'approve', client: client.id } })
   })
 
   test('can be given as another account: the authorization begins again with it', async () => {
-    const [one, two] = [await world.person(), await world.person()]
+    const [one, two] = [await fixture.person(), await fixture.person()]
     const { browser, page } = await stopAtConsent('openid email', openBrowser(), one)
     const switched = await flow.submit(browser, { page, action: '/auth/oauth/switch' })
-    const end = await world.walk(browser, new URL(switched.headers.location ?? '', page.url).href, { person: two })
+    const end = await fixture.walk(browser, new URL(switched.headers.location ?? '', page.url).href, { person: two })
     expect(end.location).toContain('code=')
-    const grants = await world.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${client.id}`)
+    const grants = await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${client.id}`)
     const users = grants.body.data.map(({ user }: { user: string }) => user)
     expect(users).toContain(two.userId)
     expect(users).not.toContain(one.userId)
   })
 
   test('can be given as the same account after a sign-out on the way', async () => {
-    const who = await world.person()
+    const who = await fixture.person()
     const { browser, page } = await stopAtConsent('openid email', openBrowser(), who)
     const switched = await flow.submit(browser, { page, action: '/auth/oauth/switch' })
-    const end = await world.walk(browser, new URL(switched.headers.location ?? '', page.url).href, { person: who })
+    const end = await fixture.walk(browser, new URL(switched.headers.location ?? '', page.url).href, { person: who })
     expect(end.location).toContain('code=')
   })
 
   test('prompt=login asks for the password again, and prompt=select_account for the account', async () => {
-    const who = await world.person()
+    const who = await fixture.person()
     const browser = openBrowser()
     await flow.signIn(browser, { person: who })
-    world.app.clock.advance(5_000)
+    fixture.app.clock.advance(5_000)
     const { url } = await flow.prepare({ parameters: { prompt: 'login' } })
-    const page = await world.walk(browser, url)
+    const page = await fixture.walk(browser, url)
     expect(page.body).toContain('Sign in again')
     const select = await flow.prepare({ parameters: { prompt: 'select_account' } })
-    const choice = await world.walk(browser, select.url)
+    const choice = await fixture.walk(browser, select.url)
     expect(choice.body).toContain(`Continue as ${who.email}`)
     const next = await flow.submit(browser, { page: choice, action: '/auth/oauth/continue' })
-    expect((await world.walk(browser, String(next.headers.refresh).split('url=')[1] ?? '')).location).toContain('code=')
+    expect((await fixture.walk(browser, String(next.headers.refresh).split('url=')[1] ?? '')).location).toContain(
+      'code=',
+    )
   })
 
   test('that is revoked by the person ends every token at once', async () => {
-    const who = await world.person()
+    const who = await fixture.person()
     const { tokens } = await flow.signIn(openBrowser(), { person: who, parameters: OFFLINE })
-    const session = await world.app.anonymous('POST', '/api/v3/auth/login/local', {
+    const session = await fixture.app.anonymous('POST', '/api/v3/auth/login/local', {
       email: who.email,
       password: who.password,
     })
-    const call = world.app.callAs(session.body.data.jwt)
+    const call = fixture.app.callAs(session.body.data.jwt)
     const [grant] = (await call('GET', '/api/v3/oauth/grant')).body.data
-    const { call: stranger } = await world.app.signInMember()
+    const { call: stranger } = await fixture.app.signInMember()
     expect((await stranger('DELETE', `/api/v3/oauth/grant/${grant.document_id}`)).status).toBe(404)
     expect((await call('DELETE', `/api/v3/oauth/grant/${grant.document_id}`)).status).toBe(200)
     await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })

@@ -1,34 +1,34 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
-  startOauthWorld,
+  startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 let flow: Flow
 beforeAll(async () => {
-  world = await startOauthWorld()
-  person = await world.person()
-  flow = await openFlow(world, await world.client())
+  fixture = await startOauthFixture()
+  person = await fixture.person()
+  flow = await openFlow(fixture, await fixture.client())
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 /** Begins a request in a browser whose person signed in before, and stops at the question. Returns where it begins again. */
 async function restartOf(parameters: Record<string, string>, isPushed: boolean) {
   const browser = openBrowser()
   await flow.signIn(browser, { person })
   // The provider counts in whole seconds.
-  const { pool } = world.app.database
+  const { pool } = fixture.app.database
   await pool.query(`update session set auth_time = auth_time - interval '1 minute' where "user" = $1`, [person.userId])
   const { url } = await flow.prepare({ parameters, isPushed })
-  const asked = await world.walk(browser, url, { decision: 'stop' })
+  const asked = await fixture.walk(browser, url, { decision: 'stop' })
   const id = new URL(asked.url).searchParams.get('id') ?? ''
-  const answer = await browser.visit(`${world.baseUrl}/auth/oauth/restart?${new URLSearchParams({ id })}`)
-  return { browser, id, restart: new URL(String(answer.headers.location), world.baseUrl) }
+  const answer = await browser.visit(`${fixture.baseUrl}/auth/oauth/restart?${new URLSearchParams({ id })}`)
+  return { browser, id, restart: new URL(String(answer.headers.location), fixture.baseUrl) }
 }
 
 describe.each([
@@ -46,19 +46,19 @@ describe.each([
     }
     const { browser, restart } = await restartOf(asked, isPushed)
     expect(Object.fromEntries(restart.searchParams)).toMatchObject(asked)
-    const again = await world.walk(browser, restart.href, { decision: 'stop' })
+    const again = await fixture.walk(browser, restart.href, { decision: 'stop' })
     expect(new URL(again.url).pathname).toBe('/auth/oauth/sign-in')
     expect(again.body).toContain('again=1')
   })
 
   test('does not ask again who has signed in since it was asked', async () => {
     const { browser, id } = await restartOf({ prompt: 'login consent' }, isPushed)
-    await world.app.database.pool.query(
+    await fixture.app.database.pool.query(
       `update session set auth_time = now() + interval '1 minute' where "user" = $1 and revoked_at is null`,
       [person.userId],
     )
-    const answer = await browser.visit(`${world.baseUrl}/auth/oauth/restart?${new URLSearchParams({ id })}`)
-    const restart = new URL(String(answer.headers.location), world.baseUrl)
+    const answer = await browser.visit(`${fixture.baseUrl}/auth/oauth/restart?${new URLSearchParams({ id })}`)
+    const restart = new URL(String(answer.headers.location), fixture.baseUrl)
     expect(restart.searchParams.get('prompt')).toBe('consent')
     expect(restart.searchParams.get('scope')).toBe('openid email offline_access contract:read')
   })

@@ -11,46 +11,46 @@ import { inTransaction } from '../../postgres/statement/database.ts'
 import { endSessionsOfGrant } from './exchange.ts'
 
 const CONTRACT = '/api/v3/contract/contract'
-let world: ExchangeApp
+let fixture: ExchangeApp
 /** Another process on the same database. */
 let other: ExchangeApp
 
 beforeAll(async () => {
-  world = await createExchangeApp()
-  const { app, issuer } = world
+  fixture = await createExchangeApp()
+  const { app, issuer } = fixture
   other = await createExchangeApp({ issuer, database: app.database, clock: app.clock })
 })
 // Equal refusals of a minute are one audit entry: each test has a minute of its own.
-beforeEach(() => world.app.clock.advance(60_000))
+beforeEach(() => fixture.app.clock.advance(60_000))
 afterAll(async () => {
   await other[Symbol.asyncDispose]()
-  await world[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
 })
 
 const form = (token: string, more: Record<string, string> = {}) =>
-  world.exchangeForm({ grant_type: GRANT_TYPE, subject_token: token, subject_token_type: TOKEN_TYPE, ...more })
-const statusOf = async (jwt: string, from = world) => (await from.app.callAs(jwt)('GET', CONTRACT)).status
+  fixture.exchangeForm({ grant_type: GRANT_TYPE, subject_token: token, subject_token_type: TOKEN_TYPE, ...more })
+const statusOf = async (jwt: string, from = fixture) => (await from.app.callAs(jwt)('GET', CONTRACT)).status
 const endGrant = (grantId: string) =>
-  inTransaction(world.app.database.db, (tx) =>
-    endSessionsOfGrant(tx, { grantId, now: new Date(world.app.clock.now()) }),
+  inTransaction(fixture.app.database.db, (tx) =>
+    endSessionsOfGrant(tx, { grantId, now: new Date(fixture.app.clock.now()) }),
   )
 
 describe('an exchange', () => {
   test('answers a bare object with a session JWT that acts for the person within the scopes', async () => {
-    const { userId, account } = await world.signUp()
-    const answer = await world.exchange(world.mint(userId))
+    const { userId, account } = await fixture.signUp()
+    const answer = await fixture.exchange(fixture.mint(userId))
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({ jwt: expect.any(String), token_type: 'Bearer', expires_in: expect.any(Number) })
     expect(answer.headers['cache-control']).toBe('no-store')
-    const call = world.app.callAs(answer.body.jwt)
+    const call = fixture.app.callAs(answer.body.jwt)
     expect((await call('GET', CONTRACT)).status).toBe(200)
     expect((await call('POST', CONTRACT, { account, name: 'One' })).status).toBe(403)
   })
 
   test('carries client, scope and grant, and ends with the access token', async () => {
-    const { userId } = await world.signUp()
-    const claims = world.claims(userId)
-    const { body } = await world.exchange(world.mint(userId, claims))
+    const { userId } = await fixture.signUp()
+    const claims = fixture.claims(userId)
+    const { body } = await fixture.exchange(fixture.mint(userId, claims))
     const { client_id, scope, grant_id, exp } = readPayload(body.jwt)
     expect({ client_id, scope, grant_id }).toEqual({
       client_id: claims.client_id,
@@ -62,36 +62,36 @@ describe('an exchange', () => {
   })
 
   test('gives no refresh token', async () => {
-    const { userId } = await world.signUp()
-    const { body } = await world.exchange(world.mint(userId))
+    const { userId } = await fixture.signUp()
+    const { body } = await fixture.exchange(fixture.mint(userId))
     const { sid } = readPayload(body.jwt)
-    const { rows } = await world.app.database.pool.query('select from session_refresh where session = $1', [sid])
+    const { rows } = await fixture.app.database.pool.query('select from session_refresh where session = $1', [sid])
     expect(rows).toHaveLength(0)
   })
 
   test('of one token again opens another session with the same ceiling', async () => {
-    const { userId } = await world.signUp()
-    const token = world.mint(userId)
-    const [one, two] = [await world.exchange(token), await world.exchange(token)]
+    const { userId } = await fixture.signUp()
+    const token = fixture.mint(userId)
+    const [one, two] = [await fixture.exchange(token), await fixture.exchange(token)]
     expect(readPayload(one.body.jwt).sid).not.toBe(readPayload(two.body.jwt).sid)
     expect(readPayload(one.body.jwt).scope).toBe(readPayload(two.body.jwt).scope)
   })
 
   test('takes a token up to 5 s after its end, for a session of some seconds', async () => {
-    const { userId } = await world.signUp()
-    const seconds = world.seconds()
-    const late = await world.exchange(world.mint(userId, { iat: seconds - 900, exp: seconds - 4 }))
+    const { userId } = await fixture.signUp()
+    const seconds = fixture.seconds()
+    const late = await fixture.exchange(fixture.mint(userId, { iat: seconds - 900, exp: seconds - 4 }))
     expect(late.status).toBe(200)
     expect(late.body.expires_in).toBeLessThanOrEqual(6)
     expect(await statusOf(late.body.jwt)).toBe(200)
   })
 
   test('is audited with the app, the person and the session', async () => {
-    const { userId } = await world.signUp()
-    const claims = world.claims(userId)
-    const answer = await world.exchange(world.mint(userId, claims))
+    const { userId } = await fixture.signUp()
+    const claims = fixture.claims(userId)
+    const answer = await fixture.exchange(fixture.mint(userId, claims))
     const { sid } = readPayload(answer.body.jwt)
-    expect(await world.entriesOf(answer)).toEqual([
+    expect(await fixture.entriesOf(answer)).toEqual([
       {
         action: 'oauth.exchange',
         outcome: 'success',
@@ -106,12 +106,12 @@ describe('an exchange', () => {
   })
 
   test('that is refused is audited with its reason, and with the app of a genuine token', async () => {
-    const { userId } = await world.signUp()
-    await world.app.admin('POST', `/api/v3/identity/user/${userId}/disable`)
-    const answer = await world.exchange(world.mint(userId))
+    const { userId } = await fixture.signUp()
+    await fixture.app.admin('POST', `/api/v3/identity/user/${userId}/disable`)
+    const answer = await fixture.exchange(fixture.mint(userId))
     expect(answer).toMatchObject({ status: 401, body: { code: 'oauth_exchange_failed' } })
     expect(answer.headers['www-authenticate']).toBe('Bearer error="invalid_token"')
-    expect(await world.entriesOf(answer)).toMatchObject([
+    expect(await fixture.entriesOf(answer)).toMatchObject([
       { outcome: 'failure', user: userId, client_id: 'client-of-a-test', detail: { reason: 'user_inactive' } },
     ])
   })
@@ -124,7 +124,7 @@ describe('an exchange', () => {
     ['another member', { token: 'a.b.c', scope: 'openid' }],
     ['the members of the form', { grant_type: GRANT_TYPE, subject_token: 'a.b.c' }],
   ])('with %s in JSON is a 422', async (_name, body) => {
-    const answer = await world.app.anonymous('POST', EXCHANGE, body)
+    const answer = await fixture.app.anonymous('POST', EXCHANGE, body)
     expect(answer).toMatchObject({ status: 422, body: { code: 'validation_failed' } })
   })
 
@@ -138,8 +138,8 @@ describe('an exchange', () => {
 
 describe('the form of RFC 8693', () => {
   test('answers by the RFC, with the scope', async () => {
-    const { userId } = await world.signUp()
-    const answer = await form(world.mint(userId))
+    const { userId } = await fixture.signUp()
+    const answer = await form(fixture.mint(userId))
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({
       access_token: expect.any(String),
@@ -152,8 +152,8 @@ describe('the form of RFC 8693', () => {
   })
 
   test('narrows the scope, and the session with it', async () => {
-    const { userId } = await world.signUp()
-    const answer = await form(world.mint(userId, { scope: 'openid contract:read contract:write' }), {
+    const { userId } = await fixture.signUp()
+    const answer = await form(fixture.mint(userId, { scope: 'openid contract:read contract:write' }), {
       scope: 'contract:write',
       resource: 'https://id.example.test/api/v3',
     })
@@ -178,30 +178,30 @@ describe('the form of RFC 8693', () => {
     ['another client than the token', { client_id: 'another' }, 'invalid_request'],
     ['no token', { subject_token: '' }, 'invalid_request'],
   ])('with %s is refused by the standard error', async (_name, more, error) => {
-    const { userId } = await world.signUp()
-    const answer = await form(world.mint(userId), more)
+    const { userId } = await fixture.signUp()
+    const answer = await form(fixture.mint(userId), more)
     expect(answer).toMatchObject({ status: 400, body: { error, error_description: expect.any(String) } })
     expect(Object.keys(answer.body)).toEqual(['error', 'error_description'])
-    expect(await world.entriesOf(answer)).toMatchObject([{ outcome: 'failure' }])
+    expect(await fixture.entriesOf(answer)).toMatchObject([{ outcome: 'failure' }])
   })
 
   test('with a repeated parameter is refused', async () => {
-    const { userId } = await world.signUp()
+    const { userId } = await fixture.signUp()
     const fields = new URLSearchParams({ grant_type: GRANT_TYPE, subject_token_type: TOKEN_TYPE })
-    for (const token of [world.mint(userId), 'x']) fields.append('subject_token', token)
-    expect(await world.exchangeForm(fields.toString())).toMatchObject({
+    for (const token of [fixture.mint(userId), 'x']) fields.append('subject_token', token)
+    expect(await fixture.exchangeForm(fields.toString())).toMatchObject({
       status: 400,
       body: { error: 'invalid_request' },
     })
   })
 
   test('answers every bad token alike', async () => {
-    const { userId } = await world.signUp()
+    const { userId } = await fixture.signUp()
     const bad = [
       'x',
-      world.mint(userId, { aud: 'x' }),
-      world.mint(userId, { exp: 1 }),
-      world.mint(userId, {}, { header: { kid: 'x' } }),
+      fixture.mint(userId, { aud: 'x' }),
+      fixture.mint(userId, { exp: 1 }),
+      fixture.mint(userId, {}, { header: { kid: 'x' } }),
     ]
     const answers = await Promise.all(bad.map((token) => form(token)))
     expect(new Set(answers.map(({ status, body }) => JSON.stringify([status, body]))).size).toBe(1)
@@ -211,37 +211,37 @@ describe('the form of RFC 8693', () => {
 
 describe('the end of a grant', () => {
   test('ends its sessions in every process, and no token of it opens another one', async () => {
-    const { userId } = await world.signUp()
-    const token = world.mint(userId, { grant_id: 'ended' })
-    const { jwt } = (await world.exchange(token)).body
+    const { userId } = await fixture.signUp()
+    const token = fixture.mint(userId, { grant_id: 'ended' })
+    const { jwt } = (await fixture.exchange(token)).body
     expect(await statusOf(jwt, other)).toBe(200)
     expect(await endGrant('ended')).toEqual([readPayload(jwt).sid])
     expect(await statusOf(jwt)).toBe(401)
     expect(await statusOf(jwt, other)).toBe(401)
-    const refused = await world.exchange(token)
+    const refused = await fixture.exchange(token)
     expect([refused.status, (await other.exchange(token)).status]).toEqual([401, 401])
-    expect(await world.entriesOf(refused)).toMatchObject([
+    expect(await fixture.entriesOf(refused)).toMatchObject([
       { count: 2, detail: { reason: 'grant_ended', grant_id: 'ended' } },
     ])
   })
 
   test('leaves other grants of the person alone', async () => {
-    const { userId } = await world.signUp()
-    const { jwt } = (await world.exchange(world.mint(userId, { grant_id: 'kept' }))).body
+    const { userId } = await fixture.signUp()
+    const { jwt } = (await fixture.exchange(fixture.mint(userId, { grant_id: 'kept' }))).body
     await endGrant('another')
     expect(await statusOf(jwt)).toBe(200)
   })
 
   test('of its tokens alone leaves the grant as it is', async () => {
-    const { userId } = await world.signUp()
-    const token = world.mint(userId, { grant_id: 'renewed' })
-    const { jwt } = (await world.exchange(token)).body
-    const now = new Date(world.app.clock.now())
-    await inTransaction(world.app.database.db, (tx) =>
+    const { userId } = await fixture.signUp()
+    const token = fixture.mint(userId, { grant_id: 'renewed' })
+    const { jwt } = (await fixture.exchange(token)).body
+    const now = new Date(fixture.app.clock.now())
+    await inTransaction(fixture.app.database.db, (tx) =>
       endSessionsOfGrant(tx, { grantId: 'renewed', isFinal: false, now }),
     )
     expect(await statusOf(jwt)).toBe(401)
-    expect((await world.exchange(token)).status).toBe(200)
+    expect((await fixture.exchange(token)).status).toBe(200)
   })
 
   test('is forgotten after two days, when every token of it has expired', async () => {
@@ -263,38 +263,38 @@ describe('the end of a grant', () => {
   })
 
   test('beside exchanges under way leaves no session of them', async () => {
-    const { userId } = await world.signUp()
+    const { userId } = await fixture.signUp()
     for (let round = 0; round < 10; round += 1) {
       const grantId = `raced-${round}`
-      const token = world.mint(userId, { grant_id: grantId })
-      const exchanges = [world, other, world, other, world].map((one) => one.exchange(token))
+      const token = fixture.mint(userId, { grant_id: grantId })
+      const exchanges = [fixture, other, fixture, other, fixture].map((one) => one.exchange(token))
       const [answers] = await Promise.all([Promise.all(exchanges), endGrant(grantId)])
       for (const { status, body } of answers) if (status === 200) expect(await statusOf(body.jwt)).toBe(401)
       const text = 'select from session where grant_id = $1 and revoked_at is null'
-      expect((await world.app.database.pool.query(text, [grantId])).rows).toHaveLength(0)
+      expect((await fixture.app.database.pool.query(text, [grantId])).rows).toHaveLength(0)
     }
   })
 })
 
 describe('a person who is disabled', () => {
   test('loses the sessions of its apps in every process, and gets no other', async () => {
-    const { userId } = await world.signUp()
-    const token = world.mint(userId)
-    const { jwt } = (await world.exchange(token)).body
+    const { userId } = await fixture.signUp()
+    const token = fixture.mint(userId)
+    const { jwt } = (await fixture.exchange(token)).body
     expect(await statusOf(jwt, other)).toBe(200)
-    await world.app.admin('POST', `/api/v3/identity/user/${userId}/disable`)
+    await fixture.app.admin('POST', `/api/v3/identity/user/${userId}/disable`)
     expect([await statusOf(jwt), await statusOf(jwt, other)]).toEqual([401, 401])
-    expect([(await world.exchange(token)).status, (await other.exchange(token)).status]).toEqual([401, 401])
+    expect([(await fixture.exchange(token)).status, (await other.exchange(token)).status]).toEqual([401, 401])
   })
 
   test('beside exchanges under way keeps no session of them', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const { userId } = await world.signUp()
-      const token = world.mint(userId)
-      const exchanges = [world, other, world, other].map((one) => one.exchange(token))
-      await Promise.all([...exchanges, world.app.admin('POST', `/api/v3/identity/user/${userId}/disable`)])
+      const { userId } = await fixture.signUp()
+      const token = fixture.mint(userId)
+      const exchanges = [fixture, other, fixture, other].map((one) => one.exchange(token))
+      await Promise.all([...exchanges, fixture.app.admin('POST', `/api/v3/identity/user/${userId}/disable`)])
       const text = 'select from session where "user" = $1 and revoked_at is null'
-      expect((await world.app.database.pool.query(text, [userId])).rows).toHaveLength(0)
+      expect((await fixture.app.database.pool.query(text, [userId])).rows).toHaveLength(0)
     }
   })
 })

@@ -2,7 +2,12 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type BeginOptions, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
-import { type OauthWorld, openBrowser, readForm, startOauthWorld } from '../../../test/harness/browser/oauth-service.ts'
+import {
+  type OauthFixture,
+  openBrowser,
+  readForm,
+  startOauthFixture,
+} from '../../../test/harness/browser/oauth-service.ts'
 import type { Visitor } from '../../../test/harness/browser/visitor.ts'
 import { LOGO_LIMIT_BYTES } from '../client/client-logo.ts'
 
@@ -25,7 +30,7 @@ const IMAGES: Readonly<Record<string, { status?: number; type?: string; body: Bu
 
 let images: Server
 let origin: string
-let world: OauthWorld
+let fixture: OauthFixture
 let asked: string[] = []
 
 beforeAll(async () => {
@@ -41,16 +46,16 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve))
   const { port } = images.address() as AddressInfo
   origin = `http://127.0.0.1:${port}`
-  world = await startOauthWorld({ env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` } })
+  fixture = await startOauthFixture({ env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` } })
 })
 afterAll(async () => {
-  await world?.[Symbol.asyncDispose]()
+  await fixture?.[Symbol.asyncDispose]()
   images.close()
 })
 
 const CLIENTS = '/api/v3/oauth/client'
 const register = (more: object) =>
-  world.app.admin('POST', CLIENTS, {
+  fixture.app.admin('POST', CLIENTS, {
     name: 'Example app',
     type: 'public',
     redirect_uris: ['https://app.example.com/callback'],
@@ -64,7 +69,7 @@ describe('the logo of an app', () => {
     expect(body.data.logo_uri).toBe(`${origin}/logo.png`)
     const path = `/auth/apps/logo/${body.data.document_id}`
     for (let visit = 0; visit < 2; visit += 1) {
-      const answer = await fetch(`${world.baseUrl}${path}`)
+      const answer = await fetch(`${fixture.baseUrl}${path}`)
       expect([answer.status, Buffer.from(await answer.arrayBuffer()).equals(PNG)]).toEqual([200, true])
       expect(Object.fromEntries(answer.headers)).toMatchObject({
         'content-type': 'image/png',
@@ -86,7 +91,7 @@ describe('the logo of an app', () => {
     ['/larger.png', 'too_large'],
     ['/huge.png', 'too_large'],
   ])('is not taken from %s, and no client is registered', async (path, code) => {
-    const count = async () => (await world.app.admin('GET', `${CLIENTS}?count=true`)).body.pagination.total
+    const count = async () => (await fixture.app.admin('GET', `${CLIENTS}?count=true`)).body.pagination.total
     const before = await count()
     const refused = await register({ logo_uri: `${origin}${path}` })
     expect([refused.status, refused.body.errors]).toMatchObject([422, [{ path: 'logo_uri', code }]])
@@ -107,27 +112,27 @@ describe('the logo of an app', () => {
 
   test('changes, goes with null, and goes with its client', async () => {
     const { document_id: id } = (await register({ logo_uri: `${origin}/logo.png` })).body.data
-    const served = async () => (await fetch(`${world.baseUrl}/auth/apps/logo/${id}`)).status
-    const changed = await world.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: `${origin}/other.png` })
+    const served = async () => (await fetch(`${fixture.baseUrl}/auth/apps/logo/${id}`)).status
+    const changed = await fixture.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: `${origin}/other.png` })
     expect(changed.body.message).toBe('Client updated.')
-    const same = await world.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: `${origin}/other.png` })
+    const same = await fixture.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: `${origin}/other.png` })
     expect(same.body.message).not.toBe('Client updated.')
-    expect((await world.app.admin('PATCH', `${CLIENTS}/${id}`, { name: 'New' })).status).toBe(200)
+    expect((await fixture.app.admin('PATCH', `${CLIENTS}/${id}`, { name: 'New' })).status).toBe(200)
     expect(await served()).toBe(200)
-    await world.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: null })
+    await fixture.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: null })
     expect(await served()).toBe(404)
-    await world.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: `${origin}/logo.png` })
+    await fixture.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: `${origin}/logo.png` })
     expect(await served()).toBe(200)
-    await world.app.admin('DELETE', `${CLIENTS}/${id}`)
+    await fixture.app.admin('DELETE', `${CLIENTS}/${id}`)
     expect(await served()).toBe(404)
   })
 })
 
 /** A browser that is signed in, with the app allowed. */
 async function allow(browser: Visitor, more: Record<string, unknown> = {}, options: BeginOptions = {}) {
-  const client = await world.client(more)
-  const flow = await openFlow(world, client)
-  const person = await world.person()
+  const client = await fixture.client(more)
+  const flow = await openFlow(fixture, client)
+  const person = await fixture.person()
   const { tokens } = await flow.signIn(browser, { person, ...options })
   return { client, flow, person, tokens }
 }
@@ -135,28 +140,28 @@ async function allow(browser: Visitor, more: Record<string, unknown> = {}, optio
 describe('the page of the apps with access', () => {
   test('names each app, its publisher, what it may do, since when and its last use', async () => {
     const browser = openBrowser()
-    const client = await world.client({
+    const client = await fixture.client({
       name: 'Rail <planner>',
       publisher: 'Northwind',
       logo_uri: `${origin}/logo.png`,
     })
-    const flow = await openFlow(world, client)
-    await flow.signIn(browser, { person: await world.person(), scope: 'openid email contract:read' })
-    const page = await browser.visit(`${world.baseUrl}/auth/apps`)
+    const flow = await openFlow(fixture, client)
+    await flow.signIn(browser, { person: await fixture.person(), scope: 'openid email contract:read' })
+    const page = await browser.visit(`${fixture.baseUrl}/auth/apps`)
     for (const text of ['Rail &lt;planner&gt;', 'Northwind', 'see your contracts', 'Allowed', 'last used'])
       expect(page.body).toContain(text)
     expect(page.body).toContain(`src="/auth/apps/logo/${client.id}?v=`)
-    expect((await browser.visit(`${world.baseUrl}/auth/`)).body).toContain('href="/auth/apps"')
+    expect((await browser.visit(`${fixture.baseUrl}/auth/`)).body).toContain('href="/auth/apps"')
   })
 
   test('says of an app that has got no token that it was not used, and of no app that there is none', async () => {
     const browser = openBrowser()
-    const person = await world.person()
-    await world.walk(browser, `${world.baseUrl}/auth/sign-in`, { person })
-    expect((await browser.visit(`${world.baseUrl}/auth/apps`)).body).toContain('You have not allowed any app')
-    const flow = await openFlow(world, await world.client())
+    const person = await fixture.person()
+    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { person })
+    expect((await browser.visit(`${fixture.baseUrl}/auth/apps`)).body).toContain('You have not allowed any app')
+    const flow = await openFlow(fixture, await fixture.client())
     await flow.begin(browser, { person })
-    const page = await browser.visit(`${world.baseUrl}/auth/apps`)
+    const page = await browser.visit(`${fixture.baseUrl}/auth/apps`)
     expect(page.body).toContain('not used yet')
     expect(page.body).toMatch(/<span class="app-icon" aria-hidden="true">EA<\/span>/)
   })
@@ -164,37 +169,37 @@ describe('the page of the apps with access', () => {
   test('removes an app: its tokens end at once, and it asks again', async () => {
     const browser = openBrowser()
     const { client, flow, person, tokens } = await allow(browser, {}, { parameters: { prompt: 'consent' } })
-    const page = await browser.visit(`${world.baseUrl}/auth/apps`)
+    const page = await browser.visit(`${fixture.baseUrl}/auth/apps`)
     const id = /name="id" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
     const form = { ...readForm(page.body, '/auth/apps/remove'), id }
-    const removed = await browser.visit(`${world.baseUrl}/auth/apps/remove`, { method: 'POST', form })
+    const removed = await browser.visit(`${fixture.baseUrl}/auth/apps/remove`, { method: 'POST', form })
     expect([removed.status, removed.headers.location]).toEqual([303, '/auth/apps?notice=removed'])
-    expect((await browser.visit(`${world.baseUrl}/auth/apps?notice=removed`)).body).toContain('The app is removed.')
+    expect((await browser.visit(`${fixture.baseUrl}/auth/apps?notice=removed`)).body).toContain('The app is removed.')
     expect((await flow.userinfo(tokens.access_token)).status).toBe(401)
     await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
-    const { rows } = await world.app.database.pool.query(
+    const { rows } = await fixture.app.database.pool.query(
       `select e.event, a."user", a.detail ->> 'client' as client from event_occurrence e
        join audit_log a on a.target::text = e.resource_id::text and a.action = e.event where e.resource_id = $1 and e.event like 'oauth-grant%'`,
       [id],
     )
     expect(rows).toEqual([{ event: 'oauth-grant.delete', user: person.userId, client: client.id }])
     const { url } = await flow.prepare()
-    expect((await world.walk(browser, url, { decision: 'stop' })).body).toContain('Allow Example app?')
+    expect((await fixture.walk(browser, url, { decision: 'stop' })).body).toContain('Allow Example app?')
   })
 
   test('removes no app of another person, whatever its reader may do at the API', async () => {
     const [victim, admin] = [openBrowser(), openBrowser()]
     const { flow, tokens } = await allow(victim)
-    const id = /name="id" value="([^"]+)"/.exec((await victim.visit(`${world.baseUrl}/auth/apps`)).body)?.[1] ?? ''
-    const other = await world.person()
+    const id = /name="id" value="([^"]+)"/.exec((await victim.visit(`${fixture.baseUrl}/auth/apps`)).body)?.[1] ?? ''
+    const other = await fixture.person()
     const grants = { name: `apps-${other.userId}`, permissions: ['oauth-grant:*'] }
-    const role = (await world.app.admin('POST', '/api/v3/identity/role', grants)).body.data.document_id
-    const given = await world.app.admin('PATCH', `/api/v3/identity/user/${other.userId}`, { roles: [role] })
+    const role = (await fixture.app.admin('POST', '/api/v3/identity/role', grants)).body.data.document_id
+    const given = await fixture.app.admin('PATCH', `/api/v3/identity/user/${other.userId}`, { roles: [role] })
     expect(given.status).toBe(200)
-    await world.walk(admin, `${world.baseUrl}/auth/sign-in`, { person: other })
-    const page = await admin.visit(`${world.baseUrl}/auth/`)
+    await fixture.walk(admin, `${fixture.baseUrl}/auth/sign-in`, { person: other })
+    const page = await admin.visit(`${fixture.baseUrl}/auth/`)
     const form = { ...readForm(page.body, '/auth/sign-out'), id }
-    const refused = await admin.visit(`${world.baseUrl}/auth/apps/remove`, { method: 'POST', form })
+    const refused = await admin.visit(`${fixture.baseUrl}/auth/apps/remove`, { method: 'POST', form })
     expect(refused.status).toBe(404)
     expect((await flow.userinfo(tokens.access_token)).status).toBe(200)
   })
@@ -202,7 +207,7 @@ describe('the page of the apps with access', () => {
   test('notes a use within the hour once, and a later one again', async () => {
     const { client, flow, tokens } = await allow(openBrowser(), {}, { parameters: { prompt: 'consent' } })
     const usedAt = async () => {
-      const { rows } = await world.app.database.pool.query(
+      const { rows } = await fixture.app.database.pool.query(
         'select u.used_at from oauth_grant_use u join oauth_grant g on g.document_id = u.grant_id where g.client = $1',
         [client.id],
       )
@@ -211,7 +216,7 @@ describe('the page of the apps with access', () => {
     const [first] = await usedAt()
     const next = await flow.refresh(tokens.refresh_token)
     expect(await usedAt()).toEqual([first])
-    await world.app.database.pool.query("update oauth_grant_use set used_at = used_at - interval '61 minutes'")
+    await fixture.app.database.pool.query("update oauth_grant_use set used_at = used_at - interval '61 minutes'")
     await flow.refresh(next.refresh_token)
     expect((await usedAt())[0]).toBeGreaterThan(first! - 60 * 60_000)
   })
@@ -219,13 +224,13 @@ describe('the page of the apps with access', () => {
 
 describe('an authorization', () => {
   test('names its app on the sign-in page, also after a wrong password, and only in its own browser', async () => {
-    const flow = await openFlow(world, await world.client({ name: 'Rail planner' }))
+    const flow = await openFlow(fixture, await fixture.client({ name: 'Rail planner' }))
     const { url } = await flow.prepare()
     const browser = openBrowser()
-    const page = await world.walk(browser, url)
+    const page = await fixture.walk(browser, url)
     expect(page.body).toContain('to continue to <strong>Rail planner</strong>')
     const form = { ...readForm(page.body, '/auth/sign-in'), email: 'a@example.com', password: 'wrong password' }
-    const again = await browser.visit(`${world.baseUrl}/auth/sign-in`, { method: 'POST', form })
+    const again = await browser.visit(`${fixture.baseUrl}/auth/sign-in`, { method: 'POST', form })
     expect(again.body).toContain('to continue to <strong>Rail planner</strong>')
     expect((await openBrowser().visit(page.url.href)).body).not.toContain('Rail planner')
   })
@@ -234,26 +239,26 @@ describe('an authorization', () => {
     const browser = openBrowser()
     const { flow } = await allow(browser, {}, { scope: 'openid email' })
     const same = await flow.prepare({ scope: 'openid email', parameters: { prompt: 'consent' } })
-    const page = await world.walk(browser, same.url, { decision: 'stop' })
+    const page = await fixture.walk(browser, same.url, { decision: 'stop' })
     expect(page.body).toContain('Allow Example app?')
     expect(page.body).not.toContain('asks for more')
     const more = await flow.prepare({ scope: 'openid email profile', parameters: { prompt: 'consent' } })
-    expect((await world.walk(browser, more.url, { decision: 'stop' })).body).toContain('asks for more')
+    expect((await fixture.walk(browser, more.url, { decision: 'stop' })).body).toContain('asks for more')
   })
 
   test('that was answered says so when the person goes back to it, and leads to the apps', async () => {
-    const flow = await openFlow(world, await world.client())
+    const flow = await openFlow(fixture, await fixture.client())
     const { url } = await flow.prepare()
     const browser = openBrowser()
-    const person = await world.person()
-    const page = await world.walk(browser, url, { person, decision: 'stop' })
+    const person = await fixture.person()
+    const page = await fixture.walk(browser, url, { person, decision: 'stop' })
     const answered = await flow.submit(browser, {
       page,
       action: '/auth/oauth/consent',
       fields: { decision: 'approve' },
     })
     const early = await browser.visit(page.url.href)
-    await world.walk(browser, new URL(answered.headers.location ?? '', page.url).href)
+    await fixture.walk(browser, new URL(answered.headers.location ?? '', page.url).href)
     for (const back of [early, await browser.visit(page.url.href)]) {
       expect(back.status).toBe(410)
       expect(back.body).toContain('This is answered already')
@@ -264,22 +269,22 @@ describe('an authorization', () => {
 
   test('speaks the language that its app asks for on every page of the way, and forgets it with the next flow', async () => {
     const headers = { 'accept-language': 'en' }
-    const flow = await openFlow(world, await world.client())
+    const flow = await openFlow(fixture, await fixture.client())
     const { url } = await flow.prepare({ parameters: { ui_locales: 'de' } })
     const browser = openBrowser()
-    const signIn = await world.walk(browser, url)
+    const signIn = await fixture.walk(browser, url)
     expect(signIn.body).toContain('<html lang="de">')
     const form = { ...readForm(signIn.body, '/auth/sign-in'), email: 'a@example.com', password: 'wrong password' }
-    const wrong = await browser.visit(`${world.baseUrl}/auth/sign-in`, { method: 'POST', form, headers })
+    const wrong = await browser.visit(`${fixture.baseUrl}/auth/sign-in`, { method: 'POST', form, headers })
     expect(wrong.body).toContain('Die E-Mail-Adresse oder das Passwort ist falsch.')
-    expect((await browser.visit(`${world.baseUrl}/auth/forgot`, { headers })).body).toContain('<html lang="de">')
-    expect((await browser.visit(`${world.baseUrl}/auth/reset?token=x`, { headers })).body).toContain(
+    expect((await browser.visit(`${fixture.baseUrl}/auth/forgot`, { headers })).body).toContain('<html lang="de">')
+    expect((await browser.visit(`${fixture.baseUrl}/auth/reset?token=x`, { headers })).body).toContain(
       'Dieser Link funktioniert nicht mehr',
     )
-    const consent = await world.walk(browser, signIn.url.href, { person: await world.person(), decision: 'stop' })
+    const consent = await fixture.walk(browser, signIn.url.href, { person: await fixture.person(), decision: 'stop' })
     expect(consent.body).toContain('Ihre E-Mail-Adresse sehen')
     const next = await flow.prepare()
-    await world.walk(browser, next.url)
-    expect((await browser.visit(`${world.baseUrl}/auth/forgot`, { headers })).body).toContain('<html lang="en">')
+    await fixture.walk(browser, next.url)
+    expect((await browser.visit(`${fixture.baseUrl}/auth/forgot`, { headers })).body).toContain('<html lang="en">')
   })
 })

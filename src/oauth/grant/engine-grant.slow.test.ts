@@ -16,25 +16,25 @@ import {
 
 const GRANTS = '/api/v3/oauth/grant'
 
-let ground: SupabaseApp
+let fixture: SupabaseApp
 let app: TestApp
 let simulator: SupabaseSimulator
 let registered: SimulatedClient
 let people = 0
 
 beforeAll(async () => {
-  ground = await startSupabaseApp()
-  ;({ app, simulator } = ground)
+  fixture = await startSupabaseApp()
+  ;({ app, simulator } = fixture)
 })
-afterAll(() => ground?.[Symbol.asyncDispose]())
+afterAll(() => fixture?.[Symbol.asyncDispose]())
 beforeEach(() => {
   people += 1
-  ground.nextPerson()
-  registered = ground.register(`App ${people}`)
+  fixture.nextPerson()
+  registered = fixture.register(`App ${people}`)
 })
 
-const beginAuthorization = (scope?: string) => ground.beginAuthorization(registered, scope)
-const signUp = () => ground.signUp()
+const beginAuthorization = (scope?: string) => fixture.beginAuthorization(registered, scope)
+const signUp = () => fixture.signUp()
 
 type SignedUp = EngineSignUp
 
@@ -49,7 +49,7 @@ async function allowThere({ official }: SignedUp, scope?: string) {
 }
 
 async function redeem(code: string, verifier: string) {
-  return (await ground.askToken(registered, { grant_type: 'authorization_code', code, code_verifier: verifier })).body
+  return (await fixture.askToken(registered, { grant_type: 'authorization_code', code, code_verifier: verifier })).body
 }
 
 /** The browser comes to the page of this service, signs in there with the provider and sees it again. */

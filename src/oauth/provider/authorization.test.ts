@@ -2,26 +2,26 @@ import * as openid from 'openid-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type OauthClient,
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
-  startOauthWorld,
+  startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
 import type { Visitor } from '../../../test/harness/browser/visitor.ts'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 let client: OauthClient
 beforeAll(async () => {
-  world = await startOauthWorld()
-  person = await world.person()
-  client = await world.client()
+  fixture = await startOauthFixture()
+  person = await fixture.person()
+  client = await fixture.client()
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 const discover = (one: OauthClient = client) =>
   openid.discovery(
-    new URL(world.issuer),
+    new URL(fixture.issuer),
     one.id,
     one.secret ?? undefined,
     one.secret === null ? openid.None() : undefined,
@@ -48,7 +48,7 @@ async function signIn(
     nonce: expectedNonce,
     ...options.parameters,
   })
-  const end = await world.walk(browser, url.href, { person })
+  const end = await fixture.walk(browser, url.href, { person })
   if (end.location === undefined) throw new Error(`the walk ended at ${end.url} (${end.status}): ${end.body}`)
   const tokens = await openid.authorizationCodeGrant(config, new URL(end.location), {
     pkceCodeVerifier,

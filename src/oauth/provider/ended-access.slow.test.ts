@@ -1,28 +1,28 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow, type Tokens } from '../../../test/harness/browser/oauth-flow.ts'
 import {
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
   readForm,
-  startOauthWorld,
+  startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
 import type { Visitor } from '../../../test/harness/browser/visitor.ts'
 import { type Barrier, race } from '../../../test/harness/plan/race.ts'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let flow: Flow
 beforeAll(async () => {
-  world = await startOauthWorld()
-  flow = await openFlow(world, await world.client())
+  fixture = await startOauthFixture()
+  flow = await openFlow(fixture, await fixture.client())
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 const revokeSessions = ({ userId }: OauthPerson) =>
-  world.app.admin('POST', `/api/v3/identity/user/${userId}/revoke-sessions`)
+  fixture.app.admin('POST', `/api/v3/identity/user/${userId}/revoke-sessions`)
 
 const countRows = async ({ userId }: OauthPerson): Promise<number> => {
-  const { rows } = await world.app.database.pool.query(
+  const { rows } = await fixture.app.database.pool.query(
     `select count(*)::int as count from oauth_state
      where consent in (select document_id from oauth_grant where "user" = $1)`,
     [userId],
@@ -32,7 +32,7 @@ const countRows = async ({ userId }: OauthPerson): Promise<number> => {
 
 /** A browser whose person allowed the app its scopes. */
 async function connect(): Promise<{ person: OauthPerson; browser: Visitor; tokens: Tokens }> {
-  const person = await world.person()
+  const person = await fixture.person()
   const browser = openBrowser()
   const { tokens } = await flow.signIn(browser, { person, parameters: { prompt: 'consent' } })
   return { person, browser, tokens }
@@ -42,15 +42,15 @@ describe('an authorization under way', () => {
   test('gives no code for a sign-in that was ended before the browser goes on', async () => {
     const { person } = await connect()
     const browser = openBrowser()
-    const asked = await world.walk(browser, (await flow.prepare()).url)
+    const asked = await fixture.walk(browser, (await flow.prepare()).url)
     expect(new URL(asked.url).pathname).toBe('/auth/sign-in')
     const form = { ...readForm(asked.body, '/auth/sign-in'), email: person.email, password: person.password }
-    let answer = await browser.visit(`${world.baseUrl}/auth/sign-in`, { method: 'POST', form })
+    let answer = await browser.visit(`${fixture.baseUrl}/auth/sign-in`, { method: 'POST', form })
     while (answer.headers.location) answer = await browser.visit(new URL(answer.headers.location, answer.url).href)
     // The provider has its answer, and the browser is about to follow it.
     const resume = String(answer.headers.refresh).split('url=')[1] ?? ''
     expect((await revokeSessions(person)).status).toBe(200)
-    const end = await world.walk(browser, resume)
+    const end = await fixture.walk(browser, resume)
     expect(end.location).toBeUndefined()
     expect(new URL(end.url).pathname).toBe('/auth/sign-in')
     expect(await countRows(person)).toBe(0)
@@ -59,7 +59,7 @@ describe('an authorization under way', () => {
   /** A browser that is signed in, and in which the app has nothing yet. */
   async function connectAgain(person: OauthPerson): Promise<Visitor> {
     const browser = openBrowser()
-    await (await openFlow(world, await world.client())).signIn(browser, { person })
+    await (await openFlow(fixture, await fixture.client())).signIn(browser, { person })
     return browser
   }
 
@@ -76,7 +76,7 @@ describe('an authorization under way', () => {
       const { url } = await flow.prepare({ parameters: { prompt: 'none' } })
       const revoke = async () => void (await revokeSessions(person))
       const authorize = async () => void (await browser.visit(url))
-      await race(world.app.database, holdGrants(person), when === 'after' ? [revoke, authorize] : [authorize, revoke])
+      await race(fixture.app.database, holdGrants(person), when === 'after' ? [revoke, authorize] : [authorize, revoke])
       expect(await countRows(person)).toBe(0)
     },
   )
@@ -91,7 +91,7 @@ describe('a refresh', () => {
     }
     const refresh = async () => void (await flow.refresh(tokens.refresh_token).catch(() => {}))
     const revoke = async () => void (await revokeSessions(person))
-    await race(world.app.database, barrier, when === 'after' ? [revoke, refresh] : [refresh, revoke])
+    await race(fixture.app.database, barrier, when === 'after' ? [revoke, refresh] : [refresh, revoke])
     expect(await countRows(person)).toBe(0)
     await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
   })
@@ -99,25 +99,25 @@ describe('a refresh', () => {
 
 describe('an access token that is revoked', () => {
   const open = async ({ access_token: token }: Tokens) => {
-    const { body } = await world.app.anonymous('POST', '/api/v3/oauth/exchange', { token })
-    return world.app.callAs(body.jwt)
+    const { body } = await fixture.app.anonymous('POST', '/api/v3/oauth/exchange', { token })
+    return fixture.app.callAs(body.jwt)
   }
 
   test('ends the session of the app, with the refresh token of the same authorization', async () => {
-    world.app.clock.set(Date.now())
+    fixture.app.clock.set(Date.now())
     const { tokens } = await connect()
     const call = await open(tokens)
     expect((await call('GET', '/api/v3/contract/contract')).status).toBe(200)
     await flow.revoke(tokens.access_token)
     expect((await call('GET', '/api/v3/contract/contract')).status).toBe(401)
     await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
-    expect((await world.app.anonymous('POST', '/api/v3/oauth/exchange', { token: tokens.access_token })).status).toBe(
+    expect((await fixture.app.anonymous('POST', '/api/v3/oauth/exchange', { token: tokens.access_token })).status).toBe(
       401,
     )
   })
 
   test('leaves the consent: the next authorization asks nothing', async () => {
-    world.app.clock.set(Date.now())
+    fixture.app.clock.set(Date.now())
     const { browser, tokens } = await connect()
     await flow.revoke(tokens.access_token)
     const begun = await flow.begin(browser, { parameters: { prompt: 'none' } })
@@ -131,7 +131,7 @@ test.each(['disable', 'delete'])('introspection of what a person had is inactive
   expect(await flow.introspect(tokens.access_token)).toMatchObject({ active: true })
   expect(await flow.introspect(tokens.refresh_token)).toMatchObject({ active: true })
   const path = `/api/v3/identity/user/${person.userId}`
-  const ended = act === 'delete' ? world.app.admin('DELETE', path) : world.app.admin('POST', `${path}/disable`)
+  const ended = act === 'delete' ? fixture.app.admin('DELETE', path) : fixture.app.admin('POST', `${path}/disable`)
   expect((await ended).status).toBe(200)
   for (const token of [tokens.access_token, tokens.refresh_token])
     expect(await flow.introspect(token)).toEqual({ active: false })

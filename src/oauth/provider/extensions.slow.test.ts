@@ -6,11 +6,11 @@ import * as openid from 'openid-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
   readForm,
-  startOauthWorld,
+  startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { DEVICE_GRANT } from '../client/client.store.ts'
@@ -18,24 +18,24 @@ import { rotateSigningKeys } from '../signing-key/signing-key.ts'
 
 const INSECURE = { [oauth.allowInsecureRequests]: true }
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 beforeAll(async () => {
-  world = await startOauthWorld({ env: { OAUTH_REGISTRATION: 'true' } })
-  person = await world.person()
+  fixture = await startOauthFixture({ env: { OAUTH_REGISTRATION: 'true' } })
+  person = await fixture.person()
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('the device flow', () => {
   const start = async () => {
-    const client = await world.client({
+    const client = await fixture.client({
       type: 'public',
       application_type: 'native',
       redirect_uris: [],
       grant_types: [DEVICE_GRANT, 'refresh_token'],
       name: 'Command line',
     })
-    const config = await openid.discovery(new URL(world.issuer), client.id, undefined, openid.None(), {
+    const config = await openid.discovery(new URL(fixture.issuer), client.id, undefined, openid.None(), {
       execute: [openid.allowInsecureRequests],
     })
     return { config, begun: await openid.initiateDeviceAuthorization(config, { scope: 'openid email offline_access' }) }
@@ -56,7 +56,7 @@ describe('the device flow', () => {
     expect(confirm.body).toContain('Is this your device?')
     const form = readForm(confirm.body, begun.verification_uri)
     const next = await browser.visit(begun.verification_uri, { method: 'POST', form })
-    const end = await world.walk(browser, new URL(next.headers.location ?? '', world.baseUrl).href, { person })
+    const end = await fixture.walk(browser, new URL(next.headers.location ?? '', fixture.baseUrl).href, { person })
     expect(end.body).toContain('Device connected')
     const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...begun, interval: 1 })
     expect(decodeJwt(tokens.access_token)).toMatchObject({ sub: person.userId })
@@ -69,14 +69,14 @@ describe('the device flow', () => {
     const { browser, confirm } = await enterCode(begun)
     const form = readForm(confirm.body, begun.verification_uri)
     const next = await browser.visit(begun.verification_uri, { method: 'POST', form })
-    const at = new URL(next.headers.location ?? '', world.baseUrl).href
-    const page = await world.walk(browser, at, { person, decision: 'stop' })
-    const switched = await browser.visit(`${world.baseUrl}/auth/oauth/switch`, {
+    const at = new URL(next.headers.location ?? '', fixture.baseUrl).href
+    const page = await fixture.walk(browser, at, { person, decision: 'stop' })
+    const switched = await browser.visit(`${fixture.baseUrl}/auth/oauth/switch`, {
       method: 'POST',
       form: readForm(page.body, '/auth/oauth/switch'),
     })
-    const again = new URL(switched.headers.location ?? '', world.baseUrl).href
-    expect((await world.walk(browser, again, { person })).body).toContain('Enter the code that your device shows')
+    const again = new URL(switched.headers.location ?? '', fixture.baseUrl).href
+    expect((await fixture.walk(browser, again, { person })).body).toContain('Enter the code that your device shows')
   })
 
   test('that the person declines gives access_denied', async () => {
@@ -97,7 +97,7 @@ describe('the device flow', () => {
 
   test('keeps neither code in readable form', async () => {
     const { begun } = await start()
-    const { rows } = await world.app.database.pool.query("select * from oauth_state where model = 'DeviceCode'")
+    const { rows } = await fixture.app.database.pool.query("select * from oauth_state where model = 'DeviceCode'")
     const kept = JSON.stringify(rows)
     expect(kept).not.toContain(begun.device_code)
     expect(kept).not.toContain(begun.user_code.replace('-', ''))
@@ -106,8 +106,8 @@ describe('the device flow', () => {
 
 describe('DPoP', () => {
   test('binds the tokens of a public client to its key', async () => {
-    const one = await world.client({ type: 'public', dpop_bound_access_tokens: true })
-    const flow = await openFlow(world, one)
+    const one = await fixture.client({ type: 'public', dpop_bound_access_tokens: true })
+    const flow = await openFlow(fixture, one)
     const keys = await oauth.generateKeyPair('ES256')
     const DPoP = oauth.DPoP(flow.client, keys)
     const begun = await flow.begin(openBrowser(), { person, parameters: { prompt: 'consent' } })
@@ -135,7 +135,7 @@ describe('DPoP', () => {
 
 describe('registration by the client itself', () => {
   const register = (body: object) =>
-    fetch(`${world.issuer}/register`, {
+    fetch(`${fixture.issuer}/register`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ redirect_uris: ['https://app.example.com/callback'], ...body }),
@@ -145,9 +145,9 @@ describe('registration by the client itself', () => {
     const answer = await register({ client_name: 'Newcomer' })
     expect(answer.status).toBe(201)
     const made = await answer.json()
-    const row = await world.app.admin('GET', `/api/v3/oauth/client/${made.client_id}`)
+    const row = await fixture.app.admin('GET', `/api/v3/oauth/client/${made.client_id}`)
     expect(row.body.data).toMatchObject({ name: 'Newcomer', registration: 'dynamic', first_party: false })
-    const flow = await openFlow(world, {
+    const flow = await openFlow(fixture, {
       id: made.client_id,
       secret: made.client_secret,
       redirectUri: 'https://app.example.com/callback',
@@ -160,10 +160,10 @@ describe('registration by the client itself', () => {
     const made = await (await register({})).json()
     const scope = 'openid profile email offline_access'
     expect(made).toMatchObject({ scope, id_token_signed_response_alg: 'RS256' })
-    const row = await world.app.admin('GET', `/api/v3/oauth/client/${made.client_id}`)
+    const row = await fixture.app.admin('GET', `/api/v3/oauth/client/${made.client_id}`)
     expect(row.body.data).toMatchObject({ scopes: scope.split(' '), id_token_signed_response_alg: 'RS256' })
     const redirectUri = 'https://app.example.com/callback'
-    const flow = await openFlow(world, { id: made.client_id, secret: made.client_secret, redirectUri })
+    const flow = await openFlow(fixture, { id: made.client_id, secret: made.client_secret, redirectUri })
     const { tokens } = await flow.signIn(openBrowser(), { person, scope, parameters: { prompt: 'consent' } })
     expect(decodeProtectedHeader(tokens.id_token ?? '').alg).toBe('RS256')
     expect(await (await flow.userinfo(tokens.access_token)).json()).toMatchObject({ email: person.email })
@@ -174,7 +174,7 @@ describe('registration by the client itself', () => {
     const made = await (await register(named)).json()
     expect(made).toMatchObject(named)
     const redirectUri = 'https://app.example.com/callback'
-    const flow = await openFlow(world, { id: made.client_id, secret: made.client_secret, redirectUri })
+    const flow = await openFlow(fixture, { id: made.client_id, secret: made.client_secret, redirectUri })
     const { callback } = await flow.begin(openBrowser(), { person, scope: 'openid profile' })
     expect(new URL(callback).searchParams.get('error')).toBe('invalid_scope')
     expect((await register({ scope: '' })).status).toBe(400)
@@ -205,7 +205,7 @@ describe('registration by the client itself', () => {
   })
 
   test('counts against the strict limit of the address, however its path is written', async () => {
-    await using strict = await startOauthWorld({
+    await using strict = await startOauthFixture({
       env: { OAUTH_REGISTRATION: 'true', RATE_LIMIT_STRICT_PER_MINUTE: '3' },
     })
     const post = (path: string) => fetch(`${strict.issuer}/${path}`, { method: 'POST', body: '{}' })
@@ -217,7 +217,7 @@ describe('registration by the client itself', () => {
   })
 
   test('does not exist unless it is configured', async () => {
-    await using closed = await startOauthWorld()
+    await using closed = await startOauthFixture()
     const answer = await fetch(`${closed.issuer}/register`, { method: 'POST', body: '{}' })
     expect(answer.status).toBe(404)
   })
@@ -235,7 +235,7 @@ describe('sign-out', () => {
     stack.defer(() => void server.close())
     const { port } = server.address() as AddressInfo
     const listening = stack.use(
-      await startOauthWorld({
+      await startOauthFixture({
         env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` },
         lookup: async () => ['127.0.0.1'],
       }),
@@ -274,20 +274,20 @@ describe('sign-out', () => {
 
 describe('a rotation of the signing keys', () => {
   test('fails no request that is under way', async () => {
-    const client = await world.client()
-    const flow = await openFlow(world, client)
+    const client = await fixture.client()
+    const flow = await openFlow(fixture, client)
     const { tokens } = await flow.signIn(openBrowser(), { person, parameters: { prompt: 'consent' } })
-    const keys = createRemoteJWKSet(new URL(`${world.issuer}/jwks`), { cooldownDuration: 0 })
+    const keys = createRemoteJWKSet(new URL(`${fixture.issuer}/jwks`), { cooldownDuration: 0 })
     const refreshMany = async () => {
       let token = tokens.refresh_token
       for (let count = 0; count < 20; count += 1) {
         const next = await flow.refresh(token)
-        await jwtVerify(next.access_token, keys, { issuer: world.issuer })
+        await jwtVerify(next.access_token, keys, { issuer: fixture.issuer })
         token = next.refresh_token
       }
     }
-    const { db } = world.app.database
-    const rotate = () => rotateSigningKeys(world.app.app.keyring, db, { isUrgent: false, now: new Date() })
+    const { db } = fixture.app.database
+    const rotate = () => rotateSigningKeys(fixture.app.app.keyring, db, { isUrgent: false, now: new Date() })
     await Promise.all([refreshMany(), rotate()])
   })
 })

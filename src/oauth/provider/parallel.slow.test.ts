@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Begun, type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
-  startOauthWorld,
+  startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
 
 const TIMES = 50
@@ -12,8 +12,8 @@ const OFFLINE = { prompt: 'consent' }
 
 /** Two services on one database and one base URL, as behind a load balancer. */
 interface Fleet {
-  world: OauthWorld
-  other: OauthWorld
+  fixture: OauthFixture
+  other: OauthFixture
   person: OauthPerson
   flow: Flow
   client: { id: string; secret: string | null }
@@ -21,19 +21,19 @@ interface Fleet {
 
 async function startFleet(repeatSeconds: string): Promise<Fleet> {
   const env = { OAUTH_REFRESH_REPEAT_SECONDS: repeatSeconds }
-  const world = await startOauthWorld({ env })
-  const { database, clock } = world.app
-  const other = await startOauthWorld({ env: { ...env, BASE_URL: world.baseUrl }, database, clock })
-  const client = await world.client()
-  return { world, other, person: await world.person(), flow: await openFlow(world, client), client }
+  const fixture = await startOauthFixture({ env })
+  const { database, clock } = fixture.app
+  const other = await startOauthFixture({ env: { ...env, BASE_URL: fixture.baseUrl }, database, clock })
+  const client = await fixture.client()
+  return { fixture, other, person: await fixture.person(), flow: await openFlow(fixture, client), client }
 }
 
 /** Posts a form to the token endpoint, in turns to both processes. */
-function postAtOnce({ world, other, client }: Fleet, form: Record<string, string>) {
+function postAtOnce({ fixture, other, client }: Fleet, form: Record<string, string>) {
   const authorization = `Basic ${Buffer.from(`${client.id}:${client.secret}`).toString('base64')}`
   return Promise.all(
     Array.from({ length: TIMES }, async (_, index) => {
-      const port = (index % 2 === 0 ? world : other).port
+      const port = (index % 2 === 0 ? fixture : other).port
       const answer = await fetch(`http://127.0.0.1:${port}/api/v3/oauth/token`, {
         method: 'POST',
         headers: { authorization, 'content-type': 'application/x-www-form-urlencoded' },
@@ -59,9 +59,9 @@ describe('redeemed fifty times at once, over two processes', () => {
     lenient = await startFleet('10')
   })
   afterAll(async () => {
-    for (const { world, other } of [strict, lenient]) {
+    for (const { fixture, other } of [strict, lenient]) {
       await other[Symbol.asyncDispose]()
-      await world[Symbol.asyncDispose]()
+      await fixture[Symbol.asyncDispose]()
     }
   })
 

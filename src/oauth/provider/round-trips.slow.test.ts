@@ -1,26 +1,26 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Flow, openFlow, type Tokens } from '../../../test/harness/browser/oauth-flow.ts'
-import { type OauthWorld, openBrowser, startOauthWorld } from '../../../test/harness/browser/oauth-service.ts'
+import { type OauthFixture, openBrowser, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
 import type { Visitor } from '../../../test/harness/browser/visitor.ts'
 import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let flow: Flow
 let browser: Visitor
 let tokens: Tokens
 beforeAll(async () => {
-  world = await startOauthWorld()
-  flow = await openFlow(world, await world.client({ first_party: true }))
+  fixture = await startOauthFixture()
+  flow = await openFlow(fixture, await fixture.client({ first_party: true }))
   browser = openBrowser()
-  tokens = (await flow.signIn(browser, { person: await world.person() })).tokens
+  tokens = (await flow.signIn(browser, { person: await fixture.person() })).tokens
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 /** Reads of callers and clients, which a process holds in memory while notes of their changes are proven to arrive. */
 const HELD = /from oauth_client c|account_patterns/
 
 async function countStatements(perform: () => Promise<unknown>): Promise<{ reads: number; writes: number }> {
-  const counting = countTraffic(world.app.database.pool)
+  const counting = countTraffic(fixture.app.database.pool)
   await perform()
   counting.stop()
   const texts = counting.texts.filter((text) => !HELD.test(text))

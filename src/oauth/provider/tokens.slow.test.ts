@@ -4,34 +4,34 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthClient,
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
-  startOauthWorld,
+  startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 let client: OauthClient
 let flow: Flow
 beforeAll(async () => {
-  world = await startOauthWorld()
-  person = await world.person()
-  client = await world.client()
-  flow = await openFlow(world, client)
+  fixture = await startOauthFixture()
+  person = await fixture.person()
+  client = await fixture.client()
+  flow = await openFlow(fixture, client)
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 const OFFLINE = { prompt: 'consent' }
 
 describe('discovery', () => {
   test('the metadata are the same at the path of OpenID and at that of RFC 8414', async () => {
     const [one, other] = await Promise.all([
-      fetch(`${world.issuer}/.well-known/openid-configuration`).then((answer) => answer.json()),
-      fetch(`${world.baseUrl}/.well-known/oauth-authorization-server/api/v3/oauth`).then((answer) => answer.json()),
+      fetch(`${fixture.issuer}/.well-known/openid-configuration`).then((answer) => answer.json()),
+      fetch(`${fixture.baseUrl}/.well-known/oauth-authorization-server/api/v3/oauth`).then((answer) => answer.json()),
     ])
     expect(other).toEqual(one)
-    expect(one.issuer).toBe(world.issuer)
+    expect(one.issuer).toBe(fixture.issuer)
     expect(one.code_challenge_methods_supported).toEqual(['S256'])
     expect(one.id_token_signing_alg_values_supported).toEqual(expect.arrayContaining(['ES256', 'RS256']))
     expect(one.authorization_response_iss_parameter_supported).toBe(true)
@@ -40,27 +40,27 @@ describe('discovery', () => {
   })
 
   test('no address of the metadata follows the Host header of a request', async () => {
-    const answer = await world.app.anonymous('GET', '/api/v3/oauth/.well-known/openid-configuration', undefined, {
+    const answer = await fixture.app.anonymous('GET', '/api/v3/oauth/.well-known/openid-configuration', undefined, {
       host: 'evil.example',
       'x-forwarded-host': 'evil.example',
       'x-forwarded-proto': 'https',
     })
-    expect(answer.body.token_endpoint).toBe(`${world.issuer}/token`)
+    expect(answer.body.token_endpoint).toBe(`${fixture.issuer}/token`)
     expect(JSON.stringify(answer.body)).not.toContain('evil')
   })
 
   test('the routes of the service beside the provider are served by the service', async () => {
-    expect((await world.app.anonymous('GET', '/api/v3/oauth/grant')).body.code).toBe('unauthenticated')
-    expect((await world.app.anonymous('GET', '/api/v3/oauth/nothing')).status).toBe(404)
+    expect((await fixture.app.anonymous('GET', '/api/v3/oauth/grant')).body.code).toBe('unauthenticated')
+    expect((await fixture.app.anonymous('GET', '/api/v3/oauth/nothing')).status).toBe(404)
   })
 })
 
 describe('an access token', () => {
   test('is refused by the API with a word on its exchange, and an API key that is wrong without', async () => {
-    const { tokens } = await flow.signIn(openBrowser(), { person: await world.person() })
+    const { tokens } = await flow.signIn(openBrowser(), { person: await fixture.person() })
     const ask = async (token: string) =>
       (
-        await fetch(`${world.baseUrl}/api/v3/contract/contract`, { headers: { authorization: `Bearer ${token}` } })
+        await fetch(`${fixture.baseUrl}/api/v3/contract/contract`, { headers: { authorization: `Bearer ${token}` } })
       ).json()
     expect(await ask(tokens.access_token)).toMatchObject({
       code: 'unauthenticated',
@@ -71,15 +71,15 @@ describe('an access token', () => {
 
   test('is a JWT for the API that verifies under the published keys and names its client, scopes and grant', async () => {
     const { tokens } = await flow.signIn(openBrowser(), { person, parameters: OFFLINE })
-    const keys = createRemoteJWKSet(new URL(`${world.issuer}/jwks`))
+    const keys = createRemoteJWKSet(new URL(`${fixture.issuer}/jwks`))
     const { payload, protectedHeader } = await jwtVerify(tokens.access_token, keys, {
-      issuer: world.issuer,
-      audience: `${world.baseUrl}/api/v3`,
+      issuer: fixture.issuer,
+      audience: `${fixture.baseUrl}/api/v3`,
       typ: 'at+jwt',
       algorithms: ['ES256'],
     })
     expect(protectedHeader.alg).toBe('ES256')
-    const [grant] = (await world.app.admin('GET', `/api/v3/oauth/grant?filters=user|eq|${person.userId}`)).body.data
+    const [grant] = (await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=user|eq|${person.userId}`)).body.data
     expect(payload).toMatchObject({ sub: person.userId, client_id: client.id, grant_id: grant.document_id })
     expect(payload.scope).toBe('openid email offline_access contract:read')
   })
@@ -90,7 +90,7 @@ describe('an access token', () => {
       active: true,
       client_id: client.id,
       sub: person.userId,
-      aud: `${world.baseUrl}/api/v3`,
+      aud: `${fixture.baseUrl}/api/v3`,
     })
     await flow.revoke(tokens.access_token)
     expect(await flow.introspect(tokens.access_token)).toEqual({ active: false })
@@ -105,7 +105,7 @@ describe('an access token', () => {
   })
 
   test('of another client is not told by introspection and not revoked', async () => {
-    const other = await openFlow(world, await world.client())
+    const other = await openFlow(fixture, await fixture.client())
     const { tokens } = await flow.signIn(openBrowser(), { person })
     expect(await other.introspect(tokens.access_token)).toEqual({ active: false })
     await other.revoke(tokens.access_token)
@@ -145,21 +145,21 @@ describe('a refresh token', () => {
     const { tokens } = await flow.signIn(browser, { person, scope: 'openid email' })
     expect((await flow.refresh(tokens.refresh_token)).refresh_token).toBeTypeOf('string')
     const { tokens: again } = await flow.signIn(browser, { person, scope: 'openid email' })
-    const page = await browser.visit(`${world.baseUrl}/auth/devices`)
+    const page = await browser.visit(`${fixture.baseUrl}/auth/devices`)
     await flow.submit(browser, { page, action: '/auth/sign-out' })
     await expect(flow.refresh(again.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
   })
 
   test('of a disabled person gives nothing', async () => {
-    const other = await world.person()
+    const other = await fixture.person()
     const { tokens } = await flow.signIn(openBrowser(), { person: other, parameters: OFFLINE })
     // As a release before left it: the tokens of a person who is disabled now are deleted.
-    await world.app.database.pool.query('update "user" set is_actived = false where document_id = $1', [other.userId])
+    await fixture.app.database.pool.query('update "user" set is_actived = false where document_id = $1', [other.userId])
     await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
     expect((await flow.userinfo(tokens.access_token)).status).toBe(401)
     expect(await flow.introspect(tokens.access_token)).toEqual({ active: false })
     expect(await flow.introspect(tokens.refresh_token)).toEqual({ active: false })
-    const audit = await world.app.admin('GET', `/api/v3/audit/log?filters=action|eq|oauth-token.create`)
+    const audit = await fixture.app.admin('GET', `/api/v3/audit/log?filters=action|eq|oauth-token.create`)
     expect(audit.body.data).toMatchObject([
       { user: other.userId, outcome: 'failure', detail: { reason: 'user_inactive' } },
     ])
@@ -176,7 +176,7 @@ describe('a pushed request', () => {
 describe('a request without a question', () => {
   test('is answered for a person who is signed in here, though the provider has not seen the browser', async () => {
     const browser = openBrowser()
-    await world.walk(browser, `${world.baseUrl}/auth/sign-in`, { person })
+    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { person })
     await flow.signIn(openBrowser(), { person })
     const { tokens } = await flow.signIn(browser, { parameters: { prompt: 'none' } })
     expect(tokens.access_token).toBeTypeOf('string')
@@ -191,26 +191,26 @@ describe('a request without a question', () => {
 describe('sign-out by a client', () => {
   test('ends the session of the browser here too, with its event and audit entry, and returns to the client', async () => {
     const returnTo = 'http://127.0.0.1:4711/bye'
-    const one = await world.client({ post_logout_redirect_uris: [returnTo] })
-    const own = await openFlow(world, one)
+    const one = await fixture.client({ post_logout_redirect_uris: [returnTo] })
+    const own = await openFlow(fixture, one)
     const browser = openBrowser()
     const { tokens } = await own.signIn(browser, { person })
-    const url = `${world.issuer}/end-session?${new URLSearchParams({ id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: returnTo, state: 's' })}`
+    const url = `${fixture.issuer}/end-session?${new URLSearchParams({ id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: returnTo, state: 's' })}`
     const page = await browser.visit(url)
     expect(page.body).toContain('Sign out?')
     const done = await own.submit(browser, {
       page,
-      action: `${world.issuer}/end-session/confirm`,
+      action: `${fixture.issuer}/end-session/confirm`,
       fields: { logout: 'yes' },
     })
     expect(done.headers.location).toBe(`${returnTo}?state=s`)
-    const { rows } = await world.app.database.pool.query(
+    const { rows } = await fixture.app.database.pool.query(
       `select e.resource_id from event_occurrence e join audit_log a on a.target::text = e.resource_id and a.action = e.event
        where e.event = 'session.revoke' and a.detail ->> 'client' = $1`,
       [one.id],
     )
     expect(rows).toHaveLength(1)
-    expect((await browser.visit(`${world.baseUrl}/auth/devices`)).headers.location).toContain('/auth/')
+    expect((await browser.visit(`${fixture.baseUrl}/auth/devices`)).headers.location).toContain('/auth/')
     const begun = await own.begin(browser, { parameters: { prompt: 'none' } })
     await expect(own.redeem(begun)).rejects.toMatchObject({ error: 'login_required' })
   })

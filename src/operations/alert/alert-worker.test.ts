@@ -9,16 +9,16 @@ it('a dead letter posts one signed alert, however many follow, and the next succ
   await using alerts = await startReceiver()
   const env = { ALERT_WEBHOOK_URL: `${alerts.origin}/alerts`, ALERT_WEBHOOK_SECRET: SECRET }
   await using receiver = await startReceiver()
-  await using world = await openProvisioning({
+  await using fixture = await openProvisioning({
     receiver,
     env: { ...env, WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}` },
   })
-  const { id } = await world.makeTarget()
+  const { id } = await fixture.makeTarget()
   receiver.behave({ kind: 'status', status: 500 })
-  await world.makeUser()
-  await world.makeUser()
+  await fixture.makeUser()
+  await fixture.makeUser()
   alerts.behaveNext({ kind: 'status', status: 503 })
-  for (let n = 0; n < 12; n += 1) await world.pass(HOUR_MS)
+  for (let n = 0; n < 12; n += 1) await fixture.pass(HOUR_MS)
   const bodies = () => alerts.requests.map(({ body }) => JSON.parse(body.toString()))
   // The first POST was refused and made again.
   expect(bodies().map(({ status }) => status)).toEqual(['firing', 'firing'])
@@ -36,22 +36,22 @@ it('a dead letter posts one signed alert, however many follow, and the next succ
   const signature = first?.headers['x-service-signature'] ?? ''
   expect(signature).toBe(signAgain(SECRET, signature, first?.body.toString() ?? ''))
   receiver.behave({ kind: 'status', status: 200 })
-  await world.makeUser()
-  await world.pass(HOUR_MS)
+  await fixture.makeUser()
+  await fixture.pass(HOUR_MS)
   expect(bodies().map(({ status }) => status)).toEqual(['firing', 'firing', 'resolved'])
   receiver.behave({ kind: 'status', status: 500 })
-  await world.makeUser()
-  for (let n = 0; n < 12; n += 1) await world.pass(HOUR_MS)
+  await fixture.makeUser()
+  for (let n = 0; n < 12; n += 1) await fixture.pass(HOUR_MS)
   expect(bodies().at(-1)).toMatchObject({ status: 'firing' })
   expect(bodies().at(-1).id).not.toBe(bodies()[0].id)
 })
 
 it('without ALERT_WEBHOOK_URL nothing is posted, and the incident is kept', async () => {
-  await using world = await openProvisioning()
-  world.receiver.behave({ kind: 'status', status: 500 })
-  await world.makeTarget()
-  await world.makeUser()
-  for (let n = 0; n < 12; n += 1) await world.pass(HOUR_MS)
-  const { rows } = await world.t.database.pool.query('select firing_posted_at, attempts from alert_incident')
+  await using fixture = await openProvisioning()
+  fixture.receiver.behave({ kind: 'status', status: 500 })
+  await fixture.makeTarget()
+  await fixture.makeUser()
+  for (let n = 0; n < 12; n += 1) await fixture.pass(HOUR_MS)
+  const { rows } = await fixture.t.database.pool.query('select firing_posted_at, attempts from alert_incident')
   expect(rows).toEqual([{ firing_posted_at: null, attempts: 0 }])
 })

@@ -1,46 +1,46 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ContractWorld, startContractWorld } from '../../../test/contract/contract-world.ts'
+import { type ContractFixture, startContractFixture } from '../../../test/contract/contract-fixture.ts'
 import { createTestApp } from '../../../test/harness/app/app.ts'
 
 const LOG = '/api/v3/audit/log'
 const DAY_MS = 24 * 3_600_000
 
-let world: ContractWorld
+let fixture: ContractFixture
 
 beforeAll(async () => {
-  world = await startContractWorld()
+  fixture = await startContractFixture()
   const type = { internal: 'parcel.send', account_scope: 'none' }
-  expect((await world.app.admin('POST', '/api/v3/webhook/event', type)).status).toBe(201)
+  expect((await fixture.app.admin('POST', '/api/v3/webhook/event', type)).status).toBe(201)
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 /** Publishes `count` events in one request, and returns their ids. */
 async function publish(count = 1): Promise<string[]> {
   const events = Array.from({ length: count }, (_, n) => ({ event: 'parcel.send', id: `p-${n}` }))
-  const answer = await world.app.admin('POST', '/api/v3/webhook/publish', { events })
+  const answer = await fixture.app.admin('POST', '/api/v3/webhook/publish', { events })
   expect(answer.status).toBe(202)
   return answer.body.data.events.map((one: { event_id: string }) => one.event_id)
 }
 
 const list = async (query: string) => {
-  const { status, body } = await world.app.admin('GET', `${LOG}?${query}`)
+  const { status, body } = await fixture.app.admin('GET', `${LOG}?${query}`)
   expect(status, JSON.stringify(body)).toBe(200)
   return body
 }
 
 const countRows = async (table: string, condition: string) => {
-  const { rows } = await world.app.database.pool.query(`select count(*)::int as n from ${table} where ${condition}`)
+  const { rows } = await fixture.app.database.pool.query(`select count(*)::int as n from ${table} where ${condition}`)
   return rows[0].n
 }
 
 const OF_PUBLICATIONS = `action = 'event.publish'`
 
 test('the entry of a publication is in the row of its first event, and is listed as any other', async () => {
-  world.app.clock.advance(1_000)
-  const since = new Date(world.app.clock.now()).toISOString()
-  const one = await world.app.admin('POST', '/api/v3/webhook/publish', { event: 'parcel.send', id: 'p-0' })
+  fixture.app.clock.advance(1_000)
+  const since = new Date(fixture.app.clock.now()).toISOString()
+  const one = await fixture.app.admin('POST', '/api/v3/webhook/publish', { event: 'parcel.send', id: 'p-0' })
   const [id] = one.body.data.events.map((event: { event_id: string }) => event.event_id)
-  world.app.clock.advance(1_000)
+  fixture.app.clock.advance(1_000)
   const [first] = await publish(3)
   expect(await countRows('audit_log', OF_PUBLICATIONS)).toBe(0)
   const { data } = await list(`filters=action|eq|event.publish&filters=created_at|gte|${since}`)
@@ -88,12 +88,12 @@ test('the entry of a publication is in the row of its first event, and is listed
 
 test('publications and other entries are one list: its order, its pages and its total', async () => {
   const entries: string[] = []
-  world.app.clock.advance(1_000)
-  const since = new Date(world.app.clock.now()).toISOString()
+  fixture.app.clock.advance(1_000)
+  const since = new Date(fixture.app.clock.now()).toISOString()
   for (let n = 0; n < 6; n += 1) {
     if (n % 2 === 0) entries.push(...(await publish()))
-    else entries.push((await world.createAccount()).document_id)
-    world.app.clock.advance(1)
+    else entries.push((await fixture.createAccount()).document_id)
+    fixture.app.clock.advance(1)
   }
   for (const [sort, wanted] of [
     ['created_at', entries],
@@ -115,21 +115,21 @@ test('publications and other entries are one list: its order, its pages and its 
 
 test('an entry outlives its event where the audit log is kept longer, and ends before it where shorter', async () => {
   const [id] = await publish()
-  await world.app.settle()
-  world.app.clock.advance(31 * DAY_MS)
+  await fixture.app.settle()
+  fixture.app.clock.advance(31 * DAY_MS)
   await using short = await createTestApp({
-    ...{ database: world.app.database, clock: world.app.clock },
+    ...{ database: fixture.app.database, clock: fixture.app.clock },
     env: { AUDIT_RETENTION_DAYS: '5', WEBHOOK_LEDGER_RETENTION_DAYS: '90' },
   })
-  const before = (await world.app.database.pool.query('select * from audit_entry where document_id = $1', [id])).rows
+  const before = (await fixture.app.database.pool.query('select * from audit_entry where document_id = $1', [id])).rows
   expect(before).toHaveLength(1)
-  await world.app.app.maintenance.sweep()
+  await fixture.app.app.maintenance.sweep()
   expect(await countRows('event_occurrence', `document_id = '${id}'`)).toBe(0)
   expect(await countRows('audit_log', OF_PUBLICATIONS)).toBeGreaterThan(0)
-  const after = (await world.app.database.pool.query('select * from audit_entry where document_id = $1', [id])).rows
+  const after = (await fixture.app.database.pool.query('select * from audit_entry where document_id = $1', [id])).rows
   expect(after).toEqual(before)
   const [kept] = await publish()
-  world.app.clock.advance(6 * DAY_MS)
+  fixture.app.clock.advance(6 * DAY_MS)
   expect((await short.app.maintenance.sweep()).auditEntries).toBeGreaterThan(0)
   expect(await countRows('event_occurrence', `document_id = '${kept}' and published_by is null`)).toBe(1)
   expect(await countRows('audit_entry', OF_PUBLICATIONS)).toBe(0)

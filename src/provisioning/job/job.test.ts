@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { openProvisioning, type ProvisioningWorld } from '../../../test/harness/provisioning/provisioning-service.ts'
+import { openProvisioning, type ProvisioningFixture } from '../../../test/harness/provisioning/provisioning-service.ts'
 import { decideSync } from './job.ts'
 import type { UserAtTarget } from './job-record.ts'
 import { findBatchSize, JOB_BATCH_SIZE, JOB_OPEN_LIMIT } from './job-worker.ts'
@@ -38,39 +38,39 @@ it('a job looks at no more users than it may have deliveries open', () => {
 })
 
 describe('jobs', () => {
-  let world: ProvisioningWorld
+  let fixture: ProvisioningFixture
   let countUsers: () => Promise<{ living: number; all: number }>
   beforeAll(async () => {
-    world = await openProvisioning()
+    fixture = await openProvisioning()
     countUsers = async () => {
-      const { rows } = await world.t.database.pool.query(
+      const { rows } = await fixture.t.database.pool.query(
         'select count(*)::int as all, (count(*) filter (where deleted_at is null))::int as living from "user"',
       )
       return rows[0]
     }
-    for (let n = 0; n < 5; n += 1) await world.makeUser()
-    const gone = await world.makeUser()
-    await world.call('DELETE', `${USERS}/${gone.id}`)
+    for (let n = 0; n < 5; n += 1) await fixture.makeUser()
+    const gone = await fixture.makeUser()
+    await fixture.call('DELETE', `${USERS}/${gone.id}`)
   })
   afterEach(async () => {
-    world.receiver.behave({ kind: 'status', status: 200 })
-    for (const row of await world.call('GET', TARGETS)) await world.call('DELETE', `${TARGETS}/${row.document_id}`)
+    fixture.receiver.behave({ kind: 'status', status: 200 })
+    for (const row of await fixture.call('GET', TARGETS)) await fixture.call('DELETE', `${TARGETS}/${row.document_id}`)
   })
-  afterAll(() => world[Symbol.asyncDispose]())
+  afterAll(() => fixture[Symbol.asyncDispose]())
 
   const start = async (target: string, kind = 'sync') =>
-    (await world.call('POST', `${TARGETS}/${target}/${kind}`)).document_id as string
+    (await fixture.call('POST', `${TARGETS}/${target}/${kind}`)).document_id as string
 
   it('a sync fills a new target with every living user, and counts what became of each', async () => {
-    const { id, path } = await world.makeTarget()
+    const { id, path } = await fixture.makeTarget()
     const job = await start(id)
-    expect(await world.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'running', kind: 'sync', processed: 0 })
-    await world.t.settle()
+    expect(await fixture.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'running', kind: 'sync', processed: 0 })
+    await fixture.t.settle()
     const { living, all } = await countUsers()
-    const got = world.received(path)
+    const got = fixture.received(path)
     expect(got).toHaveLength(living)
     expect(new Set(got.map(({ body }) => body.type))).toEqual(new Set(['user.provisioned']))
-    expect(await world.call('GET', `${JOBS}/${job}`)).toMatchObject({
+    expect(await fixture.call('GET', `${JOBS}/${job}`)).toMatchObject({
       status: 'done',
       total: all,
       processed: all,
@@ -80,46 +80,46 @@ describe('jobs', () => {
   })
 
   it('a sync sends nothing twice of a user whose change waits already', async () => {
-    const { id, path } = await world.makeTarget()
-    const user = await world.makeUser()
+    const { id, path } = await fixture.makeTarget()
+    const user = await fixture.makeUser()
     await start(id)
-    await world.t.settle()
-    expect(world.received(path).filter(({ body }) => body.data.user.document_id === user.id)).toHaveLength(1)
+    await fixture.t.settle()
+    expect(fixture.received(path).filter(({ body }) => body.data.user.document_id === user.id)).toHaveLength(1)
   })
 
   it('a reconcile sends what the target refused or never got, and nothing else', async () => {
-    const { id, path } = await world.makeTarget()
+    const { id, path } = await fixture.makeTarget()
     await start(id)
-    await world.t.settle()
-    const before = world.received(path).length
+    await fixture.t.settle()
+    const before = fixture.received(path).length
     await start(id, 'reconcile')
-    await world.t.settle()
-    expect(world.received(path)).toHaveLength(before)
-    const user = await world.makeUser()
-    await world.t.settle()
-    world.receiver.behaveNext({ kind: 'status', status: 422 })
-    await world.call('PATCH', `${USERS}/${user.id}`, { name: 'Refused' })
-    await world.t.settle()
+    await fixture.t.settle()
+    expect(fixture.received(path)).toHaveLength(before)
+    const user = await fixture.makeUser()
+    await fixture.t.settle()
+    fixture.receiver.behaveNext({ kind: 'status', status: 422 })
+    await fixture.call('PATCH', `${USERS}/${user.id}`, { name: 'Refused' })
+    await fixture.t.settle()
     const job = await start(id, 'reconcile')
-    await world.t.settle()
-    expect(world.received(path).at(-1)?.body).toMatchObject({
+    await fixture.t.settle()
+    expect(fixture.received(path).at(-1)?.body).toMatchObject({
       type: 'user.updated',
       data: { user: { document_id: user.id, name: 'Refused' } },
     })
-    expect(await world.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'done', queued: 1 })
+    expect(await fixture.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'done', queued: 1 })
   })
 
   it('a reconcile tells of a deletion that the target refused', async () => {
-    const { id, path } = await world.makeTarget()
-    const user = await world.makeUser()
-    await world.t.settle()
-    world.receiver.behaveNext({ kind: 'status', status: 400 })
-    await world.call('DELETE', `${USERS}/${user.id}`)
-    await world.t.settle()
+    const { id, path } = await fixture.makeTarget()
+    const user = await fixture.makeUser()
+    await fixture.t.settle()
+    fixture.receiver.behaveNext({ kind: 'status', status: 400 })
+    await fixture.call('DELETE', `${USERS}/${user.id}`)
+    await fixture.t.settle()
     await start(id, 'reconcile')
-    await world.t.settle()
+    await fixture.t.settle()
     expect(
-      world
+      fixture
         .received(path)
         .filter(({ body }) => body.data.user.document_id === user.id)
         .map(({ body }) => body.type),
@@ -127,37 +127,37 @@ describe('jobs', () => {
   })
 
   it('a paused job queues nothing until it is resumed, and a cancelled one never again', async () => {
-    const { id, path } = await world.makeTarget()
+    const { id, path } = await fixture.makeTarget()
     const job = await start(id)
-    await world.call('POST', `${JOBS}/${job}/pause`)
-    await world.t.settle()
-    expect(world.received(path)).toEqual([])
-    expect((await world.tryCall('POST', `${TARGETS}/${id}/sync`)).body.code).toBe('conflict')
-    await world.call('POST', `${JOBS}/${job}/resume`)
-    await world.call('POST', `${JOBS}/${job}/cancel`)
-    await world.t.settle()
-    expect(world.received(path)).toEqual([])
-    expect((await world.tryCall('POST', `${JOBS}/${job}/resume`)).status).toBe(409)
+    await fixture.call('POST', `${JOBS}/${job}/pause`)
+    await fixture.t.settle()
+    expect(fixture.received(path)).toEqual([])
+    expect((await fixture.tryCall('POST', `${TARGETS}/${id}/sync`)).body.code).toBe('conflict')
+    await fixture.call('POST', `${JOBS}/${job}/resume`)
+    await fixture.call('POST', `${JOBS}/${job}/cancel`)
+    await fixture.t.settle()
+    expect(fixture.received(path)).toEqual([])
+    expect((await fixture.tryCall('POST', `${JOBS}/${job}/resume`)).status).toBe(409)
     const next = await start(id)
-    await world.t.settle()
-    expect(await world.call('GET', `${JOBS}/${next}`)).toMatchObject({ status: 'done' })
+    await fixture.t.settle()
+    expect(await fixture.call('GET', `${JOBS}/${next}`)).toMatchObject({ status: 'done' })
   })
 
   it('a job does not begin before a change that did not see the target has ended', async () => {
-    const open = await world.t.database.pool.connect()
+    const open = await fixture.t.database.pool.connect()
     try {
       await open.query('begin')
       await open.query(
         `insert into "user" (document_id, email, created_at, updated_at)
          values ('ffffffff-0000-7000-8000-000000000001', 'early@example.com', now(), now())`,
       )
-      const { id, path } = await world.makeTarget()
+      const { id, path } = await fixture.makeTarget()
       const job = await start(id)
-      await world.t.settle()
-      expect(await world.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'running', processed: 0 })
+      await fixture.t.settle()
+      expect(await fixture.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'running', processed: 0 })
       await open.query('commit')
-      await world.t.settle()
-      const emails = world.received(path).map(({ body }) => body.data.user.email)
+      await fixture.t.settle()
+      const emails = fixture.received(path).map(({ body }) => body.data.user.email)
       expect(emails.filter((one) => one === 'early@example.com')).toHaveLength(1)
     } finally {
       open.release()
@@ -165,13 +165,13 @@ describe('jobs', () => {
   })
 
   it('a job does not wait for transactions that change no user', async () => {
-    const open = await world.t.database.pool.connect()
+    const open = await fixture.t.database.pool.connect()
     try {
       await open.query('begin; select pg_current_xact_id()')
-      const { id } = await world.makeTarget()
+      const { id } = await fixture.makeTarget()
       const job = await start(id)
-      await world.t.settle()
-      expect(await world.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'done' })
+      await fixture.t.settle()
+      expect(await fixture.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'done' })
     } finally {
       await open.query('rollback')
       open.release()
@@ -179,13 +179,13 @@ describe('jobs', () => {
   })
 
   it('a job of a target that is inactive is refused, and the job of a deleted target ends', async () => {
-    const { id } = await world.makeTarget()
+    const { id } = await fixture.makeTarget()
     const job = await start(id)
-    await world.call('DELETE', `${TARGETS}/${id}`)
-    expect(await world.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'cancelled' })
-    const other = await world.makeTarget()
-    await world.call('PATCH', `${TARGETS}/${other.id}/active`, { is_actived: false })
-    const refused = await world.tryCall('POST', `${TARGETS}/${other.id}/sync`)
+    await fixture.call('DELETE', `${TARGETS}/${id}`)
+    expect(await fixture.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'cancelled' })
+    const other = await fixture.makeTarget()
+    await fixture.call('PATCH', `${TARGETS}/${other.id}/active`, { is_actived: false })
+    const refused = await fixture.tryCall('POST', `${TARGETS}/${other.id}/sync`)
     expect([refused.status, refused.body.code]).toEqual([409, 'target_inactive'])
   })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { openProvisioning, type ProvisioningWorld } from '../../../test/harness/provisioning/provisioning-service.ts'
+import { openProvisioning, type ProvisioningFixture } from '../../../test/harness/provisioning/provisioning-service.ts'
 import { type ScimServer, startScimServer } from '../../../test/harness/provisioning/scim-server.ts'
 import type { UserId } from '../../base/id.ts'
 import { buildScimPatch, buildScimUser, buildUserQuery, findMatch, readId } from './scim-user.ts'
@@ -92,13 +92,13 @@ describe('what a service answers', () => {
 
 describe('a SCIM service', () => {
   let scim: ScimServer
-  let world: ProvisioningWorld
+  let fixture: ProvisioningFixture
   let target: string
   beforeAll(async () => {
     scim = await startScimServer()
-    world = await openProvisioning({ env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${scim.port}` } })
+    fixture = await openProvisioning({ env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${scim.port}` } })
     const body = { url: `${scim.base}/`, protocol: 'scim', token: scim.token }
-    target = (await world.call('POST', TARGETS, body)).document_id
+    target = (await fixture.call('POST', TARGETS, body)).document_id
   })
   beforeEach(() => {
     scim.requests.length = 0
@@ -107,7 +107,7 @@ describe('a SCIM service', () => {
     scim.refusals.clear()
   })
   afterAll(async () => {
-    await world[Symbol.asyncDispose]()
+    await fixture[Symbol.asyncDispose]()
     await scim[Symbol.asyncDispose]()
   })
 
@@ -119,24 +119,24 @@ describe('a SCIM service', () => {
   }
   /** Makes the retries of a user, each in its time, until its last delivery has ended: the number of attempts is limited. */
   const passRetries = async (user: string) => {
-    while ((await last(user)).status === 'retrying') await world.pass(LONGEST_WAIT_MS)
+    while ((await last(user)).status === 'retrying') await fixture.pass(LONGEST_WAIT_MS)
   }
   const find = (id: string) => [...scim.users.values()].find((one) => one.externalId === id)
   /** The latest delivery of a user. Those of one millisecond are in no order but that of their positions. */
   const last = async (user: string) => {
-    const { rows } = await world.t.database.pool.query<{ document_id: string }>(
+    const { rows } = await fixture.t.database.pool.query<{ document_id: string }>(
       'select document_id from provisioning_delivery where target = $1 and user_id = $2 order by position desc limit 1',
       [target, user],
     )
-    return world.call('GET', `/api/v3/provisioning/delivery/${rows[0]?.document_id}`)
+    return fixture.call('GET', `/api/v3/provisioning/delivery/${rows[0]?.document_id}`)
   }
 
   it('gets the requests of many changes over the connections of those that were made at once', async () => {
-    const { id } = await world.makeUser({ name: 'Ada' })
-    await world.t.settle()
+    const { id } = await fixture.makeUser({ name: 'Ada' })
+    await fixture.t.settle()
     for (const name of ['One', 'Two', 'Three']) {
-      await world.call('PATCH', `${USERS}/${id}`, { name })
-      await world.t.settle()
+      await fixture.call('PATCH', `${USERS}/${id}`, { name })
+      await fixture.t.settle()
     }
     expect(find(id)).toMatchObject({ displayName: 'Three' })
     expect(scim.requests.length).toBeGreaterThanOrEqual(4)
@@ -145,19 +145,19 @@ describe('a SCIM service', () => {
   })
 
   it('gets a user created, replaced, disabled, enabled and deleted', async () => {
-    const { id, email } = await world.makeUser({ name: 'Ada' })
-    await world.t.settle()
+    const { id, email } = await fixture.makeUser({ name: 'Ada' })
+    await fixture.t.settle()
     expect(find(id)).toMatchObject({ userName: email, displayName: 'Ada', active: true })
-    await world.call('PATCH', `${USERS}/${id}`, { name: null, email: 'moved@example.com' })
-    await world.call('POST', `${USERS}/${id}/disable`)
-    await world.t.settle()
+    await fixture.call('PATCH', `${USERS}/${id}`, { name: null, email: 'moved@example.com' })
+    await fixture.call('POST', `${USERS}/${id}/disable`)
+    await fixture.t.settle()
     expect(find(id)).toMatchObject({ userName: 'moved@example.com', active: false })
     expect(find(id)).not.toHaveProperty('displayName')
-    await world.call('POST', `${USERS}/${id}/enable`)
-    await world.t.settle()
+    await fixture.call('POST', `${USERS}/${id}/enable`)
+    await fixture.t.settle()
     expect(find(id)).toMatchObject({ active: true })
-    await world.call('DELETE', `${USERS}/${id}`)
-    await world.t.settle()
+    await fixture.call('DELETE', `${USERS}/${id}`)
+    await fixture.t.settle()
     expect(find(id)).toBeUndefined()
     expect(scim.requests.map((one) => one.split(' ')[0])).toEqual(['POST', 'PATCH', 'PATCH', 'PATCH', 'DELETE'])
     expect(scim.bodies.join()).not.toMatch(/role|permission|group|entitlement/i)
@@ -165,10 +165,10 @@ describe('a SCIM service', () => {
 
   it('has a user taken over whose creation was not heard of, and makes no second one', async () => {
     scim.loseNextAnswer()
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     expect(await last(id)).toMatchObject({ status: 'retrying', attempts: 1 })
-    await world.pass(60_000)
+    await fixture.pass(60_000)
     expect(await last(id)).toMatchObject({ status: 'delivered', attempts: 2 })
     expect([...scim.users.values()].filter((one) => one.externalId === id)).toHaveLength(1)
   })
@@ -176,43 +176,43 @@ describe('a SCIM service', () => {
   it('has a user of the same address taken over that somebody else made, and keeps what it knows of its own', async () => {
     const roles = [{ value: 'auditor' }]
     scim.users.set('made-there', { id: 'made-there', userName: 'there@example.com', title: 'Dr', roles })
-    const { id } = await world.makeUser({ email: 'there@example.com' })
-    await world.t.settle()
-    await world.call('PATCH', `${USERS}/${id}`, { name: 'Ada' })
-    await world.t.settle()
+    const { id } = await fixture.makeUser({ email: 'there@example.com' })
+    await fixture.t.settle()
+    await fixture.call('PATCH', `${USERS}/${id}`, { name: 'Ada' })
+    await fixture.t.settle()
     expect(scim.users.get('made-there')).toMatchObject({ externalId: id, displayName: 'Ada', title: 'Dr', roles })
     expect(scim.bodies.join()).not.toContain('auditor')
   })
 
   it.each([400, 404, 405, 501])('that answers a PATCH with %i gets the whole user in its place', async (status) => {
     scim.refusals.set('PATCH', status)
-    const { id } = await world.makeUser()
-    await world.t.settle()
-    await world.call('PATCH', `${USERS}/${id}`, { name: 'Put' })
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
+    await fixture.call('PATCH', `${USERS}/${id}`, { name: 'Put' })
+    await fixture.t.settle()
     expect(find(id)).toMatchObject({ displayName: 'Put' })
     expect(scim.requests.map((one) => one.split(' ')[0])).toEqual(['POST', 'PATCH', 'PUT'])
   })
 
   it('that deletes no users has them inactive', async () => {
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     scim.refusals.set('DELETE', 405)
-    await world.call('DELETE', `${USERS}/${id}`)
-    await world.t.settle()
+    await fixture.call('DELETE', `${USERS}/${id}`)
+    await fixture.t.settle()
     expect(await last(id)).toMatchObject({ type: 'user.deprovisioned', status: 'delivered' })
     expect(find(id)).toMatchObject({ active: false })
   })
 
   it('gives no user to another one: who gets a freed address waits until the first is gone there', async () => {
     const email = newAddress()
-    const first = await world.makeUser({ email })
-    await world.t.settle()
+    const first = await fixture.makeUser({ email })
+    await fixture.t.settle()
     scim.failNext(503)
-    await world.call('DELETE', `${USERS}/${first.id}`)
-    await world.t.settle()
-    const second = await world.makeUser({ email })
-    await world.t.settle()
+    await fixture.call('DELETE', `${USERS}/${first.id}`)
+    await fixture.t.settle()
+    const second = await fixture.makeUser({ email })
+    await fixture.t.settle()
     expect(await last(second.id)).toMatchObject({ status: 'retrying', last_status_code: 409 })
     expect(find(first.id)).toBeDefined()
     await passRetries(first.id)
@@ -224,13 +224,13 @@ describe('a SCIM service', () => {
 
   it('gets an address that moves from one user to another, in whatever order the two arrive', async () => {
     const [moving, away] = [newAddress(), newAddress()]
-    const [one, two] = [await world.makeUser({ email: moving }), await world.makeUser()]
-    await world.t.settle()
+    const [one, two] = [await fixture.makeUser({ email: moving }), await fixture.makeUser()]
+    await fixture.t.settle()
     scim.failNext(503)
-    await world.call('PATCH', `${USERS}/${one.id}`, { email: away })
-    await world.t.settle()
-    await world.call('PATCH', `${USERS}/${two.id}`, { email: moving })
-    await world.t.settle()
+    await fixture.call('PATCH', `${USERS}/${one.id}`, { email: away })
+    await fixture.t.settle()
+    await fixture.call('PATCH', `${USERS}/${two.id}`, { email: moving })
+    await fixture.t.settle()
     expect(await last(two.id)).toMatchObject({ status: 'retrying', last_status_code: 409 })
     await passRetries(one.id)
     await passRetries(two.id)
@@ -239,32 +239,32 @@ describe('a SCIM service', () => {
 
   it('gets a user whose address was taken at first and is free when it is looked up', async () => {
     scim.failNext(409)
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     expect(await last(id)).toMatchObject({ status: 'delivered', attempts: 1 })
     const email = newAddress()
     scim.failNext(409)
-    await world.call('PATCH', `${USERS}/${id}`, { email })
-    await world.t.settle()
+    await fixture.call('PATCH', `${USERS}/${id}`, { email })
+    await fixture.t.settle()
     expect(await last(id)).toMatchObject({ status: 'delivered', attempts: 1 })
     expect(find(id)).toMatchObject({ userName: email })
   })
 
   it('has a user created again that it lost', async () => {
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     scim.users.delete(find(id)!.id)
-    await world.call('PATCH', `${USERS}/${id}`, { name: 'Again' })
-    await world.t.settle()
+    await fixture.call('PATCH', `${USERS}/${id}`, { name: 'Again' })
+    await fixture.t.settle()
     expect(find(id)).toMatchObject({ displayName: 'Again' })
   })
 
   it('is not asked to delete what it never had, and a deletion of what is gone is done', async () => {
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     scim.users.delete(find(id)!.id)
-    await world.call('DELETE', `${USERS}/${id}`)
-    await world.t.settle()
+    await fixture.call('DELETE', `${USERS}/${id}`)
+    await fixture.t.settle()
     expect(await last(id)).toMatchObject({ type: 'user.deprovisioned', status: 'delivered' })
   })
 
@@ -274,29 +274,29 @@ describe('a SCIM service', () => {
     [401, 'failed'],
   ])('that answers %i leaves a delivery %s', async (status, expected) => {
     scim.failNext(status)
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     expect(await last(id)).toMatchObject({ status: expected, last_status_code: status, attempts: 1 })
-    await world.pass(240_000)
+    await fixture.pass(240_000)
   })
 
   it('that is too busy is asked again, not before it allows it', async () => {
     scim.failNext(429)
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     const row = await last(id)
     expect(row).toMatchObject({ status: 'retrying', last_status_code: 429 })
-    expect(Date.parse(row.next_attempt_at) - world.t.clock.now()).toBeGreaterThanOrEqual(119_000)
-    await world.pass(240_000)
+    expect(Date.parse(row.next_attempt_at) - fixture.t.clock.now()).toBeGreaterThanOrEqual(119_000)
+    await fixture.pass(240_000)
     expect(await last(id)).toMatchObject({ status: 'delivered' })
   })
 
   it('whose success is no answer of a SCIM service has not accepted the user', async () => {
     scim.answerPageNext()
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     expect(await last(id)).toMatchObject({ status: 'retrying', last_error: 'protocol', last_status_code: null })
-    await world.pass(60_000)
+    await fixture.pass(60_000)
     expect(find(id)).toBeDefined()
   })
 
@@ -305,10 +305,10 @@ describe('a SCIM service', () => {
     ['half a surrogate pair', '{"id":"\\ud83d"}'],
   ])('whose id holds %s has not accepted the user, and its answer is recorded', async (_, body) => {
     scim.answerNext(body)
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     expect(await last(id)).toMatchObject({ status: 'retrying', last_error: 'protocol', attempts: 1 })
-    await world.pass(60_000)
+    await fixture.pass(60_000)
     expect(await last(id)).toMatchObject({ status: 'delivered', attempts: 2 })
     expect(find(id)).toBeDefined()
   })
@@ -316,27 +316,27 @@ describe('a SCIM service', () => {
   it('whose look-up fails has the user tried again, and not given up', async () => {
     scim.users.set('looked-up', { id: 'looked-up', userName: 'looked-up@example.com' })
     scim.failNext(409, 503)
-    const { id } = await world.makeUser({ email: 'looked-up@example.com' })
-    await world.t.settle()
+    const { id } = await fixture.makeUser({ email: 'looked-up@example.com' })
+    await fixture.t.settle()
     expect(await last(id)).toMatchObject({ status: 'retrying', last_status_code: 503 })
-    await world.pass(240_000)
+    await fixture.pass(240_000)
     expect(scim.users.get('looked-up')).toMatchObject({ externalId: id })
   })
 
   it('at another URL is another service: the ids of the former one are not used, and a reconcile fills it', async () => {
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     const { id: former } = find(id)!
     scim.users.clear()
     scim.users.set(former, { id: former, userName: 'somebody@example.com' })
-    await world.call('PATCH', `${TARGETS}/${target}`, { url: scim.base })
-    await world.call('POST', `${TARGETS}/${target}/reconcile`)
-    await world.t.settle()
+    await fixture.call('PATCH', `${TARGETS}/${target}`, { url: scim.base })
+    await fixture.call('POST', `${TARGETS}/${target}/reconcile`)
+    await fixture.t.settle()
     expect(scim.users.get(former)).toEqual({ id: former, userName: 'somebody@example.com' })
     expect(find(id)?.id).not.toBe(former)
     const count = scim.requests.length
-    await world.call('POST', `${TARGETS}/${target}/reconcile`)
-    await world.t.settle()
+    await fixture.call('POST', `${TARGETS}/${target}/reconcile`)
+    await fixture.t.settle()
     expect(scim.requests).toHaveLength(count)
   })
 
@@ -346,31 +346,31 @@ describe('a SCIM service', () => {
       ['PATCH', `${TARGETS}/${target}`],
     ] as const) {
       const body = { url: `${scim.base}${end}`, ...(method === 'POST' && { protocol: 'scim', token: 't' }) }
-      const refused = await world.tryCall(method, path, body)
+      const refused = await fixture.tryCall(method, path, body)
       expect([refused.status, refused.body.errors[0].path]).toEqual([422, 'url'])
     }
   })
 
   it('needs its token, which no answer shows, and a wrong one is refused by the service', async () => {
-    const refused = await world.tryCall('POST', TARGETS, { url: scim.base, protocol: 'scim' })
+    const refused = await fixture.tryCall('POST', TARGETS, { url: scim.base, protocol: 'scim' })
     expect([refused.status, refused.body.errors[0].path]).toEqual([422, 'token'])
-    const row = await world.call('PATCH', `${TARGETS}/${target}`, { token: 'wrong' })
+    const row = await fixture.call('PATCH', `${TARGETS}/${target}`, { token: 'wrong' })
     expect(JSON.stringify(row)).not.toContain('wrong')
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     expect(await last(id)).toMatchObject({ status: 'failed', last_status_code: 401 })
-    await world.call('PATCH', `${TARGETS}/${target}`, { token: scim.token })
-    expect((await world.tryCall('POST', `${TARGETS}/${target}/rotate-secret`)).status).toBe(409)
+    await fixture.call('PATCH', `${TARGETS}/${target}`, { token: scim.token })
+    expect((await fixture.tryCall('POST', `${TARGETS}/${target}/rotate-secret`)).status).toBe(409)
   })
 
   it('is held to the same guard: a private address is not dialled', async () => {
-    const { rows } = await world.t.database.pool.query(
+    const { rows } = await fixture.t.database.pool.query(
       "update provisioning_target set url = 'http://127.0.0.1:1/scim' where document_id = $1 returning url",
       [target],
     )
     expect(rows).toHaveLength(1)
-    const { id } = await world.makeUser()
-    await world.t.settle()
+    const { id } = await fixture.makeUser()
+    await fixture.t.settle()
     expect(await last(id)).toMatchObject({ status: 'retrying', last_error: 'blocked_address' })
     expect(scim.requests).toEqual([])
   })

@@ -12,7 +12,7 @@ const SOCKET = '1234.5678'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const UNKNOWN = '01890a5d-ac96-774b-bcce-b302099a8057'
 
-let ground: RealtimeApp
+let fixture: RealtimeApp
 let sdk: PusherServer
 let own: AccountId
 let foreign: AccountId
@@ -24,14 +24,14 @@ const ask = (call: TestCall, channel: unknown, socket: unknown = SOCKET) =>
   call('POST', AUTH, { socket_id: socket, channel_name: channel })
 
 beforeAll(async () => {
-  ground = await openRealtime()
-  sdk = new PusherServer({ ...ground.provider.app, cluster: 'eu', useTLS: true })
-  own = await ground.addAccount()
-  foreign = await ground.addAccount()
-  contract = await ground.addContract(own)
-  member = await ground.t.signInMember([own])
+  fixture = await openRealtime()
+  sdk = new PusherServer({ ...fixture.provider.app, cluster: 'eu', useTLS: true })
+  own = await fixture.addAccount()
+  foreign = await fixture.addAccount()
+  contract = await fixture.addContract(own)
+  member = await fixture.t.signInMember([own])
 })
-afterAll(() => ground[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('a member', () => {
   it('joins the channel of its account: the answer is exactly that of the official SDK, and is not cached', async () => {
@@ -68,10 +68,10 @@ describe('a member', () => {
   })
 
   it('does not join the channel of a contract of another account, or of a deleted one', async () => {
-    const other = await ground.addContract(foreign)
+    const other = await fixture.addContract(foreign)
     expect((await ask(member.call, `private-contract-${other}`)).status).toBe(403)
-    const deleted = await ground.addContract(own)
-    await ground.call('DELETE', `/api/v3/contract/contract/${deleted}`)
+    const deleted = await fixture.addContract(own)
+    await fixture.call('DELETE', `/api/v3/contract/contract/${deleted}`)
     expect((await ask(member.call, `private-contract-${deleted}`)).status).toBe(403)
   })
 })
@@ -79,12 +79,12 @@ describe('a member', () => {
 describe('an administrator', () => {
   it('joins every channel that exists', async () => {
     for (const channel of [channelOf(own), channelOf(foreign), `private-contract-${contract}`])
-      expect((await ask(ground.t.admin, channel)).status).toBe(200)
+      expect((await ask(fixture.t.admin, channel)).status).toBe(200)
   })
 
   it('joins none that does not exist', async () => {
     for (const channel of [channelOf(UNKNOWN), `private-contract-${UNKNOWN}`])
-      expect((await ask(ground.t.admin, channel)).status).toBe(403)
+      expect((await ask(fixture.t.admin, channel)).status).toBe(403)
   })
 })
 
@@ -107,7 +107,7 @@ describe('a request that is malformed', () => {
     ['null', null],
     ['a long name', channelOf(uuid) + 'x'.repeat(5_000)],
   ])('asks for %s, and is refused before anything is signed', async (_what, channel) => {
-    expect((await ask(ground.t.admin, channel)).status).toBe(422)
+    expect((await ask(fixture.t.admin, channel)).status).toBe(422)
   })
 
   it.each<[string, unknown]>([
@@ -154,136 +154,136 @@ describe('a caller', () => {
   }
 
   it('without a token, or with one that is not of this service, is refused', async () => {
-    await expectStatus(ground.t.anonymous, 401)
-    await expectStatus(ground.t.callAs('not-a-token'), 401)
+    await expectStatus(fixture.t.anonymous, 401)
+    await expectStatus(fixture.t.callAs('not-a-token'), 401)
     const [head, body] = member.token.split('.')
-    await expectStatus(ground.t.callAs(`${head}.${body}.${'A'.repeat(43)}`), 401)
+    await expectStatus(fixture.t.callAs(`${head}.${body}.${'A'.repeat(43)}`), 401)
     await using other = await createTestApp({ env: { BASE_URL: 'https://elsewhere.example.com' } })
-    await expectStatus(ground.t.callAs(other.adminToken), 401)
+    await expectStatus(fixture.t.callAs(other.adminToken), 401)
   })
 
   it('with a token that expired is refused', async () => {
-    const late = await ground.t.signInMember([own])
+    const late = await fixture.t.signInMember([own])
     await expectStatus(late.call, 200)
-    const before = ground.t.clock.now()
-    ground.t.clock.advance(3_606_000)
+    const before = fixture.t.clock.now()
+    fixture.t.clock.advance(3_606_000)
     await expectStatus(late.call, 401)
-    ground.t.clock.set(before)
+    fixture.t.clock.set(before)
   })
 
   it('that is disabled is refused', async () => {
-    const disabled = await ground.t.signInMember([own])
-    await ground.call('POST', `/api/v3/identity/user/${disabled.userId}/disable`)
+    const disabled = await fixture.t.signInMember([own])
+    await fixture.call('POST', `/api/v3/identity/user/${disabled.userId}/disable`)
     await expectStatus(disabled.call, 401)
   })
 
   it('without the permission is refused, though it belongs to the account', async () => {
-    const user = await ground.t.signInMember([own])
-    await ground.t.database.pool.query('delete from user_role where "user" = $1', [user.userId])
+    const user = await fixture.t.signInMember([own])
+    await fixture.t.database.pool.query('delete from user_role where "user" = $1', [user.userId])
     await expectStatus(user.call, 403)
   })
 
   it('with an API key that leaves the permission out is refused', async () => {
-    const made = await ground.call('POST', '/api/v3/identity/api-key', { name: 'narrow', permissions: ['contract:*'] })
-    await expectStatus(ground.t.callAs(made.body.data.key), 403)
+    const made = await fixture.call('POST', '/api/v3/identity/api-key', { name: 'narrow', permissions: ['contract:*'] })
+    await expectStatus(fixture.t.callAs(made.body.data.key), 403)
   })
 
   it('with an API key that is bound to an account joins no channel of another account', async () => {
-    const user = await ground.t.signInMember([own, foreign])
+    const user = await fixture.t.signInMember([own, foreign])
     const body = { name: 'bound', account: own, permissions: ['realtime:auth'] }
     const made = await user.call('POST', '/api/v3/identity/api-key', body)
-    const call = ground.t.callAs(made.body.data.key)
+    const call = fixture.t.callAs(made.body.data.key)
     expect((await ask(user.call, channelOf(foreign))).status).toBe(200)
     expect((await ask(call, channelOf(own))).status).toBe(200)
     expect((await ask(call, channelOf(foreign))).status).toBe(403)
   })
 
   it('that holds the permission everywhere, and is no administrator, joins its own accounts only', async () => {
-    const role = await ground.call('POST', '/api/v3/identity/role', {
+    const role = await fixture.call('POST', '/api/v3/identity/role', {
       name: 'realtime-everywhere',
       description: 'x',
       permissions: ['realtime:auth'],
     })
-    const user = await ground.t.signInMember([own])
+    const user = await fixture.t.signInMember([own])
     const roles = [role.body.data.document_id]
-    expect((await ground.call('PATCH', `/api/v3/identity/user/${user.userId}`, { roles })).status).toBe(200)
+    expect((await fixture.call('PATCH', `/api/v3/identity/user/${user.userId}`, { roles })).status).toBe(200)
     expect((await ask(user.call, channelOf(own))).status).toBe(200)
     expect((await ask(user.call, channelOf(foreign))).status).toBe(403)
   })
 })
 
 it('a contract that was deleted is refused after five seconds, and one of another account at once', async () => {
-  const contract = await ground.addContract(own)
+  const contract = await fixture.addContract(own)
   const channel = `private-contract-${contract}`
-  const [member, stranger] = [await ground.t.signInMember([own]), await ground.t.signInMember([foreign])]
+  const [member, stranger] = [await fixture.t.signInMember([own]), await fixture.t.signInMember([foreign])]
   expect((await ask(member.call, channel)).status).toBe(200)
   expect((await ask(stranger.call, channel)).status).toBe(403)
-  expect((await ground.call('DELETE', `/api/v3/contract/contract/${contract}`)).status).toBe(200)
-  ground.t.clock.advance(CONTRACT_HELD_MS)
+  expect((await fixture.call('DELETE', `/api/v3/contract/contract/${contract}`)).status).toBe(200)
+  fixture.t.clock.advance(CONTRACT_HELD_MS)
   expect((await ask(member.call, channel)).status).toBe(403)
 })
 
 describe('who loses its access', () => {
   const letGuardWork = async () => {
-    ground.t.clock.advance(COLLECT_MS)
-    await ground.t.app.realtime.guard?.settled()
+    fixture.t.clock.advance(COLLECT_MS)
+    await fixture.t.app.realtime.guard?.settled()
   }
 
   beforeEach(() => {
-    ground.provider.terminated.length = 0
+    fixture.provider.terminated.length = 0
   })
 
   it('by a membership that ends loses its connections at the provider, and joins no more', async () => {
-    const user = await ground.t.signInMember([own, foreign])
+    const user = await fixture.t.signInMember([own, foreign])
     expect((await ask(user.call, channelOf(own))).status).toBe(200)
-    await ground.call('DELETE', `/api/v3/identity/account/${foreign}/member`, { user: user.userId })
+    await fixture.call('DELETE', `/api/v3/identity/account/${foreign}/member`, { user: user.userId })
     await letGuardWork()
-    expect(ground.provider.terminated).toEqual([])
-    const gone = await ground.call('DELETE', `/api/v3/identity/account/${own}/member`, { user: user.userId })
+    expect(fixture.provider.terminated).toEqual([])
+    const gone = await fixture.call('DELETE', `/api/v3/identity/account/${own}/member`, { user: user.userId })
     expect(gone.status).toBe(200)
     await letGuardWork()
-    expect(ground.provider.terminated).toEqual([user.userId])
+    expect(fixture.provider.terminated).toEqual([user.userId])
     expect((await ask(user.call, channelOf(own))).status).toBe(403)
   })
 
   it('by being disabled loses its connections at the provider', async () => {
-    const user = await ground.t.signInMember([own])
+    const user = await fixture.t.signInMember([own])
     await ask(user.call, channelOf(own))
-    await ground.call('POST', `/api/v3/identity/user/${user.userId}/disable`)
+    await fixture.call('POST', `/api/v3/identity/user/${user.userId}/disable`)
     await letGuardWork()
-    expect(ground.provider.terminated).toEqual([user.userId])
+    expect(fixture.provider.terminated).toEqual([user.userId])
   })
 
   it('that another process granted, which is gone, loses its connections too', async () => {
-    const user = await ground.t.signInMember([own])
-    const row = [user.userId, channelOf(own), own, new Date(ground.t.clock.now())]
-    await ground.t.database.pool.query('insert into realtime_grant values ($1, $2, $3, $4)', row)
-    await ground.call('DELETE', `/api/v3/identity/account/${own}/member`, { user: user.userId })
+    const user = await fixture.t.signInMember([own])
+    const row = [user.userId, channelOf(own), own, new Date(fixture.t.clock.now())]
+    await fixture.t.database.pool.query('insert into realtime_grant values ($1, $2, $3, $4)', row)
+    await fixture.call('DELETE', `/api/v3/identity/account/${own}/member`, { user: user.userId })
     await letGuardWork()
-    expect(ground.provider.terminated).toEqual([user.userId])
-    const { rows } = await ground.t.database.pool.query('select from realtime_grant where user_id = $1', [user.userId])
+    expect(fixture.provider.terminated).toEqual([user.userId])
+    const { rows } = await fixture.t.database.pool.query('select from realtime_grant where user_id = $1', [user.userId])
     expect(rows).toEqual([])
   })
 
   it('while the provider does not answer loses its connections when it answers again', async () => {
-    const user = await ground.t.signInMember([own])
+    const user = await fixture.t.signInMember([own])
     await ask(user.call, channelOf(own))
-    ground.provider.behave({ kind: 'answers', status: 503 })
-    await ground.call('POST', `/api/v3/identity/user/${user.userId}/disable`)
+    fixture.provider.behave({ kind: 'answers', status: 503 })
+    await fixture.call('POST', `/api/v3/identity/user/${user.userId}/disable`)
     await letGuardWork()
-    ground.provider.behave({ kind: 'works' })
-    expect(ground.provider.terminated).toEqual([])
-    ground.t.clock.advance(RETRY_MS)
+    fixture.provider.behave({ kind: 'works' })
+    expect(fixture.provider.terminated).toEqual([])
+    fixture.t.clock.advance(RETRY_MS)
     await new Promise(setImmediate)
     await letGuardWork()
-    expect(ground.provider.terminated).toEqual([user.userId])
+    expect(fixture.provider.terminated).toEqual([user.userId])
   })
 
   it('is stored once for each channel, whatever number of connections asks', async () => {
-    const user = await ground.t.signInMember([own])
+    const user = await fixture.t.signInMember([own])
     await Promise.all(Array.from({ length: 20 }, () => ask(user.call, channelOf(own))))
     const read = () =>
-      ground.t.database.pool.query('select xmin, channel from realtime_grant where user_id = $1', [user.userId])
+      fixture.t.database.pool.query('select xmin, channel from realtime_grant where user_id = $1', [user.userId])
     const before = (await read()).rows
     expect(before.map((row) => row.channel)).toEqual([channelOf(own)])
     await ask(user.call, channelOf(own))
@@ -291,29 +291,29 @@ describe('who loses its access', () => {
   })
 
   it('keeps what it did not lose: another change of the user ends nothing', async () => {
-    const user = await ground.t.signInMember([own])
+    const user = await fixture.t.signInMember([own])
     await ask(user.call, channelOf(own))
-    ground.t.app.realtime.guard?.apply(`u:${user.userId}`)
-    ground.t.app.realtime.guard?.apply('*')
+    fixture.t.app.realtime.guard?.apply(`u:${user.userId}`)
+    fixture.t.app.realtime.guard?.apply('*')
     await letGuardWork()
-    expect(ground.provider.terminated).toEqual([])
+    expect(fixture.provider.terminated).toEqual([])
   })
 })
 
 it('clients get the public settings of connections, and never the secret', async () => {
-  const { status, body } = await ground.t.anonymous('GET', '/api/v3/realtime/realtime/config')
+  const { status, body } = await fixture.t.anonymous('GET', '/api/v3/realtime/realtime/config')
   expect([status, body.data]).toEqual([
     200,
     {
-      key: ground.provider.app.key,
+      key: fixture.provider.app.key,
       cluster: 'test',
       ws_host: '127.0.0.1',
-      ws_port: ground.provider.port,
+      ws_port: fixture.provider.port,
       ws_path: '',
       force_tls: false,
     },
   ])
-  expect(JSON.stringify(body)).not.toContain(ground.provider.app.secret)
+  expect(JSON.stringify(body)).not.toContain(fixture.provider.app.secret)
 })
 
 it('in log-only mode channels and settings are not available', async () => {

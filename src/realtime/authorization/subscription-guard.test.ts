@@ -16,7 +16,7 @@ const memberOf = (userId: UserId): Caller => ({
 })
 
 /** A guard over `users` with a stored grant each; `gone` are disabled, and their connections are ended by `end`. */
-function buildGround(users: readonly UserId[], end: (userId: UserId) => Promise<void> = async () => {}) {
+function buildFixture(users: readonly UserId[], end: (userId: UserId) => Promise<void> = async () => {}) {
   const clock = buildManualClock()
   const gone = new Set<UserId>()
   const ended: UserId[] = []
@@ -60,85 +60,85 @@ function buildGround(users: readonly UserId[], end: (userId: UserId) => Promise<
 it('a note for all reads many users with one statement each, and ends what was lost some at a time', async () => {
   let [running, most] = [0, 0]
   const users = Array.from({ length: 1_200 }, (_, n) => name(n))
-  const ground = buildGround(users, async () => {
+  const fixture = buildFixture(users, async () => {
     running += 1
     most = Math.max(most, running)
     await new Promise(setImmediate)
     running -= 1
   })
-  for (let n = 0; n < 1_200; n += 12) ground.gone.add(name(n))
-  ground.guard.apply('*')
-  await ground.settle()
-  expect(ground.reads).toEqual([500, 500, 200])
-  expect(new Set(ground.ended)).toEqual(ground.gone)
+  for (let n = 0; n < 1_200; n += 12) fixture.gone.add(name(n))
+  fixture.guard.apply('*')
+  await fixture.settle()
+  expect(fixture.reads).toEqual([500, 500, 200])
+  expect(new Set(fixture.ended)).toEqual(fixture.gone)
   expect(most).toBe(ENDED_AT_ONCE)
 })
 
 it('a user who is named loses the access while the look at all users is still under way', async () => {
-  const ground = buildGround([name(1)])
+  const fixture = buildFixture([name(1)])
   const held = Promise.withResolvers<void>()
-  ground.page(async function* () {
+  fixture.page(async function* () {
     await held.promise
     yield [name(1)]
   })
-  ground.guard.apply('*')
-  ground.clock.advance(COLLECT_MS)
-  ground.gone.add(name(2))
-  ground.guard.apply('u:user-2')
-  ground.clock.advance(COLLECT_MS)
-  await expect.poll(() => ground.ended).toEqual([name(2)])
+  fixture.guard.apply('*')
+  fixture.clock.advance(COLLECT_MS)
+  fixture.gone.add(name(2))
+  fixture.guard.apply('u:user-2')
+  fixture.clock.advance(COLLECT_MS)
+  await expect.poll(() => fixture.ended).toEqual([name(2)])
   held.resolve()
-  await ground.guard.settled()
-  expect(ground.reads).toEqual([1, 1])
+  await fixture.guard.settled()
+  expect(fixture.reads).toEqual([1, 1])
 })
 
 it('notes for all that come during a look at all lead to one more, and no more', async () => {
-  const ground = buildGround([name(1)])
+  const fixture = buildFixture([name(1)])
   const held = Promise.withResolvers<void>()
-  ground.page(async function* () {
+  fixture.page(async function* () {
     await held.promise
     yield [name(1)]
   })
-  ground.guard.apply('*')
-  ground.clock.advance(COLLECT_MS)
-  await expect.poll(() => ground.lists).toHaveLength(1)
-  for (let n = 0; n < 5; n += 1) ground.guard.apply('*')
+  fixture.guard.apply('*')
+  fixture.clock.advance(COLLECT_MS)
+  await expect.poll(() => fixture.lists).toHaveLength(1)
+  for (let n = 0; n < 5; n += 1) fixture.guard.apply('*')
   held.resolve()
-  await ground.guard.settled()
-  expect(ground.lists).toHaveLength(2)
+  await fixture.guard.settled()
+  expect(fixture.lists).toHaveLength(2)
 })
 
 it('users whose connections could not be ended are tried again together, and the others are not', async () => {
   const tries: UserId[] = []
-  const ground = buildGround([name(1), name(2), name(3)], async (userId) => {
+  const fixture = buildFixture([name(1), name(2), name(3)], async (userId) => {
     tries.push(userId)
     if (userId !== name(2) && tries.length <= 3) throw new Error('the provider is away')
   })
-  for (const n of [1, 2, 3]) ground.gone.add(name(n))
-  ground.guard.apply('*')
-  await ground.settle()
-  expect(ground.ended).toEqual([name(2)])
-  ground.clock.advance(RETRY_MS)
+  for (const n of [1, 2, 3]) fixture.gone.add(name(n))
+  fixture.guard.apply('*')
+  await fixture.settle()
+  expect(fixture.ended).toEqual([name(2)])
+  fixture.clock.advance(RETRY_MS)
   await new Promise(setImmediate)
-  await ground.settle()
+  await fixture.settle()
   expect(tries.slice(3)).toEqual([name(1), name(3)])
-  expect(ground.reads).toEqual([3, 2])
+  expect(fixture.reads).toEqual([3, 2])
 })
 
 it('a look at all users that breaks off begins again', async () => {
-  const ground = buildGround([name(1)])
-  ground.gone.add(name(1))
+  const fixture = buildFixture([name(1)])
+  fixture.gone.add(name(1))
   let tries = 0
-  ground.page(async function* () {
+  fixture.page(async function* () {
     tries += 1
     if (tries === 1) throw new Error('the database is away')
     yield [name(1)]
   })
-  ground.guard.apply('*')
-  await ground.settle()
-  expect(ground.ended).toEqual([])
-  ground.clock.advance(RETRY_MS)
+  fixture.guard.apply('*')
+  await fixture.settle()
+  expect(fixture.ended).toEqual([])
+  fixture.clock.advance(RETRY_MS)
   await new Promise(setImmediate)
-  await ground.settle()
-  expect(ground.ended).toEqual([name(1)])
+  await fixture.settle()
+  expect(fixture.ended).toEqual([name(1)])
 })

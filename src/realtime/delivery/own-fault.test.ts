@@ -12,7 +12,7 @@ import { buildRealtimePolicy } from './realtime-policy.ts'
 
 const logger = pino({ level: 'silent' })
 
-let ground: RealtimeApp
+let fixture: RealtimeApp
 /** Whether the process of these tests has descriptors. */
 let hasDescriptors = true
 let client: ProviderClient
@@ -20,10 +20,10 @@ let dispatcher: Dispatcher
 const faults: OwnFault[] = []
 
 beforeAll(async () => {
-  ground = await openRealtime()
-  const { database, clock } = ground.t
+  fixture = await openRealtime()
+  const { database, clock } = fixture.t
   const { db } = database
-  const { provider } = ground
+  const { provider } = fixture
   const app = { ...provider.app, cluster: 'test', origin: `http://127.0.0.1:${provider.port}` }
   const socket = { host: '127.0.0.1', port: provider.port, isTls: false }
   const real = buildProviderClient({ app: () => ({ ...app, socket }), clock })
@@ -43,39 +43,39 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await client?.close()
-  await ground?.[Symbol.asyncDispose]()
+  await fixture?.[Symbol.asyncDispose]()
 })
 
 test('messages that this process could not send keep their attempts and their order, and are sent when it can', async () => {
-  const account = await ground.addAccount()
-  await ground.t.settle()
-  ground.provider.messages.length = 0
+  const account = await fixture.addAccount()
+  await fixture.t.settle()
+  fixture.provider.messages.length = 0
   const { rows: before } = await countRows()
-  const ids = await ground.emit(account, 25)
-  await ground.t.app.router.drain()
+  const ids = await fixture.emit(account, 25)
+  await fixture.t.app.router.drain()
   hasDescriptors = false
   for (let step = 0; step < 20; step += 1) {
     await dispatcher.drain()
-    ground.t.clock.advance(30_000)
+    fixture.t.clock.advance(30_000)
   }
   expect(faults.length).toBeGreaterThanOrEqual(20)
-  const open = await ground.t.database.pool.query(
+  const open = await fixture.t.database.pool.query(
     'select distinct attempts, last_error, lease_owner from realtime_message_open where account = $1',
     [account],
   )
   expect(open.rows).toEqual([{ attempts: 0, last_error: null, lease_owner: null }])
   expect((await countRows()).rows).toEqual(before)
   hasDescriptors = true
-  ground.t.clock.advance(30_000)
+  fixture.t.clock.advance(30_000)
   await dispatcher.drain()
-  expect(listArrivals(ground.provider, account)).toEqual(ids)
+  expect(listArrivals(fixture.provider, account)).toEqual(ids)
 })
 
 /** The messages that came to an end. */
-const countRows = () => ground.t.database.pool.query('select status, count(*) from realtime_message_ended group by 1')
+const countRows = () => fixture.t.database.pool.query('select status, count(*) from realtime_message_ended group by 1')
 
 test('a probe that this process could not make leaves the verdict as it was', async () => {
-  const { database, clock } = ground.t
+  const { database, clock } = fixture.t
   hasDescriptors = true
   const seen: OwnFault[] = []
   const watch = buildWatch({

@@ -14,8 +14,8 @@ import type {
   Observation,
   Permission,
   PermittedToken,
+  RealtimeContext,
   RealtimeCounts,
-  RealtimeWorld,
   RecentPublish,
 } from './application/state.ts'
 import {
@@ -131,16 +131,16 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
   const addresses = buildAddressBook()
   const stopping = new AbortController()
   let isJoined = false
-  const sync: FleetSync = buildFleetSync({ world: () => world, fleet: () => fleet })
+  const sync: FleetSync = buildFleetSync({ context: () => context, fleet: () => fleet })
   const counts = { connections: 0, opened: 0, refused: 0, cut: 0, published: 0, delivered: 0 }
   const observe = deps.observe ?? (() => {})
-  const world: RealtimeWorld = { ...deps, limits, applications, counts, observe, relay: sync }
+  const context: RealtimeContext = { ...deps, limits, applications, counts, observe, relay: sync }
   const fleet: Fleet = buildFleet({ ...deps, ...sync, id: deps.ids.next<'process'>() })
   const addressOf = deps.addressOf ?? ((request) => request.socket.remoteAddress ?? '')
   const { allowedOrigins } = deps
   const isServing = () => isJoined && !stopping.signal.aborted
-  const door = buildDoor({ world, addresses, addressOf, allowedOrigins, isServing })
-  const api = buildPublishApi({ world })
+  const door = buildDoor({ context, addresses, addressOf, allowedOrigins, isServing })
+  const api = buildPublishApi({ context })
 
   function check(): void {
     const nowMs = clock.now()
@@ -151,7 +151,7 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
         const verdict = decideLiveness(connection, limits, nowMs)
         if (verdict === 'nothing') continue
         if (verdict !== 'ping') closeConnection(connection, verdict)
-        else if (sendText(world, connection, PING_TEXT)) connection.pingedAtMs = nowMs
+        else if (sendText(context, connection, PING_TEXT)) connection.pingedAtMs = nowMs
       }
     }
   }
@@ -178,7 +178,7 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
     isSigned: api.isSigned,
     ready,
     notePermission: async (permission) => {
-      permitHere(world, find(permission.app), permission)
+      permitHere(context, find(permission.app), permission)
       await fleet.send({ kind: 'permit', ...permission })
     },
     listUsers: (app) => listUsersHere(find(app)),
@@ -188,14 +188,14 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
       const held = find(app).tokens.get(name)
       if (held) held.endsAtMs = endsAtMs
     },
-    endToken: ({ app, name }) => endTokenHere(world, find(app), name),
+    endToken: ({ app, name }) => endTokenHere(context, find(app), name),
     disconnectSubscription: async (access) => {
-      const ended = withdrawHere(world, find(access.app), access)
+      const ended = withdrawHere(context, find(access.app), access)
       await fleet.send({ kind: 'withdraw', ...access })
       return ended
     },
     terminateUser: async ({ app, user }) => {
-      const ended = terminateHere(world, find(app), user)
+      const ended = terminateHere(context, find(app), user)
       await fleet.send({ kind: 'terminate', app, user })
       return ended
     },

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
-  type ContractWorld,
+  type ContractFixture,
   expectProblem,
   type Json,
   NO_ONE,
-  startContractWorld,
-} from '../../../test/contract/contract-world.ts'
+  startContractFixture,
+} from '../../../test/contract/contract-fixture.ts'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../base/id.ts'
 import type { StoredEvent } from '../../event/occurrence/event.store.ts'
 import type { ExplainedEvent, ExplainedWebhook } from './routing-explanation.store.ts'
@@ -132,32 +132,32 @@ describe('an event at a webhook with a ledger row', () => {
 })
 
 describe('asking why an event was or was not delivered', () => {
-  let world: ContractWorld
+  let fixture: ContractFixture
   let account: string
   beforeAll(async () => {
-    world = await startContractWorld()
-    account = (await world.createAccount()).document_id
+    fixture = await startContractFixture()
+    account = (await fixture.createAccount()).document_id
   })
-  afterAll(() => world[Symbol.asyncDispose]())
+  afterAll(() => fixture[Symbol.asyncDispose]())
 
   const eventOf = async (resource: string) => {
     const path = `/api/v3/webhook/event-occurrence?filters=resource_id|eq|${resource}&filters=event|eq|contract.create`
-    return (await world.app.admin('GET', path)).body.data[0].document_id
+    return (await fixture.app.admin('GET', path)).body.data[0].document_id
   }
   const routingPath = (id: string) => `/api/v3/webhook/event-occurrence/${id}/routing`
-  const ask = async (id: string, query = '') => (await world.app.admin('GET', `${routingPath(id)}${query}`)).body.data
+  const ask = async (id: string, query = '') => (await fixture.app.admin('GET', `${routingPath(id)}${query}`)).body.data
 
   test('tells it for every webhook, those with a row first, with a count of each verdict', async () => {
-    const good = await world.createWebhook({ account }, ['contract.create'])
-    const unsubscribed = await world.createWebhook({ account }, ['contract.update'])
-    const stranger = await world.createWebhook({ account: (await world.createAccount()).document_id }, [
+    const good = await fixture.createWebhook({ account }, ['contract.create'])
+    const unsubscribed = await fixture.createWebhook({ account }, ['contract.update'])
+    const stranger = await fixture.createWebhook({ account: (await fixture.createAccount()).document_id }, [
       'contract.create',
     ])
-    const asleep = await world.createWebhook({ is_global: true }, ['contract.create'])
-    await world.app.admin('PATCH', `/api/v3/webhook/webhook/${asleep.id}/active`, { is_actived: false })
-    const gone = await world.createWebhook({ account }, ['contract.create'])
-    await world.app.admin('DELETE', `/api/v3/webhook/webhook/${gone.id}`)
-    const id = await eventOf(await world.makeChange(account))
+    const asleep = await fixture.createWebhook({ is_global: true }, ['contract.create'])
+    await fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${asleep.id}/active`, { is_actived: false })
+    const gone = await fixture.createWebhook({ account }, ['contract.create'])
+    await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${gone.id}`)
+    const id = await eventOf(await fixture.makeChange(account))
     const early: Json = await ask(id)
     expect(early.routed_at).toBeNull()
     expect(early.webhooks.find((one: Json) => one.webhook === good.id)).toMatchObject({
@@ -165,9 +165,9 @@ describe('asking why an event was or was not delivered', () => {
       basis: 'current_state',
       dispatch: null,
     })
-    await world.app.settle()
-    world.app.clock.advance(60_000)
-    const later = await world.createWebhook({ account }, ['contract.create'])
+    await fixture.app.settle()
+    fixture.app.clock.advance(60_000)
+    const later = await fixture.createWebhook({ account }, ['contract.create'])
     const told: Json = await ask(id)
     const verdicts = Object.fromEntries(told.webhooks.map((one: Json) => [one.webhook, one.verdict]))
     expect(verdicts).toEqual({
@@ -178,13 +178,13 @@ describe('asking why an event was or was not delivered', () => {
       [gone.id]: 'deleted',
       [later.id]: 'created_later',
     })
-    const [row] = await world.readLedger(good)
+    const [row] = await fixture.readLedger(good)
     expect(told).toMatchObject({
       event_id: id,
       event: 'contract.create',
       account,
       routed_at: expect.any(String),
-      judged_at: new Date(world.app.clock.now()).toISOString(),
+      judged_at: new Date(fixture.app.clock.now()).toISOString(),
       truncated: false,
       summary: { delivered: 1, not_subscribed: 1, other_account: 1, inactive: 1, deleted: 1, created_later: 1 },
     })
@@ -208,23 +208,23 @@ describe('asking why an event was or was not delivered', () => {
   })
 
   test('a test event is explained to the webhooks that it was not for', async () => {
-    const asked = await world.createWebhook({ is_global: true })
-    const other = await world.createWebhook({ is_global: true })
-    const made = await world.app.admin('POST', `/api/v3/webhook/webhook/${asked.id}/test`)
-    await world.app.settle()
+    const asked = await fixture.createWebhook({ is_global: true })
+    const other = await fixture.createWebhook({ is_global: true })
+    const made = await fixture.app.admin('POST', `/api/v3/webhook/webhook/${asked.id}/test`)
+    await fixture.app.settle()
     const told = await ask(made.body.data.event_id)
     const verdictOf = (id: string) => told.webhooks.find((one: Json) => one.webhook === id)?.verdict
     expect([verdictOf(asked.id), verdictOf(other.id)]).toEqual(['delivered', 'excluded'])
   })
 
   test('holds 1,000 webhooks and says when there are more', async () => {
-    const id = await eventOf(await world.makeChange(account))
-    const { rows } = await world.app.database.pool.query('select count(*)::int as n from webhook')
+    const id = await eventOf(await fixture.makeChange(account))
+    const { rows } = await fixture.app.database.pool.query('select count(*)::int as n from webhook')
     const add = (count: number) =>
-      world.app.database.pool.query(
+      fixture.app.database.pool.query(
         `insert into webhook (document_id, url, is_global, created_at, updated_at)
          select gen_random_uuid(), 'https://example.com/', true, $1, $1 from generate_series(1, $2::int)`,
-        [new Date(world.app.clock.now()), count],
+        [new Date(fixture.app.clock.now()), count],
       )
     await add(EXPLAINED_WEBHOOKS_LIMIT - rows[0].n)
     const all = await ask(id)
@@ -235,21 +235,21 @@ describe('asking why an event was or was not delivered', () => {
   })
 
   test('refuses nobody, a member, an unknown event and a webhook that is no id', async () => {
-    const id = await eventOf(await world.makeChange(account))
-    expectProblem(await world.app.anonymous('GET', routingPath(id)), 401, 'unauthenticated')
-    const { call } = await world.app.signInMember()
+    const id = await eventOf(await fixture.makeChange(account))
+    expectProblem(await fixture.app.anonymous('GET', routingPath(id)), 401, 'unauthenticated')
+    const { call } = await fixture.app.signInMember()
     const refused = expectProblem(await call('GET', routingPath(id)), 403, 'permission_denied')
     expect(refused.detail).toContain('event-occurrence:routing')
-    expectProblem(await world.app.admin('GET', routingPath(NO_ONE)), 404, 'not_found')
-    expectProblem(await world.app.admin('GET', `${routingPath(id)}?webhook=x`), 422, 'validation_failed')
+    expectProblem(await fixture.app.admin('GET', routingPath(NO_ONE)), 404, 'not_found')
+    expectProblem(await fixture.app.admin('GET', `${routingPath(id)}?webhook=x`), 422, 'validation_failed')
   })
 })
 
 test('with no webhook at all there is an empty explanation, not an error', async () => {
-  await using world = await startContractWorld()
-  const resource = await world.makeChange((await world.createAccount()).document_id)
-  const list = await world.app.admin('GET', `/api/v3/webhook/event-occurrence?filters=resource_id|eq|${resource}`)
-  const answer = await world.app.admin(
+  await using fixture = await startContractFixture()
+  const resource = await fixture.makeChange((await fixture.createAccount()).document_id)
+  const list = await fixture.app.admin('GET', `/api/v3/webhook/event-occurrence?filters=resource_id|eq|${resource}`)
+  const answer = await fixture.app.admin(
     'GET',
     `/api/v3/webhook/event-occurrence/${list.body.data[0].document_id}/routing`,
   )

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  type ContractFixture,
   type ContractWebhook,
-  type ContractWorld,
   type Json,
-  startContractWorld,
-} from '../../../test/contract/contract-world.ts'
+  startContractFixture,
+} from '../../../test/contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../../../test/harness/app/app.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
@@ -21,7 +21,7 @@ interface Delivered {
   dispatch: string
 }
 
-let world: ContractWorld
+let fixture: ContractFixture
 let mine: string
 let theirs: string
 /** A developer of `mine`, without any role but that one. */
@@ -32,36 +32,36 @@ let foreign: Delivered
 let global: Delivered
 
 const ids = (answer: TestAnswer) => answer.body.data.map((row: Json) => row.document_id)
-const typeId = async (name: string) => (await world.findEventIds([name]))[0] as string
+const typeId = async (name: string) => (await fixture.findEventIds([name]))[0] as string
 const markVisible = async (name: string, isVisible: boolean) =>
-  world.app.admin('PATCH', `${TYPES}/${await typeId(name)}/tenant-visible`, { is_tenant_visible: isVisible })
+  fixture.app.admin('PATCH', `${TYPES}/${await typeId(name)}/tenant-visible`, { is_tenant_visible: isVisible })
 
 async function signInAs(role: string, account: string): Promise<TestCall> {
-  const { call, userId } = await world.signInWithRoles([account], [role])
-  await world.app.admin('PATCH', `/api/v3/identity/user/${userId}`, { roles: [] })
+  const { call, userId } = await fixture.signInWithRoles([account], [role])
+  await fixture.app.admin('PATCH', `/api/v3/identity/user/${userId}`, { roles: [] })
   return call
 }
 
 async function deliver(owner: { account: string } | { is_global: true }, account: string): Promise<Delivered> {
-  const hook = await world.createWebhook(owner, ['contract.create'])
-  await world.makeChange(account)
-  await world.app.settle()
-  const [dispatch] = await world.readLedger(hook)
-  const links = await world.app.admin('GET', `${LINKS}?filters=webhook|eq|${hook.id}`)
+  const hook = await fixture.createWebhook(owner, ['contract.create'])
+  await fixture.makeChange(account)
+  await fixture.app.settle()
+  const [dispatch] = await fixture.readLedger(hook)
+  const links = await fixture.app.admin('GET', `${LINKS}?filters=webhook|eq|${hook.id}`)
   return { hook, link: links.body.data[0].document_id, event: dispatch.event_id, dispatch: dispatch.document_id }
 }
 
 beforeAll(async () => {
-  world = await startContractWorld()
-  mine = (await world.createAccount()).document_id
-  theirs = (await world.createAccount()).document_id
+  fixture = await startContractFixture()
+  mine = (await fixture.createAccount()).document_id
+  theirs = (await fixture.createAccount()).document_id
   developer = await signInAs('account-developer', mine)
   viewer = await signInAs('account-viewer', mine)
   own = await deliver({ account: mine }, mine)
   foreign = await deliver({ account: theirs }, theirs)
   global = await deliver({ is_global: true }, theirs)
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 /** Every request on one row of a webhook, as `method path body`. */
 const requestsOn = (row: Delivered): [string, string, object | undefined][] => [
@@ -92,7 +92,7 @@ describe('for a caller with an account role', () => {
       }
     for (const path of [`${EVENTS}/${foreign.event}`, `${EVENTS}/${foreign.event}/routing`])
       expect((await developer('GET', path)).status).toBe(404)
-    const kept = await world.readWebhook(foreign.hook)
+    const kept = await fixture.readWebhook(foreign.hook)
     expect(kept).toMatchObject({ name: null, is_actived: true, deleted_at: null })
   })
 
@@ -115,13 +115,13 @@ describe('for a caller with an account role', () => {
   })
 
   test('its own webhooks can be made, changed, tested, replayed and deleted', async () => {
-    const made = await developer('POST', HOOKS, { url: `${world.receiver.origin}/made`, account: mine })
+    const made = await developer('POST', HOOKS, { url: `${fixture.receiver.origin}/made`, account: mine })
     expect(made.status).toBe(201)
     const path = `${HOOKS}/${made.body.data.document_id}`
     expect((await developer('PATCH', path, { name: 'Mine' })).body.data.name).toBe('Mine')
     expect((await developer('POST', `${path}/rotate-secret`)).status).toBe(200)
     expect((await developer('POST', `${path}/test`)).status).toBe(202)
-    await world.app.settle()
+    await fixture.app.settle()
     const [dispatch] = (await developer('GET', `${DISPATCHES}?filters=webhook|eq|${made.body.data.document_id}`)).body
       .data
     expect(
@@ -132,14 +132,14 @@ describe('for a caller with an account role', () => {
   })
 
   test('a webhook is neither made global nor given to another account', async () => {
-    const url = `${world.receiver.origin}/escape`
+    const url = `${fixture.receiver.origin}/escape`
     const refused = { status: 403, body: { code: 'permission_denied' } }
     expect(await developer('POST', HOOKS, { url, is_global: true })).toMatchObject(refused)
     expect(await developer('POST', HOOKS, { url, account: theirs })).toMatchObject(refused)
     expect((await developer('POST', HOOKS, { url })).status).toBe(422)
     expect(await developer('PATCH', `${HOOKS}/${own.hook.id}`, { is_global: true })).toMatchObject(refused)
     expect(await developer('PATCH', `${HOOKS}/${own.hook.id}`, { account: theirs })).toMatchObject(refused)
-    expect(await world.readWebhook(own.hook)).toMatchObject({ is_global: false, account: mine })
+    expect(await fixture.readWebhook(own.hook)).toMatchObject({ is_global: false, account: mine })
   })
 
   test('why an event was delivered says nothing of other webhooks', async () => {
@@ -166,7 +166,7 @@ describe('for a caller with an account role', () => {
   })
 
   test('a 403 says what is missing: the permission, its scope, or the account', async () => {
-    const url = `${world.receiver.origin}/missing`
+    const url = `${fixture.receiver.origin}/missing`
     const missingOf = async (answer: Promise<TestAnswer>) => (await answer).body.missing
     expect(await missingOf(viewer('POST', HOOKS, { url, account: mine }))).toEqual({
       what: 'permission',
@@ -203,7 +203,7 @@ describe('for a caller with an account role', () => {
     expect(data.series_24h).toHaveLength(24)
     expect(data.series_24h.reduce((all: number, hour: Json) => all + hour.success, 0)).toBe(data.deliveries_24h.success)
     expect(data.catalogue).toBeNull()
-    const everybody = (await world.app.admin('GET', '/api/v3/webhook/dashboard/summary')).body.data
+    const everybody = (await fixture.app.admin('GET', '/api/v3/webhook/dashboard/summary')).body.data
     expect(sum(everybody.deliveries_24h)).toBeGreaterThan(sum(data.deliveries_24h))
   })
 
@@ -216,8 +216,8 @@ describe('for a caller with an account role', () => {
     const taken = { filters: [`document_id|in|${foreign.dispatch},${global.dispatch},${own.dispatch}`] }
     const { data: job } = (await replayAll(developer, taken)).body
     expect(job).toMatchObject({ total: 1, accounts: [mine] })
-    const all = (await replayAll(world.app.admin, { limit: 1 })).body.data
-    await world.app.settle()
+    const all = (await replayAll(fixture.app.admin, { limit: 1 })).body.data
+    await fixture.app.settle()
     expect(ids(await developer('GET', '/api/v3/webhook/replay-job'))).toEqual([job.document_id])
     const stranger = await signInAs('account-developer', theirs)
     const jobs = '/api/v3/webhook/replay-job'
@@ -235,7 +235,7 @@ describe('for a caller with an account role', () => {
   })
 
   test('a job of somebody with more accounts is not seen from one of them', async () => {
-    const { call } = await world.signInWithRoles([mine, theirs], ['account-developer'])
+    const { call } = await fixture.signInWithRoles([mine, theirs], ['account-developer'])
     const made = await call('POST', `${DISPATCHES}/replay`, { filters: [`document_id|eq|${foreign.dispatch}`] })
     expect(made.body.data.accounts.toSorted()).toEqual([mine, theirs].toSorted())
     const path = `/api/v3/webhook/replay-job/${made.body.data.document_id}`
@@ -243,15 +243,15 @@ describe('for a caller with an account role', () => {
   })
 
   test('events of hidden types do not exist, unless a webhook of the account is subscribed to them', async () => {
-    await world.app.admin('POST', TYPES, { internal: 'risk.flagged' })
+    await fixture.app.admin('POST', TYPES, { internal: 'risk.flagged' })
     const publish = (account: string) =>
-      world.app.admin('POST', '/api/v3/webhook/publish', { event: 'risk.flagged', account, id: 'r' })
+      fixture.app.admin('POST', '/api/v3/webhook/publish', { event: 'risk.flagged', account, id: 'r' })
     const hidden = (await publish(mine)).body.data.events[0].event_id
     const list = `${EVENTS}?filters=event|eq|risk.flagged&count=true`
     expect((await developer('GET', list)).body).toMatchObject({ data: [], pagination: { total: 0 } })
     for (const path of [`${EVENTS}/${hidden}`, `${EVENTS}/${hidden}/routing`])
       expect((await developer('GET', path)).status).toBe(404)
-    await world.app.admin('POST', LINKS, { webhook: own.hook.id, event: await typeId('risk.flagged') })
+    await fixture.app.admin('POST', LINKS, { webhook: own.hook.id, event: await typeId('risk.flagged') })
     expect((await developer('GET', list)).body.pagination.total).toBe(1)
     expect((await developer('GET', `${EVENTS}/${hidden}`)).status).toBe(200)
   })
@@ -278,9 +278,9 @@ describe('publishing for an account', () => {
       ['order.hidden', false],
       ['order.purge', true],
     ] as const)
-      await world.app.admin('POST', TYPES, { internal, is_tenant_visible })
+      await fixture.app.admin('POST', TYPES, { internal, is_tenant_visible })
     const none = { internal: 'order.nobody', account_scope: 'none', is_tenant_visible: true }
-    await world.app.admin('POST', TYPES, none)
+    await fixture.app.admin('POST', TYPES, none)
   })
 
   test.each([
@@ -289,7 +289,7 @@ describe('publishing for an account', () => {
   ])('records an event of a type that the caller sees, %s', async (_title, headers) => {
     const sent = await publish({ event: 'order.paid', account: mine, id: 'o-1' }, headers)
     expect(sent.status, JSON.stringify(sent.body)).toBe(202)
-    const { data } = (await world.app.admin('GET', `${EVENTS}/${sent.body.data.events[0].event_id}`)).body
+    const { data } = (await fixture.app.admin('GET', `${EVENTS}/${sent.body.data.events[0].event_id}`)).body
     expect(data).toMatchObject({ event: 'order.paid', account: mine })
     const repeated = await publish({ event: 'order.paid', account: mine, id: 'o-1' }, headers)
     expect(repeated.headers['idempotency-replayed'] === 'true').toBe('idempotency-key' in headers)
@@ -309,7 +309,7 @@ describe('publishing for an account', () => {
           body: { missing: { what, permission: 'event:publish' } },
         })
     }
-    expect((await world.app.admin('GET', `${EVENTS}?filters=resource_id|eq|o`)).body.data).toEqual([])
+    expect((await fixture.app.admin('GET', `${EVENTS}?filters=resource_id|eq|o`)).body.data).toEqual([])
   })
 
   test('takes a hidden type for one that does not exist, with a key and without', async () => {
@@ -339,7 +339,7 @@ describe('the catalogue of a caller with an account role', () => {
   test('follows the mark that an administrator sets, which a sync keeps', async () => {
     const path = `${TYPES}/${await typeId('contract.delete')}`
     expect((await markVisible('contract.delete', false)).body.data.is_tenant_visible).toBe(false)
-    await world.app.admin('POST', '/api/v3/webhook/catalogue/sync')
+    await fixture.app.admin('POST', '/api/v3/webhook/catalogue/sync')
     expect((await developer('GET', path)).status).toBe(404)
     expect((await markVisible('contract.delete', true)).status).toBe(200)
     expect((await markVisible('contract.delete', true)).body.message).toContain('visible')
@@ -371,7 +371,7 @@ describe('the catalogue of a caller with an account role', () => {
       status: 422,
       body: { errors: [{ path: 'webhook', code: 'unknown_webhook' }] },
     })
-    await world.app.admin('POST', LINKS, link)
+    await fixture.app.admin('POST', LINKS, link)
     const set = (await developer('GET', `${HOOKS}/${own.hook.id}/events`)).body.data.events.map(
       (one: Json) => one.document_id,
     )

@@ -1,6 +1,10 @@
 import pino from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type ContractWebhook, type ContractWorld, startContractWorld } from '../../../test/contract/contract-world.ts'
+import {
+  type ContractFixture,
+  type ContractWebhook,
+  startContractFixture,
+} from '../../../test/contract/contract-fixture.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { type Database, openDatabase } from '../../postgres/statement/database.ts'
 import {
@@ -12,17 +16,17 @@ import {
 
 const JOBS = '/api/v3/webhook/replay-job'
 
-let world: ContractWorld
+let fixture: ContractFixture
 let webhook: ContractWebhook
 
 beforeEach(async () => {
-  world = await startContractWorld()
-  webhook = await world.createWebhook({ account: (await world.createAccount()).document_id })
+  fixture = await startContractFixture()
+  webhook = await fixture.createWebhook({ account: (await fixture.createAccount()).document_id })
 })
-afterEach(() => world[Symbol.asyncDispose]())
+afterEach(() => fixture[Symbol.asyncDispose]())
 
 async function addExhausted(count: number): Promise<void> {
-  await world.app.database.pool.query(
+  await fixture.app.database.pool.query(
     `with written as (
        insert into webhook_dispatch_ended
          (document_id, webhook, event_id, event, status, attempts, ended_at, created_at, updated_at)
@@ -30,20 +34,22 @@ async function addExhausted(count: number): Promise<void> {
        from generate_series(1, $3::int) n returning event_id)
      insert into event_occurrence (document_id, event, resource, action, routed_at, created_at)
      select event_id, 'past.done', 'past', 'done', $2, $2 from written`,
-    [webhook.id, new Date(world.app.clock.now() - 60_000), count],
+    [webhook.id, new Date(fixture.app.clock.now() - 60_000), count],
   )
 }
 
 async function makeJob(): Promise<string> {
-  const answer = await world.app.admin('POST', '/api/v3/webhook/dispatch/replay', { filters: ['status|eq|exhausted'] })
+  const answer = await fixture.app.admin('POST', '/api/v3/webhook/dispatch/replay', {
+    filters: ['status|eq|exhausted'],
+  })
   expect(answer.status).toBe(202)
   return answer.body.data.document_id
 }
 
 function buildWorker(over: Partial<ReplayWorkerDeps> = {}) {
   return buildReplayWorker({
-    db: world.app.database.db,
-    clock: world.app.clock,
+    db: fixture.app.database.db,
+    clock: fixture.app.clock,
     logger: pino({ level: 'silent' }),
     workerId: 'worker',
     onReplays: () => {},
@@ -51,20 +57,20 @@ function buildWorker(over: Partial<ReplayWorkerDeps> = {}) {
   })
 }
 
-const job = async (id: string) => (await world.app.admin('GET', `${JOBS}/${id}`)).body.data
+const job = async (id: string) => (await fixture.app.admin('GET', `${JOBS}/${id}`)).body.data
 const move = async (id: string, name: string) =>
-  expect((await world.app.admin('POST', `${JOBS}/${id}/${name}`)).status).toBe(200)
+  expect((await fixture.app.admin('POST', `${JOBS}/${id}/${name}`)).status).toBe(200)
 
 /** How many rows of the ledger have had each number of POSTs. */
 async function countAttempts(): Promise<Record<number, number>> {
-  const { rows } = await world.app.database.pool.query(
+  const { rows } = await fixture.app.database.pool.query(
     'select attempts, count(*)::int as n from webhook_dispatch group by attempts order by attempts',
   )
   return Object.fromEntries(rows.map((row) => [row.attempts, row.n]))
 }
 
 const countScheduled = async () => {
-  const { rows } = await world.app.database.pool.query(
+  const { rows } = await fixture.app.database.pool.query(
     `select count(*)::int as n from webhook_dispatch where attempt_trigger = 'replay'`,
   )
   return rows[0].n
@@ -91,7 +97,7 @@ test('a job keeps no more rows on their way than its limit, and goes on as they 
   expect(await job(id)).toMatchObject({ status: 'running', processed: REPLAYS_ON_THEIR_WAY_LIMIT })
   await worker.drain()
   expect(await countScheduled()).toBe(REPLAYS_ON_THEIR_WAY_LIMIT)
-  await world.app.settle()
+  await fixture.app.settle()
   expect(await job(id)).toMatchObject({ status: 'done', replayed: REPLAYS_ON_THEIR_WAY_LIMIT + 30, skipped: 0 })
   expect(await countAttempts()).toEqual({ 6: REPLAYS_ON_THEIR_WAY_LIMIT + 30 })
 })
@@ -101,7 +107,7 @@ test('rows that rest with a webhook that went inactive do not hold the job back;
   const id = await makeJob()
   const worker = buildWorker()
   await worker.drain()
-  await world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
+  await fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
   await worker.drain()
   expect(await job(id)).toMatchObject({ status: 'done', skipped: 5, skipped_reasons: { webhook_inactive: 5 } })
 })
@@ -110,14 +116,14 @@ test('a worker that dies in the middle of a batch leaves no trace of it, and ano
   await addExhausted(REPLAY_BATCH_SIZE + 20)
   const id = await makeJob()
   // The first statement claims the job. It dies when the rows of its first batch are scheduled and nothing is committed.
-  const dying = buildWorker({ db: dieAfterProgress(world.app.database.db) })
+  const dying = buildWorker({ db: dieAfterProgress(fixture.app.database.db) })
   await expect(dying.drain()).rejects.toThrow('Connection terminated')
   expect(await countScheduled()).toBe(0)
   expect(await job(id)).toMatchObject({ status: 'running', processed: 0, replayed: 0 })
-  await world.app.settle()
+  await fixture.app.settle()
   expect(await job(id)).toMatchObject({ status: 'done', replayed: REPLAY_BATCH_SIZE + 20 })
   expect(await countAttempts()).toEqual({ 6: REPLAY_BATCH_SIZE + 20 })
-  expect(world.received(webhook).length).toBe(REPLAY_BATCH_SIZE + 20)
+  expect(fixture.received(webhook).length).toBe(REPLAY_BATCH_SIZE + 20)
 })
 
 test('a worker that dies between two batches has replayed the first, and another replays only the rest', async () => {
@@ -133,7 +139,7 @@ test('a worker that dies between two batches has replayed the first, and another
   await expect(dying.drain()).rejects.toThrow('Connection terminated')
   expect(batches).toBe(1)
   expect(await job(id)).toMatchObject({ processed: REPLAY_BATCH_SIZE })
-  await world.app.settle()
+  await fixture.app.settle()
   expect(await countAttempts()).toEqual({ 6: REPLAY_BATCH_SIZE + 20 })
 })
 
@@ -143,7 +149,7 @@ test('several workers on connections of their own share the jobs and replay no r
   const jobs = [await makeJob(), await makeJob()]
   const pools = [1, 2, 3].map(() =>
     openDatabase({
-      connectionString: world.app.database.connectionString,
+      connectionString: fixture.app.database.connectionString,
       size: 2,
       applicationName: 'replay worker test',
       onError: () => {},
@@ -157,9 +163,9 @@ test('several workers on connections of their own share the jobs and replay no r
   expect(second).toMatchObject({ status: 'done', processed: count })
   // Both jobs hold every row; each row was put on its way by one of them.
   expect(first.replayed + second.replayed).toBe(count)
-  await world.app.settle()
+  await fixture.app.settle()
   expect(await countAttempts()).toEqual({ 6: count })
-  expect(world.received(webhook).length).toBe(count)
+  expect(fixture.received(webhook).length).toBe(count)
 })
 
 test('a paused job puts nothing more on its way until it is resumed, and then goes on where it stood', async () => {
@@ -168,11 +174,11 @@ test('a paused job puts nothing more on its way until it is resumed, and then go
   const worker = buildWorker()
   await worker.drain()
   await move(id, 'pause')
-  await world.app.settle()
+  await fixture.app.settle()
   expect(await job(id)).toMatchObject({ status: 'paused', processed: REPLAYS_ON_THEIR_WAY_LIMIT, ended_at: null })
   expect(await countAttempts()).toEqual({ 5: 10, 6: REPLAYS_ON_THEIR_WAY_LIMIT })
   await move(id, 'resume')
-  await world.app.settle()
+  await fixture.app.settle()
   expect(await job(id)).toMatchObject({ status: 'done', replayed: REPLAYS_ON_THEIR_WAY_LIMIT + 10 })
 })
 
@@ -181,7 +187,7 @@ test('a cancelled job ends for good; what was on its way goes out', async () => 
   const id = await makeJob()
   await buildWorker().drain()
   await move(id, 'cancel')
-  await world.app.settle()
+  await fixture.app.settle()
   expect(await job(id)).toMatchObject({ status: 'cancelled', ended_at: expect.any(String) })
   expect(await countAttempts()).toEqual({ 5: 10, 6: REPLAYS_ON_THEIR_WAY_LIMIT })
 })
@@ -196,7 +202,7 @@ test('a row that another transaction holds is skipped, not waited for', async ()
 })
 
 async function holdOneRow() {
-  const client = await world.app.database.pool.connect()
+  const client = await fixture.app.database.pool.connect()
   await client.query('begin')
   await client.query('select 1 from webhook_dispatch_ended limit 1 for update')
   let isHeld = true
@@ -212,7 +218,7 @@ async function holdOneRow() {
 test('a job whose rounds fail five times in a row ends as failed, says so, and can be resumed', async () => {
   await addExhausted(4)
   const id = await makeJob()
-  await world.app.database.pool.query(
+  await fixture.app.database.pool.query(
     `create function refuse_in_test() returns trigger language plpgsql as $$ begin raise exception 'broken'; end $$;
      create trigger refuse before delete on webhook_dispatch_ended for each row execute function refuse_in_test()`,
   )
@@ -222,22 +228,22 @@ test('a job whose rounds fail five times in a row ends as failed, says so, and c
   await worker.drain()
   const failed = await job(id)
   expect(failed).toMatchObject({ status: 'failed', processed: 0, last_error: expect.stringContaining('5 rounds') })
-  await world.app.database.pool.query('drop trigger refuse on webhook_dispatch_ended')
+  await fixture.app.database.pool.query('drop trigger refuse on webhook_dispatch_ended')
   await move(id, 'resume')
-  await world.app.settle()
+  await fixture.app.settle()
   expect(await job(id)).toMatchObject({ status: 'done', replayed: 4, last_error: null, ended_at: expect.any(String) })
 })
 
 test('ended jobs go with the ledger they were about; a running one stays', async () => {
   await addExhausted(1)
   const ended = await makeJob()
-  await world.app.settle()
+  await fixture.app.settle()
   await addExhausted(1)
   const running = await makeJob()
-  world.app.clock.advance(31 * 24 * 3_600_000)
-  const report = await world.app.app.maintenance.sweep()
+  fixture.app.clock.advance(31 * 24 * 3_600_000)
+  const report = await fixture.app.app.maintenance.sweep()
   expect(report.replayJobs).toBe(1)
-  expect((await world.app.admin('GET', `${JOBS}/${ended}`)).status).toBe(404)
+  expect((await fixture.app.admin('GET', `${JOBS}/${ended}`)).status).toBe(404)
   expect((await job(running)).status).toBe('running')
 })
 

@@ -1,27 +1,27 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  type ContractFixture,
   type ContractWebhook,
-  type ContractWorld,
   expectProblem,
   NO_ONE,
-  startContractWorld,
-} from '../../../test/contract/contract-world.ts'
+  startContractFixture,
+} from '../../../test/contract/contract-fixture.ts'
 import { decideRows, findMove, REPLAY_JOB_ROWS_LIMIT } from './replay-job.ts'
 import type { ReplayJobStatus } from './replay-job-record.ts'
 
 const BULK = '/api/v3/webhook/dispatch/replay'
 const JOBS = '/api/v3/webhook/replay-job'
 
-let world: ContractWorld
+let fixture: ContractFixture
 let account: string
 let webhook: ContractWebhook
 
 beforeAll(async () => {
-  world = await startContractWorld()
-  account = (await world.createAccount()).document_id
-  webhook = await world.createWebhook({ account })
+  fixture = await startContractFixture()
+  account = (await fixture.createAccount()).document_id
+  webhook = await fixture.createWebhook({ account })
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 let types = 0
 
@@ -30,7 +30,7 @@ async function addRows(status: string, count: number, options: { on?: ContractWe
   types += 1
   const type = `past.done-${types}`
   const on = options.on ?? webhook
-  await world.app.database.pool.query(
+  await fixture.app.database.pool.query(
     `with written as (
        insert into webhook_dispatch_ended
          (document_id, webhook, event_id, event, status, attempts, ended_at, created_at, updated_at)
@@ -38,17 +38,17 @@ async function addRows(status: string, count: number, options: { on?: ContractWe
        from generate_series(1, $5::int) n returning event_id, created_at)
      insert into event_occurrence (document_id, event, resource, action, routed_at, created_at)
      select event_id, $2, 'past', 'done', created_at, created_at from written where not $6::boolean`,
-    [on.id, type, status, new Date(world.app.clock.now() - 60_000), count, options.noEvent ?? false],
+    [on.id, type, status, new Date(fixture.app.clock.now() - 60_000), count, options.noEvent ?? false],
   )
   return type
 }
 
 const only = (type: string) => [`event|eq|${type}`]
-const bulk = (body: unknown) => world.app.admin('POST', BULK, body)
-const job = async (id: string) => (await world.app.admin('GET', `${JOBS}/${id}`)).body.data
-const move = (id: string, name: string) => world.app.admin('POST', `${JOBS}/${id}/${name}`)
+const bulk = (body: unknown) => fixture.app.admin('POST', BULK, body)
+const job = async (id: string) => (await fixture.app.admin('GET', `${JOBS}/${id}`)).body.data
+const move = (id: string, name: string) => fixture.app.admin('POST', `${JOBS}/${id}/${name}`)
 const statuses = async (type: string) => {
-  const { rows } = await world.app.database.pool.query(
+  const { rows } = await fixture.app.database.pool.query(
     'select status, attempts, count(*)::int as n from webhook_dispatch where event = $1 group by 1, 2 order by 1, 2',
     [type],
   )
@@ -105,7 +105,7 @@ test('a row of a job is skipped for the reason that a single replay would be ref
 describe('making a replay job', () => {
   test('answers 202 with the job and its path, posts each row once more, and emits one event that leads to the job', async () => {
     const type = await addRows('exhausted', 3)
-    const before = world.receiver.requests.length
+    const before = fixture.receiver.requests.length
     const answer = await bulk({ filters: only(type) })
     expect(answer.status).toBe(202)
     const { data } = answer.body
@@ -122,16 +122,16 @@ describe('making a replay job', () => {
       skipped: 0,
       skipped_reasons: {},
       last_error: null,
-      created_by: world.app.adminId,
-      created_at: new Date(world.app.clock.now()).toISOString(),
-      updated_at: new Date(world.app.clock.now()).toISOString(),
+      created_by: fixture.app.adminId,
+      created_at: new Date(fixture.app.clock.now()).toISOString(),
+      updated_at: new Date(fixture.app.clock.now()).toISOString(),
       ended_at: null,
     })
-    await world.app.settle()
+    await fixture.app.settle()
     expect(await job(data.document_id)).toMatchObject({ status: 'done', processed: 3, replayed: 3, skipped: 0 })
     expect(await statuses(type)).toEqual([{ status: 'success', attempts: 6, n: 3 }])
-    expect(world.receiver.requests.length - before).toBe(3)
-    const events = await world.app.admin(
+    expect(fixture.receiver.requests.length - before).toBe(3)
+    const events = await fixture.app.admin(
       'GET',
       `/api/v3/webhook/event-occurrence?filters=resource_id|eq|${data.document_id}`,
     )
@@ -141,7 +141,7 @@ describe('making a replay job', () => {
   })
 
   test('counts the rows that may not be replayed by reason, and replays the rest', async () => {
-    const asleep = await world.createWebhook({ account })
+    const asleep = await fixture.createWebhook({ account })
     const type = await addRows('exhausted', 2)
     for (const [status, on, noEvent] of [
       ['success', webhook, false],
@@ -149,24 +149,24 @@ describe('making a replay job', () => {
       ['cancelled', webhook, true],
     ] as const) {
       const other = await addRows(status, 1, { on, noEvent })
-      await world.app.database.pool.query('update webhook_dispatch_ended set event = $1 where event = $2', [
+      await fixture.app.database.pool.query('update webhook_dispatch_ended set event = $1 where event = $2', [
         type,
         other,
       ])
     }
-    await world.app.admin('PATCH', `/api/v3/webhook/webhook/${asleep.id}/active`, { is_actived: false })
+    await fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${asleep.id}/active`, { is_actived: false })
     const preview = await bulk({ filters: only(type), dry_run: true })
     const reasons = { not_confirmed: 1, webhook_inactive: 1, event_gone: 1 }
     expect(preview.body.data).toMatchObject({ would_replay: 2, would_skip: 3, skipped_reasons: reasons })
     const { data } = (await bulk({ filters: only(type) })).body
-    await world.app.settle()
+    await fixture.app.settle()
     expect(await job(data.document_id)).toMatchObject({ replayed: 2, skipped: 3, skipped_reasons: reasons })
   })
 
   test('replays what has arrived too when the duplicates are confirmed', async () => {
     const type = await addRows('success', 1)
     const { data } = (await bulk({ filters: only(type), confirm_duplicate: true })).body
-    await world.app.settle()
+    await fixture.app.settle()
     expect(await job(data.document_id)).toMatchObject({ status: 'done', replayed: 1 })
   })
 
@@ -179,7 +179,7 @@ describe('making a replay job', () => {
   test('as a dry run answers 200 with the counts and changes nothing: no row, no job, no event, no audit entry', async () => {
     const type = await addRows('exhausted', 2)
     const count = async () => {
-      const { rows } = await world.app.database.pool.query(
+      const { rows } = await fixture.app.database.pool.query(
         `select (select count(*) from replay_job) as jobs, (select count(*) from replay_job_item) as items,
            (select count(*) from event_occurrence) as events, (select count(*) from audit_log) as audits`,
       )
@@ -200,7 +200,7 @@ describe('making a replay job', () => {
       },
       message: 'Nothing was done: 1 would be replayed, 0 skipped.',
     })
-    await world.app.settle()
+    await fixture.app.settle()
     expect([await count(), await statuses(type)]).toEqual(before)
   })
 
@@ -208,8 +208,11 @@ describe('making a replay job', () => {
     const type = await addRows('exhausted', 3)
     const { data } = (await bulk({ filters: only(type), limit: 2 })).body
     const later = await addRows('exhausted', 1)
-    await world.app.database.pool.query('update webhook_dispatch_ended set event = $1 where event = $2', [type, later])
-    await world.app.settle()
+    await fixture.app.database.pool.query('update webhook_dispatch_ended set event = $1 where event = $2', [
+      type,
+      later,
+    ])
+    await fixture.app.settle()
     expect(await job(data.document_id)).toMatchObject({ total: 2, replayed: 2 })
     expect(await statuses(type)).toEqual([
       { status: 'exhausted', attempts: 5, n: 2 },
@@ -218,18 +221,18 @@ describe('making a replay job', () => {
   })
 
   test('of more than 10,000 rows is refused, unless limit says how many', async () => {
-    const quiet = await world.createWebhook({ account })
+    const quiet = await fixture.createWebhook({ account })
     const type = await addRows('exhausted', REPLAY_JOB_ROWS_LIMIT + 1, { on: quiet })
     const problem = expectProblem(await bulk({ filters: only(type) }), 422, 'validation_failed')
     expect(problem.errors).toMatchObject([{ path: 'filters', code: 'too_many_matches' }])
     expect(problem.detail).toContain('more than 10000')
     expectProblem(await bulk({ filters: only(type), dry_run: true }), 422, 'validation_failed')
-    await world.app.admin('PATCH', `/api/v3/webhook/webhook/${quiet.id}/active`, { is_actived: false })
+    await fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${quiet.id}/active`, { is_actived: false })
     const { data } = (await bulk({ filters: only(type), limit: REPLAY_JOB_ROWS_LIMIT })).body
     expect(data.total).toBe(REPLAY_JOB_ROWS_LIMIT)
     expect((await move(data.document_id, 'cancel')).status).toBe(200)
     // One row fewer, and all of them are taken without a limit.
-    await world.app.database.pool.query(
+    await fixture.app.database.pool.query(
       'delete from webhook_dispatch_ended where document_id = (select document_id from webhook_dispatch_ended where event = $1 limit 1)',
       [type],
     )
@@ -252,16 +255,19 @@ describe('making a replay job', () => {
 
   test('takes the permission of a single replay, and refuses nobody and those without it', async () => {
     const body = { filters: ['status|eq|failed'], dry_run: true }
-    expectProblem(await world.app.anonymous('POST', BULK, body), 401, 'unauthenticated')
-    const member = await world.app.signInMember()
+    expectProblem(await fixture.app.anonymous('POST', BULK, body), 401, 'unauthenticated')
+    const member = await fixture.app.signInMember()
     const refused = expectProblem(await member.call('POST', BULK, body), 403, 'permission_denied')
     expect(refused.detail).toContain('webhook-dispatch:replay,')
-    const key = await world.app.admin('POST', '/api/v3/identity/api-key', {
+    const key = await fixture.app.admin('POST', '/api/v3/identity/api-key', {
       name: 'replays',
       permissions: ['webhook-dispatch:replay'],
     })
-    expect((await world.app.callAs(key.body.data.key)('POST', BULK, body)).status).toBe(200)
-    const permissions = await world.app.admin('GET', '/api/v3/identity/permission?filters=name|like|webhook-dispatch:')
+    expect((await fixture.app.callAs(key.body.data.key)('POST', BULK, body)).status).toBe(200)
+    const permissions = await fixture.app.admin(
+      'GET',
+      '/api/v3/identity/permission?filters=name|like|webhook-dispatch:',
+    )
     expect(permissions.body.data.map((one: { name: string }) => one.name).sort()).toEqual([
       'webhook-dispatch:find-all',
       'webhook-dispatch:find-one',
@@ -270,7 +276,7 @@ describe('making a replay job', () => {
   })
 
   test('is refused with a 409 while the event queue is off', async () => {
-    await using off = await startContractWorld({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
+    await using off = await startContractFixture({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
     const problem = expectProblem(await off.app.admin('POST', BULK, { filters: ['status|eq|failed'] }), 409, 'conflict')
     expect(problem.detail).toContain('ENABLE_API_EVENT_QUEUE')
   })
@@ -286,11 +292,11 @@ describe('every route on one replay job', () => {
     '%s %s refuses nobody with 401, a member with 403, and an unknown id with 404',
     async (method, action) => {
       const path = `${JOBS}/${NO_ONE}${action}`
-      expectProblem(await world.app.anonymous(method, path), 401, 'unauthenticated')
-      const { call } = await world.app.signInMember()
+      expectProblem(await fixture.app.anonymous(method, path), 401, 'unauthenticated')
+      const { call } = await fixture.app.signInMember()
       const refused = expectProblem(await call(method, path), 403, 'permission_denied')
       expect(refused.detail).toMatch(/replay-job:(find-one|pause|resume|cancel)/)
-      expectProblem(await world.app.admin(method, path), 404, 'not_found')
+      expectProblem(await fixture.app.admin(method, path), 404, 'not_found')
     },
   )
 
@@ -304,13 +310,13 @@ describe('every route on one replay job', () => {
 
   test('the list can be filtered by state', async () => {
     const { data } = (await bulk({ filters: ['event|eq|nothing.like-it'] })).body
-    const done = await world.app.admin(
+    const done = await fixture.app.admin(
       'GET',
       `${JOBS}?filters=status|eq|done&filters=document_id|eq|${data.document_id}`,
     )
     expect(done.body.data).toMatchObject([{ document_id: data.document_id }])
-    expect((await world.app.admin('GET', `${JOBS}?filters=status|eq|failed`)).body.data).toEqual([])
-    expectProblem(await world.app.anonymous('GET', JOBS), 401, 'unauthenticated')
+    expect((await fixture.app.admin('GET', `${JOBS}?filters=status|eq|failed`)).body.data).toEqual([])
+    expectProblem(await fixture.app.anonymous('GET', JOBS), 401, 'unauthenticated')
   })
 
   test('each move emits its event', async () => {
@@ -318,7 +324,7 @@ describe('every route on one replay job', () => {
     const { data } = (await bulk({ filters: only(type) })).body
     for (const name of ['pause', 'resume', 'cancel']) expect((await move(data.document_id, name)).status).toBe(200)
     const filter = `filters=resource_id|eq|${data.document_id}&filters=resource|eq|replay-job`
-    const events = await world.app.admin('GET', `/api/v3/webhook/event-occurrence?${filter}`)
+    const events = await fixture.app.admin('GET', `/api/v3/webhook/event-occurrence?${filter}`)
     expect(events.body.data.map((one: { event: string }) => one.event).sort()).toEqual([
       'replay-job.cancel',
       'replay-job.pause',

@@ -97,7 +97,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   }
   const config = readConfig(env, '/nowhere')
   const logger = options.logger ?? pino({ level: 'silent' })
-  const world = { config, clock, random: systemRandom, logger }
+  const fixture = { config, clock, random: systemRandom, logger }
   const { secretKey, ssoHandshake, oauthHook } = options
   const given = {
     ...(secretKey && { secretKey }),
@@ -107,7 +107,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const secrets = { ...TEST_SECRETS, ...given }
   const adminId = database.administrator ?? (await prepareForTest(database, clock))
   const app = await buildApp({
-    ...world,
+    ...fixture,
     secrets,
     database,
     ...(options.readDatabase && { readDatabase: options.readDatabase }),

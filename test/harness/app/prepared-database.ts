@@ -15,8 +15,8 @@ export async function prepareForTest(
   clock: Clock,
 ): Promise<UserId> {
   const config = readConfig({ APP_ENV: 'test', ...buildSecretEnvironment() }, '/nowhere')
-  const world = { config, clock, random: systemRandom, logger: pino({ level: 'silent' }) }
-  await prepareDatabase({ connectionString: database.connectionString, database }, world)
+  const fixture = { config, clock, random: systemRandom, logger: pino({ level: 'silent' }) }
+  await prepareDatabase({ connectionString: database.connectionString, database }, fixture)
   const deps = { ids: buildIdMaker(clock, systemRandom), passwords: testPasswords }
   const email = `administrator-${systemRandom.bytes(4).toString('hex')}@example.com`
   const input = { email, password: 'correct horse battery', now: new Date(clock.now()) }

@@ -1,7 +1,7 @@
 import { parseSetCookie } from 'cookie'
 import type { BrowserStep, FakePerson } from '../fakes/provider/fake-provider.ts'
 import { APPLE_KEY, PERSONALITIES, type PersonalityName } from '../fakes/provider/personalities.ts'
-import { type ProviderGround, startProviderGround } from '../fakes/provider/provider-ground.ts'
+import { type ProviderFixture, startProviderFixture } from '../fakes/provider/provider-fixture.ts'
 import { buildManualClock } from '../run/manual-clock.ts'
 import { createTestApp, type TestAnswer, type TestApp, type TestAppOptions } from './app.ts'
 
@@ -31,7 +31,7 @@ export interface SocialPeople {
 /** The service with every fake provider enabled. */
 export interface SocialApp extends SocialPeople, AsyncDisposable {
   app: TestApp
-  ground: ProviderGround
+  fixture: ProviderFixture
 }
 
 export const pathOf = (provider: string, end = '') => `/api/v3/auth/login/oauth/${provider}${end}`
@@ -96,37 +96,37 @@ export function buildTestBrowser(app: TestApp): TestBrowser {
 /** Starts the service and the fake providers. */
 export async function createSocialApp(options: TestAppOptions = {}): Promise<SocialApp> {
   const clock = options.clock ?? buildManualClock()
-  const ground = await startProviderGround(() => clock.now())
+  const fixture = await startProviderFixture(() => clock.now())
   const app = await createTestApp({
     ...options,
     clock,
-    fetchProvider: ground.fetch,
+    fetchProvider: fixture.fetch,
     env: { ...buildSocialEnvironment(), ...options.env },
   })
   return {
-    ...buildSocialPeople(app, ground),
+    ...buildSocialPeople(app, fixture),
     app,
-    ground,
+    fixture,
     [Symbol.asyncDispose]: async () => {
       await app[Symbol.asyncDispose]()
-      await ground[Symbol.asyncDispose]()
+      await fixture[Symbol.asyncDispose]()
     },
   }
 }
 
-/** The people of an app that has the settings of `buildSocialEnvironment` and the `fetch` of `ground`. */
-export function buildSocialPeople(app: TestApp, ground: ProviderGround): SocialPeople {
+/** The people of an app that has the settings of `buildSocialEnvironment` and the `fetch` of `fixture`. */
+export function buildSocialPeople(app: TestApp, fixture: ProviderFixture): SocialPeople {
   const reachCallback: SocialApp['reachCallback'] = async (from, provider, query = {}) => {
     const search = new URLSearchParams({ redirect_url: WEB_APP, ...query })
     const started = await from.get(`${pathOf(provider)}?${search}`)
     if (started.status !== 302) throw new Error(`the start answered ${started.status}: ${JSON.stringify(started.body)}`)
-    return ground.fakes[provider].authorize(String(started.headers.location))
+    return fixture.fakes[provider].authorize(String(started.headers.location))
   }
 
   return {
     browser: () => buildTestBrowser(app),
     seat: (provider, person) => {
-      ground.fakes[provider].person = { email: `${person.sub}@example.com`, isEmailVerified: true, ...person }
+      fixture.fakes[provider].person = { email: `${person.sub}@example.com`, isEmailVerified: true, ...person }
     },
     reachCallback,
     signIn: async (from, provider, query) => {

@@ -8,7 +8,7 @@ const FACTOR = '/api/v3/auth/factor'
 const LOGIN = '/api/v3/auth/login'
 
 /** The service that the people are of. */
-interface FactorGround {
+interface FactorFixture {
   anonymous: TestCall
   callAs(token: string): TestCall
   clock: ManualClock
@@ -32,9 +32,9 @@ async function succeed(call: TestCall, path: string, body?: unknown): Promise<an
 }
 
 /** People with second factors, and what their requests need. `site` is that of the passkeys. */
-export function buildFactorRequests(ground: () => FactorGround, site: { origin: string; rpId: string }) {
+export function buildFactorRequests(fixture: () => FactorFixture, site: { origin: string; rpId: string }) {
   const signIn = async (): Promise<SignedIn> => {
-    const { anonymous, callAs, newUser } = ground()
+    const { anonymous, callAs, newUser } = fixture()
     const person = await newUser()
     const { jwt, user } = await succeed(anonymous, `${LOGIN}/local`, person)
     return { ...person, id: user.document_id, call: callAs(jwt) }
@@ -45,8 +45,8 @@ export function buildFactorRequests(ground: () => FactorGround, site: { origin: 
   const withApp = async () => {
     const person = await signIn()
     const secret = await enrol(person.call)
-    await succeed(person.call, `${FACTOR}/totp/confirm`, { code: codeOf(ground(), secret) })
-    ground().clock.advance(30_000)
+    await succeed(person.call, `${FACTOR}/totp/confirm`, { code: codeOf(fixture(), secret) })
+    fixture().clock.advance(30_000)
     return { ...person, secret }
   }
   const optionsOf = async (call: TestCall, path: string, body?: object) => (await succeed(call, path, body)).options
@@ -63,7 +63,7 @@ export function buildFactorRequests(ground: () => FactorGround, site: { origin: 
     return { ...person, device, passkey: (await succeed(person.call, `${FACTOR}/passkey`, body)).document_id as string }
   }
   const openStep = async ({ email, password }: SignedIn): Promise<string> => {
-    const answer = await ground().anonymous('POST', `${LOGIN}/local`, { email, password })
+    const answer = await fixture().anonymous('POST', `${LOGIN}/local`, { email, password })
     expect(answer.body.code).toBe('second_factor_required')
     return answer.body.second_factor.challenge
   }
@@ -76,24 +76,24 @@ export function buildFactorRequests(ground: () => FactorGround, site: { origin: 
     /** The second step of a sign-in with a code. */
     step: async () => {
       const person = await withApp()
-      return { challenge: await openStep(person), code: codeOf(ground(), person.secret) }
+      return { challenge: await openStep(person), code: codeOf(fixture(), person.secret) }
     },
     /** The second step of a sign-in with a passkey. */
     passkeyStep: async () => {
       const person = await withPasskey()
       const challenge = await openStep(person)
-      const options = await optionsOf(ground().anonymous, `${LOGIN}/factor/options`, { challenge })
+      const options = await optionsOf(fixture().anonymous, `${LOGIN}/factor/options`, { challenge })
       return { challenge, credential: person.device.get(options) }
     },
     /** The first code of an app that was enrolled. */
     confirmation: async () => {
       const { call } = await signIn()
-      return { call, body: { code: codeOf(ground(), await enrol(call)) } }
+      return { call, body: { code: codeOf(fixture(), await enrol(call)) } }
     },
     /** A new proof by a code, in a session. */
     stepUp: async () => {
       const { call, secret } = await withApp()
-      return { call, body: { code: codeOf(ground(), secret) } }
+      return { call, body: { code: codeOf(fixture(), secret) } }
     },
     /** A passkey that may be registered. */
     registration: async () => {
@@ -103,7 +103,7 @@ export function buildFactorRequests(ground: () => FactorGround, site: { origin: 
     /** A sign-in with a passkey alone. */
     passkeyLogin: async () => {
       const { device } = await withPasskey()
-      return { credential: device.get(await optionsOf(ground().anonymous, `${LOGIN}/passkey/options`)) }
+      return { credential: device.get(await optionsOf(fixture().anonymous, `${LOGIN}/passkey/options`)) }
     },
   }
 }

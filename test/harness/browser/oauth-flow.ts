@@ -1,5 +1,5 @@
 import * as oauth from 'oauth4webapi'
-import { type Answers, type OauthClient, type OauthWorld, readForm } from './oauth-service.ts'
+import { type Answers, type OauthClient, type OauthFixture, readForm } from './oauth-service.ts'
 import type { Visited, Visitor } from './visitor.ts'
 
 /** Where an authorization ended: at the client, with what is needed to redeem it. */
@@ -47,8 +47,8 @@ export interface Flow {
 const INSECURE = { [oauth.allowInsecureRequests]: true }
 
 /** Builds the flow of a client; `issuer` and address may be those of another process. */
-export async function openFlow(world: Pick<OauthWorld, 'issuer' | 'walk'>, one: OauthClient): Promise<Flow> {
-  const issuer = new URL(world.issuer)
+export async function openFlow(fixture: Pick<OauthFixture, 'issuer' | 'walk'>, one: OauthClient): Promise<Flow> {
+  const issuer = new URL(fixture.issuer)
   const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, INSECURE))
   const client: oauth.Client = { client_id: one.id }
   const auth = one.secret === null ? oauth.None() : oauth.ClientSecretBasic(one.secret)
@@ -80,7 +80,7 @@ export async function openFlow(world: Pick<OauthWorld, 'issuer' | 'walk'>, one: 
 
   const begin: Flow['begin'] = async (browser, options = {}) => {
     const { url, ...kept } = await prepare(options)
-    const end = await world.walk(browser, url, options)
+    const end = await fixture.walk(browser, url, options)
     if (end.location === undefined) throw new Error(`the walk ended at ${end.url} (${end.status}): ${end.body}`)
     return { ...kept, callback: end.location }
   }

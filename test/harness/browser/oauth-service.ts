@@ -26,7 +26,7 @@ export interface Answers {
 }
 
 /** The service on a port of its own, with the OAuth provider. */
-export interface OauthWorld extends AsyncDisposable {
+export interface OauthFixture extends AsyncDisposable {
   app: TestApp
   baseUrl: string
   /** The port that it listens on. */
@@ -55,7 +55,7 @@ export function readForm(body: string, action: string): Record<string, string> {
 }
 
 /** Starts the service. The clock of the app begins at the machine's time, which the provider reads. */
-export async function startOauthWorld(options: TestAppOptions = {}): Promise<OauthWorld> {
+export async function startOauthFixture(options: TestAppOptions = {}): Promise<OauthFixture> {
   const app = await createTestApp({
     clock: buildManualClock(Date.now()),
     ...options,
@@ -97,7 +97,7 @@ export async function walk(
   baseUrl: string,
   browser: Visitor,
   { url, answers }: { url: string; answers: Answers },
-): ReturnType<OauthWorld['walk']> {
+): ReturnType<OauthFixture['walk']> {
   let answer = await browser.visit(url)
   for (let step = 0; step < 25; step += 1) {
     const next = readNext(answer)

@@ -3,7 +3,7 @@ import { createLoginCode } from '../../../src/identity/social-login/flow/login-c
 import type { TestApp, TestCall } from '../app/app.ts'
 import { readMails } from './mailbox.ts'
 import { type Flow, openFlow } from './oauth-flow.ts'
-import { type OauthPerson, type OauthWorld, openBrowser } from './oauth-service.ts'
+import { type OauthFixture, type OauthPerson, openBrowser } from './oauth-service.ts'
 import type { Visitor } from './visitor.ts'
 
 /** What a person can have open, as the table of docs/contract/sessions.md names it. */
@@ -41,14 +41,14 @@ const ONLINE = 'openid email contract:read'
 
 /** Opens everything for a new person: in one process, and used in `other`. */
 export async function openEverything(
-  world: OauthWorld,
+  fixture: OauthFixture,
   other: TestApp,
   flows: { offline: Flow; online: Flow },
 ): Promise<OpenedAccess> {
-  const { app, baseUrl } = world
+  const { app, baseUrl } = fixture
   // The provider stamps its tokens by the clock of the machine.
   app.clock.set(Date.now())
-  const person = await world.person()
+  const person = await fixture.person()
   const { email, password, userId } = person
   const signIn = async () => (await app.anonymous('POST', '/api/v3/auth/login/local', { email, password })).body.data
   const [acting, session] = [await signIn(), await signIn()]
@@ -70,7 +70,7 @@ export async function openEverything(
   })
   await app.anonymous('POST', '/api/v3/auth/password/forgot', { email })
   const [mail] = await readMails(app, email)
-  const oneTime = await openLoginCode(world, userId)
+  const oneTime = await openLoginCode(fixture, userId)
   const begun = await flows.offline.begin(browser, {})
 
   const answers =
@@ -132,7 +132,7 @@ export async function openEverything(
   }
 }
 
-async function openLoginCode({ app }: OauthWorld, userId: string): Promise<{ code: string; verifier: string }> {
+async function openLoginCode({ app }: OauthFixture, userId: string): Promise<{ code: string; verifier: string }> {
   const verifier = systemRandom.bytes(32).toString('base64url')
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
   const codeChallenge = Buffer.from(hash).toString('base64url')
@@ -141,7 +141,7 @@ async function openLoginCode({ app }: OauthWorld, userId: string): Promise<{ cod
 }
 
 /** The flows of two clients: what one opens outlives the browser, what the other opens ends with it. */
-export async function openFlows(world: OauthWorld): Promise<{ offline: Flow; online: Flow }> {
-  const [one, two] = [await world.client(), await world.client()]
-  return { offline: await openFlow(world, one), online: await openFlow(world, two) }
+export async function openFlows(fixture: OauthFixture): Promise<{ offline: Flow; online: Flow }> {
+  const [one, two] = [await fixture.client(), await fixture.client()]
+  return { offline: await openFlow(fixture, one), online: await openFlow(fixture, two) }
 }

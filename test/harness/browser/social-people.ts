@@ -18,7 +18,7 @@ import { type ServiceProcess, startService } from '../process/service-process.ts
 export type EngineName = 'embedded' | 'supabase'
 
 /** The service in development in two processes, of which that of the tests is one, a provider, and two apps of their own. */
-export interface IdentityWorld extends AsyncDisposable {
+export interface IdentityFixture extends AsyncDisposable {
   /** The URL that people see. */
   origin: string
   /** The service at that URL, called as an administrator. */
@@ -65,7 +65,7 @@ export async function signInAdministrator(database: TestDatabase, origin: string
 }
 
 /** Starts everything. */
-export async function startIdentityWorld(engine: EngineName): Promise<IdentityWorld> {
+export async function startIdentityFixture(engine: EngineName): Promise<IdentityFixture> {
   const stack = new AsyncDisposableStack()
   try {
     const [port, portA, portB] = [await findFreePort(), await findFreePort(), await findFreePort()]

@@ -31,7 +31,7 @@ export interface LedgerRow {
 type Caller = Pick<ServiceProcess, 'call'>
 
 /** A database, an administrator's token, an account and HTTPS receivers, for services that run as processes. */
-export interface DeliveryGround extends AsyncDisposable {
+export interface DeliveryFixture extends AsyncDisposable {
   database: TestDatabase
   account: string
   /** Starts a service on the database (or on `databaseUrl`), killed at the end when it still runs. */
@@ -71,14 +71,14 @@ export interface DeliveryGround extends AsyncDisposable {
   waitForLedger(count: number, statuses: string[], limitMs?: number): Promise<LedgerRow[]>
 }
 
-/** Opens a ground on `given`, or on a fresh clone of the template. */
-export async function openDeliveryGround(given?: TestDatabase): Promise<DeliveryGround> {
+/** Opens the fixture on `given`, or on a fresh clone of the template. */
+export async function openDeliveryFixture(given?: TestDatabase): Promise<DeliveryFixture> {
   const database = given ?? (await createTestDatabase({ content: 'prepared' }))
-  const directory = await mkdtemp(join(tmpdir(), 'signalbox ground '))
+  const directory = await mkdtemp(join(tmpdir(), 'signalbox delivery '))
   const authority = await createAuthority()
   const caFile = join(directory, 'ca.pem')
   await writeFile(caFile, authority.ca)
-  const { token, account } = await prepareGround(database)
+  const { token, account } = await prepareFixture(database)
   const services: ServiceProcess[] = []
   const locals: LocalService[] = []
   const receivers: Receiver[] = []
@@ -166,7 +166,7 @@ function reportOnFailure({ pid, stdout, stderr }: ServiceProcess): void {
 }
 
 /** Makes a session of an administrator, whom a database that is not prepared gets first, and an account. */
-async function prepareGround(database: TestDatabase): Promise<{ token: string; account: string }> {
+async function prepareFixture(database: TestDatabase): Promise<{ token: string; account: string }> {
   const userId = database.administrator ?? (await prepareForTest(database, systemClock))
   const ids = buildIdMaker(systemClock, systemRandom)
   const now = new Date(systemClock.now())
@@ -212,14 +212,14 @@ async function readRows(database: TestDatabase): Promise<LedgerRow[]> {
 }
 
 async function waitForRows(
-  ground: { database: TestDatabase; readLedger: () => Promise<LedgerRow[]> },
+  fixture: { database: TestDatabase; readLedger: () => Promise<LedgerRow[]> },
   wanted: { count: number; statuses: string[]; limitMs: number | undefined },
 ): Promise<LedgerRow[]> {
   let last = ''
   return waitFor(
     `${wanted.count} rows that are ${wanted.statuses.join(' or ')}`,
     async () => {
-      const { rows: open } = await ground.database.pool.query<{ open: number; unrouted: number; total: number }>(
+      const { rows: open } = await fixture.database.pool.query<{ open: number; unrouted: number; total: number }>(
         `
         select count(*) filter (where not (status = any($1) and lease_owner is null))::int as open, count(*)::int as total,
           (select count(*)::int from event_queue) + (select count(*)::int from webhook_fan_out) as unrouted
@@ -228,7 +228,7 @@ async function waitForRows(
       )
       last = JSON.stringify(open[0])
       const isDone = open[0]?.open === 0 && open[0].unrouted === 0 && open[0].total >= wanted.count
-      return isDone && ground.readLedger()
+      return isDone && fixture.readLedger()
     },
     { limitMs: wanted.limitMs ?? 60_000, describe: () => `The ledger: ${last}` },
   )

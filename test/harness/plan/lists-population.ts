@@ -22,7 +22,7 @@ export const ACCOUNTS: Record<CallerName, number> = {
 }
 
 /** A service beside a population, whose lists are planned with these settings. */
-export async function openListsWorld(database: TestDatabase, settings: string) {
+export async function openListsFixture(database: TestDatabase, settings: string) {
   let executed: ExecutedStatement[] = []
   const reads = openMeasuring(database.connectionString, settings, (one) => executed.push(one))
   const app = await createTestApp({ database, readDatabase: reads })

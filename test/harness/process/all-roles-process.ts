@@ -35,7 +35,7 @@ export interface NervousSystem extends AsyncDisposable {
 /** Starts all of it: the receiver is subscribed to `contract.update`, the target gets every change of a user. */
 export async function startNervousSystem(): Promise<NervousSystem> {
   await using stack = new AsyncDisposableStack()
-  const folder = mkdtempSync(join(tmpdir(), 'signalbox-nervous-'))
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-areas-'))
   stack.defer(() => rmSync(folder, { recursive: true, force: true }))
   const [receiverPort, targetPort, pagePort] = [await findFreePort(), await findFreePort(), await findFreePort()]
   const provider = stack.use(await openRealtimeService({ roles: 'api', env: EMBEDDED }))

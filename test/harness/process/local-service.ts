@@ -53,10 +53,10 @@ export async function startLocalService(options: LocalServiceOptions): Promise<L
     ...followed,
     observe: (sample) => followed.observe({ ...sample, databaseMs: sample.databaseMs + aheadMs() }),
   }
-  const world = { config, clock: time, time, random: systemRandom, logger }
-  const resources = await openResources(world)
-  await prepareDatabase(resources, world)
-  const app = await buildApp({ ...world, ...resources, lookup: buildSystemLookup(), ...(ca !== undefined && { ca }) })
+  const fixture = { config, clock: time, time, random: systemRandom, logger }
+  const resources = await openResources(fixture)
+  await prepareDatabase(resources, fixture)
+  const app = await buildApp({ ...fixture, ...resources, lookup: buildSystemLookup(), ...(ca !== undefined && { ca }) })
   await app.start()
   const { port } = app.server.server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`

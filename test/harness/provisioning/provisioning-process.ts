@@ -23,7 +23,7 @@ type Json = any
 type Caller = Pick<ServiceProcess, 'call'>
 
 /** Services and the example of a target in processes of their own, on one database. */
-export interface ProvisioningGround extends AsyncDisposable {
+export interface ProvisioningFixture extends AsyncDisposable {
   database: TestDatabase
   start(env?: Record<string, string>): Promise<ServiceProcess>
   /** Starts a service in the process of the tests, stopped at the end: where the end of a process is not what is tested. */
@@ -55,8 +55,8 @@ async function signIn(database: TestDatabase): Promise<string> {
   return session.jwt
 }
 
-/** Opens the ground; nothing runs yet. */
-export async function openProvisioningGround(): Promise<ProvisioningGround> {
+/** Opens the fixture; nothing runs yet. */
+export async function openProvisioningFixture(): Promise<ProvisioningFixture> {
   const database = await createTestDatabase({ content: 'prepared' })
   const token = await signIn(database)
   const port = await findFreePort()

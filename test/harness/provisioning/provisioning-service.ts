@@ -15,7 +15,7 @@ export interface ReceivedChange {
 }
 
 /** The whole service with a target on loopback. */
-export interface ProvisioningWorld extends AsyncDisposable {
+export interface ProvisioningFixture extends AsyncDisposable {
   t: TestApp
   receiver: Receiver
   /** Calls with a key that does not expire, since tests let hours pass. Fails the test where the API refuses. */
@@ -40,7 +40,7 @@ let names = 0
 /** Starts the service and a target on loopback. */
 export async function openProvisioning(
   options: TestAppOptions & { receiver?: Receiver } = {},
-): Promise<ProvisioningWorld> {
+): Promise<ProvisioningFixture> {
   const receiver = options.receiver ?? (await startReceiver())
   const env = {
     APP_ENV: 'development',

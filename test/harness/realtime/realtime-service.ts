@@ -116,7 +116,7 @@ export async function openRealtimeService(
  * The embedded server in two services with the role `api`, neither of which publishes: that is done by a third one, which has
  * no server. The first is at BASE_URL. All are in the process of the tests; what they share is the database alone.
  */
-export interface RealtimeWorld extends RealtimeService {
+export interface RealtimeContext extends RealtimeService {
   other: Service
   /** The official client, connected to a service, that signs in and is authorized through another one. */
   connect(person: Person, services: { to: Service; through: Service }): PusherClient
@@ -132,7 +132,7 @@ export const EMBEDDED = {
 }
 
 /** Starts the services. */
-export async function startRealtimeWorld(): Promise<RealtimeWorld> {
+export async function startRealtimeFixture(): Promise<RealtimeContext> {
   const service = await openRealtimeService({ roles: 'api', env: EMBEDDED, isLocal: true })
   const other = await service.startLocal('api')
   await service.startLocal('dispatcher,realtime')

@@ -1,40 +1,40 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ContractWorld, type Json, startContractWorld } from '../../../../test/contract/contract-world.ts'
+import { type ContractFixture, type Json, startContractFixture } from '../../../../test/contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../../../../test/harness/app/app.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
 const LINKS = '/api/v3/webhook/webhook-event'
 const PUBLISH = '/api/v3/webhook/publish'
 
-let world: ContractWorld
+let fixture: ContractFixture
 /** A developer and publisher of the account. */
 let tenant: TestCall
 let account: string
 
 const limitPath = (id = account) => `/api/v3/identity/account/${id}/limit`
 const setLimit = async (limits: object) => {
-  const answer = await world.app.admin('PATCH', limitPath(), limits)
+  const answer = await fixture.app.admin('PATCH', limitPath(), limits)
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
   return answer.body
 }
 const createHook = (path: string, call = tenant) =>
-  call('POST', HOOKS, { url: `${world.receiver.origin}/${path}`, account })
+  call('POST', HOOKS, { url: `${fixture.receiver.origin}/${path}`, account })
 const publish = (count: number, call = tenant): Promise<TestAnswer> => {
   const events = Array.from({ length: count }, (_, index) => ({ event: 'order.paid', account, id: `o-${index}` }))
   return call('POST', PUBLISH, { events })
 }
 
 beforeAll(async () => {
-  world = await startContractWorld({ env: { ACCOUNT_WEBHOOKS_LIMIT: '2', ACCOUNT_SUBSCRIPTIONS_LIMIT: '3' } })
-  await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'order.paid', is_tenant_visible: true })
+  fixture = await startContractFixture({ env: { ACCOUNT_WEBHOOKS_LIMIT: '2', ACCOUNT_SUBSCRIPTIONS_LIMIT: '3' } })
+  await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'order.paid', is_tenant_visible: true })
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 /** Starts each group with an account of its own. */
 const startAccount = async () => {
-  account = (await world.createAccount()).document_id
+  account = (await fixture.createAccount()).document_id
   const roles = ['account-developer', 'account-publisher', 'account-viewer']
-  tenant = (await world.signInWithRoles([account], roles)).call
+  tenant = (await fixture.signInWithRoles([account], roles)).call
 }
 
 describe('the limits of rows', () => {
@@ -59,7 +59,7 @@ describe('the limits of rows', () => {
   })
 
   test('do not bind an operator, whose webhooks count', async () => {
-    expect((await createHook('by-an-operator', world.app.admin)).status).toBe(201)
+    expect((await createHook('by-an-operator', fixture.app.admin)).status).toBe(201)
     const { body } = await tenant('GET', limitPath())
     expect(body.data).toMatchObject({ limits: { webhooks: 4 }, own: { webhooks: 4 }, used: { webhooks: 5 } })
   })
@@ -67,7 +67,7 @@ describe('the limits of rows', () => {
   test('count the subscriptions of all webhooks, but for that to webhook.test', async () => {
     const { body } = await tenant('GET', HOOKS)
     const [one, two] = body.data.map((row: Json) => row.document_id)
-    const events = await world.findEventIds(['contract.create', 'contract.update', 'contract.delete', 'order.paid'])
+    const events = await fixture.findEventIds(['contract.create', 'contract.update', 'contract.delete', 'order.paid'])
     const refused = { status: 409, body: { limit: { name: 'subscriptions', value: 3, account } } }
     expect(await tenant('PUT', `${HOOKS}/${one}/events`, { events })).toMatchObject(refused)
     expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(0, 3) })).status).toBe(200)
@@ -82,14 +82,14 @@ describe('the limits of rows of a second account of the same person', () => {
   beforeAll(startAccount)
 
   test('hold for a webhook that moves there with its subscriptions, and a refused move changes nothing', async () => {
-    const [first, second] = [account, (await world.createAccount()).document_id]
-    const { body } = await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-developer')
+    const [first, second] = [account, (await fixture.createAccount()).document_id]
+    const { body } = await fixture.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-developer')
     const roles = [body.data[0].document_id]
-    const someone = await world.app.signInMember([first as never, second as never])
+    const someone = await fixture.app.signInMember([first as never, second as never])
     for (const id of [first, second])
-      await world.app.admin('PATCH', `/api/v3/identity/account/${id}/member`, { user: someone.userId, roles })
+      await fixture.app.admin('PATCH', `/api/v3/identity/account/${id}/member`, { user: someone.userId, roles })
     const subscribed = async (owner: string, events: string[]) => {
-      const url = `${world.receiver.origin}/moved`
+      const url = `${fixture.receiver.origin}/moved`
       const answer = await someone.call('POST', HOOKS, { url, account: owner, events })
       expect(answer.status, JSON.stringify(answer.body)).toBe(201)
       return answer.body.data.document_id
@@ -124,14 +124,14 @@ describe('the limit of published events', () => {
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
     expect((await publish(2)).status).toBe(202)
     expect((await publish(1)).status).toBe(429)
-    world.app.clock.advance(60_000)
+    fixture.app.clock.advance(60_000)
     expect((await publish(5)).status).toBe(202)
     expect((await publish(6)).body.detail).toContain('send less at once')
   })
 
   test('does not bind an operator, and follows a change at once', async () => {
-    expect((await publish(20, world.app.admin)).status).toBe(202)
-    world.app.clock.advance(60_000)
+    expect((await publish(20, fixture.app.admin)).status).toBe(202)
+    fixture.app.clock.advance(60_000)
     await setLimit({ published_per_minute: 1 })
     expect((await publish(2)).status).toBe(429)
     await setLimit({ published_per_minute: null })
@@ -150,7 +150,7 @@ describe('the limit of replays', () => {
     const dispatches = []
     for (let index = 0; index < 2; index += 1) {
       dispatches.push((await tenant('POST', testPath)).body.data.dispatch_id)
-      await world.app.settle()
+      await fixture.app.settle()
     }
     const replay = (dispatch: string) =>
       tenant('POST', `/api/v3/webhook/dispatch/${dispatch}/replay`, { confirm_duplicate: true })
@@ -161,7 +161,7 @@ describe('the limit of replays', () => {
     expect((await bulk({ limit: 1 })).status).toBe(202)
     expect(await replay(dispatches[1])).toMatchObject(refused)
     expect(await tenant('POST', testPath)).toMatchObject(refused)
-    world.app.clock.advance(60_000)
+    fixture.app.clock.advance(60_000)
     expect((await bulk()).status).toBe(202)
     expect((await tenant('POST', testPath)).status).toBe(202)
     expect(await replay(dispatches[1])).toMatchObject(refused)
@@ -173,13 +173,13 @@ describe('setting limits', () => {
 
   test('is for operators, and reading for everybody who holds the permission in the account', async () => {
     expect(await tenant('PATCH', limitPath(), { webhooks: 9 })).toMatchObject({ status: 403 })
-    const stranger = (await world.createAccount()).document_id
+    const stranger = (await fixture.createAccount()).document_id
     expect((await tenant('GET', limitPath(stranger))).status).toBe(404)
     expect(
-      (await world.app.admin('PATCH', limitPath('01990000-0000-7000-8000-000000000000'), { webhooks: 1 })).status,
+      (await fixture.app.admin('PATCH', limitPath('01990000-0000-7000-8000-000000000000'), { webhooks: 1 })).status,
     ).toBe(404)
-    expect((await world.app.admin('PATCH', limitPath(), { webhooks: -1 })).status).toBe(422)
-    expect((await world.app.admin('PATCH', limitPath(), {})).status).toBe(422)
+    expect((await fixture.app.admin('PATCH', limitPath(), { webhooks: -1 })).status).toBe(422)
+    expect((await fixture.app.admin('PATCH', limitPath(), {})).status).toBe(422)
   })
 
   test('keeps what is left out, and null is the default again', async () => {

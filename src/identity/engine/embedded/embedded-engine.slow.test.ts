@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { describeCodeInjection, describeEngine, type EngineUnderTest } from '../../../../test/conformance/engine.ts'
 import type { Fault } from '../../../../test/harness/fakes/provider/fake-provider.ts'
 import { PERSONALITIES, type PersonalityName, TENANT } from '../../../../test/harness/fakes/provider/personalities.ts'
-import { type ProviderGround, startProviderGround } from '../../../../test/harness/fakes/provider/provider-ground.ts'
+import { type ProviderFixture, startProviderFixture } from '../../../../test/harness/fakes/provider/provider-fixture.ts'
 import { buildManualClock, type ManualClock } from '../../../../test/harness/run/manual-clock.ts'
 import { systemClock } from '../../../base/clock.ts'
 import { systemRandom } from '../../../base/random.ts'
@@ -12,14 +12,14 @@ import { buildEmbeddedEngine } from './embedded-engine.ts'
 const NAMES = Object.keys(PERSONALITIES) as PersonalityName[]
 const ADA = { sub: '4711', email: 'ada@example.com', isEmailVerified: true, name: 'Ada Lovelace' }
 
-let ground: ProviderGround
+let fixture: ProviderFixture
 let clock: ManualClock
 let engine: Engine
 
 const buildEngine = () =>
   buildEmbeddedEngine({
-    providers: ground.enabled,
-    fetch: ground.fetch,
+    providers: fixture.enabled,
+    fetch: fixture.fetch,
     random: systemRandom,
     clock,
     machineClock: systemClock,
@@ -28,12 +28,12 @@ const buildEngine = () =>
 
 beforeAll(async () => {
   clock = buildManualClock()
-  ground = await startProviderGround(() => clock.now(), { timeoutMs: 2_000 })
+  fixture = await startProviderFixture(() => clock.now(), { timeoutMs: 2_000 })
 })
-afterAll(() => ground[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => {
   engine = buildEngine()
-  for (const fake of Object.values(ground.fakes)) {
+  for (const fake of Object.values(fixture.fakes)) {
     fake.fault = undefined
     fake.person = { ...ADA }
   }
@@ -42,7 +42,7 @@ beforeEach(() => {
 const callbackOf = (provider: string) => `https://service.test/api/v3/auth/login/oauth/${provider}/callback`
 
 function underTest(provider: PersonalityName): EngineUnderTest {
-  const fake = ground.fakes[provider]
+  const fake = fixture.fakes[provider]
   return {
     engine,
     provider,
@@ -77,7 +77,7 @@ async function signIn(provider: PersonalityName, options: { fault?: Fault; state
   const state = options.state ?? 'state-1'
   const input = { provider, state, callbackUrl: t.callbackUrl, now: t.now() }
   const flow = await engine.start(input)
-  ground.fakes[provider].fault = options.fault
+  fixture.fakes[provider].fault = options.fault
   const { callback, postedName } = await t.browse(flow.redirectUrl)
   return engine.complete({ ...input, secret: flow.secret, callback, postedName })
 }
@@ -95,25 +95,25 @@ describe.each(NAMES)('the embedded engine with %s', (name) => {
 
 describe('what is particular to a provider', () => {
   test('Microsoft: an address without xms_edov is never verified', async () => {
-    ground.fakes.microsoft.person = { ...ADA, email: 'ceo@victim.example', isEmailVerified: false }
+    fixture.fakes.microsoft.person = { ...ADA, email: 'ceo@victim.example', isEmailVerified: false }
     expect(await identityOf('microsoft')).toMatchObject({ email: 'ceo@victim.example', isEmailVerified: false })
   })
 
   test('Microsoft: the issuer of a token must be that of its tenant', async () => {
-    ground.fakes.microsoft.person = { ...ADA, tid: TENANT }
+    fixture.fakes.microsoft.person = { ...ADA, tid: TENANT }
     expect(await signIn('microsoft')).toMatchObject({ kind: 'identity' })
     expect(await signIn('microsoft', { fault: 'wrong issuer' })).toMatchObject({ reason: 'id_token_invalid' })
   })
 
   test('Microsoft: a tenant that is no UUID names nobody', async () => {
-    ground.fakes.microsoft.person = { ...ADA, tid: 'common' }
+    fixture.fakes.microsoft.person = { ...ADA, tid: 'common' }
     expect(await signIn('microsoft')).toMatchObject({ kind: 'refused', reason: 'profile_invalid' })
   })
 
   test('Apple: the answer is posted, and the name is in the first one only', async () => {
     const t = underTest('apple')
     const start = () => engine.start({ provider: 'apple', state: 's', callbackUrl: t.callbackUrl, now: t.now() })
-    ground.fakes.apple.person = { ...ADA, sub: 'apple-name-once' }
+    fixture.fakes.apple.person = { ...ADA, sub: 'apple-name-once' }
     const first = await start()
     expect(new URL(first.redirectUrl).searchParams.get('response_mode')).toBe('form_post')
     expect((await t.browse(first.redirectUrl)).postedName).toBe('Ada Lovelace')
@@ -122,7 +122,7 @@ describe('what is particular to a provider', () => {
 
   test('every request of the service to a provider goes over the connection of the one before', async () => {
     for (const provider of ['google', 'company', 'github'] as const) {
-      const fake = ground.fakes[provider]
+      const fake = fixture.fakes[provider]
       fake.person = { ...ADA }
       fake.calls.length = 0
       fake.connections.clear()
@@ -133,9 +133,9 @@ describe('what is particular to a provider', () => {
   })
 
   test('GitHub: the public address of the profile is never used', async () => {
-    ground.fakes.github.person = { ...ADA, email: null }
+    fixture.fakes.github.person = { ...ADA, email: null }
     expect((await identityOf('github')).email).toBeNull()
-    ground.fakes.github.person = { ...ADA, isEmailVerified: false }
+    fixture.fakes.github.person = { ...ADA, isEmailVerified: false }
     expect(await identityOf('github')).toMatchObject({ email: 'ada@example.com', isEmailVerified: false })
   })
 
@@ -171,14 +171,14 @@ describe('what is particular to a provider', () => {
   })
 
   test('a provider whose addresses are not trusted verifies none', async () => {
-    ground.enabled = ground.enabled.map((one) => (one.name === 'google' ? { ...one, isEmailTrusted: false } : one))
+    fixture.enabled = fixture.enabled.map((one) => (one.name === 'google' ? { ...one, isEmailTrusted: false } : one))
     engine = buildEngine()
     expect(await identityOf('google')).toMatchObject({ email: 'ada@example.com', isEmailVerified: false })
-    ground.enabled = ground.enabled.map((one) => (one.name === 'google' ? { ...one, isEmailTrusted: true } : one))
+    fixture.enabled = fixture.enabled.map((one) => (one.name === 'google' ? { ...one, isEmailTrusted: true } : one))
   })
 
   test('names lose control characters, pictures must be https, and addresses must be addresses', async () => {
-    ground.fakes.google.person = {
+    fixture.fakes.google.person = {
       ...ADA,
       name: `Ada\u0000\n<b>${'x'.repeat(300)}`,
       picture: 'javascript:alert(1)',
@@ -212,7 +212,7 @@ describe('attacks on the answer', () => {
   })
 
   test('an answer in the name of another issuer is refused before its code is sent (mix-up)', async () => {
-    const { calls } = ground.fakes.company
+    const { calls } = fixture.fakes.company
     expect(await signIn('company', { fault: 'foreign iss' })).toMatchObject({ reason: 'issuer_mismatch' })
     expect(calls.at(-1)).toBe('/authorize')
     expect(await signIn('company', { fault: 'no iss' })).toMatchObject({ reason: 'issuer_mismatch' })
@@ -244,12 +244,12 @@ describe('discovery', () => {
     engine.start({ provider: 'google', state: 's', callbackUrl: callbackOf('google'), now: new Date(clock.now()) })
 
   test('a document of another issuer makes the provider unavailable', async () => {
-    ground.fakes.google.fault = 'foreign discovery issuer'
+    fixture.fakes.google.fault = 'foreign discovery issuer'
     await expect(start()).rejects.toThrow(EngineUnavailable)
   })
 
   test('a document is fetched once an hour', async () => {
-    const count = () => ground.fakes.google.calls.filter((path) => path.includes('well-known')).length
+    const count = () => fixture.fakes.google.calls.filter((path) => path.includes('well-known')).length
     const before = count()
     await start()
     await start()
@@ -260,16 +260,16 @@ describe('discovery', () => {
   })
 
   test('a failed discovery is tried again', async () => {
-    ground.fakes.google.fault = 'foreign discovery issuer'
+    fixture.fakes.google.fault = 'foreign discovery issuer'
     await expect(start()).rejects.toThrow(EngineUnavailable)
-    ground.fakes.google.fault = undefined
+    fixture.fakes.google.fault = undefined
     expect((await start()).redirectUrl).toContain('https://accounts.google.com/authorize')
   })
 
   test.each(['private token endpoint', 'plain token endpoint'] as const)(
     'a document that names a %s leads to no request there',
     async (fault) => {
-      ground.fakes.google.fault = fault
+      fixture.fakes.google.fault = fault
       const now = new Date(clock.now())
       const input = { provider: 'google', state: 's', callbackUrl: callbackOf('google'), now }
       const { secret } = await engine.start(input)

@@ -13,9 +13,9 @@ describe('the colours of a brand', () => {
         const derived = deriveColors(color)
         for (const scheme of ['light', 'dark'] as const) {
           const { accent, accentStrong, onAccent, link } = derived[scheme]
-          for (const ground of GROUNDS[scheme]) {
-            expect(findContrast(accent, ground)).toBeGreaterThanOrEqual(SHAPE_CONTRAST)
-            expect(findContrast(link, ground)).toBeGreaterThanOrEqual(TEXT_CONTRAST)
+          for (const fixture of GROUNDS[scheme]) {
+            expect(findContrast(accent, fixture)).toBeGreaterThanOrEqual(SHAPE_CONTRAST)
+            expect(findContrast(link, fixture)).toBeGreaterThanOrEqual(TEXT_CONTRAST)
           }
           for (const button of [accent, accentStrong])
             expect(findContrast(button, onAccent)).toBeGreaterThanOrEqual(TEXT_CONTRAST)

@@ -56,7 +56,7 @@ function mix(one: string, other: string, share: number): string {
 function moveUntilSeen(color: string, end: string, { on, least }: { on: readonly string[]; least: number }): string {
   for (let share = 0; share < 1; share += 0.02) {
     const moved = mix(color, end, share)
-    if (on.every((ground) => findContrast(moved, ground) >= least)) return moved
+    if (on.every((fixture) => findContrast(moved, fixture) >= least)) return moved
   }
   return end
 }

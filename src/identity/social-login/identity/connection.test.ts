@@ -17,7 +17,7 @@ async function comeBack(visitor: PageVisitor) {
   people += 1
   t.seat('company', { sub: `c-${people}` })
   const begun = await visitor.get('/auth/connections/begin?provider=company')
-  const step = await t.ground.fakes.company.authorize(String(begun.location))
+  const step = await t.fixture.fakes.company.authorize(String(begun.location))
   const bridged = await visitor.get(localOf(step.url).replace('/callback', '/callback-redirect'))
   return visitor.get(localOf(String(bridged.location)))
 }

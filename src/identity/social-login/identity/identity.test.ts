@@ -35,7 +35,7 @@ async function signedIn() {
 /** Walks through the flow that connects a provider: the `link_code` that reaches the app. */
 async function obtainLinkCode(call: TestCall, provider: PersonalityName, redirectUrl = WEB_APP): Promise<string> {
   const begun = await call('POST', `${IDENTITY}/link/${provider}`, { redirect_url: redirectUrl })
-  const step = await t.ground.fakes[provider].authorize(begun.body.data.redirectUrl)
+  const step = await t.fixture.fakes[provider].authorize(begun.body.data.redirectUrl)
   const browser = t.browser()
   if (step.method === 'POST') await browser.post(step.url, step.form ?? {})
   const answer = await browser.get(redirectUrlOf(step), 'application/json')
@@ -120,7 +120,7 @@ describe('connecting a provider', () => {
     const person = await signedIn()
     t.seat('github', { sub: someone() })
     const begun = await person.call('POST', `${IDENTITY}/link/github`, { redirect_url: WEB_APP })
-    const step = await t.ground.fakes.github.authorize(begun.body.data.redirectUrl)
+    const step = await t.fixture.fakes.github.authorize(begun.body.data.redirectUrl)
     const answer = await t.browser().get(redirectUrlOf(step))
     expect([answer.status, answer.headers['set-cookie']]).toEqual([302, undefined])
     expect(new URL(String(answer.headers.location)).searchParams.has('access_token')).toBe(false)

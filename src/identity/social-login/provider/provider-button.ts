@@ -61,8 +61,8 @@ const COLORED = ['discord', 'facebook']
 function renderMark(name: string, mark: string): Html {
   const color = COLORED.includes(name) ? name : 'plain'
   // The letter of Facebook is white on every ground, and a hole in the mark.
-  const ground = name === 'facebook' && html`<circle cx="12" cy="12" r="11" fill="#fff"/>`
-  return html`<svg class="provider ${color}" viewBox="0 0 24 24" aria-hidden="true" focusable="false">${ground}<path d="${mark}"/></svg>`
+  const fixture = name === 'facebook' && html`<circle cx="12" cy="12" r="11" fill="#fff"/>`
+  return html`<svg class="provider ${color}" viewBox="0 0 24 24" aria-hidden="true" focusable="false">${fixture}<path d="${mark}"/></svg>`
 }
 
 /** Four squares in their colours, which free collections do not hold. */

@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../../../../test/harness/browser/oauth-flow.ts'
 import {
+  type OauthFixture,
   type OauthPerson,
-  type OauthWorld,
   openBrowser,
-  startOauthWorld,
+  startOauthFixture,
 } from '../../../../test/harness/browser/oauth-service.ts'
 import { hashStateId } from '../../grant/state-id.ts'
 import { clearOldAnswers, deleteExpiredState, upsertState } from './state.store.ts'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let person: OauthPerson
 let flow: Flow
 beforeAll(async () => {
-  world = await startOauthWorld()
-  person = await world.person()
-  flow = await openFlow(world, await world.client())
+  fixture = await startOauthFixture()
+  person = await fixture.person()
+  flow = await openFlow(fixture, await fixture.client())
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 test('what the database holds opens nothing: no code, token, session or interaction id is in it', async () => {
   const browser = openBrowser()
@@ -25,9 +25,9 @@ test('what the database holds opens nothing: no code, token, session or interact
   const code = new URL(begun.callback).searchParams.get('code') ?? ''
   const tokens = await flow.redeem(begun)
   const next = await flow.refresh(tokens.refresh_token)
-  const { rows } = await world.app.database.pool.query('select * from oauth_state')
+  const { rows } = await fixture.app.database.pool.query('select * from oauth_state')
   const kept = JSON.stringify(rows)
-  const cookies = [...browser.cookiesOf(world.baseUrl)].filter(
+  const cookies = [...browser.cookiesOf(fixture.baseUrl)].filter(
     ([name, value]) => name.startsWith('signalbox_oauth') && value !== '',
   )
   const ids = [
@@ -42,7 +42,7 @@ test('what the database holds opens nothing: no code, token, session or interact
 })
 
 test('expired rows are deleted in batches, and no others', async () => {
-  const { db } = world.app.database
+  const { db } = fixture.app.database
   const now = new Date()
   const row = (id: string, expiresAt: Date) =>
     upsertState(db, {
@@ -59,7 +59,7 @@ test('expired rows are deleted in batches, and no others', async () => {
   await row('d', now)
   expect(await deleteExpiredState(db, now, 2)).toBe(2)
   expect(await deleteExpiredState(db, now, 2)).toBe(1)
-  const { rows } = await world.app.database.pool.query(
+  const { rows } = await fixture.app.database.pool.query(
     "select count(*)::int as n from oauth_state where model = 'Sample'",
   )
   expect(rows[0].n).toBe(1)
@@ -68,7 +68,7 @@ test('expired rows are deleted in batches, and no others', async () => {
 test('the answer to a refresh is kept encrypted, and cleared when it is not repeated any more', async () => {
   const { tokens } = await flow.signIn(openBrowser(), { person, parameters: { prompt: 'consent' } })
   await flow.refresh(tokens.refresh_token)
-  const { db, pool } = world.app.database
+  const { db, pool } = fixture.app.database
   const read = async () => (await pool.query('select answer from oauth_state where answer is not null')).rows
   expect(JSON.stringify(await read())).not.toContain('access_token')
   await clearOldAnswers(db, new Date(Date.now() + 1000), 100)
@@ -76,9 +76,9 @@ test('the answer to a refresh is kept encrypted, and cleared when it is not repe
 })
 
 test('maintenance sweeps the state of the provider', async () => {
-  const { pool } = world.app.database
+  const { pool } = fixture.app.database
   await pool.query("update oauth_state set expires_at = now() - interval '2 hours' where model = 'Session'")
-  const report = await world.app.app.maintenance.sweep()
+  const report = await fixture.app.app.maintenance.sweep()
   expect(report.oauthState).toBeGreaterThan(0)
   expect(report.oauthKeys).toBe(0)
 })

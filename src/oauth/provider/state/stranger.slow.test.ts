@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type OauthClient,
-  type OauthWorld,
+  type OauthFixture,
   REDIRECT_URI,
   readForm,
-  startOauthWorld,
+  startOauthFixture,
 } from '../../../../test/harness/browser/oauth-service.ts'
 import { buildVisitor as openBrowser } from '../../../../test/harness/browser/visitor.ts'
 
@@ -13,17 +13,17 @@ const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 const STRICT = 3
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWWaWaWaWaWaW'
 
-let world: OauthWorld
+let fixture: OauthFixture
 let client: OauthClient
 let confidential: OauthClient
 beforeAll(async () => {
   const env = { RATE_LIMIT_STRICT_PER_MINUTE: String(STRICT), TRUST_PROXY: 'loopback', OAUTH_REGISTRATION: 'true' }
-  world = await startOauthWorld({ env })
+  fixture = await startOauthFixture({ env })
   const grants = ['authorization_code', 'refresh_token', DEVICE_GRANT]
-  client = await world.client({ type: 'public', grant_types: grants })
-  confidential = await world.client({ grant_types: grants })
+  client = await fixture.client({ type: 'public', grant_types: grants })
+  confidential = await fixture.client({ grant_types: grants })
 })
-afterAll(() => world?.[Symbol.asyncDispose]())
+afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 let networks = 0
 /** A wide network that no other test has. */
@@ -33,7 +33,7 @@ const newNetwork = () => {
 }
 
 const post = (path: string, form: Record<string, string>, address: string, headers: Record<string, string> = {}) =>
-  fetch(`${world.issuer}/${path}`, {
+  fetch(`${fixture.issuer}/${path}`, {
     method: 'POST',
     headers: { 'x-forwarded-for': address, ...headers },
     body: new URLSearchParams(form),
@@ -48,7 +48,7 @@ const REQUEST = {
 const push = (address: string, more: Record<string, string> = {}) =>
   post('par', { ...REQUEST, client_id: client.id, ...more }, address)
 const countRows = async (model: string) =>
-  (await world.app.database.pool.query('select count(*) from oauth_state where model = $1', [model])).rows[0].count
+  (await fixture.app.database.pool.query('select count(*) from oauth_state where model = $1', [model])).rows[0].count
 const statusesOf = (answers: readonly Response[]) => answers.map(({ status }) => status).sort()
 
 describe('pushed requests of a public client', () => {
@@ -85,19 +85,19 @@ describe('pushed requests of a public client', () => {
     const address = `${newNetwork()}.1`
     for (let turn = 0; turn < STRICT; turn += 1) await push(address)
     expect((await push(address)).status).not.toBe(201)
-    const { pool } = world.app.database
+    const { pool } = fixture.app.database
     await pool.query(`update stranger_row set expires_at = expires_at - interval '61 s'`)
     await pool.query(`update oauth_state set expires_at = expires_at - interval '61 s'`)
     expect((await push(address)).status).toBe(201)
-    world.app.clock.set(Date.now())
-    await world.app.app.maintenance.sweep()
+    fixture.app.clock.set(Date.now())
+    await fixture.app.app.maintenance.sweep()
     expect(await countRows('PushedAuthorizationRequest')).toBe(1)
     expect((await pool.query('select from stranger_row where kind like $1', ['Pushed%'])).rowCount).toBe(1)
   })
 
   test('are of a client as many as its limit, whatever the networks', async () => {
-    const own = await world.client({ type: 'public' })
-    const { pool } = world.app.database
+    const own = await fixture.client({ type: 'public' })
+    const { pool } = fixture.app.database
     await pool.query(
       `insert into stranger_row (id, kind, network, wide_network, client, expires_at)
        select sha256(n::text::bytea), 'PushedAuthorizationRequest', sha256(n::text::bytea), sha256(n::text::bytea), $1,
@@ -116,12 +116,12 @@ describe('pushed requests of a public client', () => {
     expect((await push(`${network}.1`, { state: 'x'.repeat(8_192) })).status).toBe(400)
     expect((await countRows('PushedAuthorizationRequest')) - before).toBe(1)
     const long = new URLSearchParams({ ...REQUEST, client_id: client.id, state: 'x'.repeat(8_192) })
-    expect((await fetch(`${world.issuer}/authorize?${long}`, { redirect: 'manual' })).status).toBe(400)
+    expect((await fetch(`${fixture.issuer}/authorize?${long}`, { redirect: 'manual' })).status).toBe(400)
     for (const path of ['token', 'device-authorization', 'device', 'introspect', 'revoke', 'end-session'])
       expect([path, (await post(path, { a: 'x'.repeat(8_192) }, `${newNetwork()}.1`)).status]).toEqual([path, 400])
     const json = { 'x-forwarded-for': `${newNetwork()}.1`, 'content-type': 'application/json' }
     const body = JSON.stringify({ redirect_uris: [REDIRECT_URI], client_name: 'x'.repeat(8_192) })
-    expect((await fetch(`${world.issuer}/register`, { method: 'POST', headers: json, body })).status).toBe(400)
+    expect((await fetch(`${fixture.issuer}/register`, { method: 'POST', headers: json, body })).status).toBe(400)
   })
 
   test('of a client that proves its secret are not limited by the network', async () => {
@@ -138,7 +138,7 @@ describe('pushed requests of a public client', () => {
 
 describe('authorizations of a browser without a sign-in', () => {
   const begin = (address: string) =>
-    openBrowser().visit(`${world.issuer}/authorize?${new URLSearchParams({ ...REQUEST, client_id: client.id })}`, {
+    openBrowser().visit(`${fixture.issuer}/authorize?${new URLSearchParams({ ...REQUEST, client_id: client.id })}`, {
       headers: { 'x-forwarded-for': address },
     })
 
@@ -168,7 +168,7 @@ describe('a device', () => {
     const errors = answers.map((answer) => (answer as { error: string }).error).sort()
     expect(errors).toEqual(['authorization_pending', ...Array(7).fill('slow_down')])
     expect(await (await poll(code)).json()).toMatchObject({ error: 'slow_down' })
-    const { pool } = world.app.database
+    const { pool } = fixture.app.database
     await pool.query(`update oauth_state set polled_at = polled_at - interval '4 s' where polled_at is not null`)
     expect(await (await poll(code)).json()).toMatchObject({ error: 'authorization_pending' })
     expect(await (await poll(code)).json()).toMatchObject({ error: 'slow_down' })
@@ -177,12 +177,14 @@ describe('a device', () => {
   test('is guessed at the strict limit of an address, however the path of the form is written', async () => {
     const address = `${newNetwork()}.1`
     const browser = openBrowser()
-    const page = await browser.visit(`${world.issuer}/device`, { headers: { 'x-forwarded-for': `${newNetwork()}.1` } })
+    const page = await browser.visit(`${fixture.issuer}/device`, {
+      headers: { 'x-forwarded-for': `${newNetwork()}.1` },
+    })
     const statuses = []
     for (const path of ['device', 'Device', 'device/', 'device?x=1', 'DEVICE/?']) {
-      const form = { ...readForm(page.body, `${world.issuer}/device`), user_code: 'BBBB-BBBB' }
+      const form = { ...readForm(page.body, `${fixture.issuer}/device`), user_code: 'BBBB-BBBB' }
       const options = { method: 'POST', form, headers: { 'x-forwarded-for': address } }
-      statuses.push((await browser.visit(`${world.issuer}/${path}`, options)).status)
+      statuses.push((await browser.visit(`${fixture.issuer}/${path}`, options)).status)
     }
     expect(statuses.slice(0, STRICT)).not.toContain(429)
     expect(statuses.slice(STRICT)).toEqual([429, 429])
@@ -192,7 +194,7 @@ describe('a device', () => {
 test('a client that registered itself and that nobody used is deleted after a week, with its secret', async () => {
   const register = async (address: string) =>
     (
-      await fetch(`${world.issuer}/register`, {
+      await fetch(`${fixture.issuer}/register`, {
         method: 'POST',
         headers: { 'x-forwarded-for': address, 'content-type': 'application/json' },
         body: JSON.stringify({ redirect_uris: [REDIRECT_URI] }),
@@ -204,7 +206,7 @@ test('a client that registered itself and that nobody used is deleted after a we
     await register(`${network}.2`),
     await register(`${network}.3`),
   ]
-  const { pool } = world.app.database
+  const { pool } = fixture.app.database
   const week = 7 * 24 * 3_600_000
   const age = (id: string, ms: number) =>
     pool.query('update oauth_client set created_at = $2 where document_id = $1', [id, new Date(Date.now() - ms)])
@@ -214,10 +216,10 @@ test('a client that registered itself and that nobody used is deleted after a we
   await pool.query(
     `insert into oauth_grant (document_id, "user", client, scopes, refused_scopes, created_at, updated_at)
      values (gen_random_uuid(), $1, $2, '{openid}', '{}', now(), now())`,
-    [world.app.adminId, used.client_id],
+    [fixture.app.adminId, used.client_id],
   )
-  world.app.clock.set(Date.now())
-  await world.app.app.maintenance.sweep()
+  fixture.app.clock.set(Date.now())
+  await fixture.app.app.maintenance.sweep()
   const { rows } = await pool.query(`select document_id from oauth_client where registration = 'dynamic'`)
   expect(rows.map((row) => row.document_id).sort()).toEqual([used.client_id, young.client_id].sort())
 })

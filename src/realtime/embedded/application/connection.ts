@@ -1,17 +1,17 @@
 import { CLOSE_REASONS, type CloseName } from '../frame/close-reason.ts'
 import { encodeTextFrame } from '../frame/server-frame.ts'
-import type { Connection, RealtimeWorld } from './state.ts'
+import type { Connection, RealtimeContext } from './state.ts'
 
 /**
  * Writes a frame, and says whether it was. The frame is written to the socket itself, encoded once for all its receivers. The
  * WebSocket library writes its own frames whole within one tick, so that none is split. A client for which too much waits is
  * cut off: it would hold the memory of every later message.
  */
-export function sendFrame(world: RealtimeWorld, connection: Connection, frame: Buffer): boolean {
+export function sendFrame(context: RealtimeContext, connection: Connection, frame: Buffer): boolean {
   const { socket } = connection
   if (connection.isClosing || !socket.writable) return false
-  if (socket.writableLength + frame.length > world.limits.waitingBytes) {
-    world.counts.cut += 1
+  if (socket.writableLength + frame.length > context.limits.waitingBytes) {
+    context.counts.cut += 1
     connection.isClosing = true
     connection.webSocket.terminate()
     return false
@@ -21,8 +21,8 @@ export function sendFrame(world: RealtimeWorld, connection: Connection, frame: B
 }
 
 /** Sends one text. */
-export function sendText(world: RealtimeWorld, connection: Connection, text: string): boolean {
-  return sendFrame(world, connection, encodeTextFrame(text))
+export function sendText(context: RealtimeContext, connection: Connection, text: string): boolean {
+  return sendFrame(context, connection, encodeTextFrame(text))
 }
 
 /** Closes a connection with its code. The WebSocket library ends it when the client does not answer. */

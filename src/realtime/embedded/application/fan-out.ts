@@ -2,39 +2,39 @@ import { parseChannelName } from '../frame/channel-name.ts'
 import { encodeTextFrame, writeEvent, writeMemberAdded, writeMemberRemoved } from '../frame/server-frame.ts'
 import type { Transition } from './channel-registry.ts'
 import { sendFrame } from './connection.ts'
-import type { Application, Connection, PublishedEvent, RealtimeWorld, RecentPublish } from './state.ts'
+import type { Application, Connection, PublishedEvent, RealtimeContext, RecentPublish } from './state.ts'
 
 /** Publishes that the inspector can read back. */
 const RECENT_LIMIT = 200
 
 /** Delivers an event to the subscribers of this process. */
-export function deliver(world: RealtimeWorld, application: Application, published: PublishedEvent): void {
+export function deliver(context: RealtimeContext, application: Application, published: PublishedEvent): void {
   const { event, channels, data, socketId, userId, source } = published
-  const nowMs = world.clock.now()
+  const nowMs = context.clock.now()
   let delivered = 0
   for (const channel of channels) {
     if (source === 'api' && parseChannelName(channel)?.isCache) {
-      const expiresAtMs = nowMs + world.limits.cacheSeconds * 1000
+      const expiresAtMs = nowMs + context.limits.cacheSeconds * 1000
       application.cache.put(channel, { event, data, expiresAtMs })
     }
     const subscribers = application.registry.subscribersOf(channel)
     if (!subscribers) continue
     const frame = encodeTextFrame(writeEvent({ event, channel, data, userId }))
     for (const connection of subscribers.keys())
-      if (connection.socketId !== socketId && sendFrame(world, connection, frame)) delivered += 1
+      if (connection.socketId !== socketId && sendFrame(context, connection, frame)) delivered += 1
   }
-  world.counts.published += 1
-  world.counts.delivered += delivered
+  context.counts.published += 1
+  context.counts.delivered += delivered
   const bytes = Buffer.byteLength(data)
   const publish: RecentPublish = { at: new Date(nowMs), event, channels, bytes, source, userId, delivered }
   application.recent.push(publish)
   if (application.recent.length > RECENT_LIMIT) application.recent.shift()
-  world.observe({ app: application.app.id, kind: 'publish', publish, data })
+  context.observe({ app: application.app.id, kind: 'publish', publish, data })
 }
 
 /** Tells the subscribers of this process of members that came or left. `joined` caused it and is not told of itself. */
 export function announce(
-  world: RealtimeWorld,
+  context: RealtimeContext,
   application: Application,
   { transitions, joined }: { transitions: readonly Transition[]; joined?: Connection },
 ): void {
@@ -44,26 +44,26 @@ export function announce(
     switch (transition.kind) {
       case 'occupied':
       case 'vacated':
-        world.observe({ app, kind: `channel_${transition.kind}`, channel })
+        context.observe({ app, kind: `channel_${transition.kind}`, channel })
         break
       case 'member_added':
-        sendToAll(world, application, { channel, text: writeMemberAdded(channel, transition.member), except: joined })
-        world.observe({ app, kind: 'member_added', channel, user: transition.member.id })
+        sendToAll(context, application, { channel, text: writeMemberAdded(channel, transition.member), except: joined })
+        context.observe({ app, kind: 'member_added', channel, user: transition.member.id })
         break
       case 'member_removed':
-        sendToAll(world, application, { channel, text: writeMemberRemoved(channel, transition.userId) })
-        world.observe({ app, kind: 'member_removed', channel, user: transition.userId })
+        sendToAll(context, application, { channel, text: writeMemberRemoved(channel, transition.userId) })
+        context.observe({ app, kind: 'member_removed', channel, user: transition.userId })
         break
     }
   }
 }
 
 function sendToAll(
-  world: RealtimeWorld,
+  context: RealtimeContext,
   { registry }: Application,
   { channel, text, except }: { channel: string; text: string; except?: Connection | undefined },
 ): void {
   const frame = encodeTextFrame(text)
   for (const connection of registry.subscribersOf(channel)?.keys() ?? [])
-    if (connection !== except) sendFrame(world, connection, frame)
+    if (connection !== except) sendFrame(context, connection, frame)
 }

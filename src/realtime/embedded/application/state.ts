@@ -162,7 +162,7 @@ export interface RealtimeCounts {
 }
 
 /** What every part of the server works with. */
-export interface RealtimeWorld {
+export interface RealtimeContext {
   clock: Clock
   random: Random
   logger: Logger

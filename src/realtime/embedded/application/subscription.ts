@@ -13,7 +13,7 @@ import { buildSubscriptionText, classifyToken } from '../frame/signature.ts'
 import { noteUser, sendText } from './connection.ts'
 import { announce } from './fan-out.ts'
 import { wasWithdrawn } from './recent-endings.ts'
-import type { Connection, RealtimeWorld } from './state.ts'
+import type { Connection, RealtimeContext } from './state.ts'
 
 type SubscribeFrame = Extract<ClientFrame, { kind: 'subscribe' }>
 
@@ -27,13 +27,13 @@ const TOKEN_REFUSALS = {
 } as const
 
 /** Subscribes a connection, or refuses to. */
-export function subscribe(world: RealtimeWorld, connection: Connection, frame: SubscribeFrame): void {
+export function subscribe(context: RealtimeContext, connection: Connection, frame: SubscribeFrame): void {
   if (connection.channels.has(frame.channel)) {
-    sendText(world, connection, writeError(`Existing subscription to channel ${frame.channel}`))
+    sendText(context, connection, writeError(`Existing subscription to channel ${frame.channel}`))
     return
   }
-  const verdict = decideSubscription(world, connection, frame)
-  if ('refusal' in verdict) return void refuse(world, connection, { channel: frame.channel, name: verdict.refusal })
+  const verdict = decideSubscription(context, connection, frame)
+  if ('refusal' in verdict) return void refuse(context, connection, { channel: frame.channel, name: verdict.refusal })
   const { channel, user } = verdict
   const { registry } = connection.application
   const member = channel.kind === 'presence' ? user : undefined
@@ -41,25 +41,25 @@ export function subscribe(world: RealtimeWorld, connection: Connection, frame: S
   if (user) noteUser(connection, user.id)
   connection.channels.set(channel.name, channel)
   const transitions = registry.join(channel, connection, member)
-  world.relay.markChanged(connection.application, channel.name, member?.id)
-  sendText(world, connection, writeSubscribed(channel.name, member && registry.membersOf(channel.name)))
-  announce(world, connection.application, { transitions, joined: connection })
-  if (channel.isCache) sendCached(world, connection, channel.name)
+  context.relay.markChanged(connection.application, channel.name, member?.id)
+  sendText(context, connection, writeSubscribed(channel.name, member && registry.membersOf(channel.name)))
+  announce(context, connection.application, { transitions, joined: connection })
+  if (channel.isCache) sendCached(context, connection, channel.name)
 }
 
 /** Sends `pusher:subscription_error` to the channel and, as the hosted service does, `pusher:error` to the connection. */
 function refuse(
-  world: RealtimeWorld,
+  context: RealtimeContext,
   connection: Connection,
   { channel, name }: { channel: string; name: RefusalName },
 ): void {
   const refusal = SUBSCRIPTION_REFUSALS[name]
-  sendText(world, connection, writeSubscriptionError(channel, refusal))
-  sendText(world, connection, writeError(`${refusal.error}: ${channel.slice(0, 200)}`))
+  sendText(context, connection, writeSubscriptionError(channel, refusal))
+  sendText(context, connection, writeError(`${refusal.error}: ${channel.slice(0, 200)}`))
 }
 
-function decideSubscription(world: RealtimeWorld, connection: Connection, frame: SubscribeFrame): Verdict {
-  const { limits } = world
+function decideSubscription(context: RealtimeContext, connection: Connection, frame: SubscribeFrame): Verdict {
+  const { limits } = context
   const channel = parseChannelName(frame.channel)
   if (!channel) return { refusal: 'invalid-name' }
   if (connection.channels.size >= limits.channelsPerConnection) return { refusal: 'too-many-channels' }
@@ -83,20 +83,20 @@ function decideSubscription(world: RealtimeWorld, connection: Connection, frame:
   return { channel, user }
 }
 
-function sendCached(world: RealtimeWorld, connection: Connection, channel: string): void {
-  const cached = connection.application.cache.find(channel, world.clock.now())
-  if (!cached) return void sendText(world, connection, writeCacheMiss(channel))
-  sendText(world, connection, writeEvent({ event: cached.event, channel, data: cached.data }))
+function sendCached(context: RealtimeContext, connection: Connection, channel: string): void {
+  const cached = connection.application.cache.find(channel, context.clock.now())
+  if (!cached) return void sendText(context, connection, writeCacheMiss(channel))
+  sendText(context, connection, writeEvent({ event: cached.event, channel, data: cached.data }))
 }
 
 /** Ends a subscription, if there is one. The protocol has no answer to it. */
-export function unsubscribe(world: RealtimeWorld, connection: Connection, channel: string): boolean {
+export function unsubscribe(context: RealtimeContext, connection: Connection, channel: string): boolean {
   if (!connection.channels.delete(channel)) return false
   const { registry } = connection.application
   const userId = registry.subscribersOf(channel)?.get(connection)
   const transitions = registry.leave(channel, connection)
-  world.relay.markChanged(connection.application, channel, userId)
-  announce(world, connection.application, { transitions })
+  context.relay.markChanged(connection.application, channel, userId)
+  announce(context, connection.application, { transitions })
   return true
 }
 
@@ -104,11 +104,11 @@ export function unsubscribe(world: RealtimeWorld, connection: Connection, channe
  * Withdraws the access of a connection to a channel: an existing subscription ends with `pusher:subscription_error`, and a new
  * one is refused until `permit`. Returns whether a subscription ended.
  */
-export function withdraw(world: RealtimeWorld, connection: Connection, channel: string): boolean {
+export function withdraw(context: RealtimeContext, connection: Connection, channel: string): boolean {
   connection.withdrawn.add(channel)
   connection.permitted.delete(channel)
   connection.tokens.delete(channel)
-  if (!unsubscribe(world, connection, channel)) return false
-  sendText(world, connection, writeSubscriptionError(channel, SUBSCRIPTION_REFUSALS['access-ended']))
+  if (!unsubscribe(context, connection, channel)) return false
+  sendText(context, connection, writeSubscriptionError(channel, SUBSCRIPTION_REFUSALS['access-ended']))
   return true
 }

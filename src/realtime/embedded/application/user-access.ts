@@ -1,7 +1,7 @@
 import { USER_PREFIX } from '../frame/channel-name.ts'
 import { closeConnection, noteUser } from './connection.ts'
 import { noteTermination, noteWithdrawal, wasTerminated, wasWithdrawn } from './recent-endings.ts'
-import type { Application, ChannelAccess, Connection, Permission, PermittedToken, RealtimeWorld } from './state.ts'
+import type { Application, ChannelAccess, Connection, Permission, PermittedToken, RealtimeContext } from './state.ts'
 import { unsubscribe, withdraw } from './subscription.ts'
 
 /** Stands for a channel where a connection was permitted to sign in: no channel has this name. */
@@ -34,19 +34,19 @@ export function listPermissionsHere({ byUser }: Application, user: string): Read
 }
 
 /** Closes the connections of a user in this process, and returns their number. */
-export function terminateHere(world: RealtimeWorld, application: Application, user: string): number {
-  noteTermination(application, user, world.clock.now())
+export function terminateHere(context: RealtimeContext, application: Application, user: string): number {
+  noteTermination(application, user, context.clock.now())
   const connections = [...(application.byUser.get(user) ?? [])]
   for (const connection of connections) closeConnection(connection, 'terminated')
   return connections.length
 }
 
 /** Withdraws the access of a user to a channel in this process, and returns the number of subscriptions that ended. */
-export function withdrawHere(world: RealtimeWorld, application: Application, access: ChannelAccess): number {
-  noteWithdrawal(application, access, world.clock.now())
+export function withdrawHere(context: RealtimeContext, application: Application, access: ChannelAccess): number {
+  noteWithdrawal(application, access, context.clock.now())
   let ended = 0
   for (const connection of application.byUser.get(access.user) ?? [])
-    if (withdraw(world, connection, access.channel)) ended += 1
+    if (withdraw(context, connection, access.channel)) ended += 1
   return ended
 }
 
@@ -55,7 +55,7 @@ export function withdrawHere(world: RealtimeWorld, application: Application, acc
  * permission may have been decided before.
  */
 export function permitHere(
-  world: RealtimeWorld,
+  context: RealtimeContext,
   application: Application,
   { socketId, channel, user, owner, token }: Permission,
 ): void {
@@ -66,7 +66,7 @@ export function permitHere(
   if (token) holdToken(connection, channel, { ...token, user })
   if (channel === SIGN_IN) {
     connection.withdrawn.delete(channel)
-    return void observePermission(world, application, { user, token })
+    return void observePermission(context, application, { user, token })
   }
   if (wasWithdrawn(application, user, channel)) return void connection.withdrawn.add(channel)
   connection.withdrawn.delete(channel)
@@ -75,15 +75,15 @@ export function permitHere(
   if (isNew && connection.permitted.size >= PERMISSIONS_LIMIT)
     return void closeConnection(connection, 'many-authorizations')
   connection.permitted.set(channel, { user, owner })
-  observePermission(world, application, { user, token })
+  observePermission(context, application, { user, token })
 }
 
 function observePermission(
-  world: RealtimeWorld,
+  context: RealtimeContext,
   { app }: Application,
   { user, token }: Pick<Permission, 'user' | 'token'>,
 ): void {
-  world.observe({ app: app.id, kind: 'permitted', user, ...(token && { token: token.name }) })
+  context.observe({ app: app.id, kind: 'permitted', user, ...(token && { token: token.name }) })
 }
 
 /** Notes the token of a permission. A session serves as long as the latest of its JWTs. */
@@ -100,15 +100,15 @@ function holdToken(connection: Connection, channel: string, { name, user, endsAt
  * Ends what was permitted with a token on the connections of this process: its subscriptions, and the sign-in of connections.
  * What was permitted with another token stays, and so do the connections.
  */
-export function endTokenHere(world: RealtimeWorld, { tokens }: Application, name: string): void {
+export function endTokenHere(context: RealtimeContext, { tokens }: Application, name: string): void {
   const held = tokens.get(name)
   if (!held) return
   tokens.delete(name)
   for (const connection of held.connections) {
     const channels = [...connection.tokens].filter(([, one]) => one === name).map(([channel]) => channel)
-    for (const channel of channels) withdraw(world, connection, channel)
+    for (const channel of channels) withdraw(context, connection, channel)
     if (!channels.includes(SIGN_IN) || connection.userId !== held.user) continue
     connection.userId = undefined
-    unsubscribe(world, connection, `${USER_PREFIX}${held.user}`)
+    unsubscribe(context, connection, `${USER_PREFIX}${held.user}`)
   }
 }

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { groupAddress } from '../../../http/request/address-group.ts'
 import { closeConnection, forgetUsers, sendText } from '../application/connection.ts'
-import type { Application, Connection, RealtimeWorld } from '../application/state.ts'
+import type { Application, Connection, RealtimeContext } from '../application/state.ts'
 import { unsubscribe } from '../application/subscription.ts'
 import type { AddressBook } from '../frame/address-book.ts'
 import { openBudget } from '../frame/budget.ts'
@@ -18,7 +18,7 @@ const CLOSE_LIMIT_MS = 5_000
 
 /** What the door is built from. */
 export interface DoorParts {
-  world: RealtimeWorld
+  context: RealtimeContext
   addresses: AddressBook
   addressOf: (request: IncomingMessage) => string
   allowedOrigins: readonly string[] | undefined
@@ -27,9 +27,9 @@ export interface DoorParts {
 
 /** Builds the handler of upgrades: decides on each, and opens connections. */
 export function buildDoor(parts: DoorParts) {
-  const { world, addresses } = parts
-  const { clock, limits, counts } = world
-  const byKey = new Map([...world.applications.values()].map((application) => [application.app.key, application]))
+  const { context, addresses } = parts
+  const { clock, limits, counts } = context
+  const byKey = new Map([...context.applications.values()].map((application) => [application.app.key, application]))
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -41,7 +41,7 @@ export function buildDoor(parts: DoorParts) {
   function open(application: Application, webSocket: WebSocket, from: { socket: Duplex; address: string }): void {
     const nowMs = clock.now()
     const connection: Connection = {
-      ...{ application, webSocket, ...from, socketId: makeSocketId(world.random) },
+      ...{ application, webSocket, ...from, socketId: makeSocketId(context.random) },
       ...{
         channels: new Map(),
         users: new Set(),
@@ -54,20 +54,20 @@ export function buildDoor(parts: DoorParts) {
       ...{ openedAtMs: nowMs, lastSeenAtMs: nowMs },
       messages: openBudget(limits.messageBurst, nowMs),
       clientEvents: openBudget(limits.clientEventsPerSecond, nowMs),
-      release: () => release(world, connection),
+      release: () => release(context, connection),
     }
     application.connections.set(connection.socketId, connection)
     addresses.open(from.address)
     counts.connections += 1
     counts.opened += 1
-    listen(world, connection)
+    listen(context, connection)
     webSocket.on('close', () => {
       counts.connections -= 1
       addresses.close(from.address)
-      release(world, connection)
+      release(context, connection)
     })
-    sendText(world, connection, writeHello(connection.socketId, limits.activityTimeoutSeconds))
-    world.observe({ app: application.app.id, kind: 'connected', socketId: connection.socketId })
+    sendText(context, connection, writeHello(connection.socketId, limits.activityTimeoutSeconds))
+    context.observe({ app: application.app.id, kind: 'connected', socketId: connection.socketId })
   }
 
   function refuse(webSocket: WebSocket, name: CloseName): void {
@@ -105,12 +105,12 @@ export function buildDoor(parts: DoorParts) {
   return { handleUpgrade }
 }
 
-function listen(world: RealtimeWorld, connection: Connection): void {
+function listen(context: RealtimeContext, connection: Connection): void {
   const { webSocket } = connection
-  const seen = () => void admit(world, connection)
+  const seen = () => void admit(context, connection)
   webSocket.on('message', (data, isBinary) => {
     if (isBinary) return closeConnection(connection, 'binary-frame')
-    serveMessage(world, connection, data.toString())
+    serveMessage(context, connection, data.toString())
   })
   // The library answers pings.
   webSocket.on('ping', seen)
@@ -122,13 +122,13 @@ function listen(world: RealtimeWorld, connection: Connection): void {
 }
 
 /** Ends everything of a closed connection. */
-function release(world: RealtimeWorld, connection: Connection): void {
+function release(context: RealtimeContext, connection: Connection): void {
   const { application, socketId } = connection
   connection.isClosing = true
   if (!application.connections.delete(socketId)) return
-  for (const channel of [...connection.channels.keys()]) unsubscribe(world, connection, channel)
+  for (const channel of [...connection.channels.keys()]) unsubscribe(context, connection, channel)
   forgetUsers(connection)
-  world.observe({ app: application.app.id, kind: 'disconnected', socketId })
+  context.observe({ app: application.app.id, kind: 'disconnected', socketId })
 }
 
 const STATUS_TEXTS = { 429: 'Too Many Requests', 503: 'Service Unavailable' } as const

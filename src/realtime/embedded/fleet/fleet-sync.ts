@@ -1,6 +1,6 @@
 import type { ChannelShare, Transition } from '../application/channel-registry.ts'
 import { announce, deliver } from '../application/fan-out.ts'
-import type { Application, FleetMessage, RealtimeWorld, Relay } from '../application/state.ts'
+import type { Application, FleetMessage, RealtimeContext, Relay } from '../application/state.ts'
 import { permitHere, terminateHere, withdrawHere } from '../application/user-access.ts'
 import { parseChannelName } from '../frame/channel-name.ts'
 import type { Fleet } from './fleet.ts'
@@ -14,8 +14,8 @@ export interface FleetSync extends Relay {
   onBeat(): void
 }
 
-/** Builds the sync. `world` and `fleet` are asked for late, because they are built with it. */
-export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => Fleet }): FleetSync {
+/** Builds the sync. `context` and `fleet` are asked for late, because they are built with it. */
+export function buildFleetSync(deps: { context: () => RealtimeContext; fleet: () => Fleet }): FleetSync {
   const changed = new Map<Application, Map<string, Set<string>>>()
   let isSending = false
 
@@ -23,7 +23,7 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
   const sendQuietly = (message: FleetMessage) =>
     void send(message).catch((error: unknown) =>
       deps
-        .world()
+        .context()
         .logger.warn(
           { err: error, kind: message.kind },
           'realtime message not sent: see docs/operations.md, realtime processes',
@@ -32,7 +32,7 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
 
   function observeCount({ app, registry }: Application, channel: string): void {
     const count = registry.countConnections(channel)
-    deps.world().observe({ app: app.id, kind: 'subscription_count', channel, count })
+    deps.context().observe({ app: app.id, kind: 'subscription_count', channel, count })
   }
 
   function note(application: Application, channel: string, userIds: Iterable<string>): void {
@@ -73,14 +73,14 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
   }
 
   function sendState(to: string): void {
-    const world = deps.world()
-    for (const { app, registry, cache } of world.applications.values())
+    const context = deps.context()
+    for (const { app, registry, cache } of context.applications.values())
       sendQuietly({
         kind: 'state',
         to,
         app: app.id,
         shares: registry.shares(),
-        cache: cache.entries(world.clock.now()),
+        cache: cache.entries(context.clock.now()),
       })
   }
 
@@ -92,12 +92,12 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
       transitions.push(...application.registry.setShare(process, channel, share))
       observeCount(application, share.c)
     }
-    announce(deps.world(), application, { transitions })
+    announce(deps.context(), application, { transitions })
   }
 
   function onApplicationMessage(process: string, message: Extract<FleetMessage, { app: string }>): void {
-    const world = deps.world()
-    const application = world.applications.get(message.app)
+    const context = deps.context()
+    const application = context.applications.get(message.app)
     if (!application) return
     switch (message.kind) {
       case 'state': {
@@ -108,14 +108,14 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
       case 'shares':
         return void takeShares(application, process, message.shares)
       case 'publish':
-        for (const event of message.events) deliver(world, application, event)
+        for (const event of message.events) deliver(context, application, event)
         return
       case 'terminate':
-        return void terminateHere(world, application, message.user)
+        return void terminateHere(context, application, message.user)
       case 'withdraw':
-        return void withdrawHere(world, application, message)
+        return void withdrawHere(context, application, message)
       case 'permit':
-        return void permitHere(world, application, message)
+        return void permitHere(context, application, message)
     }
   }
 
@@ -137,9 +137,9 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
     },
     onPeer: (process) => sendQuietly({ kind: 'ask', to: process }),
     onPeerGone: (process) => {
-      const world = deps.world()
-      for (const application of world.applications.values())
-        announce(world, application, { transitions: application.registry.dropProcess(process) })
+      const context = deps.context()
+      for (const application of context.applications.values())
+        announce(context, application, { transitions: application.registry.dropProcess(process) })
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { deliver } from '../application/fan-out.ts'
-import type { Application, RealtimeWorld } from '../application/state.ts'
+import type { Application, RealtimeContext } from '../application/state.ts'
 import { terminateHere } from '../application/user-access.ts'
 import { type ChannelName, isUserId, parseChannelName } from '../frame/channel-name.ts'
 import { type ApiAnswer, decode, findSignatureFault, readBody, readTarget, refuse } from './api-request.ts'
@@ -15,7 +15,7 @@ interface SignedRequest {
   body: string
 }
 
-type Handler = (world: RealtimeWorld, request: SignedRequest) => ApiAnswer | Promise<ApiAnswer>
+type Handler = (context: RealtimeContext, request: SignedRequest) => ApiAnswer | Promise<ApiAnswer>
 
 /** The calls by method and path; `*` stands for one segment. */
 const CALLS: readonly { method: 'GET' | 'POST'; path: string; handle: Handler }[] = [
@@ -33,9 +33,9 @@ export const PUBLISH_ROUTES: readonly string[] = CALLS.map(
 )
 
 /** Builds the HTTP API. */
-export function buildPublishApi({ world }: { world: RealtimeWorld }) {
+export function buildPublishApi({ context }: { context: RealtimeContext }) {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const answer = await serve(world, request)
+    const answer = await serve(context, request)
     const isText = typeof answer.body === 'string'
     const body = Buffer.from(isText ? `${answer.body}\n` : JSON.stringify(answer.body))
     response.writeHead(answer.status, {
@@ -47,12 +47,12 @@ export function buildPublishApi({ world }: { world: RealtimeWorld }) {
     })
     response.end(request.method === 'HEAD' ? undefined : body)
   }
-  return { handle, isSigned: (request: IncomingMessage): boolean => !('status' in readSigned(world, request)) }
+  return { handle, isSigned: (request: IncomingMessage): boolean => !('status' in readSigned(context, request)) }
 }
 
 /** Reads path and signature of a request: its parts, or a refusal. */
 function readSigned(
-  world: RealtimeWorld,
+  context: RealtimeContext,
   request: IncomingMessage,
 ): (Omit<SignedRequest, 'segments' | 'body'> & { rest: string }) | ApiAnswer {
   const target = readTarget(request.url ?? '')
@@ -60,14 +60,14 @@ function readSigned(
   const { path, parameters } = target
   const method = request.method ?? ''
   const [, id, rest] = /^\/apps\/([^/]+)\/(.+)$/.exec(path) ?? []
-  const application = world.applications.get(id ?? '')
+  const application = context.applications.get(id ?? '')
   if (!application || rest === undefined) return refuse(404, 'There is no such application')
-  const fault = findSignatureFault(application.app, { method, path, parameters }, world.clock.now())
+  const fault = findSignatureFault(application.app, { method, path, parameters }, context.clock.now())
   return fault ?? { application, parameters, rest }
 }
 
-async function serve(world: RealtimeWorld, request: IncomingMessage): Promise<ApiAnswer> {
-  const signed = readSigned(world, request)
+async function serve(context: RealtimeContext, request: IncomingMessage): Promise<ApiAnswer> {
+  const signed = readSigned(context, request)
   if ('status' in signed) return signed
   const { application, parameters, rest } = signed
   const segments = rest.split('/').map(decode)
@@ -78,7 +78,7 @@ async function serve(world: RealtimeWorld, request: IncomingMessage): Promise<Ap
   if (!call) return refuse(404, 'There is no such path')
   const body = await readBody(request, parameters)
   if (!Buffer.isBuffer(body)) return body
-  return call.handle(world, { application, segments, parameters, body: body.toString() })
+  return call.handle(context, { application, segments, parameters, body: body.toString() })
 }
 
 function matches(pattern: string, segments: readonly (string | undefined)[]): boolean {
@@ -86,52 +86,52 @@ function matches(pattern: string, segments: readonly (string | undefined)[]): bo
   return parts.length === segments.length && parts.every((part, index) => part === '*' || part === segments[index])
 }
 
-async function publishEvent(world: RealtimeWorld, { application, body }: SignedRequest): Promise<ApiAnswer> {
-  const request = readEvent(body, world.limits.eventBytes)
+async function publishEvent(context: RealtimeContext, { application, body }: SignedRequest): Promise<ApiAnswer> {
+  const request = readEvent(body, context.limits.eventBytes)
   if ('status' in request) return request
-  const refused = await publish(world, application, [request])
+  const refused = await publish(context, application, [request])
   if (refused) return refused
   if (request.info.length === 0) return { status: 200, body: {} }
   // Without a prototype, so that a channel may be called __proto__.
   const channels: Record<string, object> = Object.create(null)
   for (const name of request.event.channels) {
     const channel = parseChannelName(name)
-    if (channel) channels[name] = describe(world, application, { channel, info: request.info })
+    if (channel) channels[name] = describe(context, application, { channel, info: request.info })
   }
   return { status: 200, body: { channels } }
 }
 
-async function publishBatch(world: RealtimeWorld, { application, body }: SignedRequest): Promise<ApiAnswer> {
-  const requests = readBatch(body, world.limits.eventBytes)
+async function publishBatch(context: RealtimeContext, { application, body }: SignedRequest): Promise<ApiAnswer> {
+  const requests = readBatch(body, context.limits.eventBytes)
   if (!Array.isArray(requests)) return requests
-  const refused = await publish(world, application, requests)
+  const refused = await publish(context, application, requests)
   if (refused) return refused
   if (requests.every(({ info }) => info.length === 0)) return { status: 200, body: {} }
   const batch = requests.map(({ event, info }) => {
     const channel = parseChannelName(event.channels[0])
-    return channel ? describe(world, application, { channel, info }) : {}
+    return channel ? describe(context, application, { channel, info }) : {}
   })
   return { status: 200, body: { batch } }
 }
 
 /** Passes events to the other processes first: a publisher that reads a refusal publishes again, and nothing arrives twice. */
 async function publish(
-  world: RealtimeWorld,
+  context: RealtimeContext,
   application: Application,
   requests: readonly PublishRequest[],
 ): Promise<ApiAnswer | undefined> {
   const events = requests.map(({ event }) => event)
   try {
-    await world.relay.send({ kind: 'publish', app: application.app.id, events })
+    await context.relay.send({ kind: 'publish', app: application.app.id, events })
   } catch (error) {
-    world.logger.warn({ err: error }, 'realtime publish refused: see docs/operations.md, realtime processes')
+    context.logger.warn({ err: error }, 'realtime publish refused: see docs/operations.md, realtime processes')
     return refuse(503, 'The other processes of the server cannot be reached', { 'retry-after': '1' })
   }
-  for (const event of events) deliver(world, application, event)
+  for (const event of events) deliver(context, application, event)
   return undefined
 }
 
-function listChannels(world: RealtimeWorld, { application, parameters }: SignedRequest): ApiAnswer {
+function listChannels(context: RealtimeContext, { application, parameters }: SignedRequest): ApiAnswer {
   const info = readAttributes(parameters.get('info') ?? '')
   if (!info || info.includes('cache')) return refuse(400, 'info must list some of user_count, subscription_count')
   const prefix = parameters.get('filter_by_prefix') ?? ''
@@ -140,11 +140,11 @@ function listChannels(world: RealtimeWorld, { application, parameters }: SignedR
   const channels: Record<string, object> = Object.create(null)
   for (const channel of application.registry.list())
     if (channel.kind !== 'user' && channel.name.startsWith(prefix))
-      channels[channel.name] = describe(world, application, { channel, info })
+      channels[channel.name] = describe(context, application, { channel, info })
   return { status: 200, body: { channels } }
 }
 
-function describeChannel(world: RealtimeWorld, { application, segments, parameters }: SignedRequest): ApiAnswer {
+function describeChannel(context: RealtimeContext, { application, segments, parameters }: SignedRequest): ApiAnswer {
   const channel = parseChannelName(segments[1])
   if (!channel || channel.kind === 'user') return refuse(400, 'The channel name is invalid')
   const info = readAttributes(parameters.get('info') ?? '')
@@ -153,41 +153,41 @@ function describeChannel(world: RealtimeWorld, { application, segments, paramete
     return refuse(400, 'Only presence channels have a user_count')
   if (info.includes('cache') && !channel.isCache) return refuse(400, 'Only cache channels have a cache')
   const occupied = application.registry.countConnections(channel.name) > 0
-  return { status: 200, body: { occupied, ...describe(world, application, { channel, info }) } }
+  return { status: 200, body: { occupied, ...describe(context, application, { channel, info }) } }
 }
 
 function describe(
-  world: RealtimeWorld,
+  context: RealtimeContext,
   { registry, cache }: Application,
   { channel, info }: { channel: ChannelName; info: readonly Attribute[] },
 ): object {
-  const cached = info.includes('cache') ? cache.find(channel.name, world.clock.now()) : undefined
+  const cached = info.includes('cache') ? cache.find(channel.name, context.clock.now()) : undefined
   return {
     ...(info.includes('user_count') &&
       channel.kind === 'presence' && { user_count: registry.countMembers(channel.name) }),
     ...(info.includes('subscription_count') && { subscription_count: registry.countConnections(channel.name) }),
     ...(cached && {
-      cache: { data: cached.data, ttl: Math.ceil((cached.expiresAtMs - world.clock.now()) / 1000) },
+      cache: { data: cached.data, ttl: Math.ceil((cached.expiresAtMs - context.clock.now()) / 1000) },
     }),
   }
 }
 
-function listUsers(_world: RealtimeWorld, { application, segments }: SignedRequest): ApiAnswer {
+function listUsers(_world: RealtimeContext, { application, segments }: SignedRequest): ApiAnswer {
   const channel = parseChannelName(segments[1])
   if (channel?.kind !== 'presence') return refuse(400, 'Only presence channels have users')
   const users = application.registry.membersOf(channel.name).map(({ id }) => ({ id }))
   return { status: 200, body: { users } }
 }
 
-async function terminateUser(world: RealtimeWorld, { application, segments }: SignedRequest): Promise<ApiAnswer> {
+async function terminateUser(context: RealtimeContext, { application, segments }: SignedRequest): Promise<ApiAnswer> {
   const user = segments[1]
   if (!isUserId(user)) return refuse(400, 'The user id is invalid')
   try {
-    await world.relay.send({ kind: 'terminate', app: application.app.id, user })
+    await context.relay.send({ kind: 'terminate', app: application.app.id, user })
   } catch {
     return refuse(503, 'The other processes of the server cannot be reached', { 'retry-after': '1' })
   } finally {
-    terminateHere(world, application, user)
+    terminateHere(context, application, user)
   }
   return { status: 200, body: {} }
 }

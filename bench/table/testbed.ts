@@ -21,7 +21,7 @@ export interface TableOptions {
 }
 
 /** What all rows of a table use: one PostgreSQL, the programs that make and take load, and a database to copy. */
-export interface Ground extends TableOptions {
+export interface Testbed extends TableOptions {
   server: DatabaseServer
   /** Connected to a database of its own, so that its statements are not counted. */
   meter: Meter
@@ -42,7 +42,7 @@ export interface Ground extends TableOptions {
 }
 
 /** Starts what all rows use; `stack` ends it. */
-export async function openGround(stack: AsyncDisposableStack, options: TableOptions): Promise<Ground> {
+export async function openTestbed(stack: AsyncDisposableStack, options: TableOptions): Promise<Testbed> {
   const dataDir = await mkdtemp(join(tmpdir(), 'signalbox-bench-'))
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   const server = await openDatabaseServer(dataDir)

@@ -22,7 +22,7 @@ import { type Answer, type Fault, type ProcessPlan, type SimulatedProcess, start
 import { buildDice, buildSeededRandom, type Dice, rollFor } from './seed.ts'
 
 /** The real stores and decisions on a real database; time, chance and the network by hand. */
-export interface World extends AsyncDisposable {
+export interface Simulation extends AsyncDisposable {
   seed: number
   dice: Dice
   random: Random
@@ -53,8 +53,8 @@ export interface World extends AsyncDisposable {
 /** Processes that work at once at most. */
 const PROCESSES = 3
 
-/** Opens a world. */
-export async function openWorld(seed: number): Promise<World> {
+/** Opens a simulation. */
+export async function openSimulation(seed: number): Promise<Simulation> {
   const dice = buildDice(seed)
   const random = buildSeededRandom(dice)
   const clock = buildManualClock()
@@ -62,7 +62,7 @@ export async function openWorld(seed: number): Promise<World> {
   const ledger = buildLedger(database.db, clock)
   for (const [internal, scope] of Object.entries(EVENT_TYPES)) await ledger.addEventType(internal, scope)
   const accounts = [await ledger.addAccount(), await ledger.addAccount(), await ledger.addAccount()]
-  const world: World = {
+  const simulation: Simulation = {
     seed,
     dice,
     random,
@@ -83,42 +83,42 @@ export async function openWorld(seed: number): Promise<World> {
     seenLog: new Set(),
     rowsOfEvent: dice.pick([2, 6, 1_000, 1_000]),
     [Symbol.asyncDispose]: async () => {
-      for (const process of [...world.processes, ...world.hung]) process.kill()
+      for (const process of [...simulation.processes, ...simulation.hung]) process.kill()
       await database[Symbol.asyncDispose]()
     },
   }
-  return world
+  return simulation
 }
 
 /** What the receiver of a webhook makes of a POST: looks at it, remembers it, and answers. */
 function answerPost(
-  world: World,
+  simulation: Simulation,
   request: PostRequest,
   by: { process: SimulatedProcess; wasHeld: boolean },
 ): AttemptResult {
   const { process, wasHeld } = by
-  const { model, seed } = world
+  const { model, seed } = simulation
   const id = request.headers['x-service-delivery'] as DispatchId
   const attempt = Number(request.headers['x-service-attempt'])
   const row = model.rows.get(id)
   const webhook = row && model.webhooks.get(row.webhook)
-  const fault = (what: string) => world.faults.push(`POST of ${id}, attempt ${attempt}: ${what}`)
+  const fault = (what: string) => simulation.faults.push(`POST of ${id}, attempt ${attempt}: ${what}`)
   if (!row || !webhook) fault('no such row')
   if (row && row.nextAttemptAtMs === null) fault(`the row is ${row.status}`)
-  if (row?.nextAttemptAtMs && row.nextAttemptAtMs > world.clock.now()) fault('sooner than it is due')
+  if (row?.nextAttemptAtMs && row.nextAttemptAtMs > simulation.clock.now()) fault('sooner than it is due')
   if (row && attempt <= row.attempts) fault(`the row has ${row.attempts} attempts`)
   if (webhook && !webhook.isActive && !row?.isTest && !wasHeld) fault('the webhook is inactive')
   if (webhook?.isDeleted) fault('the webhook is deleted')
   if (webhook && webhook.url !== request.url) fault('to a URL that was changed')
   const header = request.headers['x-service-signature']
-  const nowSeconds = Math.floor(world.clock.now() / 1000)
+  const nowSeconds = Math.floor(simulation.clock.now() / 1000)
   const body = String(request.body)
   if (webhook && !verifyTimestamped({ secret: webhook.secret, header, body, nowSeconds }).ok) fault('signed wrongly')
   const key = `${id} ${attempt}`
   if (model.posts.has(key)) fault('was made before')
-  const illness = world.isHealed ? 0 : (webhook?.illness ?? 0)
+  const illness = simulation.isHealed ? 0 : (webhook?.illness ?? 0)
   const result = pickResult(rollFor(seed, key), illness)
-  model.posts.set(key, { order: model.posts.size, atMs: world.clock.now(), result, process })
+  model.posts.set(key, { order: model.posts.size, atMs: simulation.clock.now(), result, process })
   return result
 }
 
@@ -140,16 +140,16 @@ function pickResult(roll: number, illness: number): AttemptResult {
 }
 
 /** Routes what waits, by one router or by two at once, and compares the new rows with the rules. */
-export async function route(world: World): Promise<void> {
-  const { model, db, clock } = world
+export async function route(simulation: Simulation): Promise<void> {
+  const { model, db, clock } = simulation
   // Lost attempts are taken back before: they may raise events, which would be routed unseen. POSTs take time, in which more
   // attempts may count as lost.
   for (let posts = -1; posts < model.posts.size; ) {
     posts = model.posts.size
-    await dispatch(world, 'none')
+    await dispatch(simulation, 'none')
   }
   const types = new Map(Object.entries(EVENT_TYPES))
-  const inline = await publishByProcess(world)
+  const inline = await publishByProcess(simulation)
   const events = await db
     .selectFrom('event_occurrence')
     .selectAll()
@@ -168,12 +168,14 @@ export async function route(world: World): Promise<void> {
     }))
       expected.add(`${webhook} ${event.document_id}`)
   const stored = new Set<string>(events.map((event) => event.document_id))
-  for (const id of world.unrouted) if (!stored.has(id)) world.faults.push(`event ${id} was committed and is gone`)
-  world.unrouted.clear()
-  await routeByProcesses(world)
+  for (const id of simulation.unrouted)
+    if (!stored.has(id)) simulation.faults.push(`event ${id} was committed and is gone`)
+  simulation.unrouted.clear()
+  await routeByProcesses(simulation)
   for (const row of await db.selectFrom('webhook_dispatch').select(['document_id', 'webhook', 'event_id']).execute()) {
     if (model.rows.has(row.document_id as DispatchId)) continue
-    if (!expected.delete(`${row.webhook} ${row.event_id}`)) world.faults.push(`row ${row.document_id} matches no rule`)
+    if (!expected.delete(`${row.webhook} ${row.event_id}`))
+      simulation.faults.push(`row ${row.document_id} matches no rule`)
     const ids = {
       id: row.document_id as DispatchId,
       webhook: row.webhook as WebhookId,
@@ -181,10 +183,10 @@ export async function route(world: World): Promise<void> {
     }
     addRow(model, { ...ids, isTest: false }, clock.now())
   }
-  for (const missing of expected) world.faults.push(`no row for webhook and event ${missing}`)
-  for (const process of [...world.processes]) {
+  for (const missing of expected) simulation.faults.push(`no row for webhook and event ${missing}`)
+  for (const process of [...simulation.processes]) {
     process.release()
-    await settle(world)
+    await settle(simulation)
   }
 }
 
@@ -192,134 +194,140 @@ export async function route(world: World): Promise<void> {
 const NO_EVENT = '00000000-0000-0000-0000-000000000000' as EventId
 
 /** Lets a process publish events; what it claims with them is held back until the model knows it. Returns their ids. */
-async function publishByProcess(world: World): Promise<EventId[]> {
-  const { dice } = world
-  const [process] = world.processes.filter((one) => one.plan.isRunning && !one.isLost)
+async function publishByProcess(simulation: Simulation): Promise<EventId[]> {
+  const { dice } = simulation
+  const [process] = simulation.processes.filter((one) => one.plan.isRunning && !one.isLost)
   if (!process) return []
-  for (const one of world.processes) one.hold()
-  return publishEvents(world, process, dice.between(1, 16))
+  for (const one of simulation.processes) one.hold()
+  return publishEvents(simulation, process, dice.between(1, 16))
 }
 
 /** Lets one process or two at once route what waits. What they claim as they route is held back until the model knows it. */
-async function routeByProcesses(world: World): Promise<void> {
-  const { dice } = world
-  if (world.processes.length === 0) await launch(world, 'none', { isRunning: false })
-  const first = dice.pick(world.processes)
-  const routers = dice.chance(0.3) ? new Set([first, dice.pick(world.processes)]) : new Set([first])
-  for (const process of world.processes) process.hold()
+async function routeByProcesses(simulation: Simulation): Promise<void> {
+  const { dice } = simulation
+  if (simulation.processes.length === 0) await launch(simulation, 'none', { isRunning: false })
+  const first = dice.pick(simulation.processes)
+  const routers = dice.chance(0.3) ? new Set([first, dice.pick(simulation.processes)]) : new Set([first])
+  for (const process of simulation.processes) process.hold()
   await Promise.all([...routers].map((process) => process.route()))
-  await bury(world)
+  await bury(simulation)
   // What a router that went down left behind.
   // The new process must not run: it would take back the lost attempts, whose events would be routed unseen.
   const successors =
-    world.processes.length === 0 ? [await launch(world, 'none', { isRunning: false })] : world.processes
+    simulation.processes.length === 0 ? [await launch(simulation, 'none', { isRunning: false })] : simulation.processes
   for (const process of successors.slice(0, 1)) {
     process.hold()
     await process.route()
   }
-  await waitUntilIdle(world)
+  await waitUntilIdle(simulation)
 }
 
 /** Starts a process; it may go down at `fault`. The one that has worked longest makes room for it. */
-async function launch(world: World, fault: Fault, chosen?: Pick<ProcessPlan, 'isRunning'>): Promise<SimulatedProcess> {
-  const { dice, database } = world
-  if (world.processes.length >= PROCESSES) {
-    world.processes[0]!.kill()
-    await bury(world)
+async function launch(
+  simulation: Simulation,
+  fault: Fault,
+  chosen?: Pick<ProcessPlan, 'isRunning'>,
+): Promise<SimulatedProcess> {
+  const { dice, database } = simulation
+  if (simulation.processes.length >= PROCESSES) {
+    simulation.processes[0]!.kill()
+    await bury(simulation)
   }
   const caps = { concurrency: dice.pick([20, 60, 200]), perWebhook: dice.pick([3, 10, 40]) }
-  const parts = { rowsOfEvent: world.rowsOfEvent, partRows: dice.pick([3, 10, 30]) }
+  const parts = { rowsOfEvent: simulation.rowsOfEvent, partRows: dice.pick([3, 10, 30]) }
   const afterPosts = dice.between(0, 30)
   const workerId = `worker-${dice.between(1, 1e9)}`
-  const answer: Answer = (request, process, wasHeld) => answerPost(world, request, { process, wasHeld })
-  const onError = (line: string) => world.faults.push(line)
-  const deps = { ...world, connectionString: database.connectionString, answer, onError }
+  const answer: Answer = (request, process, wasHeld) => answerPost(simulation, request, { process, wasHeld })
+  const onError = (line: string) => simulation.faults.push(line)
+  const deps = { ...simulation, connectionString: database.connectionString, answer, onError }
   const isRunning = dice.chance(0.5)
   const process = await startProcess(deps, { workerId, fault, afterPosts, ...caps, ...parts, isRunning, ...chosen })
-  world.processes.push(process)
-  await waitUntilIdle(world)
+  simulation.processes.push(process)
+  await waitUntilIdle(simulation)
   return process
 }
 
 /** Posts what is due: in a process that may go down under it, then in the others. */
-export async function dispatch(world: World, fault: Fault): Promise<void> {
-  if (fault !== 'none' || world.processes.length === 0) await launch(world, fault)
-  for (const process of [...world.processes].reverse()) {
+export async function dispatch(simulation: Simulation, fault: Fault): Promise<void> {
+  if (fault !== 'none' || simulation.processes.length === 0) await launch(simulation, fault)
+  for (const process of [...simulation.processes].reverse()) {
     if (process.isLost) continue
-    if (process.plan.fault === 'cut') await workWithoutLock(world, process)
+    if (process.plan.fault === 'cut') await workWithoutLock(simulation, process)
     else await process.work()
-    await settle(world)
+    await settle(simulation)
   }
 }
 
 /** A process whose listening connection ends while it posts, and some time with it, in which the others look at it. */
-async function workWithoutLock(world: World, process: SimulatedProcess): Promise<void> {
+async function workWithoutLock(simulation: Simulation, process: SimulatedProcess): Promise<void> {
   process.hold()
   const done = process.work()
-  await settle(world)
+  await settle(simulation)
   process.cut()
-  for (let second = 0; second < world.dice.between(1, 8); second += 1) {
-    await passTime(world, 1_000)
-    const others = world.processes.filter((one) => one !== process)
+  for (let second = 0; second < simulation.dice.between(1, 8); second += 1) {
+    await passTime(simulation, 1_000)
+    const others = simulation.processes.filter((one) => one !== process)
     for (const other of others.slice(0, 1)) await other.work()
-    await settle(world)
+    await settle(simulation)
   }
   process.release()
   await done
 }
 
 /** Lets time pass. A process that works says each second that it is alive, so at the end it has just said so. */
-export async function passTime(world: World, ms: number): Promise<void> {
-  world.clock.advance(ms)
-  for (const process of world.processes) await process.renew()
+export async function passTime(simulation: Simulation, ms: number): Promise<void> {
+  simulation.clock.advance(ms)
+  for (const process of simulation.processes) await process.renew()
 }
 
 /** Brings a hung process back: what it says now is late, and may be void. Then it ends. */
-export async function resumeHung(world: World): Promise<void> {
-  const [process] = world.hung
+export async function resumeHung(simulation: Simulation): Promise<void> {
+  const [process] = simulation.hung
   if (!process) return
   process.resume()
-  await settle(world)
-  world.hung.shift()
+  await settle(simulation)
+  simulation.hung.shift()
   process.kill()
-  world.dead.push(process)
-  await settle(world)
+  simulation.dead.push(process)
+  await settle(simulation)
 }
 
 /** Waits until nothing is under way, and compares. */
-async function settle(world: World): Promise<void> {
-  await waitUntilIdle(world)
-  await bury(world)
-  await compare(world)
+async function settle(simulation: Simulation): Promise<void> {
+  await waitUntilIdle(simulation)
+  await bury(simulation)
+  await compare(simulation)
 }
 
 /** Takes processes that went down out of those that work. */
-async function bury(world: World): Promise<void> {
-  for (const process of world.processes.filter((one) => one.isLost))
-    (process.isHung ? world.hung : world.dead).push(process)
-  world.processes = world.processes.filter((one) => !one.isLost)
-  await waitUntilIdle(world)
+async function bury(simulation: Simulation): Promise<void> {
+  for (const process of simulation.processes.filter((one) => one.isLost))
+    (process.isHung ? simulation.hung : simulation.dead).push(process)
+  simulation.processes = simulation.processes.filter((one) => !one.isLost)
+  await waitUntilIdle(simulation)
 }
 
 /** How long the work of one step may take. */
 const IDLE_LIMIT_MS = 60_000
 
 /** Waits until no statement runs: the server may still run those of a process that went down. */
-async function waitUntilIdle(world: World): Promise<void> {
-  const { pool } = world.database
+async function waitUntilIdle(simulation: Simulation): Promise<void> {
+  const { pool } = simulation.database
   const startedAt = performance.now()
   for (let quiet = 0; quiet < 6; ) {
     if (performance.now() - startedAt > IDLE_LIMIT_MS)
-      throw new Error(`never idle: ${[...world.processes, ...world.hung].map((one) => one.describe()).join('; ')}`)
+      throw new Error(
+        `never idle: ${[...simulation.processes, ...simulation.hung].map((one) => one.describe()).join('; ')}`,
+      )
     const isIdle = pool.idleCount === pool.totalCount && pool.waitingCount === 0
-    const isQuiet = isIdle && [...world.processes, ...world.hung].every((one) => one.isIdle())
+    const isQuiet = isIdle && [...simulation.processes, ...simulation.hung].every((one) => one.isIdle())
     quiet = isQuiet ? quiet + 1 : 0
     // While the server works, the processor is its own; a turn of the event loop is enough to see that nothing follows.
     await new Promise((resolve) => (isQuiet ? setImmediate(resolve) : setTimeout(resolve, 1)))
   }
-  while (world.dead.length > 0) {
-    const names = world.dead.map((one) => one.plan.workerId)
+  while (simulation.dead.length > 0) {
+    const names = simulation.dead.map((one) => one.plan.workerId)
     const { rows } = await pool.query('select from pg_stat_activity where application_name = any($1) limit 1', [names])
-    if (rows.length === 0) world.dead = []
+    if (rows.length === 0) simulation.dead = []
   }
 }

@@ -6,7 +6,7 @@ import { type FakeProvider, startFakeProvider } from './fake-provider.ts'
 import { APPLE_KEY, PERSONALITIES, type PersonalityName } from './personalities.ts'
 
 /** The fake providers of a test, and the `fetch` that finds them under their public names. */
-export interface ProviderGround extends AsyncDisposable {
+export interface ProviderFixture extends AsyncDisposable {
   fakes: Record<PersonalityName, FakeProvider>
   /** Every fake as the configuration would enable it. */
   enabled: EnabledProvider[]
@@ -33,10 +33,10 @@ function enable(name: PersonalityName): EnabledProvider {
  * Starts every fake provider on loopback. `fetch` sends requests to a public origin to its fake, and treats all other
  * addresses as production does. `timeoutMs` limits a request.
  */
-export async function startProviderGround(
+export async function startProviderFixture(
   now: () => number,
   options: { timeoutMs?: number } = {},
-): Promise<ProviderGround> {
+): Promise<ProviderFixture> {
   const names = Object.keys(PERSONALITIES) as PersonalityName[]
   const started = await Promise.all(names.map((name) => startFakeProvider(PERSONALITIES[name], now)))
   const origins = new Map(started.flatMap((fake) => fake.personality.origins.map((origin) => [origin, fake.origin])))
@@ -53,7 +53,7 @@ export async function startProviderGround(
     rules: { allowHttp: false, allowedPrivateTargets: [] },
   })
   return {
-    fakes: Object.fromEntries(names.map((name, at) => [name, started[at]])) as ProviderGround['fakes'],
+    fakes: Object.fromEntries(names.map((name, at) => [name, started[at]])) as ProviderFixture['fakes'],
     enabled: names.map(enable),
     fetch: (url, request) => {
       const { origin } = new URL(url)

@@ -12,7 +12,7 @@ import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process
 const BASE_URL = 'http://signalbox.test'
 
 /** A service on a port, with a webhook's receiver that it trusts, and the `signalbox` command. */
-export interface CliWorld extends AsyncDisposable {
+export interface CliFixture extends AsyncDisposable {
   service: TestApp
   /** Where the service listens. */
   url: string
@@ -30,10 +30,10 @@ export interface CliWorld extends AsyncDisposable {
   createContract(): Promise<string>
 }
 
-/** Opens a world. The clocks of service and command differ by a day, because nothing may depend on their agreement. */
-export async function openCliWorld(
+/** Opens the fixture. The clocks of service and command differ by a day, because nothing may depend on their agreement. */
+export async function openCliFixture(
   options: { env?: Record<string, string>; database?: TestDatabase } = {},
-): Promise<CliWorld> {
+): Promise<CliFixture> {
   const authority = await createAuthority()
   const receiver = await startReceiver({ tls: await authority.issue(['127.0.0.1']) })
   const service = await createTestApp({

@@ -15,7 +15,7 @@ export interface ContractWebhook {
 }
 
 /** The whole service with a receiver on loopback that it may post to. */
-export interface ContractWorld extends AsyncDisposable {
+export interface ContractFixture extends AsyncDisposable {
   app: TestApp
   receiver: Receiver
   createAccount(): Promise<Json>
@@ -40,10 +40,10 @@ export interface ContractWorld extends AsyncDisposable {
 
 let paths = 0
 
-/** Starts the service and a receiver; with `receiver`, on one that another world started. */
-export async function startContractWorld(
+/** Starts the service and a receiver; with `receiver`, on one that another fixture started. */
+export async function startContractFixture(
   options: TestAppOptions & { receiver?: Receiver } = {},
-): Promise<ContractWorld> {
+): Promise<ContractFixture> {
   const { receiver: given, ...appOptions } = options
   const receiver = given ?? (await startReceiver())
   const started = await createTestApp({

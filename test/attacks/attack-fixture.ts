@@ -1,6 +1,6 @@
 import { type Begun, type Flow, openFlow, type Tokens } from '../harness/browser/oauth-flow.ts'
-import type { OauthWorld } from '../harness/browser/oauth-service.ts'
-import { type OauthClient, type OauthPerson, openBrowser, startOauthWorld } from '../harness/browser/oauth-service.ts'
+import type { OauthFixture } from '../harness/browser/oauth-service.ts'
+import { type OauthClient, type OauthPerson, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 import { makeBreakable } from './breakable-provider.ts'
 import { makeServerBreakable } from './breakable-server.ts'
@@ -17,8 +17,8 @@ export interface Posted {
 }
 
 /** The service, which can be broken, with what an attacker meets. */
-export interface AttackWorld extends AsyncDisposable {
-  world: OauthWorld
+export interface AttackFixture extends AsyncDisposable {
+  fixture: OauthFixture
   state: BreakSwitch
   person: OauthPerson
   client: OauthClient
@@ -46,24 +46,24 @@ export interface PostOptions {
 const OFFLINE = { prompt: 'consent' }
 
 /** Starts the service with every breakage built in, and none of them on. */
-export async function startAttackWorld(): Promise<AttackWorld> {
+export async function startAttackFixture(): Promise<AttackFixture> {
   const state: BreakSwitch = { on: undefined }
   const env = { OAUTH_REFRESH_REPEAT_SECONDS: '0' }
-  const world = await startOauthWorld({ env, onProviderBuilt: (provider) => makeBreakable(provider, state) })
-  makeServerBreakable(world.app.app.server.server, state)
-  const [person, browser] = [await world.person(), openBrowser()]
-  const client = await world.client({ redirect_uris: [WEB] })
-  const other = await world.client({ name: 'Another app', redirect_uris: [WEB] })
+  const fixture = await startOauthFixture({ env, onProviderBuilt: (provider) => makeBreakable(provider, state) })
+  makeServerBreakable(fixture.app.app.server.server, state)
+  const [person, browser] = [await fixture.person(), openBrowser()]
+  const client = await fixture.client({ redirect_uris: [WEB] })
+  const other = await fixture.client({ name: 'Another app', redirect_uris: [WEB] })
   const uris = ['http://127.0.0.1/callback', 'https://app.example.com/native', 'com.example.app:/callback']
-  const app = await world.client({ type: 'public', application_type: 'native', redirect_uris: uris })
+  const app = await fixture.client({ type: 'public', application_type: 'native', redirect_uris: uris })
   const [flow, otherFlow, native] = [
-    await openFlow(world, client),
-    await openFlow(world, other),
-    await openFlow(world, app),
+    await openFlow(fixture, client),
+    await openFlow(fixture, other),
+    await openFlow(fixture, app),
   ]
   for (const one of [flow, otherFlow]) await one.signIn(browser, { person, scope: 'openid email' })
   return {
-    ...{ world, state, person, client, other, flow, otherFlow, native, browser },
+    ...{ fixture, state, person, client, other, flow, otherFlow, native, browser },
     ask: async (change = {}, { extra = '', flow: asked = flow } = {}) => {
       const target = new URL((await asked.prepare({ scope: 'openid email' })).url)
       for (const [name, value] of Object.entries(change))
@@ -75,7 +75,7 @@ export async function startAttackWorld(): Promise<AttackWorld> {
     signIn: async () => (await flow.signIn(browser, { person, parameters: OFFLINE })).tokens,
     post: async (path, form, { as = client, secret = as.secret ?? '', headers = {} } = {}) => {
       const authorization = `Basic ${Buffer.from(`${as.id}:${secret}`).toString('base64')}`
-      const answer = await fetch(`${world.issuer}${path}`, {
+      const answer = await fetch(`${fixture.issuer}${path}`, {
         method: 'POST',
         headers: { authorization, 'content-type': 'application/x-www-form-urlencoded', ...headers },
         body: typeof form === 'string' ? form : new URLSearchParams(form),
@@ -84,7 +84,7 @@ export async function startAttackWorld(): Promise<AttackWorld> {
       const text = await answer.text()
       return { status: answer.status, headers: answer.headers, body: text.startsWith('{') ? JSON.parse(text) : {} }
     },
-    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   }
 }
 
