@@ -46,7 +46,7 @@ describe('migrate', () => {
   test('refuses a database of a newer Signalbox, and one whose migration was edited', async () => {
     await using database = await createTestDatabase()
     const env = buildServiceEnvironment(database.connectionString)
-    await database.pool.query(`insert into schema_migration values ('9999_later', 'x', now())`)
+    await database.pool.query(`insert into schema_migration values ('9999_later', 'x', now(), false)`)
     const newer = await runHere(['migrate'], env)
     expect(newer).toMatchObject({ code: 1, stdout: '' })
     expect(newer.stderr).toMatch(
