@@ -1,5 +1,6 @@
 import type { UserId } from '../../base/id.ts'
-import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
+import { type Claim, type ClaimRequest, listBlocked } from '../../delivery/policy.ts'
+import { lostStatement, nextDueStatement, releaseStatement } from '../../delivery/queue/queue-statement.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
@@ -118,7 +119,8 @@ export async function claimDeliveries(db: Database, request: ClaimRequest): Prom
   })
 }
 
-const release = statement<never, { ids: readonly string[]; fences: readonly number[]; now: Date; dueAt: Date }>(`
+/** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
+export const releaseDeliveries = releaseStatement(`
   with s as (
     update provisioning_stream s
     set lease_owner = null, claimed = null, claimed_at = null, due_at = $dueAt, fence = s.fence + 1
@@ -131,21 +133,9 @@ const release = statement<never, { ids: readonly string[]; fences: readonly numb
     last_attempt_at = (select max(a.started_at) from provisioning_attempt a where a.delivery = d.document_id)
   where d.document_id = any(array(select claimed from s))`)
 
-/** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
-export async function releaseDeliveries(
-  db: Database,
-  claims: readonly Claim[],
-  now: Date,
-  dueAt: Date = now,
-): Promise<void> {
-  if (claims.length > 0)
-    await release(db, { ids: claims.map((one) => one.id), fences: claims.map((one) => one.fence), now, dueAt })
-}
-
 /** A claim that is taken back: its worker is gone. */
-export interface LostDelivery {
+export interface LostDelivery extends Claim {
   id: DeliveryId
-  fence: number
   attempt: number
   trigger: DeliveryTrigger
   target: TargetId
@@ -155,53 +145,19 @@ export interface LostDelivery {
   startedAt: Date
 }
 
-const selectLost = statement<
-  {
-    claimed: DeliveryId
-    fence: number
-    attempts: number
-    attempt_trigger: DeliveryTrigger
-    target: TargetId
-    user_id: UserId
-    type: string
-    claimed_at: Date
-  },
-  { workerId: string; claimedBefore: Date; limit: number }
->(`
-  select s.claimed, s.fence, d.attempts, d.attempt_trigger, s.target, s.user_id, d.type, s.claimed_at
+/** Finds claims of a worker. */
+export const findLostDeliveries = lostStatement<LostDelivery>(`
+  select s.claimed as id, s.fence, d.attempts as attempt, d.attempt_trigger as trigger, s.target, s.user_id as "user", d.type,
+    $workerId::text as "workerId", s.claimed_at as "startedAt"
   from provisioning_stream s
   cross join lateral (select * from provisioning_delivery d where d.document_id = s.claimed offset 0) d
   where s.lease_owner = $workerId and s.claimed_at <= $claimedBefore limit $limit`)
 
-/** Finds claims of a worker. They are not locked: who records first ends the claim, and what others record of it is void. */
-export async function findLostDeliveries(
-  db: Database,
-  { workerId, claimedBefore, limit }: ReclaimRequest,
-): Promise<LostDelivery[]> {
-  const rows = await selectLost(db, { workerId, claimedBefore, limit })
-  return rows.map((row) => ({
-    id: row.claimed,
-    fence: row.fence,
-    attempt: row.attempts,
-    trigger: row.attempt_trigger,
-    target: row.target,
-    user: row.user_id,
-    type: row.type,
-    workerId,
-    startedAt: row.claimed_at,
-  }))
-}
-
-const selectNextDue = statement<{ due_at: Date | null }, { blocked: readonly string[] }>(`
+/** When the next delivery is due that nobody holds and whose target is not blocked; null when none waits. */
+export const findNextDeliveryAt = nextDueStatement(`
   select min(s.due_at) as due_at from provisioning_target t
   cross join lateral (
     select s.due_at from provisioning_stream s
     where s.target = t.document_id and s.due_at is not null order by s.due_at limit 1
   ) s
   where t.is_actived and t.deleted_at is null and t.document_id <> all($blocked::uuid[])`)
-
-/** When the next delivery is due that nobody holds and whose target is not blocked; null when none waits. */
-export async function findNextDeliveryAt(db: Database, room?: Room): Promise<Date | null> {
-  const [row] = await selectNextDue(db, { blocked: room ? listBlocked(room) : [] })
-  return row?.due_at ?? null
-}

@@ -1,5 +1,6 @@
 import type { AccountId, EventId } from '../../base/id.ts'
-import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
+import { type Claim, type ClaimRequest, listBlocked } from '../../delivery/policy.ts'
+import { lostStatement, nextDueStatement, releaseStatement } from '../../delivery/queue/queue-statement.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { markLast } from '../../postgres/statement/dialect.ts'
 import { compileFragment, fragment } from '../../postgres/statement/fragment.ts'
@@ -158,7 +159,8 @@ export const queueAccounts = (source: string) => `
     select account, visit_at from ${source} order by account
     on conflict (account) do update set visit_at = least(realtime_queue.visit_at, excluded.visit_at)`
 
-const release = statement<never, { ids: readonly string[]; fences: readonly number[]; now: Date; dueAt: Date }>(`
+/** Gives back claims that were not attempted: the attempt is not counted. */
+export const releaseMessages = releaseStatement(`
   with released as (
     update realtime_message_open d
     set lease_owner = null, next_attempt_at = $dueAt, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $now
@@ -168,58 +170,20 @@ const release = statement<never, { ids: readonly string[]; fences: readonly numb
   ), due as (select distinct account, $dueAt::timestamptz as visit_at from released)
   ${queueAccounts('due')}`)
 
-/** Gives back claims that were not attempted: the attempt is not counted. */
-export async function releaseMessages(
-  db: Database,
-  claims: readonly Claim[],
-  now: Date,
-  dueAt: Date = now,
-): Promise<void> {
-  if (claims.length > 0)
-    await release(db, { ids: claims.map((one) => one.id), fences: claims.map((one) => one.fence), now, dueAt })
-}
-
 /** A claim that is taken back: its worker is gone. */
-export interface LostMessage {
+export interface LostMessage extends Claim {
   id: EventId
-  fence: number
   attempt: number
   account: AccountId
   event: string
   startedAt: Date
 }
 
-interface LostColumns {
-  document_id: EventId
-  fence: number
-  attempts: number
-  account: AccountId
-  event: string
-  last_attempt_at: Date
-}
-
-const selectLost = statement<LostColumns, { workerId: string; claimedBefore: Date; limit: number }>(`
-  select document_id, fence, attempts, account, event, last_attempt_at
+/** Finds claims of a worker. */
+export const findLostMessages = lostStatement<LostMessage>(`
+  select document_id as id, fence, attempts as attempt, account, event, last_attempt_at as "startedAt"
   from realtime_message_open where lease_owner = $workerId and last_attempt_at <= $claimedBefore limit $limit`)
 
-/** Finds claims of a worker. They are not locked: who records first ends the claim. */
-export async function findLostMessages(db: Database, request: ReclaimRequest): Promise<LostMessage[]> {
-  const { workerId, claimedBefore, limit } = request
-  const rows = await selectLost(db, { workerId, claimedBefore, limit })
-  return rows.map(({ document_id, attempts, last_attempt_at, ...row }) => ({
-    ...row,
-    id: document_id,
-    attempt: attempts,
-    startedAt: last_attempt_at,
-  }))
-}
-
-const selectNextDue = statement<{ visit_at: Date }, { blocked: readonly string[] }>(
-  'select visit_at from realtime_queue where account <> all($blocked::uuid[]) order by visit_at limit 1',
-)
-
 /** When the next message is due that nobody holds and whose account is not blocked; null when none waits. */
-export async function findNextDueAt(db: Database, room?: Room): Promise<Date | null> {
-  const [row] = await selectNextDue(db, { blocked: room ? listBlocked(room) : [] })
-  return row?.visit_at ?? null
-}
+export const findNextDueAt = nextDueStatement(`
+  select visit_at as due_at from realtime_queue where account <> all($blocked::uuid[]) order by visit_at limit 1`)

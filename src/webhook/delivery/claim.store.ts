@@ -1,5 +1,6 @@
 import type { DispatchId, WebhookId } from '../../base/id.ts'
-import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
+import { type Claim, type ClaimRequest, listBlocked, type Room } from '../../delivery/policy.ts'
+import { lostStatement, nextDueStatement, releaseStatement } from '../../delivery/queue/queue-statement.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { markLast } from '../../postgres/statement/dialect.ts'
 import { compileFragment, fragment } from '../../postgres/statement/fragment.ts'
@@ -187,7 +188,8 @@ async function claimOnce(
   })
 }
 
-const release = statement<never, { ids: readonly string[]; fences: readonly number[]; now: Date; dueAt: Date }>(`
+/** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
+export const releaseClaims = releaseStatement(`
   with released as (
     update webhook_dispatch_open d
     set lease_owner = null, next_attempt_at = $dueAt, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $now,
@@ -198,21 +200,9 @@ const release = statement<never, { ids: readonly string[]; fences: readonly numb
   )
   ${queueWebhooks('released', { at: '$dueAt' })}`)
 
-/** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
-export async function releaseClaims(
-  db: Database,
-  claims: readonly Claim[],
-  now: Date,
-  dueAt: Date = now,
-): Promise<void> {
-  if (claims.length > 0)
-    await release(db, { ids: claims.map((one) => one.id), fences: claims.map((one) => one.fence), now, dueAt })
-}
-
 /** A claim that is taken back: its worker is gone. */
-export interface LostClaim {
+export interface LostClaim extends Claim {
   id: DispatchId
-  fence: number
   attempt: number
   trigger: AttemptTrigger
   isTest: boolean
@@ -223,45 +213,14 @@ export interface LostClaim {
   startedAt: Date
 }
 
-interface LostColumns {
-  document_id: DispatchId
-  fence: number
-  attempts: number
-  attempt_trigger: AttemptTrigger
-  is_test: boolean
-  keeps_schedule: boolean
-  webhook: WebhookId
-  event: string
-  last_attempt_at: Date
-}
-
-const selectLost = statement<LostColumns, { workerId: string; claimedBefore: Date; limit: number }>(`
-  select document_id, fence, attempts, attempt_trigger, is_test, keeps_schedule, webhook, event, last_attempt_at
+/** Finds claims of a worker. */
+export const findLostClaims = lostStatement<LostClaim>(`
+  select document_id as id, fence, attempts as attempt, attempt_trigger as trigger, is_test as "isTest",
+    keeps_schedule as "keepsSchedule", webhook, event, $workerId::text as "workerId", last_attempt_at as "startedAt"
   from webhook_dispatch_open where lease_owner = $workerId and last_attempt_at <= $claimedBefore limit $limit`)
 
-/**
- * Finds claims of a worker. They are not locked: who records first ends the claim, and what others record of it is void.
- */
-export async function findLostClaims(
-  db: Database,
-  { workerId, claimedBefore, limit }: ReclaimRequest,
-): Promise<LostClaim[]> {
-  const rows = await selectLost(db, { workerId, claimedBefore, limit })
-  return rows.map((row) => ({
-    id: row.document_id,
-    fence: row.fence,
-    attempt: row.attempts,
-    trigger: row.attempt_trigger,
-    isTest: row.is_test,
-    keepsSchedule: row.keeps_schedule,
-    webhook: row.webhook,
-    event: row.event,
-    workerId,
-    startedAt: row.last_attempt_at,
-  }))
-}
-
-const selectNextDue = statement<{ due_at: Date | null }, { blocked: readonly string[] }>(`
+/** When the next dispatch is due that nobody holds and whose webhook is not blocked; null when none waits. */
+export const findNextDueAt = nextDueStatement(`
   select least(
     (select visit_at from webhook_queue where not is_held and webhook <> all($blocked::uuid[])
       order by visit_at limit 1),
@@ -272,9 +231,3 @@ const selectNextDue = statement<{ due_at: Date | null }, { blocked: readonly str
     cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
     where w.deleted_at is null and not w.is_actived)
   ) as due_at`)
-
-/** When the next dispatch is due that nobody holds and whose webhook is not blocked; null when none waits. */
-export async function findNextDueAt(db: Database, room?: Room): Promise<Date | null> {
-  const [row] = await selectNextDue(db, { blocked: room ? listBlocked(room) : [] })
-  return row?.due_at ?? null
-}

@@ -1,0 +1,36 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { type Claim, listBlocked, type ReclaimRequest, type Room } from '../policy.ts'
+
+/** The statements that every queue of deliveries has, besides those that claim and settle. */
+
+/** A statement that gives claims back: `$ids` and `$fences` name them, `$dueAt` is when their rows are due again. */
+export function releaseStatement(
+  text: string,
+): (db: Database, claims: readonly Claim[], now: Date, dueAt?: Date) => Promise<void> {
+  const release = changeStatement<{ ids: readonly string[]; fences: readonly number[]; now: Date; dueAt: Date }>(text)
+  return async (db, claims, now, dueAt = now) => {
+    if (claims.length === 0) return
+    await release(db, { ids: claims.map(({ id }) => id), fences: claims.map(({ fence }) => fence), now, dueAt })
+  }
+}
+
+/**
+ * A statement that finds claims of a worker, which is gone: those of `$workerId` made by `$claimedBefore`, `$limit` of them.
+ * They are not locked: who records first ends the claim, and what others record of it is void.
+ */
+export function lostStatement<Lost extends Claim>(
+  text: string,
+): (db: Database, request: ReclaimRequest) => Promise<Lost[]> {
+  const select = statement<Lost, Pick<ReclaimRequest, 'workerId' | 'claimedBefore' | 'limit'>>(text)
+  return (db, request) => select(db, request)
+}
+
+/** A statement that says when the next row is due, as `due_at`, whose group is not among `$blocked`; null when none waits. */
+export function nextDueStatement(text: string): (db: Database, room?: Room) => Promise<Date | null> {
+  const select = statement<{ due_at: Date | null }, { blocked: readonly string[] }>(text)
+  return async (db, room) => {
+    const [row] = await select(db, { blocked: room ? listBlocked(room) : [] })
+    return row?.due_at ?? null
+  }
+}
