@@ -55,8 +55,9 @@ test('a dispatcher stopped with SIGTERM in the middle hands its work over: no le
   const ended = leaving.stop()
   await leaving.waitForOutput(/Stopping/)
   answer.resolve()
-  const staying = await fixture.startLocal({ roles: 'dispatcher' })
+  // Before the next one starts: that keeps this process, and the receiver with it, from answering within the grace of a stop.
   expect(await ended).toEqual({ code: 0, signal: null })
+  const staying = await fixture.startLocal({ roles: 'dispatcher' })
   const rows = await fixture.waitForLedger(24, ['success'])
   expect(rows.map((row) => row.attempts)).toEqual(rows.map(() => 1))
   // What was under way is recorded as what it was, and nothing new was begun.

@@ -71,6 +71,11 @@ describe('the migration of addresses in a database whose locale keeps I and i ap
       [gone]: false,
       [alone]: false,
     })
+    const setDeletedAt = (at: string | null) =>
+      database.pool.query('update "user" set deleted_at = $2 where document_id = $1', [proven, at])
+    await setDeletedAt(third!)
+    expect(await findUserByEmail(database.db, 'info@example.com')).toBeUndefined()
+    await setDeletedAt(null)
     const setEmail = (email: string) =>
       database.pool.query('update "user" set email = $2 where document_id = $1', [older, email])
     await setEmail('Info@example.com')

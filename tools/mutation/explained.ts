@@ -82,4 +82,47 @@ export const EXPLAINED: readonly Explained[] = [
     change: '$counter = 0 -> true',
     reason: 'a signature counter is never negative, and one above 0 has grown from 0',
   },
+  {
+    path: 'src/identity/sso/exchange.ts',
+    lineText: "if (!found || reason) return { kind: 'refused', reason: reason ?? 'session_unknown', handshake }",
+    change: '!found -> false',
+    reason: 'only for the types: what was not found has a reason',
+  },
+  {
+    path: 'src/identity/sso/exchange.ts',
+    lineText: "if (!found || reason) return { kind: 'refused', reason: reason ?? 'session_unknown', handshake }",
+    change: "reason ?? 'session_unknown' -> (reason)",
+    reason: 'only for the types: what was not found has a reason',
+  },
+  {
+    path: 'src/identity/throttle/login-throttle.ts',
+    lineText: 'if (!until || !turn) return until',
+    change: '!turn -> false',
+    reason: 'only for the types: undefined is neither before now nor before the end of the wait',
+  },
+  {
+    path: 'src/identity/throttle/login-throttle.ts',
+    lineText: 'if (!until || !turn) return until',
+    change: '!until -> false',
+    reason: 'only for the types: no turn is before undefined, which is then the answer as well',
+  },
+  {
+    path: 'src/identity/throttle/login-throttle.store.ts',
+    lineText: 'const emailHash = rows.find((row) => row.email_hash.length > 0)?.email_hash ?? key.emailHash',
+    change:
+      'rows.find((row) => row.email_hash.length > 0)?.email_hash ?? key.emailHash -> (rows.find((row) => row.email_hash.length > 0)?.email_hash)',
+    reason: 'only for the types: the statement returns a row of the person or its address for every attempt',
+  },
+  {
+    path: 'src/identity/sign-in/outcome/sign-in.ts',
+    lineText: "if (issued.refreshToken === null) throw new Error('the session of a sign-in has no refresh token')",
+    change: 'issued.refreshToken === null -> false',
+    reason: 'only for the types: a session without a parent has a refresh token',
+  },
+  {
+    path: 'src/identity/social-login/person/person.ts',
+    lineText: "accountScope: resource === 'account' ? 'account' : 'none',",
+    change: "resource === 'account' -> true",
+    reason: 'the scope only keeps the account of an event, and the event of a user has none here',
+  },
 ]

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { AccountId, UserId } from '../../base/id.ts'
 import { type Caller, findPermissionScope, includesAccount } from '../../http/shape/caller.ts'
 import {
+  bindHoldings,
   checkHoldsGrants,
   checkMayMakeKey,
   findMissingGrant,
@@ -242,6 +243,12 @@ describe('the rule', () => {
       }),
       { numRuns: 2000 },
     )
+  })
+
+  test('a key that is bound to an account holds nothing there when its user does not', () => {
+    const elsewhere = { accountPatterns: ['webhook:*'], membershipPatterns: [{ account: B, patterns: ['user:*'] }] }
+    const nothing = { patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [] }
+    expect(bindHoldings({ ...elsewhere, patterns: [], accounts: [B] }, A)).toEqual(nothing)
   })
 
   test('a refusal names the first missing pattern and the place', () => {

@@ -58,11 +58,18 @@ describe('roles', () => {
     expect((await asRoot('GET', `${ROLES}?filters=name|like|supp`)).body.data).toEqual([role])
     const changed = await asRoot('PATCH', path, { permissions: ['user:*'], description: 'All of it' })
     expect(changed.body.data).toMatchObject({ name: 'Support', permissions: ['user:*'], description: 'All of it' })
-    expect((await asRoot('GET', path)).body.data).toEqual(changed.body.data)
+    const renamed = await asRoot('PATCH', path, { name: 'Helpers' })
+    expect(renamed.body.data).toMatchObject({ name: 'Helpers', permissions: ['user:*'], description: 'All of it' })
+    expect((await asRoot('GET', path)).body.data).toEqual(renamed.body.data)
     expect((await asRoot('DELETE', path)).status).toBe(200)
     expect((await asRoot('GET', path)).status).toBe(404)
     const events = (await app.events()).filter((event) => event.endsWith(role.document_id))
-    expect(events.map((event) => event.split(' ')[0])).toEqual(['role.create', 'role.update', 'role.delete'])
+    expect(events.map((event) => event.split(' ')[0])).toEqual([
+      'role.create',
+      'role.update',
+      'role.update',
+      'role.delete',
+    ])
   })
 
   test.each([
@@ -80,6 +87,13 @@ describe('roles', () => {
   test('a 422 names an unknown permission and its index', async () => {
     const reply = await asRoot('POST', ROLES, { name: 'x', permissions: ['user:create', 'user:fly'] })
     expect(reply.body.errors).toMatchObject([{ path: 'permissions.1', code: 'unknown_permission' }])
+  })
+
+  test('of accounts hold only permissions that have an effect in one', async () => {
+    const body = { name: 'account clerk', permissions: ['account:update', 'role:create'], is_account_scoped: true }
+    const refused = { status: 422, body: { errors: [{ path: 'permissions.1', code: 'no_effect_in_scope' }] } }
+    expect(await asRoot('POST', ROLES, body)).toMatchObject(refused)
+    expect((await asRoot('POST', ROLES, { ...body, is_account_scoped: false })).status).toBe(201)
   })
 
   test('with a name in use are a conflict, at create and at update', async () => {

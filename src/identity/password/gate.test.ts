@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { describe, expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { buildGate } from './gate.ts'
@@ -55,6 +56,34 @@ describe('a gate', () => {
     expect(started).toEqual(['first', 'patient'])
     patient.finish()
     expect(await patient.done).toBe('patient')
+  })
+
+  test('gives nobody the slot of work that gives up as the first of its queue', async () => {
+    const { gate, enter, clock, started, settle } = open(1)
+    /** Work of a request of its own. */
+    const enterFrom = (address: string, name: string) =>
+      new AsyncResource('request').runInAsyncScope(() => {
+        gate.takePlace({ address, knownBrowser: undefined })
+        return enter(name)
+      })
+    const first = enterFrom('10.1.0.1', 'first')
+    const late = enterFrom('10.1.0.1', 'late')
+    await settle()
+    clock.advance(4_999)
+    const patient = enterFrom('10.2.0.1', 'patient')
+    // Its network now has tried more than that of the patient one.
+    for (let step = 0; step < 3; step += 1) enterFrom('10.1.0.1', 'later')
+    await settle()
+    clock.advance(1)
+    await expect(late.done).rejects.toMatchObject({ code: 'overloaded' })
+    await settle()
+    expect(started).toEqual(['first'])
+    first.finish()
+    await first.done
+    await settle()
+    expect(started).toEqual(['first', 'patient'])
+    patient.finish()
+    await patient.done
   })
 
   test('has a place for each request whose work may run or wait, and takes it back once', () => {

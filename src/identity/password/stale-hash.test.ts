@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { createTestApp } from '../../../test/harness/app/app.ts'
+import { buildIdentityApp } from '../../../test/harness/app/identity-app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
+import { enrolPerson } from '../../../test/harness/browser/factor-person.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { systemRandom } from '../../base/random.ts'
 import { Problem } from '../../http/problem/problem.ts'
@@ -31,4 +33,17 @@ test('a right password signs in where there is no place to hash it at a new cost
   left = 2
   expect((await app.anonymous('POST', LOGIN, { email, password: PASSWORD })).status).toBe(200)
   expect(await readHash()).toEqual({ password_hash: expect.stringContaining('m=64,') })
+})
+
+test('the right password of a person with a second factor is hashed at the new cost before the second step', async () => {
+  await using app = await buildIdentityApp()
+  const address = '10.0.0.1'
+  const { user } = await enrolPerson(app, 'stale', { password: PASSWORD, address })
+  const stale = await buildPasswordHashing({ memory: 8, passes: 1 }, systemRandom).hash(PASSWORD)
+  const ofUser = 'where document_id = $1'
+  await app.database.pool.query(`update "user" set password_hash = $2 ${ofUser}`, [user.id, stale])
+  const reply = await app.call('POST', LOGIN, { address, body: { email: user.email, password: PASSWORD } })
+  expect(reply.body.code).toBe('second_factor_required')
+  const { rows } = await app.database.pool.query(`select password_hash from "user" ${ofUser}`, [user.id])
+  expect(rows).toEqual([{ password_hash: expect.stringContaining('m=64,') }])
 })

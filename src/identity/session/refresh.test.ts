@@ -118,6 +118,17 @@ describe('another client with a spent refresh token', () => {
 })
 
 describe('a refresh', () => {
+  test('is a use of its own session, and of no other', async () => {
+    const people = [await signIn(), await signIn()]
+    const signedInAt = app.clock.now()
+    app.clock.advance(60_000)
+    await refresh(people[0]!.token)
+    const sessions = people.map(({ jwt }) => claimsOf(jwt).sid)
+    const text = 'select last_used_at from session where document_id = any($1) order by last_used_at desc'
+    const { rows } = await app.database.pool.query(text, [sessions])
+    expect(rows.map((row) => row.last_used_at.getTime())).toEqual([app.clock.now(), signedInAt])
+  })
+
   test('keeps how and when the person signed in', async () => {
     const person = await signIn()
     const before = claimsOf(person.jwt)

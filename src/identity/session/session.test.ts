@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildIdentityApp, type IdentityApp, type Person } from '../../../test/harness/app/identity-app.ts'
-import type { SessionId } from '../../base/id.ts'
+import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
+import type { AccountId, SessionId } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
 import { findPermissionsOf } from '../../oauth/scope/scope.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
 import { openAccountFor } from '../account/account.ts'
 import { buildAuthenticate, readBearerToken } from '../caller/authenticate.ts'
 import { buildCallerCache } from '../caller/caller-cache.ts'
-import { deleteEndedSessions, findSession } from './session.store.ts'
+import { clearSessionAccount, deleteEndedSessions, findSession } from './session.store.ts'
 import { issueSession, REFRESH_LIFETIME_MS, SESSION_LIFETIME_MS } from './session.ts'
 import { verifySessionToken } from './token/session-token.ts'
 
@@ -319,4 +321,22 @@ describe('maintenance', () => {
     expect(await deleteEndedSessions(app.db, later, 10_000)).toBeGreaterThan(0)
     expect(await isKept(someone.session.sessionId)).toBe(false)
   })
+})
+
+test('a session that moves to another account while its account is cleared stays in the new one', async () => {
+  const someone = await person()
+  const open = (name: string) => openAccountFor({ ids: app.ids }, app.db, { name, userId: someone.user.id, now: now() })
+  const [left, joined] = [(await open('Left')).id, (await open('Joined')).id]
+  const { sessionId } = someone.session
+  const move = (account: AccountId) => (db: typeof app.db) =>
+    db.updateTable('session').set({ account }).where('document_id', '=', sessionId).execute()
+  const clear = () =>
+    inTransaction(app.db, (tx) => clearSessionAccount(tx, { account: left, userId: 'all', now: now() }))
+  const readAccount = async () => (await findSession(app.db, sessionId))?.accountId
+  await move(left)(app.db)
+  await whileHeld(app.db, move(joined), clear)
+  expect(await readAccount()).toBe(joined)
+  await move(left)(app.db)
+  await clear()
+  expect(await readAccount()).toBeNull()
 })

@@ -37,6 +37,16 @@ async function answerLate(): Promise<number> {
   return (await browser.get(step.url)).status
 }
 
+/** A person answers the provider when the flow was removed, and the sign-in has expired or not. */
+async function answerRemoved(laterMs: number): Promise<number> {
+  seat()
+  const browser = t.browser()
+  const step = await t.reachCallback(browser, 'google')
+  await t.app.database.pool.query('delete from login_flow')
+  t.app.clock.advance(laterMs)
+  return (await browser.get(step.url)).status
+}
+
 /** A person opens the callback of a finished sign-in again. */
 async function answerTwice(): Promise<number> {
   seat()
@@ -65,6 +75,8 @@ describe('a refused sign-in in the audit log', () => {
   test.each([
     ['declined', decline, 'denied: access_denied'],
     ['expired', answerLate, 'state_expired'],
+    ['expired and removed', () => answerRemoved(10 * 60_000), 'state_expired'],
+    ['of no known flow', () => answerRemoved(0), 'state_unknown'],
     ['used', answerTwice, 'state_replayed'],
     ['of another browser', answerElsewhere, 'foreign_browser'],
   ])('says that it was %s', async (_what, refuse, reason) => {

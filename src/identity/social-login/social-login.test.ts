@@ -158,13 +158,14 @@ describe('the new profile', () => {
     expect(data.user.avatar_url).toBe('https://img.example/a.png')
     const events = await t.app.database.db
       .selectFrom('event_occurrence')
-      .select(['event', 'url'])
+      .select(['event', 'account', 'url'])
       .where('resource_id', 'in', [data.user.document_id, data.account.document_id])
       .orderBy('event')
       .execute()
+    const [userId, account] = [data.user.document_id, data.account.document_id]
     expect(events).toEqual([
-      { event: 'account.create', url: `/api/v3/identity/account/${data.account.document_id}` },
-      { event: 'user.create', url: `/api/v3/identity/user/${data.user.document_id}` },
+      { event: 'account.create', account, url: `/api/v3/identity/account/${account}` },
+      { event: 'user.create', account: null, url: `/api/v3/identity/user/${userId}` },
     ])
   })
 
@@ -223,7 +224,12 @@ describe('deep links', () => {
       is_new_user: 'true',
     })
     const token = url.searchParams.get('access_token') ?? ''
-    expect((await t.app.callAs(token)('GET', '/api/v3/auth/session')).status).toBe(200)
+    const { status, body } = await t.app.callAs(token)('GET', '/api/v3/auth/session')
+    expect(status).toBe(200)
+    const { session, user, account } = body.data
+    expect(await auditOf('login.oauth')).toMatchObject({
+      ...{ outcome: 'success', session: session.document_id, user: user.document_id, account: account.document_id },
+    })
     expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
   })
 

@@ -124,7 +124,7 @@ export function verifyHandshake(
   const nonce = readClaim(outer.claims, 'nonce')
   if (!isNonce(nonce)) return refuse('nonce')
   const given = readClaim(outer.claims, 'next')
-  const next = given === undefined ? null : readNextPath(given)
+  const next = readNextPath(given)
   if (given !== undefined && next === null) return refuse('next')
   const { aud: audience, exp } = outer.claims
   if (appOrigin !== null && appOrigin !== audience) return refuse('origin')

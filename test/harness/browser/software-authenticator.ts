@@ -14,11 +14,20 @@ export interface Deviation {
   challenge?: string
   userHandle?: string | null
   counter?: number
-  /** Attestation other than `none`. */
-  attestation?: { fmt: string; attStmt: Map<string, CborValue> }
+  /** Attestation other than `none`, of what is registered. */
+  attestation?: (registered: Registered) => { fmt: string; attStmt: Map<string, CborValue> }
   /** The id of another credential. */
   id?: string
   type?: string
+}
+
+/** What the key of an attestation signs over. */
+export interface Registered {
+  rpIdHash: Buffer
+  clientDataHash: Buffer
+  id: Buffer
+  /** The point of the public key, uncompressed. */
+  point: Buffer
 }
 
 /** The members of options that an authenticator reads. */
@@ -86,14 +95,21 @@ export class SoftwareAuthenticator {
     ])
     const length = Buffer.from([this.id.length >> 8, this.id.length & 255])
     const attested = Buffer.concat([Buffer.alloc(16), length, this.id, isoCBOR.encode(key)])
-    const { fmt, attStmt } = deviation.attestation ?? { fmt: 'none', attStmt: new Map() }
+    const authData = this.#authenticatorData(deviation, attested)
+    const clientData = this.#clientData('webauthn.create', options, deviation)
+    const { fmt, attStmt } = deviation.attestation?.({
+      rpIdHash: authData.subarray(0, 32),
+      clientDataHash: hash(clientData),
+      id: this.id,
+      point: Buffer.concat([Buffer.from([4]), ...coordinates]),
+    }) ?? { fmt: 'none', attStmt: new Map() }
     const attestation = new Map<string, CborValue>([
       ['fmt', fmt],
       ['attStmt', attStmt],
-      ['authData', this.#authenticatorData(deviation, attested)],
+      ['authData', authData],
     ])
     const response = {
-      clientDataJSON: this.#clientData('webauthn.create', options, deviation).toString('base64url'),
+      clientDataJSON: clientData.toString('base64url'),
       attestationObject: Buffer.from(isoCBOR.encode(attestation)).toString('base64url'),
       transports: ['internal'],
     }

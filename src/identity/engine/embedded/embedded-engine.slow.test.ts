@@ -190,6 +190,17 @@ describe('what is particular to a provider', () => {
   })
 })
 
+test('a plain OAuth provider at an http address takes part only where such addresses are allowed', async () => {
+  const providers = fixture.enabled.map((one) => ({ ...one, base: () => 'http://github.internal' }))
+  const rest = { providers, fetch: fixture.fetch, random: systemRandom, clock, machineClock: systemClock }
+  const start = (isHttpAllowed: boolean) =>
+    buildEmbeddedEngine({ ...rest, isHttpAllowed }).start({
+      ...{ provider: 'github', state: 's', callbackUrl: callbackOf('github'), now: new Date(clock.now()) },
+    })
+  expect((await start(true)).redirectUrl).toMatch(/^http:[/][/]github[.]internal[/]login[/]oauth[/]authorize[?]/)
+  await expect(start(false)).rejects.toThrow(EngineUnavailable)
+})
+
 describe('attacks on the answer', () => {
   test.each([
     ['wrong nonce', 'id_token_invalid'],

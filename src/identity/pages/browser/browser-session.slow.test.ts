@@ -175,8 +175,11 @@ describe('the devices', () => {
   test('show each sign-in of the person, this one first, and no other person', async () => {
     const { email, visitor } = await signInNew()
     await signInNew()
+    expect((await visitor.get('/auth/devices')).body).not.toContain('name="others"')
     await signIn(email)
     const page = await visitor.get('/auth/devices')
+    expect(page.body).toContain('name="others"')
+    expect(page.body.match(/Active now/g)).toHaveLength(1)
     expect(page.body.match(/Chrome on Linux/g)).toHaveLength(2)
     expect(page.body.match(/This device/g)).toHaveLength(1)
     expect(page.body.indexOf('This device')).toBeLessThan(page.body.lastIndexOf('Chrome on Linux'))

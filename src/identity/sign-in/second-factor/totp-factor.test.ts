@@ -45,11 +45,25 @@ describe('enrolment', () => {
   })
 
   test('again before the confirmation replaces the secret', async () => {
-    const { token } = await newcomer()
+    const { token, user } = await newcomer()
     const first = decodeBase32((await enrol(token)).body.data.secret)
+    app.clock.advance(1000)
     const second = decodeBase32((await enrol(token)).body.data.secret)
     expect(await confirm(token, codeOf(app, first))).toMatchObject(wrongCode)
+    expect(await findTotp(app.db, user.id)).toMatchObject({ createdAt: new Date(app.clock.now()), confirmedAt: null })
     expect((await confirm(token, codeOf(app, second))).status).toBe(200)
+  })
+
+  test('is confirmed by its first code, and a later code is a use of it', async () => {
+    const address = '10.40.0.2'
+    const { token, user, secret } = await enrolPerson(app, `using-${count}`, { password: PASSWORD, address })
+    const confirmed = (await findTotp(app.db, user.id))!
+    const body = { code: codeOf(app, secret) }
+    const used = await app.call('POST', '/api/v3/auth/session/step-up', { token, address, body })
+    expect(used.status).toBe(200)
+    const { lastStep, ...rest } = (await findTotp(app.db, user.id))!
+    expect(lastStep).toBe(confirmed.lastStep! + 1)
+    expect(rest).toMatchObject({ confirmedAt: confirmed.confirmedAt, lastUsedAt: new Date(app.clock.now()) })
   })
 
   test('is a conflict when an app is confirmed', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { LANGUAGES } from '../../../base/language/texts.ts'
-import { listProviderButtons, renderProviderIcon } from './provider-button.ts'
+import { ENGLISH, LANGUAGES } from '../../../base/language/texts.ts'
+import { listProviderButtons, nameProvider, renderProviderIcon, titleProvider } from './provider-button.ts'
 
 describe('the sign of a provider', () => {
   test.each(['apple', 'discord', 'facebook', 'github', 'gitlab', 'google', 'microsoft'])(
@@ -33,6 +33,14 @@ describe('the sign of a provider', () => {
   ])('without a mark is the first letter: %s', (name, label, letter) => {
     expect(renderProviderIcon(name, label).text).toBe(`<span class="initial" aria-hidden="true">${letter}</span>`)
   })
+})
+
+test.each([
+  ['company', 'Company', 'Company', 'Company'],
+  ['dev', 'Sample people', 'a sample person', 'A sample person'],
+])('the provider %s has a name in a sentence and one in a list', (name, label, inSentence, inList) => {
+  expect(nameProvider(ENGLISH, { name, label })).toBe(inSentence)
+  expect(titleProvider(ENGLISH, { name, label })).toBe(inList)
 })
 
 describe('the buttons of providers', () => {

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { NO_ID } from '../../../../test/harness/app/identity-app.ts'
+import { testPasswords } from '../../../../test/harness/app/small-hash.ts'
+import type { SessionId } from '../../../base/id.ts'
+import type { Caller } from '../../../http/shape/caller.ts'
 import { LOCK_MS } from '../../throttle/login-throttle.ts'
+import { checkPasswordChange } from './password-change.ts'
 
 const CHANGE = '/api/v3/auth/password/change'
 const PASSWORD = 'correct horse battery'
@@ -28,6 +33,14 @@ const auditOf = async (user: string) =>
   )
 
 describe('a change of the own password', () => {
+  test('is a 404 for a person who was deleted since the request was authenticated', async () => {
+    const caller = { userId: NO_ID, sessionId: NO_ID as string as SessionId } as Caller
+    const asked = { currentPassword: PASSWORD, newPassword: NEW, keepApiKeys: false, keepApps: false }
+    const request = { ...asked, caller, address: '10.0.0.1', now: new Date(app.clock.now()) }
+    const checked = checkPasswordChange({ passwords: testPasswords }, app.database.db, request)
+    await expect(checked).rejects.toMatchObject({ code: 'not_found' })
+  })
+
   test('keeps this session, ends the others with the API keys, and makes the new password the only one', async () => {
     const person = await createPerson()
     const [mine, other] = [await person.session(), await person.session()]

@@ -1,0 +1,56 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import type { SessionId, UserId } from '../../base/id.ts'
+import { claimHandshake } from './exchange.store.ts'
+
+const NOW = new Date('2026-09-11T12:00:00.000Z')
+const LATER = new Date(NOW.getTime() + 60_000)
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+/** A session of a new person, with these columns. */
+async function open(columns: object = {}, person: object = {}) {
+  const [userId, sessionId] = [randomUUID() as string as UserId, randomUUID() as string as SessionId]
+  const at = { created_at: NOW, updated_at: NOW }
+  const user = { document_id: userId, email: `${userId}@example.test`, ...at, ...person }
+  await database.db.insertInto('user').values(user).execute()
+  const session = { document_id: sessionId, user: userId, expires_at: LATER, auth_time: NOW, last_used_at: NOW, ...at }
+  await database.db
+    .insertInto('session')
+    .values({ ...session, ...columns })
+    .execute()
+  return { userId, sessionId }
+}
+
+const claim = (session: Awaited<ReturnType<typeof open>>, nonceHash: Buffer) =>
+  claimHandshake(database.db, { ...session, nonceHash, expiresAt: LATER, now: NOW })
+
+test('a nonce is taken once, with a session that can be continued', async () => {
+  const nonceHash = randomBytes(32)
+  const session = await open()
+  expect(await claim(session, nonceHash)).toMatchObject({ isClaimed: true, session: { id: session.sessionId } })
+  expect(await claim(session, nonceHash)).toMatchObject({ isClaimed: false, isUserActive: true })
+})
+
+test.each([
+  ['is revoked', () => open({ revoked_at: NOW })],
+  ['has expired', () => open({ expires_at: NOW })],
+  ['was opened by a handshake', async () => open({ parent: (await open()).sessionId })],
+  ['is for an app', () => open({ client_id: 'app', scope: 'openid' })],
+  ['has a disabled user', () => open({}, { is_actived: false })],
+  ['has a deleted user', () => open({}, { deleted_at: NOW })],
+])('a session that %s takes no nonce: it is left for one that can be continued', async (_what, refused) => {
+  const nonceHash = randomBytes(32)
+  expect(await claim(await refused(), nonceHash)).toMatchObject({ isClaimed: false })
+  expect(await claim(await open(), nonceHash)).toMatchObject({ isClaimed: true })
+})
+
+test('the session of another person is none', async () => {
+  const [one, other] = [await open(), await open()]
+  expect(await claim({ ...one, userId: other.userId }, randomBytes(32))).toBeUndefined()
+})
