@@ -155,6 +155,33 @@ test('a lock that a statement waits for in vain holds back its groups alone, unt
   expect(t.ids().at(-1)).toBe('a4')
 })
 
+test('a result that a lock held back is tried again when the database fails at it later', async () => {
+  const t = openAcknowledger()
+  await t.add('a1')
+  await t.pass(COLLECT_MS)
+  t.sent[0]!.fail(LOCK_TIMEOUT)
+  await turn()
+  await t.retry()
+  t.sent[1]!.fail(new Error('connection terminated'))
+  await turn()
+  await t.retry()
+  await t.pass(COLLECT_MS)
+  expect(t.ids()).toEqual(['a1', 'a1', 'a1'])
+  t.sent[2]!.end()
+  await turn()
+  expect([t.done, t.lines.length]).toEqual([['a1'], 1])
+})
+
+test('a slow statement that the database refuses is taken apart at once, as a prompt one is', async () => {
+  const t = openAcknowledger()
+  await t.add('a1', 'a2')
+  await t.pass(COLLECT_MS)
+  await t.pass(SLOW_MS)
+  t.sent[0]!.fail(Object.assign(new Error('value too long'), { code: '22001' }))
+  await turn()
+  expect(t.ids()).toEqual(['a1 a2', 'a1'])
+})
+
 test('a database that does not answer gets nothing more until the wait is over', async () => {
   const t = openAcknowledger()
   await t.add('a1', 'b1')

@@ -50,6 +50,9 @@ describe('e-mail and name', () => {
     for (const name of PERSONAL) expect(idToken).not.toHaveProperty(name)
     expect(idToken.sub).toBe(person.userId)
     expect(userinfo).toMatchObject({ email: person.email, name: expect.stringMatching(/^Person/) })
+    const { updated_at: updatedAt } = (await fixture.app.admin('GET', `/api/v3/identity/user/${person.userId}`)).body
+      .data
+    expect(userinfo.updated_at).toBe(Math.floor(Date.parse(updatedAt) / 1000))
     const next = decodeJwt((await flow.refresh(tokens.refresh_token)).id_token ?? '')
     for (const name of PERSONAL) expect(next).not.toHaveProperty(name)
   })

@@ -4,6 +4,7 @@
  */
 const JUDGES: Readonly<Record<string, readonly string[]>> = {
   'src/delivery': ['src/webhook/delivery/', 'src/webhook/replay/'],
+  'src/oauth': ['test/conformance/openid-'],
   'src/webhook': [
     'test/contract/webhook.test.ts',
     'test/contract/subscription.test.ts',

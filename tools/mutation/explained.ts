@@ -125,4 +125,22 @@ export const EXPLAINED: readonly Explained[] = [
     change: "resource === 'account' -> true",
     reason: 'the scope only keeps the account of an event, and the event of a user has none here',
   },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'const lock = request.hasPeers ? shareClaims : undefined',
+    change: 'request.hasPeers -> true',
+    reason: 'without peers only costs a lock that nobody else takes',
+  },
+  {
+    path: 'src/oauth/claims/asked-claims.ts',
+    lineText: "if (typeof text !== 'string') return {}",
+    change: "typeof text !== 'string' -> false",
+    reason: 'saves an exception: what is no text is no JSON of an object either',
+  },
+  {
+    path: 'src/oauth/consent/sign-in-demand.ts',
+    lineText: 'const claims = segment && parseClaims(segment)',
+    change: 'segment -> true',
+    reason: 'no bytes are no JSON, which names nobody either',
+  },
 ]

@@ -38,7 +38,6 @@ function toMetadata(client: ClientRecord, secrets: string): AdapterPayload {
     ...(client.jwks && { jwks: client.jwks as never }),
     ...(client.jwksUri !== null && { jwks_uri: client.jwksUri }),
     first_party: client.isFirstParty,
-    ...(client.publisher !== null && { publisher: client.publisher }),
     ...(hasSecret(client) && { client_secret: secrets }),
     ...(client.backchannelLogoutUri !== null && {
       backchannel_logout_uri: client.backchannelLogoutUri,

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -173,6 +174,9 @@ describe('a client with keys of its own', () => {
     expect((await postAssertion(id, {})).error).toBe('invalid_grant')
     expect((await register({ jwks_uri: KEYS_AT })).status).toBe(400)
     expect((await register({})).status).toBe(400)
+    // Keys that prove nothing may be there for another provider.
+    const bySecret = { token_endpoint_auth_method: 'client_secret_basic', jwks: { keys: [keys.jwk] } }
+    expect((await register(bySecret)).status).toBe(201)
   })
 })
 
@@ -217,6 +221,15 @@ describe('the settings', () => {
       const answer = await create(body)
       expect([answer.status, answer.body.errors?.[0]?.path]).toEqual([422, path])
     }
+  })
+
+  test.each([
+    [1_024, 422],
+    [2_048, 201],
+  ])('of RSA have at least 2048 bits: %i is a %i', async (modulusLength, status) => {
+    const { publicKey } = generateKeyPairSync('rsa', { modulusLength })
+    const answer = await create({ ...method, jwks: { keys: [publicKey.export({ format: 'jwk' })] } })
+    expect(answer.status).toBe(status)
   })
 
   test('are shown, unchanged by a change of something else, and the same keys change nothing', async () => {

@@ -113,14 +113,22 @@ describe('the logo of an app', () => {
   test('changes, goes with null, and goes with its client', async () => {
     const { document_id: id } = (await register({ logo_uri: `${origin}/logo.png` })).body.data
     const served = async () => (await fetch(`${fixture.baseUrl}/auth/apps/logo/${id}`)).status
+    const readHash = async () => {
+      const text = 'select logo_hash from oauth_client where document_id = $1'
+      return (await fixture.app.database.pool.query(text, [id])).rows[0].logo_hash
+    }
+    const first = await readHash()
     const changed = await fixture.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: `${origin}/other.png` })
     expect(changed.body.message).toBe('Client updated.')
     const same = await fixture.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: `${origin}/other.png` })
     expect(same.body.message).not.toBe('Client updated.')
+    // Browsers keep a logo by its hash for a year.
+    const second = await readHash()
+    expect([typeof second, second === first]).toEqual(['string', false])
     expect((await fixture.app.admin('PATCH', `${CLIENTS}/${id}`, { name: 'New' })).status).toBe(200)
-    expect(await served()).toBe(200)
+    expect([await served(), await readHash()]).toEqual([200, second])
     await fixture.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: null })
-    expect(await served()).toBe(404)
+    expect([await served(), await readHash()]).toEqual([404, null])
     await fixture.app.admin('PATCH', `${CLIENTS}/${id}`, { logo_uri: `${origin}/logo.png` })
     expect(await served()).toBe(200)
     await fixture.app.admin('DELETE', `${CLIENTS}/${id}`)

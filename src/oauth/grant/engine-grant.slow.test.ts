@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { TestApp } from '../../../test/harness/app/app.ts'
 import { localOf } from '../../../test/harness/app/social-app.ts'
 import { readPayload } from '../../../test/harness/app/sso-app.ts'
+import { readForm } from '../../../test/harness/browser/oauth-service.ts'
 import type { SimulatedClient } from '../../../test/harness/fakes/supabase-simulator/oauth-server.ts'
 import type { SupabaseSimulator } from '../../../test/harness/fakes/supabase-simulator/simulator.ts'
 import {
@@ -83,6 +84,58 @@ describe('a consent that was given at the engine', () => {
     expect((await app.admin('DELETE', `${GRANTS}/${grant.document_id}`)).status).toBe(200)
     expect((await exchange(tokens.access_token ?? '')).status).toBe(401)
     expect((await app.callAs(opened.body.jwt)('GET', '/api/v3/auth/session')).status).toBe(401)
+  })
+
+  test('of more scopes than were recorded is listed with all of them, once it is covered again', async () => {
+    const one = await signUp()
+    await allowThere(one, 'email')
+    await openPage(one, 'email')
+    await allowThere(one, 'openid email profile')
+    await openPage(one, 'email')
+    const [grant] = await listGrants(one.userId)
+    expect(grant.scopes.toSorted()).toEqual(['email', 'openid', 'profile'])
+  })
+
+  test('is not recorded by a question of another app, which it does not answer', async () => {
+    const one = await signUp()
+    await allowThere(one)
+    registered = fixture.register(`Other ${people}`)
+    expect((await openPage(one)).page.headers.refresh).toBeUndefined()
+    expect(await listGrants(one.userId)).toEqual([])
+  })
+
+  test('is removed by its person on the page of the apps', async () => {
+    const one = await signUp()
+    const tokens = await allowThere(one)
+    await openPage(one, 'email')
+    const [grant] = await listGrants(one.userId)
+    const page = await one.browser.get('/auth/apps')
+    const form = { ...readForm(String(page.body), '/auth/apps/remove'), id: grant.document_id }
+    const removed = await app.anonymous('POST', '/auth/apps/remove', new URLSearchParams(form).toString(), {
+      cookie: [...one.browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      origin: app.app.baseUrl(),
+      'content-type': 'application/x-www-form-urlencoded',
+    })
+    expect([removed.status, removed.headers.location]).toEqual([303, '/auth/apps?notice=removed'])
+    expect(await listGrants(one.userId)).toEqual([])
+    expect((await exchange(tokens.access_token ?? '')).status).toBe(401)
+  })
+
+  test('that was taken back here is asked for again until the engine has ended it', async () => {
+    const one = await signUp()
+    await allowThere(one)
+    await openPage(one)
+    const [grant] = await listGrants(one.userId)
+    await app.admin('DELETE', `${GRANTS}/${grant.document_id}`)
+    app.clock.advance(1_000)
+    const { route } = simulator.oauth
+    simulator.oauth.route = async (request, at, body) =>
+      request.method === 'DELETE' ? { status: 500, body: 'no' } : route(request, at, body)
+    const failed = await openPage(one)
+    simulator.oauth.route = route
+    expect(failed.page.status).toBe(503)
+    expect((await openPage(one)).page.headers.refresh).toBeUndefined()
+    expect(await listGrants(one.userId)).toEqual([])
   })
 
   test('revives nothing of the API that was taken back here, and has a grant of its own', async () => {

@@ -67,4 +67,41 @@ describe('the authorization code flow', () => {
     const info = await openid.fetchUserInfo(config, tokens.access_token, person.userId)
     expect(info).toMatchObject({ sub: person.userId, email: person.email, email_verified: false })
   })
+
+  test('sets cookies that are signed, that no script reads and no form of another site sends', async () => {
+    const config = await discover()
+    const url = openid.buildAuthorizationUrl(config, {
+      redirect_uri: client.redirectUri,
+      scope: 'openid',
+      code_challenge: await openid.calculatePKCECodeChallenge(openid.randomPKCECodeVerifier()),
+      code_challenge_method: 'S256',
+    })
+    const { headers } = await openBrowser().visit(url.href)
+    const cookies = headers['set-cookie'] ?? []
+    const names = cookies.map((cookie) => cookie.split('=', 1)[0] ?? '')
+    const plain = names.filter((name) => !name.endsWith('.sig'))
+    expect(plain.length).toBeGreaterThan(0)
+    expect(names.toSorted()).toEqual(plain.flatMap((name) => [name, `${name}.sig`]).toSorted())
+    for (const cookie of cookies) expect(cookie).toMatch(/; samesite=lax; httponly/i)
+  })
+
+  test('answers by form_post with the page of the service, whose script is a file', async () => {
+    const config = await discover()
+    const browser = openBrowser()
+    const url = openid.buildAuthorizationUrl(config, {
+      redirect_uri: client.redirectUri,
+      scope: 'openid',
+      response_mode: 'form_post',
+      code_challenge: await openid.calculatePKCECodeChallenge(openid.randomPKCECodeVerifier()),
+      code_challenge_method: 'S256',
+    })
+    const page = await fixture.walk(browser, url.href, { person })
+    expect(page.location).toBeUndefined()
+    expect(page.body).toContain(`action="${client.redirectUri}"`)
+    expect(page.body).toContain('src="/auth/submit-form.js')
+    expect(page.body).not.toMatch(/<script>|onload/)
+    expect(page.headers['content-security-policy']).toContain(
+      `form-action 'self' ${new URL(client.redirectUri).origin}`,
+    )
+  })
 })

@@ -126,6 +126,22 @@ describe('an access token that is revoked', () => {
   })
 })
 
+test('a client that is deleted ends the sessions of its apps, and their tokens', async () => {
+  fixture.app.clock.set(Date.now())
+  const client = await fixture.client()
+  const own = await openFlow(fixture, client)
+  const { tokens } = await own.signIn(openBrowser(), {
+    person: await fixture.person(),
+    parameters: { prompt: 'consent' },
+  })
+  const { body } = await fixture.app.anonymous('POST', '/api/v3/oauth/exchange', { token: tokens.access_token })
+  const call = fixture.app.callAs(body.jwt)
+  expect((await call('GET', '/api/v3/contract/contract')).status).toBe(200)
+  expect((await fixture.app.admin('DELETE', `/api/v3/oauth/client/${client.id}`)).status).toBe(200)
+  expect((await call('GET', '/api/v3/contract/contract')).status).toBe(401)
+  expect((await own.userinfo(tokens.access_token)).status).toBe(401)
+})
+
 test.each(['disable', 'delete'])('introspection of what a person had is inactive after %s', async (act) => {
   const { person, tokens } = await connect()
   expect(await flow.introspect(tokens.access_token)).toMatchObject({ active: true })

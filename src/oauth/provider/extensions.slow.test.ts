@@ -91,6 +91,7 @@ describe('the device flow', () => {
 
   test('says nothing about an unknown code but that it is not known', async () => {
     const { begun } = await start()
+    expect((await openBrowser().visit(begun.verification_uri)).body).not.toContain('role="alert"')
     const { confirm } = await enterCode({ ...begun, user_code: 'BBBB-BBBB' })
     expect(confirm.body).toContain('This code is not known')
   })

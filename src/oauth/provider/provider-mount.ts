@@ -108,10 +108,7 @@ function refuseForm(response: ServerResponse): void {
 
 /** The same form with its token as the handler of the provider takes it. */
 function disguiseTokens(form: Buffer): Buffer {
-  const text = form.toString()
-  // A token without dots is no JWT.
-  if (!/\.|%2e/i.test(text)) return form
-  const fields = new URLSearchParams(text)
+  const fields = new URLSearchParams(form.toString())
   const given = fields.getAll('token')
   fields.delete('token')
   for (const token of given) fields.append('token', disguiseJwt(token))

@@ -143,6 +143,11 @@ describe('a key set', () => {
     expect(await isFound('key-1')).toBe(false)
   })
 
+  test('gives the key of an id that stands at something else too, which is no key', async () => {
+    issuer.published = [{ ...makeKey('key-1').jwk, x: 'AAAA' }, issuer.key.jwk]
+    expect(await isFound('key-1')).toBe(true)
+  })
+
   test('gives only public keys, whatever it publishes', async () => {
     const { privateKey } = issuer.key
     issuer.published = [{ ...privateKey.export({ format: 'jwk' }), kid: 'key-1' }]

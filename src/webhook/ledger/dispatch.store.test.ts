@@ -194,6 +194,10 @@ describe('totals', () => {
     expect(await readTotals(t.db)).toEqual(new Map([['pending', 2]]))
     expect(await t.countByStatus()).toEqual({ pending: 2 })
     expect(await t.ledger.readHeads()).toEqual(new Map([[webhook, { visitAt: t.later(0), isHeld: false }]]))
+    // A webhook that rests is visited too: the row may be the test of an inactive one.
+    await sql`update webhook_queue set is_held = true`.execute(t.db)
+    await inTransaction(t.db, (tx) => insertDispatch(tx, dispatch(), { workerId: 'worker-a', now: t.later(5) }))
+    expect(await t.ledger.readHeads()).toEqual(new Map([[webhook, { visitAt: t.later(0), isHeld: false }]]))
   })
 })
 

@@ -75,6 +75,28 @@ test('the answer to a refresh is kept encrypted, and cleared when it is not repe
   expect(await read()).toEqual([])
 })
 
+test('answers of redemptions before an instant are cleared, and no others', async () => {
+  const { db, pool } = fixture.app.database
+  const before = new Date()
+  for (const [id, consumedAt] of [
+    ['earlier', new Date(before.getTime() - 1)],
+    ['at once', before],
+  ] as const) {
+    const idHash = hashStateId(id)
+    const expiresAt = new Date(before.getTime() + 60_000)
+    const facts = { payload: {}, grantId: null, consent: null, uid: null, userCodeHash: null, expiresAt }
+    await upsertState(db, { ...facts, model: 'RefreshToken', idHash })
+    await pool.query('update oauth_state set consumed_at = $2, answer = $3 where id_hash = $1', [
+      idHash,
+      consumedAt,
+      `answer ${id}`,
+    ])
+  }
+  expect(await clearOldAnswers(db, before, 100)).toBe(1)
+  const { rows } = await pool.query('select answer from oauth_state where answer is not null')
+  expect(rows).toEqual([{ answer: 'answer at once' }])
+})
+
 test('maintenance sweeps the state of the provider', async () => {
   const { pool } = fixture.app.database
   await pool.query("update oauth_state set expires_at = now() - interval '2 hours' where model = 'Session'")

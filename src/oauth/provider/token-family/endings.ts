@@ -57,9 +57,8 @@ export function followEndings(provider: Provider, endings: ProviderEndings): voi
 /** Waits for what `followEndings` has begun, before the client reads the answer. */
 export async function finishEndings(endings: ProviderEndings, ctx: KoaContextWithOIDC): Promise<void> {
   await Promise.all((ctx as Marked)[ENDED] ?? [])
-  const { oidc } = ctx
-  if (oidc?.route !== 'end_session_confirm') return
-  const { destroyed, accountId, browserSession } = (oidc.session ?? {}) as EndedSession
+  // Only the form of a sign-out destroys the session of the provider.
+  const { destroyed, accountId, browserSession } = (ctx.oidc.session ?? {}) as EndedSession
   if (!destroyed || accountId === undefined || browserSession === undefined) return
   const session = { userId: accountId, sessionId: browserSession }
   for (const { maxAgeSeconds, ...cookie } of await endings.endBrowserSession(session, readEndingFacts(ctx)))
