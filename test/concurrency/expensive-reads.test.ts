@@ -87,10 +87,15 @@ describe('while reads hang', () => {
     expect((await admin('POST', '/api/v3/identity/user', { email, password })).status).toBe(201)
     await admin('POST', '/api/v3/webhook/event', { internal: 'reads.happened', account_scope: 'account' })
     const held = await holdContracts()
-    const asked = Array.from({ length: ASKED }, () =>
-      viewer.call('GET', `${CONTRACTS}?count=true&filters=name|like|abc`),
-    )
+    let answered = 0
+    const asked = Array.from({ length: ASKED }, async () => {
+      const answer = await viewer.call('GET', `${CONTRACTS}?count=true&filters=name|like|abc`)
+      answered += 1
+      return answer
+    })
     await waitFor('two statements of the reads', () => readDatabase.pool.totalCount - readDatabase.pool.idleCount === 2)
+    // Every request has come to its turn: one that came after the end of another would take its place.
+    await waitFor('the refusals', () => answered === ASKED - TAKEN)
 
     expect((await anonymous('GET', '/readyz')).status).toBe(200)
     expect((await anonymous('POST', '/api/v3/auth/login/local', { email, password })).status).toBe(200)
