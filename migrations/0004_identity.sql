@@ -1,7 +1,7 @@
 -- not additive: a session must say when its person signed in, and a column of identities has another name
 -- People and accounts: addresses, roles, sessions, API keys, second factors, social login, mails, limits.
 --
--- What squawk is told to ignore is done to tables that no code before this file uses any more.
+-- The findings of squawk that are ignored here concern tables which no earlier release still uses.
 
 -- People --------------------------------------------------------------------------------------------------------------
 
@@ -701,7 +701,7 @@ end $$;
 
 -- The ways in of a user besides its identities, behind the locks of a disconnection: those of the identity first, as
 -- `lock_identity` takes them at a sign-in, which writes the identity again and would bring it back; then the user, as
--- whoever removes a way in.
+-- every removal of a way in does.
 create function lock_ways_in(asked uuid, of_user uuid) returns table (holder uuid, has_password boolean, passkeys integer)
 language plpgsql volatile rows 1 as $$
 begin

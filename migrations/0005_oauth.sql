@@ -289,7 +289,7 @@ end $$;
 
 -- Takes the question for consent with this id, which asks this person, and reads what the person allowed the client before:
 -- behind the locks of the person, the client and the grant, so that of two decisions the second knows the first. Nothing is
--- returned when the session of the decision has ended. The grant is locked before the question, as whoever ends a grant
+-- returned when the session of the decision has ended. The grant is locked before the question, because the end of a grant
 -- locks it before its tokens.
 create function claim_consent(asked bytea, at timestamptz, person uuid, deciding uuid) returns table (
   payload jsonb, consumed_at timestamptz, created_at timestamptz, document_id uuid, "user" uuid, client uuid,

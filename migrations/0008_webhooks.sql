@@ -1,7 +1,7 @@
 -- not additive: it drops the readable secrets of webhooks and divides the ledger
 -- Outbound webhooks: who receives what, the ledger of deliveries with its queue, and bulk replays.
 --
--- What squawk is told to ignore is done to tables that no code before this file uses any more.
+-- The findings of squawk that are ignored here concern tables which no earlier release still uses.
 
 -- Webhooks ------------------------------------------------------------------------------------------------------------
 

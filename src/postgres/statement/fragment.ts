@@ -25,22 +25,34 @@ export function listNames(columns: InsertColumns): string {
   return columns.map(([name]) => name).join(', ')
 }
 
-/** The placeholder of a column: `$document_id`, behind a prefix where two lists of columns share a statement. */
-const placeOf = (column: string, prefix: string) => `$${prefix}${column.replaceAll('"', '')}`
+/** The names of the placeholders of columns, by their prefix. They are looked up for every row that is recorded. */
+const placeNames = new WeakMap<InsertColumns, Map<string, readonly string[]>>()
 
-/** `$document_id, $event, ...`: a placeholder for each column of one row. */
+/** The name of each column without quotes, behind a prefix where two lists of columns share a statement. */
+function namePlaces(columns: InsertColumns, prefix: string): readonly string[] {
+  const known = placeNames.get(columns) ?? new Map<string, readonly string[]>()
+  placeNames.set(columns, known)
+  const names = known.get(prefix) ?? columns.map(([name]) => `${prefix}${name.replaceAll('"', '')}`)
+  known.set(prefix, names)
+  return names
+}
+
+/** `$document_id, $event, ...`: a parameter for each column of one row. */
 export function listPlaces(columns: InsertColumns, prefix = ''): string {
-  return columns.map(([name]) => placeOf(name, prefix)).join(', ')
+  return namePlaces(columns, prefix)
+    .map((name) => `$${name}`)
+    .join(', ')
 }
 
 /** `$document_id::uuid[], $event::text[], ...`: an array for each column of several rows. */
 export function listArrays(columns: InsertColumns, prefix = ''): string {
-  return columns.map(([name, type]) => `${placeOf(name, prefix)}::${type}[]`).join(', ')
+  const names = namePlaces(columns, prefix)
+  return columns.map(([, type], index) => `$${names[index]}::${type}[]`).join(', ')
 }
 
 /** The values of `listPlaces`, given those of a row in the order of its columns. */
 export function nameValues(columns: InsertColumns, row: readonly unknown[], prefix = ''): Record<string, unknown> {
-  return Object.fromEntries(columns.map(([name], index) => [placeOf(name, prefix).slice(1), row[index]]))
+  return Object.fromEntries(namePlaces(columns, prefix).map((name, index) => [name, row[index]]))
 }
 
 /** The values of `listArrays`: those of rows, turned into one array for each column. */
@@ -49,9 +61,7 @@ export function transpose(
   rows: readonly (readonly unknown[])[],
   prefix = '',
 ): Record<string, unknown[]> {
-  return Object.fromEntries(
-    columns.map(([name], index) => [placeOf(name, prefix).slice(1), rows.map((row) => row[index])]),
-  )
+  return Object.fromEntries(namePlaces(columns, prefix).map((name, index) => [name, rows.map((row) => row[index])]))
 }
 
 /** A fragment as a statement of its own. */
@@ -62,7 +72,7 @@ export function compileFragment<Row>({ text, values }: Fragment): CompiledQuery<
 /** Texts by the names of their parts. */
 const texts = new Map<string, string>()
 
-/** Puts named parts together: `write` gets the text of each with its placeholders counted on from the parts before it. */
+/** Joins parts into one statement: `write` gets the text of each, its numbers moved behind those of the parts before it. */
 export function joinFragments<Row>(
   parts: readonly Fragment[],
   write: (texts: readonly string[]) => string,

@@ -92,7 +92,7 @@ export async function startOauthFixture(options: TestAppOptions = {}): Promise<O
   }
 }
 
-/** The same at the service of `baseUrl`, whoever started it. */
+/** The same, at a running service at `baseUrl`. */
 export async function walk(
   baseUrl: string,
   browser: Visitor,

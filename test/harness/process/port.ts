@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 
 /**
- * The ports that programs of tests are told to listen on: below those that systems give out by themselves (Linux from 32768,
- * others from 49152), so that no connection and no server of another test takes one between the search and its use.
+ * First port of the range that tests assign to programs. It lies below the ephemeral ports (Linux from 32768, others from
+ * 49152), so that no connection or server of another test takes a port between the search and its use.
  */
 const FIRST_PORT = 12_000
 const PORTS_OF_PROCESS = 100
