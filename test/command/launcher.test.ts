@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,6 +8,7 @@ import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
 import { isProcessAlive } from '../../src/postgres/embedded/embedded-lock.ts'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { findDataRoot } from '../harness/process/data-root.ts'
+import { isFree } from '../harness/process/port.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
 import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
 import { buildServiceEnvironment, callService, isReady } from '../harness/process/service-process.ts'
@@ -43,15 +43,6 @@ async function findChild(parent: number): Promise<number> {
   const [child = 0] = rows.find(([, ppid]) => ppid === parent) ?? []
   expect(child).toBeGreaterThan(1)
   return child
-}
-
-/** Whether this process can listen on the port. */
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer()
-  return new Promise((resolve) => {
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
 }
 
 test(

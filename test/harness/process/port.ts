@@ -20,7 +20,8 @@ export async function findFreePort(): Promise<number> {
   throw new Error(`none of the ports from ${ownPorts} to ${ownPorts + PORTS_OF_PROCESS - 1} is free`)
 }
 
-function isFree(port: number): Promise<boolean> {
+/** Whether this process can listen on a port of loopback. */
+export function isFree(port: number): Promise<boolean> {
   const server = createServer()
   const { promise, resolve } = Promise.withResolvers<boolean>()
   server.once('error', () => resolve(false))
