@@ -1,9 +1,9 @@
 import pino from 'pino'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestApp } from '../../test/harness/app/app.ts'
 import { buildLogOptions } from './log/logger.ts'
 
-it('probes and scrapes are logged at debug, other requests at info, and a failing probe at error', async () => {
+test('probes and scrapes are logged at debug, other requests at info, and a failing probe at error', async () => {
   const lines: { level: string; route: string; msg: string }[] = []
   const logger = pino(buildLogOptions('debug'), { write: (line: string) => void lines.push(JSON.parse(line)) })
   await using app = await createTestApp({ logger, hasStarted: () => lines.length < 3 })
@@ -15,7 +15,7 @@ it('probes and scrapes are logged at debug, other requests at info, and a failin
   expect(requests).toEqual(['debug /livez', 'debug /readyz', 'debug /metrics', 'info /api/v3/health', 'error /readyz'])
 })
 
-it('a request that no route serves has its path, without query, cut, and in characters that a terminal prints', async () => {
+test('a request that no route serves has its path, without query, cut, and in characters that a terminal prints', async () => {
   const lines: { route: string | null; path?: string; status: number }[] = []
   const logger = pino(buildLogOptions('info'), { write: (line: string) => void lines.push(JSON.parse(line)) })
   await using app = await createTestApp({ logger })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
 import { machineClock, systemClock } from './clock.ts'
 import {
@@ -35,13 +35,13 @@ function openClocks(aheadMs = 0) {
 }
 
 describe('the clock that follows the database', () => {
-  it('is that of the machine until the database has answered once', () => {
+  test('is that of the machine until the database has answered once', () => {
     const { time } = openClocks(40_000)
     expect(time.now()).toBe(NOON + 40_000)
     expect([time.skewMs(), time.verdict()]).toEqual([0, 'aligned'])
   })
 
-  it.each([45 * 86_400_000, 40_000, 3_000, 0, -3_600_000])(
+  test.each([45 * 86_400_000, 40_000, 3_000, 0, -3_600_000])(
     'has the time of the database when the machine is %s ms ahead',
     (aheadMs) => {
       const { time, look, pass, fixture } = openClocks(aheadMs)
@@ -53,7 +53,7 @@ describe('the clock that follows the database', () => {
     },
   )
 
-  it('goes on when the clock of the machine is set while the process runs', () => {
+  test('goes on when the clock of the machine is set while the process runs', () => {
     const { time, look, pass, machine, fixture } = openClocks()
     look()
     machine.set(NOON + 3_600_000)
@@ -63,7 +63,7 @@ describe('the clock that follows the database', () => {
     expect([time.now(), time.verdict()]).toEqual([fixture.databaseMs, 'aligned'])
   })
 
-  it('takes over a step of the database, and knows for how long it has been', () => {
+  test('takes over a step of the database, and knows for how long it has been', () => {
     const { time, look, pass, fixture } = openClocks()
     look(1)
     expect(time.stepAgeMs()).toBe(Number.POSITIVE_INFINITY)
@@ -77,7 +77,7 @@ describe('the clock that follows the database', () => {
     expect([time.now(), time.verdict()]).toEqual([fixture.databaseMs, 'aligned'])
   })
 
-  it('is not moved by an answer that a stall held up, however one-sided', () => {
+  test('is not moved by an answer that a stall held up, however one-sided', () => {
     const { time, look, fixture } = openClocks()
     look(1)
     look(0, 20_000)
@@ -87,7 +87,7 @@ describe('the clock that follows the database', () => {
     expect(time.stepAgeMs()).toBe(Number.POSITIVE_INFINITY)
   })
 
-  it('learns from a quicker answer what a slow first one could not say', () => {
+  test('learns from a quicker answer what a slow first one could not say', () => {
     const { time, look, fixture } = openClocks(30_000)
     look(0, 24_000)
     // Between 12 s wrong and right: no process is stopped for what may be the answer's way.
@@ -97,7 +97,7 @@ describe('the clock that follows the database', () => {
     expect(time.verdict()).toBe('distrusted')
   })
 
-  it('stands still for a correction back of less than a second', () => {
+  test('stands still for a correction back of less than a second', () => {
     const { time, look, fixture, pass } = openClocks()
     look(0)
     const before = time.now()
@@ -110,7 +110,7 @@ describe('the clock that follows the database', () => {
     expect(time.now()).toBe(before + 1)
   })
 
-  it('ignores an answer without a time', () => {
+  test('ignores an answer without a time', () => {
     const { time, look, fixture } = openClocks()
     look()
     time.observe({ sentAtMs: 0, receivedAtMs: 1, databaseMs: Number.NaN })
@@ -119,20 +119,20 @@ describe('the clock that follows the database', () => {
 })
 
 describe('what is known of the difference', () => {
-  it('is replaced by a sample that says more, and kept at one that says less', () => {
+  test('is replaced by a sample that says more, and kept at one that says less', () => {
     const known = { offsetMs: 100, errorMs: 5, atMs: 0 }
     const better = combine(known, { sentAtMs: 0, receivedAtMs: 4, databaseMs: 104 })
     expect(better).toEqual({ next: { offsetMs: 102, errorMs: 2, atMs: 4 }, isStep: false })
     expect(combine(known, { sentAtMs: 0, receivedAtMs: 40, databaseMs: 122 })).toEqual({ next: known, isStep: false })
   })
 
-  it('gets less exact as time passes, so that the clocks cannot drift apart unseen', () => {
+  test('gets less exact as time passes, so that the clocks cannot drift apart unseen', () => {
     const known = { offsetMs: 100, errorMs: 1, atMs: 0 }
     const late = combine(known, { sentAtMs: 60_000, receivedAtMs: 60_004, databaseMs: 60_110 })
     expect(late).toEqual({ next: { offsetMs: 108, errorMs: 2, atMs: 60_004 }, isStep: false })
   })
 
-  it('counts two seconds and more as a step of the database', () => {
+  test('counts two seconds and more as a step of the database', () => {
     const known = { offsetMs: 0, errorMs: 0, atMs: 0 }
     expect(combine(known, { sentAtMs: 0, receivedAtMs: 0, databaseMs: 1_999 }).isStep).toBe(false)
     expect(combine(known, { sentAtMs: 0, receivedAtMs: 0, databaseMs: 2_000 }).isStep).toBe(true)
@@ -140,7 +140,7 @@ describe('what is known of the difference', () => {
 })
 
 describe('what is old', () => {
-  it('may be deleted unless no clock is trusted, and from ten minutes after a step of the database on', () => {
+  test('may be deleted unless no clock is trusted, and from ten minutes after a step of the database on', () => {
     expect(mayDelete(undefined)).toBe(true)
     const { time, look, pass, machine, fixture } = openClocks()
     look(1)
@@ -161,7 +161,7 @@ describe('what is old', () => {
 })
 
 describe('a skew', () => {
-  it.each([
+  test.each([
     [SKEW_REPORTED_MS, 0, 'aligned'],
     [SKEW_REPORTED_MS + 1, 0, 'skewed'],
     [-SKEW_REPORTED_MS - 1, 0, 'skewed'],
@@ -175,7 +175,7 @@ describe('a skew', () => {
   })
 })
 
-it('what reads the time as Date.now gets that of the database, until the clock is given back', () => {
+test('what reads the time as Date.now gets that of the database, until the clock is given back', () => {
   const { time, restore } = adoptDatabaseClock(buildManualClock(NOON))
   try {
     time.observe({ sentAtMs: time.monotonicMs(), receivedAtMs: time.monotonicMs(), databaseMs: NOON })

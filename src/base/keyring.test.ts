@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../test/harness/run/any-text.ts'
 import { buildKeyring, KeyringError } from './keyring.ts'
 import { systemRandom } from './random.ts'
@@ -8,7 +8,7 @@ const OLD = 'an-old-secret-key-of-more-than-32-bytes'
 const NEW = 'a-new-secret-key-of-more-than-32-bytes!'
 
 describe('keyring', () => {
-  it('decrypts what it encrypted, for any text and context', () => {
+  test('decrypts what it encrypted, for any text and context', () => {
     const box = buildKeyring([NEW], systemRandom)
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter }), fc.string(), (plain, context) => {
@@ -17,7 +17,7 @@ describe('keyring', () => {
     )
   })
 
-  it('does not contain the plain text, and differs for each encryption', () => {
+  test('does not contain the plain text, and differs for each encryption', () => {
     const box = buildKeyring([NEW], systemRandom)
     const sealed = box.seal('whsec_plain', 'webhook:1')
     expect(sealed).not.toContain('whsec_plain')
@@ -25,13 +25,13 @@ describe('keyring', () => {
     expect(box.seal('whsec_plain', 'webhook:1')).not.toBe(sealed)
   })
 
-  it('does not decrypt on another row', () => {
+  test('does not decrypt on another row', () => {
     const box = buildKeyring([NEW], systemRandom)
     const sealed = box.seal('secret', 'webhook:1')
     expect(() => box.open(sealed, 'webhook:2')).toThrow(KeyringError)
   })
 
-  it('does not decrypt when any character was changed', () => {
+  test('does not decrypt when any character was changed', () => {
     const box = buildKeyring([NEW], systemRandom)
     const sealed = box.seal('secret', 'webhook:1')
     const start = sealed.lastIndexOf('.') + 1
@@ -42,13 +42,13 @@ describe('keyring', () => {
     }
   })
 
-  it('refuses a truncated tag', () => {
+  test('refuses a truncated tag', () => {
     const box = buildKeyring([NEW], systemRandom)
     const [version, id, iv] = box.seal('secret', 'c').split('.')
     expect(() => box.open([version, id, iv, 'AAAA'].join('.'), 'c')).toThrow()
   })
 
-  it('decrypts under every listed key, encrypts under the first, and distinguishes both by the prefix', () => {
+  test('decrypts under every listed key, encrypts under the first, and distinguishes both by the prefix', () => {
     const sealedOld = buildKeyring([OLD], systemRandom).seal('secret', 'c')
     const rotated = buildKeyring([NEW, OLD], systemRandom)
     expect(rotated.open(sealedOld, 'c')).toBe('secret')
@@ -56,13 +56,13 @@ describe('keyring', () => {
     expect(rotated.seal('secret', 'c').startsWith(rotated.currentPrefix)).toBe(true)
   })
 
-  it('names the key that is not listed, and not the plain text', () => {
+  test('names the key that is not listed, and not the plain text', () => {
     const sealed = buildKeyring([OLD], systemRandom).seal('whsec_plain', 'c')
     expect(() => buildKeyring([NEW], systemRandom).open(sealed, 'c')).toThrow(/SECRET_KEY no longer lists/)
     expect(() => buildKeyring([NEW], systemRandom).open(sealed, 'c')).not.toThrow(/whsec_plain/)
   })
 
-  it('refuses text in another form', () => {
+  test('refuses text in another form', () => {
     const box = buildKeyring([NEW], systemRandom)
     for (const text of ['', 'v1', 'v2.a.b.c', 'whsec_plain', '....']) expect(() => box.open(text, 'c')).toThrow()
   })

@@ -1,18 +1,18 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { systemRandom } from './random.ts'
 
 describe('system random', () => {
-  it('returns the requested number of bytes, from its pool and beyond its size', () => {
+  test('returns the requested number of bytes, from its pool and beyond its size', () => {
     for (const length of [0, 1, 16, 32, 64, 65, 4096, 10_000]) expect(systemRandom.bytes(length)).toHaveLength(length)
   })
 
-  it('returns no bytes twice, and none that were wiped', () => {
+  test('returns no bytes twice, and none that were wiped', () => {
     const seen = new Set(Array.from({ length: 20_000 }, () => systemRandom.bytes(16).toString('hex')))
     expect(seen.size).toBe(20_000)
     expect(seen).not.toContain('00'.repeat(16))
   })
 
-  it('returns copies: writing into one does not change another', () => {
+  test('returns copies: writing into one does not change another', () => {
     const one = systemRandom.bytes(32)
     const other = systemRandom.bytes(32)
     const before = other.toString('hex')

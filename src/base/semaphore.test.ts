@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildMutex, buildSemaphore } from './semaphore.ts'
 
 describe('a mutex', () => {
-  it('has one holder at a time, first come, first served', async () => {
+  test('has one holder at a time, first come, first served', async () => {
     const mutex = buildMutex()
     const order: string[] = []
     const hold = async (name: string) => {
@@ -17,7 +17,7 @@ describe('a mutex', () => {
     expect(order).toEqual(['a in', 'a out', 'b in', 'b out', 'c in', 'c out'])
   })
 
-  it('is waited for until a limit, and whoever gave up is passed over', async () => {
+  test('is waited for until a limit, and whoever gave up is passed over', async () => {
     const mutex = buildMutex()
     const never = () => new Promise<void>(() => {})
     expect(await mutex.takeBefore(() => Promise.resolve())).toBe(true)
@@ -32,7 +32,7 @@ describe('a mutex', () => {
     expect(await mutex.takeBefore(() => Promise.resolve())).toBe(true)
   })
 
-  it.each(['limit', 'release'])(
+  test.each(['limit', 'release'])(
     'loses nobody when the limit passes in the step of a release: %s first',
     async (first) => {
       const mutex = buildMutex()
@@ -50,7 +50,7 @@ describe('a mutex', () => {
     },
   )
 
-  it('does not wait on when the limit fails', async () => {
+  test('does not wait on when the limit fails', async () => {
     const mutex = buildMutex()
     await mutex.take()
     expect(await mutex.takeBefore(() => Promise.reject(new Error('no')))).toBe(false)
@@ -61,7 +61,7 @@ describe('a mutex', () => {
     expect(mutex.waiting()).toBe(0)
   })
 
-  it('is not released by somebody who does not hold it', () => {
+  test('is not released by somebody who does not hold it', () => {
     expect(() => buildMutex().release()).toThrow('nobody held')
   })
 })
@@ -80,7 +80,7 @@ describe('a semaphore', () => {
     fc.record({ kind: fc.constantFrom('limited' as const, 'over' as const), at: fc.nat(5) }),
   )
 
-  it('gives each place to one, in the order of asking, and loses none, whatever comes in one step', async () => {
+  test('gives each place to one, in the order of asking, and loses none, whatever comes in one step', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), async (places, steps) => {
         const semaphore = buildSemaphore(places)

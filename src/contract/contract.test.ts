@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../../test/harness/app/app.ts'
 import { followCall } from '../../test/harness/run/trail.ts'
 import type { AccountId, UserId } from '../base/id.ts'
@@ -38,7 +38,7 @@ async function expectRefusal(call: () => Promise<TestAnswer>, status: number, co
 }
 
 describe('creating a contract', () => {
-  it('records contract.create once, with its account and its actor', async () => {
+  test('records contract.create once, with its account and its actor', async () => {
     const { answer, events, audit } = await followCall(app, () =>
       member.call('POST', PATH, { account: own, name: 'Lease' }),
     )
@@ -62,7 +62,7 @@ describe('creating a contract', () => {
     expect((await app.admin('GET', `${PATH}/${id}`)).body.data).toEqual(answer.body.data)
   })
 
-  it.each([
+  test.each([
     ['a name of one character', { name: 'n' }],
     ['a name of 200 characters', { name: 'n'.repeat(200) }],
     ['each status', { status: 'ended' }],
@@ -70,7 +70,7 @@ describe('creating a contract', () => {
     expect(await createContract(own, body)).toMatchObject(body)
   })
 
-  it.each([
+  test.each([
     ['an empty name', { name: '' }, 'name'],
     ['a blank name', { name: ' \t ' }, 'name'],
     ['a name of 201 characters', { name: 'n'.repeat(201) }, 'name'],
@@ -86,7 +86,7 @@ describe('creating a contract', () => {
     expect(problem.errors.length).toBeGreaterThan(0)
   })
 
-  it('refuses a deleted account and a body without a required member', async () => {
+  test('refuses a deleted account and a body without a required member', async () => {
     const gone = (await app.admin('POST', '/api/v3/identity/account', { name: 'Gone' })).body.data.document_id
     await app.admin('DELETE', `/api/v3/identity/account/${gone}`)
     await expectRefusal(() => app.admin('POST', PATH, { account: gone, name: 'Lease' }), 422, 'validation_failed')
@@ -94,7 +94,7 @@ describe('creating a contract', () => {
     expect(problem.errors.map((error: { path: string }) => error.path).sort()).toEqual(['account', 'name'])
   })
 
-  it('under one Idempotency-Key creates one', async () => {
+  test('under one Idempotency-Key creates one', async () => {
     const headers = { 'idempotency-key': 'one-contract' }
     const send = () => app.admin('POST', PATH, { account: own, name: 'Once' }, headers)
     const first = await send()
@@ -109,7 +109,7 @@ describe('creating a contract', () => {
 })
 
 describe('changing and deleting a contract', () => {
-  it('changes only the members of the body, and records contract.update once', async () => {
+  test('changes only the members of the body, and records contract.update once', async () => {
     const created = await createContract()
     app.clock.advance(1_000)
     const path = `${PATH}/${created.document_id}`
@@ -124,7 +124,7 @@ describe('changing and deleting a contract', () => {
     expect(audit).toMatchObject([{ action: 'contract.update', user: member.userId, target: created.document_id }])
   })
 
-  it('refuses an empty update and one of a fixed member', async () => {
+  test('refuses an empty update and one of a fixed member', async () => {
     const { document_id: id } = await createContract()
     const before = await readRow(id)
     for (const body of [{}, { account: foreign }, { name: '' }, { status: null }, { document_id: UNKNOWN_ID }])
@@ -132,7 +132,7 @@ describe('changing and deleting a contract', () => {
     expect(await readRow(id)).toEqual(before)
   })
 
-  it('deletes softly, once, and keeps the row', async () => {
+  test('deletes softly, once, and keeps the row', async () => {
     const { document_id: id } = await createContract()
     const { answer, events } = await followCall(app, () => app.admin('DELETE', `${PATH}/${id}`))
     expect(answer.body.data.deleted_at).toBe(new Date(app.clock.now()).toISOString())
@@ -146,7 +146,7 @@ describe('changing and deleting a contract', () => {
     expect(list.body.data).toEqual([])
   })
 
-  it('two concurrent deletions succeed once, and an update does not change a deleted contract', async () => {
+  test('two concurrent deletions succeed once, and an update does not change a deleted contract', async () => {
     const { document_id: id } = await createContract()
     let statuses: number[] = []
     const { events } = await followCall(app, async () => {
@@ -160,14 +160,14 @@ describe('changing and deleting a contract', () => {
 })
 
 describe('a member', () => {
-  it('sees, changes and deletes contracts of the own accounts', async () => {
+  test('sees, changes and deletes contracts of the own accounts', async () => {
     const { document_id: id } = await createContract(own)
     expect((await member.call('GET', `${PATH}/${id}`)).status).toBe(200)
     expect((await member.call('PATCH', `${PATH}/${id}`, { name: 'Mine' })).status).toBe(200)
     expect((await member.call('DELETE', `${PATH}/${id}`)).status).toBe(200)
   })
 
-  it('gets the same answer for a foreign contract and a missing one', async () => {
+  test('gets the same answer for a foreign contract and a missing one', async () => {
     const { document_id: id } = await createContract(foreign)
     const before = await readRow(id)
     for (const method of ['GET', 'PATCH', 'DELETE'] as const) {
@@ -179,7 +179,7 @@ describe('a member', () => {
     expect(await readRow(id)).toEqual(before)
   })
 
-  it('gets the same refusal to create for a foreign account and a missing one', async () => {
+  test('gets the same refusal to create for a foreign account and a missing one', async () => {
     const create = (account: string) => () => member.call('POST', PATH, { account, name: 'Lease' })
     const hidden = await expectRefusal(create(foreign), 403, 'permission_denied')
     const missing = await expectRefusal(create(UNKNOWN_ID), 403, 'permission_denied')
@@ -187,7 +187,7 @@ describe('a member', () => {
     expect(hidden.detail).toBe(missing.detail)
   })
 
-  it('lists and counts only the own ones, with any filter', async () => {
+  test('lists and counts only the own ones, with any filter', async () => {
     const mine = await createContract(own)
     const hidden = await createContract(foreign)
     const all = await member.call('GET', `${PATH}?page_size=200&count=true`)
@@ -204,14 +204,14 @@ describe('a member', () => {
     expect(asAdmin.body.data).toContainEqual(hidden)
   })
 
-  it('without any account sees none and creates none', async () => {
+  test('without any account sees none and creates none', async () => {
     await createContract(own)
     const lonely = await app.signInMember([])
     expect((await lonely.call('GET', PATH)).body.data).toEqual([])
     await expectRefusal(() => lonely.call('POST', PATH, { account: own, name: 'Lease' }), 403, 'permission_denied')
   })
 
-  it('loses access with the membership, at once', async () => {
+  test('loses access with the membership, at once', async () => {
     const leaving = await app.signInMember([own])
     const { document_id: id } = await createContract(own)
     expect((await leaving.call('GET', `${PATH}/${id}`)).status).toBe(200)
@@ -220,7 +220,7 @@ describe('a member', () => {
   })
 })
 
-it('a request is 401 without a token, and 403 with the name of the missing permission', async () => {
+test('a request is 401 without a token, and 403 with the name of the missing permission', async () => {
   const { document_id: id } = await createContract()
   const key = await app.admin('POST', '/api/v3/identity/api-key', { name: 'narrow', permissions: ['event:*'] })
   const narrow = app.callAs(key.body.data.key)

@@ -1,5 +1,5 @@
 import pino, { type Logger } from 'pino'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildListeningLogger } from '../../test/harness/app/listening-logger.ts'
 import { createTestDatabase } from '../../test/harness/database/database.ts'
 import { buildLedger } from '../../test/harness/delivery/ledger.ts'
@@ -74,7 +74,7 @@ async function openRecorder(
 }
 
 describe('the acknowledger', () => {
-  it('has settled only when every result is recorded, those that came while it worked too', async () => {
+  test('has settled only when every result is recorded, those that came while it worked too', async () => {
     await using t = await openRecorder()
     const attempts = await t.addClaimed(3)
     expect(t.acknowledger.settled()).toBeUndefined()
@@ -88,7 +88,7 @@ describe('the acknowledger', () => {
     expect(t.done.map((one) => one.id).sort()).toEqual(attempts.map((one) => one.id).sort())
   })
 
-  it('misses no result that comes in the very step in which it ends', async () => {
+  test('misses no result that comes in the very step in which it ends', async () => {
     // Found by reading: a result that came between the last look and the end of the promise waited for the next one.
     await using t = await openRecorder()
     const [first, second] = await t.addClaimed(2)
@@ -100,7 +100,7 @@ describe('the acknowledger', () => {
     expect([...(await t.listStatuses()).values()]).toEqual(['success', 'success'])
   })
 
-  it('lets no result that the database never takes hold up the others, and reports its claim', async () => {
+  test('lets no result that the database never takes hold up the others, and reports its claim', async () => {
     let refused = 0
     await using t = await openRecorder({
       onRefused: () => {
@@ -117,7 +117,7 @@ describe('the acknowledger', () => {
     expect(refused).toBe(1)
   })
 
-  it('tries again after any other failure, until it is recorded', async () => {
+  test('tries again after any other failure, until it is recorded', async () => {
     let failures = 3
     const onSettle = () => {
       if (failures === 0) return
@@ -137,7 +137,7 @@ describe('the acknowledger', () => {
     expect(t.done).toHaveLength(1)
   })
 
-  it('collects results for 10 ms and records them together; those that come later are another batch', async () => {
+  test('collects results for 10 ms and records them together; those that come later are another batch', async () => {
     const clock = buildManualClock()
     await using t = await openRecorder({ clock })
     const attempts = await t.addClaimed(4)
@@ -165,7 +165,7 @@ describe('the acknowledger', () => {
     expect(t.settled.map((one) => one.recorded.length)).toEqual([3, 1])
   })
 
-  it('does not rest when its end is waited for, as at a stop', async () => {
+  test('does not rest when its end is waited for, as at a stop', async () => {
     await using t = await openRecorder()
     const attempts = await t.addClaimed(5)
     for (const attempt of attempts.slice(0, 3)) t.acknowledger.add(attempt, attempt.webhook)
@@ -181,7 +181,7 @@ describe('the acknowledger', () => {
     expect(t.done).toHaveLength(5)
   })
 
-  it('records what a locked row holds back when the lock ends, once, with what came of its group meanwhile', async () => {
+  test('records what a locked row holds back when the lock ends, once, with what came of its group meanwhile', async () => {
     const clock = buildManualClock()
     await using t = await openRecorder({ clock })
     const attempts = await t.addClaimed(3)

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openDelivery } from '../../test/harness/app/delivery-app.ts'
 import { passRetrySchedule } from '../../test/harness/delivery/retry-schedule.ts'
 import { startReceiver } from '../../test/harness/fakes/receiver.ts'
@@ -9,7 +9,7 @@ const FAILING = { kind: 'status', status: 500 } as const
 const HEALTHY = { kind: 'status', status: 200 } as const
 
 describe('the schedule', () => {
-  it('signs each of the five POSTs afresh, with its number and the one id, and keeps when each of them ended', async () => {
+  test('signs each of the five POSTs afresh, with its number and the one id, and keeps when each of them ended', async () => {
     await using d = await openDelivery()
     const { secret } = await d.makeWebhook()
     d.receiver.behave(FAILING)
@@ -36,7 +36,7 @@ describe('the schedule', () => {
     expect(signedAtSeconds.size).toBe(5)
   })
 
-  it('stops at the first success, and an answer of 4xx is made again like any other failure', async () => {
+  test('stops at the first success, and an answer of 4xx is made again like any other failure', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     d.receiver.behaveNext({ kind: 'status', status: 404 }, { kind: 'reset-before-headers' }, { kind: 'no-content' })
@@ -51,7 +51,7 @@ describe('the schedule', () => {
     expect(d.receiver.requests).toHaveLength(3)
   })
 
-  it('ends at a redirect, which is never followed: the second host hears nothing', async () => {
+  test('ends at a redirect, which is never followed: the second host hears nothing', async () => {
     await using elsewhere = await startReceiver()
     await using d = await openDelivery({ targets: [elsewhere] })
     await d.makeWebhook()
@@ -69,7 +69,7 @@ describe('the schedule', () => {
     expect(elsewhere.connectionCount()).toBe(0)
   })
 
-  it('serves one webhook while another fails: each has its own row of the same event', async () => {
+  test('serves one webhook while another fails: each has its own row of the same event', async () => {
     await using other = await startReceiver()
     await using d = await openDelivery({ targets: [other] })
     const failing = await d.makeWebhook()
@@ -89,7 +89,7 @@ describe('the schedule', () => {
 })
 
 describe('what is read at send time', () => {
-  it('retries a 401 on the schedule, signed with the secret that was rotated meanwhile', async () => {
+  test('retries a 401 on the schedule, signed with the secret that was rotated meanwhile', async () => {
     await using d = await openDelivery()
     const { id, secret } = await d.makeWebhook()
     d.receiver.behaveNext({ kind: 'status', status: 401 })
@@ -107,7 +107,7 @@ describe('what is read at send time', () => {
     expect(verify(secret)).toEqual({ ok: false, fault: 'mismatch' })
   })
 
-  it('sends what waits to the URL that was corrected meanwhile', async () => {
+  test('sends what waits to the URL that was corrected meanwhile', async () => {
     await using corrected = await startReceiver()
     await using d = await openDelivery({ targets: [corrected] })
     const { id } = await d.makeWebhook()
@@ -121,7 +121,7 @@ describe('what is read at send time', () => {
     expect(corrected.requests.map((one) => one.path)).toEqual(['/new'])
   })
 
-  it('posts nothing for a webhook without a secret, and goes on when it has one', async () => {
+  test('posts nothing for a webhook without a secret, and goes on when it has one', async () => {
     await using d = await openDelivery()
     const { id } = await d.makeWebhook()
     await d.t.database.db.updateTable('webhook').set({ secret_encrypted: null }).execute()
@@ -134,7 +134,7 @@ describe('what is read at send time', () => {
     expect((await d.listRows())[0]).toMatchObject({ status: 'success', attempts: 2 })
   })
 
-  it('posts nothing when the stored secret does not open, and does not stop for it', async () => {
+  test('posts nothing when the stored secret does not open, and does not stop for it', async () => {
     await using d = await openDelivery()
     const broken = await d.makeWebhook()
     await d.t.database.db.updateTable('webhook').set({ secret_encrypted: 'v1.deadbeef.AAAA.BBBB' }).execute()
@@ -150,7 +150,7 @@ describe('what is read at send time', () => {
     expect(d.receiver.requests).toHaveLength(1)
   })
 
-  it('posts nothing to an address that is no longer allowed, and names the class only', async () => {
+  test('posts nothing to an address that is no longer allowed, and names the class only', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     await d.t.database.db.updateTable('webhook').set({ url: 'http://169.254.169.254/latest/meta-data' }).execute()
@@ -163,7 +163,7 @@ describe('what is read at send time', () => {
 })
 
 describe('webhooks that rest, go and are disabled', () => {
-  it('lets waiting rows rest while their webhook is inactive, writes none, and goes on when it is active', async () => {
+  test('lets waiting rows rest while their webhook is inactive, writes none, and goes on when it is active', async () => {
     await using d = await openDelivery()
     const { id } = await d.makeWebhook()
     d.receiver.behaveNext(FAILING)
@@ -180,7 +180,7 @@ describe('webhooks that rest, go and are disabled', () => {
     expect(d.receiver.requests).toHaveLength(2)
   })
 
-  it('cancels what waits for a webhook that is deleted, and keeps the ledger', async () => {
+  test('cancels what waits for a webhook that is deleted, and keeps the ledger', async () => {
     await using d = await openDelivery()
     const { id } = await d.makeWebhook()
     d.receiver.behaveNext(HEALTHY)
@@ -196,7 +196,7 @@ describe('webhooks that rest, go and are disabled', () => {
     expect(d.receiver.requests).toHaveLength(2)
   })
 
-  it('ends a POST that was in flight when its webhook was deleted: as success, or as cancelled, never as retrying', async () => {
+  test('ends a POST that was in flight when its webhook was deleted: as success, or as cancelled, never as retrying', async () => {
     await using d = await openDelivery()
     const answer = Promise.withResolvers<void>()
     const { id } = await d.makeWebhook()
@@ -210,7 +210,7 @@ describe('webhooks that rest, go and are disabled', () => {
     expect((await d.listRows()).map((row) => row.status).sort()).toEqual(['cancelled', 'success'])
   })
 
-  it('leaves nothing of a webhook that was purged while a POST was in flight', async () => {
+  test('leaves nothing of a webhook that was purged while a POST was in flight', async () => {
     await using d = await openDelivery()
     const answer = Promise.withResolvers<void>()
     const { id } = await d.makeWebhook()
@@ -224,7 +224,7 @@ describe('webhooks that rest, go and are disabled', () => {
     expect(await d.listRows()).toEqual([])
   })
 
-  it('tells other global webhooks of a webhook that fails and is disabled, and never the one it is about', async () => {
+  test('tells other global webhooks of a webhook that fails and is disabled, and never the one it is about', async () => {
     await using other = await startReceiver()
     await using d = await openDelivery({ targets: [other] })
     const notices = ['webhook.failing', 'webhook.auto-disable', 'webhook.recovered']
@@ -242,7 +242,7 @@ describe('webhooks that rest, go and are disabled', () => {
     expect(d.receiver.requests).toHaveLength(20)
   })
 
-  it('sets the failure count to 0 on a success, of a test too, and never counts a failed test', async () => {
+  test('sets the failure count to 0 on a success, of a test too, and never counts a failed test', async () => {
     await using d = await openDelivery()
     const { id } = await d.makeWebhook()
     await d.t.database.db.updateTable('webhook').set({ consecutive_failures: 19 }).execute()
@@ -255,7 +255,7 @@ describe('webhooks that rest, go and are disabled', () => {
     expect(await d.readWebhook(id)).toMatchObject({ consecutive_failures: 0 })
   })
 
-  it('delivers the test of an inactive webhook, with its retries, and nothing else of it', async () => {
+  test('delivers the test of an inactive webhook, with its retries, and nothing else of it', async () => {
     await using d = await openDelivery()
     const { id } = await d.makeWebhook()
     await d.emit()
@@ -275,7 +275,7 @@ describe('webhooks that rest, go and are disabled', () => {
     expect(rows.find((row) => row.document_id !== test)).toMatchObject({ status: 'pending', attempts: 0 })
   })
 
-  it('posts nothing while ENABLE_API_EVENT_QUEUE is false, what was recorded before neither', async () => {
+  test('posts nothing while ENABLE_API_EVENT_QUEUE is false, what was recorded before neither', async () => {
     await using d = await openDelivery({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
     await d.makeWebhook()
     await d.emit()
@@ -286,7 +286,7 @@ describe('webhooks that rest, go and are disabled', () => {
 })
 
 describe('rows that are claimed as they are routed', () => {
-  it('are posted at once by a running dispatcher, within its cap, and the rest when there is room', async () => {
+  test('are posted at once by a running dispatcher, within its cap, and the rest when there is room', async () => {
     await using d = await openDelivery({ env: { WEBHOOK_CONCURRENCY: '4', WEBHOOK_CONCURRENCY_PER_WEBHOOK: '2' } })
     await d.makeWebhook()
     const { router, dispatcher } = d.t.app
@@ -313,7 +313,7 @@ describe('rows that are claimed as they are routed', () => {
     )
   })
 
-  it('are none while ENABLE_API_EVENT_QUEUE is false, though the dispatcher runs', async () => {
+  test('are none while ENABLE_API_EVENT_QUEUE is false, though the dispatcher runs', async () => {
     await using d = await openDelivery({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
     await d.makeWebhook()
     const { router, dispatcher } = d.t.app

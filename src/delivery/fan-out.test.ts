@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database/database.ts'
 import { buildProbeDispatcher } from '../../test/harness/delivery/probe-dispatcher.ts'
 import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
@@ -51,7 +51,7 @@ async function openFanOut() {
 }
 
 describe('a part of a fan-out', () => {
-  it('has as many rows as there are free slots, and hands over what was claimed', async () => {
+  test('has as many rows as there are free slots, and hands over what was claimed', async () => {
     await using t = await openFanOut()
     Object.assign(t.probe, { left: 150, slots: 100 })
     expect(await t.fanOut.writePart()).toBe(100)
@@ -62,7 +62,7 @@ describe('a part of a fan-out', () => {
     expect(t.probe.notified).toBe(0)
   })
 
-  it('has 1,000 rows at most, and so many where there is no room or no slot: they wait in the queue', async () => {
+  test('has 1,000 rows at most, and so many where there is no room or no slot: they wait in the queue', async () => {
     await using t = await openFanOut()
     Object.assign(t.probe, { left: 10_000, slots: 5_000 })
     await t.fanOut.writePart()
@@ -73,7 +73,7 @@ describe('a part of a fan-out', () => {
     expect(t.probe.limits).toEqual([1_000, 1_000, 1_000])
   })
 
-  it('leaves half of the room to rows that are due in the queue, and lets the dispatcher look for them', async () => {
+  test('leaves half of the room to rows that are due in the queue, and lets the dispatcher look for them', async () => {
     await using t = await openFanOut()
     Object.assign(t.probe, { left: 10_000, slots: 101, nextDueAt: new Date(t.clock.now()) })
     await t.fanOut.writePart()
@@ -85,7 +85,7 @@ describe('a part of a fan-out', () => {
     expect(t.probe.notified).toBe(1)
   })
 
-  it('waits for the turn of its dispatcher, and ends it', async () => {
+  test('waits for the turn of its dispatcher, and ends it', async () => {
     await using t = await openFanOut()
     t.probe.left = 1
     await t.turn.take()
@@ -97,7 +97,7 @@ describe('a part of a fan-out', () => {
     await t.turn.take()
   })
 
-  it('lets its dispatcher look for claims that a failed statement may have made, and ends its turn', async () => {
+  test('lets its dispatcher look for claims that a failed statement may have made, and ends its turn', async () => {
     await using t = await openFanOut()
     Object.assign(t.probe, { left: 1, isBroken: true })
     await expect(t.fanOut.writePart()).rejects.toThrow('division by zero')

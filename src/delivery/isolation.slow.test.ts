@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type DeliveryApp, openDelivery } from '../../test/harness/app/delivery-app.ts'
 import { startReceiver } from '../../test/harness/fakes/receiver.ts'
 import { waitFor } from '../../test/harness/run/wait.ts'
@@ -57,7 +57,7 @@ function pass({ t }: DeliveryApp, ms: number): void {
 }
 
 describe('beside webhooks that hold every slot and do not answer', () => {
-  it('rows of a webhook that answers are claimed as they are routed, once the others are late', async () => {
+  test('rows of a webhook that answers are claimed as they are routed, once the others are late', async () => {
     await using c = await openCrowded()
     pass(c.d, LATE_AFTER_MS + LOOK_MS)
     const room = c.d.t.app.dispatcher.measureRoom()
@@ -71,7 +71,7 @@ describe('beside webhooks that hold every slot and do not answer', () => {
     expect(c.d.receiver.requests).toHaveLength(8)
   })
 
-  it('a publication to a webhook that answers is routed by the statement that records it', async () => {
+  test('a publication to a webhook that answers is routed by the statement that records it', async () => {
     await using c = await openCrowded()
     pass(c.d, LATE_AFTER_MS + LOOK_MS)
     let published = 0
@@ -87,7 +87,7 @@ describe('beside webhooks that hold every slot and do not answer', () => {
     expect(c.healthy.requests).toHaveLength(1)
   })
 
-  it('rows that came before that are posted before the others are slow, though nothing else happens', async () => {
+  test('rows that came before that are posted before the others are slow, though nothing else happens', async () => {
     await using c = await openCrowded()
     await c.d.emit(2, HEALTHY_EVENT)
     await c.d.t.app.router.drain()
@@ -103,7 +103,7 @@ describe('beside webhooks that hold every slot and do not answer', () => {
     await waitFor('posts', look, { limitMs: 10_000 })
   })
 
-  it('the late ones are posted no more until they answer, and then at once', async () => {
+  test('the late ones are posted no more until they answer, and then at once', async () => {
     await using c = await openCrowded()
     await c.d.emit(4)
     await c.d.t.app.router.drain()

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildLanes, LATE_AFTER_MS, type LaneTicket, LOOK_MS, SLOW_AFTER_MS } from './lanes.ts'
 
 const A = 'group-a'
@@ -12,7 +12,7 @@ function enterMany(lanes: ReturnType<typeof buildLanes>, count: number, group: s
 }
 
 describe('lanes', () => {
-  it('starts with all fast slots and a quarter of them for slow groups', () => {
+  test('starts with all fast slots and a quarter of them for slow groups', () => {
     expect(buildLanes(100).measure(0)).toEqual({
       fastSlots: 100,
       slowSlots: 25,
@@ -23,13 +23,13 @@ describe('lanes', () => {
     })
   })
 
-  it('keeps one slow slot when a quarter is less than one', () => {
+  test('keeps one slow slot when a quarter is less than one', () => {
     expect(buildLanes(1).measure(0)).toMatchObject({ fastSlots: 1, slowSlots: 1 })
     expect(buildLanes(3).measure(0)).toMatchObject({ slowSlots: 1 })
     expect(buildLanes(8).measure(0)).toMatchObject({ slowSlots: 2 })
   })
 
-  it('counts an attempt as fast at 2,000 ms and as slow at 2,001 ms', () => {
+  test('counts an attempt as fast at 2,000 ms and as slow at 2,001 ms', () => {
     expect(SLOW_AFTER_MS).toBe(2_000)
     const lanes = buildLanes(4)
     enterMany(lanes, 1, A)
@@ -37,7 +37,7 @@ describe('lanes', () => {
     expect(lanes.measure(2_001)).toMatchObject({ fastSlots: 4, slowSlots: 0, slowGroups: [A] })
   })
 
-  it('judges by the same edge when an attempt ends before a measurement', () => {
+  test('judges by the same edge when an attempt ends before a measurement', () => {
     const lanes = buildLanes(4)
     const [prompt] = enterMany(lanes, 1, A)
     lanes.leave(prompt!, 2_000)
@@ -47,7 +47,7 @@ describe('lanes', () => {
     expect(lanes.measure(2_001).slowGroups).toEqual([B])
   })
 
-  it('takes a group back into the fast lane when an attempt of it ends promptly', () => {
+  test('takes a group back into the fast lane when an attempt of it ends promptly', () => {
     const lanes = buildLanes(4)
     const [late] = enterMany(lanes, 1, A)
     lanes.leave(late!, 5_000)
@@ -57,7 +57,7 @@ describe('lanes', () => {
     expect(lanes.measure(5_100)).toMatchObject({ fastSlots: 4, slowSlots: 1, slowGroups: [], lateGroups: [] })
   })
 
-  it('keeps a group slow while another attempt of it still hangs', () => {
+  test('keeps a group slow while another attempt of it still hangs', () => {
     const lanes = buildLanes(4)
     enterMany(lanes, 1, A)
     const [prompt] = enterMany(lanes, 1, A, 3_000)
@@ -65,14 +65,14 @@ describe('lanes', () => {
     expect(lanes.measure(3_100).slowGroups).toEqual([A])
   })
 
-  it('gives all fast slots back to the others when one group hangs on every slot', () => {
+  test('gives all fast slots back to the others when one group hangs on every slot', () => {
     const lanes = buildLanes(100)
     enterMany(lanes, 100, A)
     expect(lanes.measure(2_000)).toMatchObject({ fastSlots: 0 })
     expect(lanes.measure(2_001)).toMatchObject({ fastSlots: 100, slowSlots: 0 })
   })
 
-  it('never has more than four times its concurrency in flight, however many hang', () => {
+  test('never has more than four times its concurrency in flight, however many hang', () => {
     for (const concurrency of [1, 2, 5, 16]) {
       const lanes = buildLanes(concurrency)
       let most = 0
@@ -89,7 +89,7 @@ describe('lanes', () => {
     }
   })
 
-  it('counts on when the clock steps back', () => {
+  test('counts on when the clock steps back', () => {
     const lanes = buildLanes(4)
     const [ticket] = enterMany(lanes, 1, A, 10_000)
     expect(lanes.measure(0)).toMatchObject({ fastSlots: 3, slowSlots: 1, inFlight: 1 })
@@ -104,7 +104,7 @@ describe('lanes', () => {
     })
   })
 
-  it('counts attempts in flight by group, and forgets a group without one', () => {
+  test('counts attempts in flight by group, and forgets a group without one', () => {
     const lanes = buildLanes(4)
     const [first] = enterMany(lanes, 2, A)
     const [other] = enterMany(lanes, 1, B)
@@ -119,7 +119,7 @@ describe('lanes', () => {
     expect(lanes.measure(1).byGroup).toEqual(new Map([[A, 1]]))
   })
 
-  it('calls room scarce at the cap of a group and in the slow lane', () => {
+  test('calls room scarce at the cap of a group and in the slow lane', () => {
     const lanes = buildLanes(10)
     expect(lanes.isScarce(A, 2)).toBe(false)
     enterMany(lanes, 2, A)
@@ -137,7 +137,7 @@ function lookUntil(lanes: ReturnType<typeof buildLanes>, untilMs: number, fromMs
 }
 
 describe('late groups', () => {
-  it('leave all slots to the others after 250 ms without an answer, and get none themselves', () => {
+  test('leave all slots to the others after 250 ms without an answer, and get none themselves', () => {
     expect(LATE_AFTER_MS).toBe(250)
     const lanes = buildLanes(8)
     enterMany(lanes, 4, A)
@@ -152,13 +152,13 @@ describe('late groups', () => {
     })
   })
 
-  it('are none while a quarter of the slots is free: whoever answers slowly is served as before', () => {
+  test('are none while a quarter of the slots is free: whoever answers slowly is served as before', () => {
     const lanes = buildLanes(8)
     enterMany(lanes, 6, A)
     expect(lookUntil(lanes, 2_000)).toMatchObject({ fastSlots: 2, lateGroups: [] })
   })
 
-  it('are judged each by its own answers', () => {
+  test('are judged each by its own answers', () => {
     const lanes = buildLanes(8)
     const [answered] = enterMany(lanes, 2, A)
     enterMany(lanes, 6, B)
@@ -168,7 +168,7 @@ describe('late groups', () => {
     expect(lookUntil(lanes, 500, 350)).toMatchObject({ fastSlots: 8, lateGroups: [A, B] })
   })
 
-  it('get slots again with their next answer, which is worth a look', () => {
+  test('get slots again with their next answer, which is worth a look', () => {
     const lanes = buildLanes(8)
     const [first] = enterMany(lanes, 8, A)
     expect(lanes.isScarce(A, 100)).toBe(false)
@@ -179,7 +179,7 @@ describe('late groups', () => {
     expect(lanes.isScarce(A, 100)).toBe(false)
   })
 
-  it('are not made by a process that stood still: it has not read yet what was answered meanwhile', () => {
+  test('are not made by a process that stood still: it has not read yet what was answered meanwhile', () => {
     const lanes = buildLanes(8)
     enterMany(lanes, 8, A)
     lookUntil(lanes, 100)
@@ -188,14 +188,14 @@ describe('late groups', () => {
     expect(lookUntil(lanes, 1_650, 1_550)).toMatchObject({ fastSlots: 8, lateGroups: [A] })
   })
 
-  it('are not made by a clock that was set', () => {
+  test('are not made by a clock that was set', () => {
     const lanes = buildLanes(8)
     enterMany(lanes, 8, A, 10_000)
     expect(lookUntil(lanes, 200)).toMatchObject({ fastSlots: 0, lateGroups: [] })
     expect(lookUntil(lanes, 10_300, 10_250)).toMatchObject({ fastSlots: 8, lateGroups: [A] })
   })
 
-  it('leave a slot within 250 ms to a group that answers, and a second wave of them within 2 s, whoever hangs', () => {
+  test('leave a slot within 250 ms to a group that answers, and a second wave of them within 2 s, whoever hangs', () => {
     const step = fc.record({ group: fc.nat(5), wanted: fc.integer({ min: 1, max: 12 }), passMs: fc.nat(400) })
     const holds = (concurrency: number, steps: { group: number; wanted: number; passMs: number }[]) => {
       const lanes = buildLanes(concurrency)

@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openDelivery } from '../../test/harness/app/delivery-app.ts'
 
 const fail = (code: string) => Object.assign(new Error(code), { code })
 
 describe('an attempt that this process could not make', () => {
-  it('is none: its claim is given back, waits ever longer, counts for nothing, and is made when it can be', async () => {
+  test('is none: its claim is given back, waits ever longer, counts for nothing, and is made when it can be', async () => {
     let isLacking = true
     await using d = await openDelivery({
       env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: '127.0.0.0/8' },

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { listBlocked, listUnready, type Room } from './policy.ts'
 
 const room = (change: Partial<Room> = {}): Room => ({
@@ -13,7 +13,7 @@ const room = (change: Partial<Room> = {}): Room => ({
 })
 
 describe('listBlocked', () => {
-  it('names the groups that are at their cap, and those above it', () => {
+  test('names the groups that are at their cap, and those above it', () => {
     const inFlight = new Map([
       ['below', 1],
       ['at', 2],
@@ -22,25 +22,25 @@ describe('listBlocked', () => {
     expect(listBlocked(room({ inFlight }))).toEqual(['at', 'above'])
   })
 
-  it('names slow groups when no slow slot is free, each once', () => {
+  test('names slow groups when no slow slot is free, each once', () => {
     const inFlight = new Map([['both', 2]])
     const slowGroups = ['both', 'slow']
     expect(listBlocked(room({ inFlight, slowGroups }))).toEqual(['both'])
     expect(listBlocked(room({ inFlight, slowGroups, slowSlots: 0 }))).toEqual(['both', 'slow'])
   })
 
-  it('names late groups, whatever slots are free, each once', () => {
+  test('names late groups, whatever slots are free, each once', () => {
     const inFlight = new Map([['both', 2]])
     expect(listBlocked(room({ inFlight, lateGroups: ['both', 'late'] }))).toEqual(['both', 'late'])
   })
 
-  it('names none for want of fast slots: they are of all groups', () => {
+  test('names none for want of fast slots: they are of all groups', () => {
     expect(listBlocked(room({ fastSlots: 0 }))).toEqual([])
   })
 })
 
 describe('listUnready', () => {
-  it('names slow and late groups: their rows wait, though slow slots are free', () => {
+  test('names slow and late groups: their rows wait, though slow slots are free', () => {
     expect(listUnready(room({ slowGroups: ['slow'], lateGroups: ['late'] }))).toEqual(['slow', 'late'])
   })
 })

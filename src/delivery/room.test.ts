@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { decideRoom, type InFlight } from './room.ts'
 
 const room = (concurrency: number, inFlight: Partial<InFlight>) =>
@@ -9,7 +9,7 @@ const CONCURRENCY = fc.integer({ min: 1, max: 300 })
 const IN_FLIGHT = fc.record({ slow: fc.nat(900), late: fc.nat(900), answering: fc.nat(900) })
 
 describe('decideRoom', () => {
-  it.each([
+  test.each([
     ['late ones hold every slot', { late: 100 }, { fastSlots: 100, isCrowded: true }],
     ['late ones hold a quarter', { late: 25, answering: 75 }, { fastSlots: 0, isCrowded: false }],
     ['late ones hold more than a quarter', { late: 26, answering: 74 }, { fastSlots: 26, isCrowded: true }],
@@ -21,12 +21,12 @@ describe('decideRoom', () => {
     expect(room(100, inFlight)).toMatchObject(expected)
   })
 
-  it('leaves a slot beside late attempts however few slots there are', () => {
+  test('leaves a slot beside late attempts however few slots there are', () => {
     for (const concurrency of [1, 2, 3, 4, 5])
       expect(room(concurrency, { late: concurrency })).toMatchObject({ fastSlots: concurrency, isCrowded: true })
   })
 
-  it('never leaves groups that answer without slots for late ones', () => {
+  test('never leaves groups that answer without slots for late ones', () => {
     const keeps = (concurrency: number, inFlight: InFlight) => {
       const { slow, late, answering } = inFlight
       // More late ones than there are slots were not let in by it, and the bound of all POSTs holds above all.
@@ -37,7 +37,7 @@ describe('decideRoom', () => {
     fc.assert(fc.property(CONCURRENCY, IN_FLIGHT, keeps))
   })
 
-  it('is at least the room that there would be if nobody were late', () => {
+  test('is at least the room that there would be if nobody were late', () => {
     const isMore = (concurrency: number, inFlight: InFlight) => {
       const { slow, late, answering } = inFlight
       const unjudged = decideRoom(concurrency, { slow, late: 0, answering: answering + late })
@@ -48,7 +48,7 @@ describe('decideRoom', () => {
     fc.assert(fc.property(CONCURRENCY, IN_FLIGHT, isMore))
   })
 
-  it('lets in twice the concurrency beside slow attempts, and four times in all', () => {
+  test('lets in twice the concurrency beside slow attempts, and four times in all', () => {
     const isBound = (concurrency: number, inFlight: InFlight) => {
       const { slow, late, answering } = inFlight
       const { fastSlots, slowSlots } = decideRoom(concurrency, inFlight)

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildListeningLogger } from '../../test/harness/app/listening-logger.ts'
 import { createTestDatabase } from '../../test/harness/database/database.ts'
 import { buildLedger } from '../../test/harness/delivery/ledger.ts'
@@ -103,7 +103,7 @@ async function openRouter(onLine: (message: string) => void = () => {}) {
 }
 
 describe('routing in a statement of the request path', () => {
-  it('gets the parts of all policies, and hands over what the statement claimed', async () => {
+  test('gets the parts of all policies, and hands over what the statement claimed', async () => {
     await using t = await openRouter()
     t.first.probe.slots = 1
     t.second.probe.slots = 1
@@ -117,7 +117,7 @@ describe('routing in a statement of the request path', () => {
     expect([t.second.probe.accepted, t.second.probe.notified]).toEqual([[], 1])
   })
 
-  it('is not there while the first policy has no room', async () => {
+  test('is not there while the first policy has no room', async () => {
     await using t = await openRouter()
     t.second.probe.slots = 1
     const router = t.build([t.first.dispatcher, t.second.dispatcher])
@@ -126,13 +126,13 @@ describe('routing in a statement of the request path', () => {
     expect(await router.takeInline()).toBeDefined()
   })
 
-  it('is there while another policy has no room: its rows wait in its queue', async () => {
+  test('is there while another policy has no room: its rows wait in its queue', async () => {
     await using t = await openRouter()
     t.first.probe.slots = 1
     expect(await t.build([t.first.dispatcher, t.second.dispatcher]).takeInline()).toBeDefined()
   })
 
-  it('waits 5 ms for another statement that claims, and is not there when that one goes on', async () => {
+  test('waits 5 ms for another statement that claims, and is not there when that one goes on', async () => {
     await using t = await openRouter()
     t.first.probe.slots = 1
     t.second.probe.slots = 1
@@ -147,7 +147,7 @@ describe('routing in a statement of the request path', () => {
     expect(await inTime).toBeDefined()
   })
 
-  it('looks for claims that a failed statement may have made', async () => {
+  test('looks for claims that a failed statement may have made', async () => {
     await using t = await openRouter()
     t.first.probe.slots = 1
     t.second.probe.slots = 1
@@ -157,7 +157,7 @@ describe('routing in a statement of the request path', () => {
     expect(await router.takeInline()).toBeDefined()
   })
 
-  it('lets the router wait for its end', async () => {
+  test('lets the router wait for its end', async () => {
     await using t = await openRouter()
     t.first.probe.slots = 1
     t.second.probe.slots = 1
@@ -171,7 +171,7 @@ describe('routing in a statement of the request path', () => {
 })
 
 describe('a round of the router', () => {
-  it('routes an event to all policies in one transaction, and marks it with the time of its routing', async () => {
+  test('routes an event to all policies in one transaction, and marks it with the time of its routing', async () => {
     await using t = await openRouter()
     const [event] = await t.record()
     t.clock.advance(7)
@@ -190,7 +190,7 @@ describe('a round of the router', () => {
     expect(await t.countWaiting()).toBe(0)
   })
 
-  it('keeps the event, and what every policy wrote of it, out of the ledger when one policy fails', async () => {
+  test('keeps the event, and what every policy wrote of it, out of the ledger when one policy fails', async () => {
     await using t = await openRouter()
     await t.record()
     const router = t.build([t.first.dispatcher, t.second.dispatcher])
@@ -204,7 +204,7 @@ describe('a round of the router', () => {
     expect(await router.drain()).toEqual({ events: 1, dispatches: 2 })
   })
 
-  it('gives each dispatcher what was claimed for it, and no other', async () => {
+  test('gives each dispatcher what was claimed for it, and no other', async () => {
     await using t = await openRouter()
     const [event] = await t.record()
     t.first.probe.slots = 1
@@ -213,7 +213,7 @@ describe('a round of the router', () => {
     expect(t.second.probe).toMatchObject({ accepted: [], notified: 0 })
   })
 
-  it('lets a dispatcher look when a row is due and not for one that is due later', async () => {
+  test('lets a dispatcher look when a row is due and not for one that is due later', async () => {
     await using t = await openRouter()
     t.first.probe.nextDueAt = new Date(t.clock.now() + 1)
     const router = t.build()
@@ -226,7 +226,7 @@ describe('a round of the router', () => {
 })
 
 describe('routing a backlog', () => {
-  it('routes each event exactly once when several routers take one backlog at the same time', async () => {
+  test('routes each event exactly once when several routers take one backlog at the same time', async () => {
     await using t = await openRouter()
     const events = await t.record(1_507)
     const routed = await Promise.all(Array.from({ length: 4 }, () => t.build().drain()))
@@ -238,7 +238,7 @@ describe('routing a backlog', () => {
     expect(new Set(rows.map((row) => row.event_id)).size).toBe(rows.length)
   })
 
-  it('does not lose an event that commits after later ones were routed', async () => {
+  test('does not lose an event that commits after later ones were routed', async () => {
     await using t = await openRouter()
     const router = t.build()
     let late: EventId | undefined
@@ -253,7 +253,7 @@ describe('routing a backlog', () => {
     expect((await t.listRows()).map((row) => row.event_id)).toContain(late)
   })
 
-  it('routes nothing of a transaction that was rolled back', async () => {
+  test('routes nothing of a transaction that was rolled back', async () => {
     await using t = await openRouter()
     const change = inTransaction(t.db, async (tx) => {
       await recordEvents(t.ledger.deps, tx, [DRAFT], t.ledger.now())
@@ -263,7 +263,7 @@ describe('routing a backlog', () => {
     expect(await t.build().drain()).toEqual({ events: 0, dispatches: 0 })
   })
 
-  it('takes 500 events in one statement at most, and goes on until none waits', async () => {
+  test('takes 500 events in one statement at most, and goes on until none waits', async () => {
     await using t = await openRouter()
     const router = t.build()
     expect(await router.drain()).toEqual({ events: 0, dispatches: 0 })
@@ -274,7 +274,7 @@ describe('routing a backlog', () => {
     expect(await countStatements(t)).toEqual([499, 500, 500, 1, 500, 500, 1])
   })
 
-  it('judges by the batch before how many events make 10,000 rows', async () => {
+  test('judges by the batch before how many events make 10,000 rows', async () => {
     await using t = await openRouter()
     t.first.probe.fanOut = 60
     const router = t.build()
@@ -285,7 +285,7 @@ describe('routing a backlog', () => {
     expect(await countStatements(t)).toEqual([10, 166, 166, 68])
   })
 
-  it('takes one event at a time after a statement that failed', async () => {
+  test('takes one event at a time after a statement that failed', async () => {
     await using t = await openRouter()
     const router = t.build()
     await t.record(3)
@@ -305,7 +305,7 @@ async function countStatements({ db }: Awaited<ReturnType<typeof openRouter>>): 
 }
 
 describe('a running router', () => {
-  it('routes what is recorded once it is notified, and looks by itself after a second', async () => {
+  test('routes what is recorded once it is notified, and looks by itself after a second', async () => {
     await using t = await openRouter()
     t.first.probe.slots = 10
     const router = t.build()
@@ -325,7 +325,7 @@ describe('a running router', () => {
     }
   })
 
-  it('waits for room for at most 50 ms, and goes on as soon as there is some', async () => {
+  test('waits for room for at most 50 ms, and goes on as soon as there is some', async () => {
     await using t = await openRouter()
     const router = t.build()
     await t.record()
@@ -348,7 +348,7 @@ describe('a running router', () => {
     }
   })
 
-  it('writes part after part of an event that was set aside, and routes between them what comes meanwhile', async () => {
+  test('writes part after part of an event that was set aside, and routes between them what comes meanwhile', async () => {
     await using t = await openRouter()
     Object.assign(t.first.probe, { slots: 10, left: Number.MAX_SAFE_INTEGER })
     const router = t.build()
@@ -368,7 +368,7 @@ describe('a running router', () => {
     }
   })
 
-  it('routes events while the parts of another one fail, and tries those again after a second', async () => {
+  test('routes events while the parts of another one fail, and tries those again after a second', async () => {
     let failures = 0
     await using t = await openRouter((message) => {
       if (message.startsWith('part of a fan-out failed')) failures += 1
@@ -391,7 +391,7 @@ describe('a running router', () => {
     }
   })
 
-  it('routes an event that committed late, with an id from long before', async () => {
+  test('routes an event that committed late, with an id from long before', async () => {
     await using t = await openRouter()
     t.first.probe.slots = 10
     const router = t.build()
@@ -420,7 +420,7 @@ describe('a running router', () => {
     }
   })
 
-  it('goes on after a round that failed', async () => {
+  test('goes on after a round that failed', async () => {
     let failures = 0
     await using t = await openRouter((message) => {
       if (message.startsWith('router round failed')) failures += 1

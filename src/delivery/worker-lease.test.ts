@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database/database.ts'
 import { shadowDatabaseClock, stepDatabaseClock } from '../../test/harness/database/database-time.ts'
 import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
@@ -53,7 +53,7 @@ async function openLeases() {
 }
 
 describe('the lease of a worker', () => {
-  it('runs for 30 s from each renewal, and ends with the worker', async () => {
+  test('runs for 30 s from each renewal, and ends with the worker', async () => {
     await using t = await openLeases()
     const lease = t.join('a')
     expect(await lease.renew()).toEqual([])
@@ -65,7 +65,7 @@ describe('the lease of a worker', () => {
     expect(await t.listWorkers()).toEqual([])
   })
 
-  it('makes a worker that is silent gone at its last millisecond, not one sooner', async () => {
+  test('makes a worker that is silent gone at its last millisecond, not one sooner', async () => {
     await using t = await openLeases()
     const [a, b] = [t.join('a'), t.join('b')]
     await b.renew()
@@ -82,7 +82,7 @@ describe('the lease of a worker', () => {
     expect(a.hasPeers()).toBe(true)
   })
 
-  it('never takes the worker itself for gone, however long it did not renew', async () => {
+  test('never takes the worker itself for gone, however long it did not renew', async () => {
     await using t = await openLeases()
     const a = t.join('a')
     await a.renew()
@@ -90,7 +90,7 @@ describe('the lease of a worker', () => {
     expect(await a.renew()).toEqual([])
   })
 
-  it('keeps a worker whose lease runs on when the clock steps back', async () => {
+  test('keeps a worker whose lease runs on when the clock steps back', async () => {
     await using t = await openLeases()
     const [a, b] = [t.join('a'), t.join('b')]
     await b.renew()
@@ -114,7 +114,7 @@ describe('the lease of a worker that follows the clock of the database', () => {
     return { machines, a: join('a'), b: join('b'), step, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
   }
 
-  it('gets the time of the database with each renewal', async () => {
+  test('gets the time of the database with each renewal', async () => {
     await using t = await openMachines()
     t.machines.a.set(Date.now() + 7_000)
     await t.a.lease.renew()
@@ -126,7 +126,7 @@ describe('the lease of a worker that follows the clock of the database', () => {
     expect(t.a.lease.isTrusted()).toBe(false)
   })
 
-  it.each([40_000, 3_600_000, 45 * 86_400_000])(
+  test.each([40_000, 3_600_000, 45 * 86_400_000])(
     'takes nothing from the living on a machine that is %s ms ahead',
     async (aheadMs) => {
       await using t = await openMachines()
@@ -141,7 +141,7 @@ describe('the lease of a worker that follows the clock of the database', () => {
     },
   )
 
-  it('takes nothing from the living when the clocks of database and machines step, or all rested together', async () => {
+  test('takes nothing from the living when the clocks of database and machines step, or all rested together', async () => {
     await using t = await openMachines()
     await t.b.lease.renew()
     expect(await t.a.lease.renew()).toEqual([])
@@ -155,7 +155,7 @@ describe('the lease of a worker that follows the clock of the database', () => {
 })
 
 describe('the lock of a worker', () => {
-  it('makes a worker gone 2 s after its connection ended, long before its lease ends', async () => {
+  test('makes a worker gone 2 s after its connection ended, long before its lease ends', async () => {
     await using t = await openLeases()
     const [a, b] = [t.join('a'), t.join('b', { isHeld: true })]
     const dropLock = await t.holdLock('b')
@@ -171,7 +171,7 @@ describe('the lock of a worker', () => {
     expect(a.hasPeers()).toBe(false)
   })
 
-  it('counts the 2 s anew when the worker has connected again meanwhile', async () => {
+  test('counts the 2 s anew when the worker has connected again meanwhile', async () => {
     await using t = await openLeases()
     const [a, b] = [t.join('a'), t.join('b', { isHeld: true })]
     const dropFirst = await t.holdLock('b')
@@ -188,7 +188,7 @@ describe('the lock of a worker', () => {
     expect(await a.renew()).toEqual(['b'])
   })
 
-  it('is none where the worker believes in a connection that the server has ended', async () => {
+  test('is none where the worker believes in a connection that the server has ended', async () => {
     await using t = await openLeases()
     const b = t.join('b', { isHeld: true })
     await b.renew()
@@ -199,7 +199,7 @@ describe('the lock of a worker', () => {
     await dropLock()
   })
 
-  it('means nothing of a worker that says it has none: its connection broke, and its lease runs', async () => {
+  test('means nothing of a worker that says it has none: its connection broke, and its lease runs', async () => {
     await using t = await openLeases()
     const lock = { isHeld: true }
     const [a, b] = [t.join('a'), t.join('b', lock)]
@@ -214,7 +214,7 @@ describe('the lock of a worker', () => {
     expect(await a.renew()).toEqual([])
   })
 
-  it('is of this database: the lock of a worker of the same name in another one is another', async () => {
+  test('is of this database: the lock of a worker of the same name in another one is another', async () => {
     await using t = await openLeases()
     await using other = await openLeases()
     const [a, b] = [t.join('a'), t.join('b', { isHeld: true })]
@@ -230,7 +230,7 @@ describe('the lock of a worker', () => {
 })
 
 describe('workers that come and go', () => {
-  it('see each other, at least one of two, when they join at the same moment', async () => {
+  test('see each other, at least one of two, when they join at the same moment', async () => {
     await using t = await openLeases()
     for (let round = 0; round < 20; round += 1) {
       const [a, b] = [t.join(`a-${round}`), t.join(`b-${round}`)]

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openProvisioning, type ProvisioningFixture } from '../../test/harness/provisioning/provisioning-service.ts'
 import { ROUTE_TREE } from '../app/feature/route-tree.ts'
 import type { AccountId } from '../base/id.ts'
@@ -23,7 +23,7 @@ afterAll(() => fixture[Symbol.asyncDispose]())
 const pathOf = (path: string, id = ids[path.split('/')[4] ?? ''] ?? UNKNOWN) => path.replace('{id}', id)
 
 describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_name, route) => {
-  it('is closed to an administrator of an account, whatever ids it knows', async () => {
+  test('is closed to an administrator of an account, whatever ids it knows', async () => {
     const account = await fixture.call('POST', '/api/v3/identity/account', { name: 'Acme' })
     const { call, userId } = await fixture.t.signInMember([account.document_id as AccountId])
     const path = `/api/v3/identity/account/${account.document_id}/member`
@@ -33,11 +33,11 @@ describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as 
     expect([answer.status, answer.body.code]).toEqual([403, 'permission_denied'])
   })
 
-  it('is closed without a token', async () => {
+  test('is closed without a token', async () => {
     expect((await fixture.t.anonymous(route.method, pathOf(route.path))).status).toBe(401)
   })
 
-  it('answers 404 to an id of another kind of row', async () => {
+  test('answers 404 to an id of another kind of row', async () => {
     if (!route.path.includes('{id}')) return expect(route.path).not.toContain('{')
     const other = ids[route.path.split('/')[4] === 'target' ? 'delivery' : 'target']
     const body =
@@ -47,7 +47,7 @@ describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as 
   })
 })
 
-it.each([
+test.each([
   ['url', `https://example.com/${'a'.repeat(1_048_576)}`],
   ['name', 'a'.repeat(1_048_576)],
   ['token', 'a'.repeat(1_048_576)],
@@ -59,7 +59,7 @@ it.each([
   expect(await fixture.call('GET', TARGETS)).toHaveLength(before)
 })
 
-it.each([
+test.each([
   'http://169.254.169.254/latest/meta-data',
   'https://127.0.0.1/',
   'https://[::ffff:10.0.0.1]/',
@@ -74,7 +74,7 @@ it.each([
   expect([changed.status, changed.body.errors?.[0].path]).toEqual([422, 'url'])
 })
 
-it('an answer without an end is read to 16 KiB, and kept to 1 KiB', async () => {
+test('an answer without an end is read to 16 KiB, and kept to 1 KiB', async () => {
   const target = await fixture.makeTarget()
   fixture.receiver.behave({ kind: 'endless', status: 200 })
   await fixture.makeUser()
@@ -86,7 +86,7 @@ it('an answer without an end is read to 16 KiB, and kept to 1 KiB', async () => 
   expect(row.status).toBe('delivered')
 })
 
-it('no row, list, event, audit entry or log of an answer has the secret or the token of a target', async () => {
+test('no row, list, event, audit entry or log of an answer has the secret or the token of a target', async () => {
   const { id, secret } = await fixture.makeTarget()
   const token = 'token-of-a-service-that-nobody-may-read'
   const scim = { url: `${fixture.receiver.origin}/scim`, protocol: 'scim', token }
@@ -105,7 +105,7 @@ it('no row, list, event, audit entry or log of an answer has the secret or the t
   expect(JSON.stringify(await fixture.call('GET', TARGETS))).not.toMatch(/whsec_|nobody-may-read/)
 })
 
-it('the token of a SCIM service is not sent to another host: a URL there needs a token of its own', async () => {
+test('the token of a SCIM service is not sent to another host: a URL there needs a token of its own', async () => {
   const body = { url: 'https://example.com/scim/v2', protocol: 'scim', token: 'stored' }
   const { document_id: id } = await fixture.call('POST', TARGETS, body)
   const patch = (change: object) => fixture.tryCall('PATCH', `${TARGETS}/${id}`, change)

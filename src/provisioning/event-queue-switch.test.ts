@@ -1,10 +1,10 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database/database.ts'
 import { buildProvisioningLedger } from '../../test/harness/provisioning/provisioning-ledger.ts'
 import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
 import { EVENT_QUEUE_OFF, openDatabase } from '../postgres/statement/database.ts'
 
-it('connections of a service whose event queue is off queue nothing for targets', async () => {
+test('connections of a service whose event queue is off queue nothing for targets', async () => {
   await using database = await createTestDatabase()
   const clock = buildManualClock()
   const { connectionString } = database

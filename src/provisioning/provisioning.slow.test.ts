@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import {
   openProvisioning,
   type ProvisioningFixture,
@@ -20,7 +20,7 @@ afterEach(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('a change of a user', () => {
-  it('arrives with each of the five events, in order, with identity and status', async () => {
+  test('arrives with each of the five events, in order, with identity and status', async () => {
     const { path } = await fixture.makeTarget()
     const { id, email } = await fixture.makeUser({ name: 'Ada' })
     await fixture.call('PATCH', `${USERS}/${id}`, { name: 'Ada L.' })
@@ -38,7 +38,7 @@ describe('a change of a user', () => {
     ])
   })
 
-  it('is signed in both ways with the secret of the target, and has the headers of a delivery', async () => {
+  test('is signed in both ways with the secret of the target, and has the headers of a delivery', async () => {
     const { id, path, secret } = await fixture.makeTarget()
     await fixture.makeUser()
     await fixture.t.settle()
@@ -58,7 +58,7 @@ describe('a change of a user', () => {
     expect(got?.body).toMatchObject({ id: row.event_id, attempt: 1, api_version: '2026-09-11' })
   })
 
-  it('has one event id at every target, and a delivery of its own at each', async () => {
+  test('has one event id at every target, and a delivery of its own at each', async () => {
     const [one, two] = [await fixture.makeTarget(), await fixture.makeTarget()]
     await fixture.makeUser()
     await fixture.t.settle()
@@ -68,7 +68,7 @@ describe('a change of a user', () => {
     expect(bodies[0]?.headers['x-service-delivery']).not.toBe(bodies[1]?.headers['x-service-delivery'])
   })
 
-  it('that concerns neither identity nor status is not delivered', async () => {
+  test('that concerns neither identity nor status is not delivered', async () => {
     const { id } = await fixture.makeTarget()
     const user = await fixture.makeUser()
     const role = await fixture.call('POST', '/api/v3/identity/role', { name: 'auditor', permissions: ['contract:*'] })
@@ -83,7 +83,7 @@ describe('a change of a user', () => {
       expect(bodies).not.toContain(word)
   })
 
-  it('that is rolled back queues nothing', async () => {
+  test('that is rolled back queues nothing', async () => {
     const { id } = await fixture.makeTarget()
     const user = await fixture.makeUser()
     const refused = await fixture.tryCall('POST', USERS, { email: user.email })
@@ -91,7 +91,7 @@ describe('a change of a user', () => {
     expect(await fixture.listDeliveries(id)).toHaveLength(1)
   })
 
-  it('is queued for no target that is deleted, and for none when there is none', async () => {
+  test('is queued for no target that is deleted, and for none when there is none', async () => {
     const { id } = await fixture.makeTarget()
     await fixture.call('DELETE', `${TARGETS}/${id}`)
     await fixture.makeUser()
@@ -100,7 +100,7 @@ describe('a change of a user', () => {
 })
 
 describe('the order of deliveries', () => {
-  it('of one user waits for the one before, while other users go on', async () => {
+  test('of one user waits for the one before, while other users go on', async () => {
     const { id, path } = await fixture.makeTarget()
     const [one, two] = [await fixture.makeUser(), await fixture.makeUser()]
     await fixture.t.settle()
@@ -117,7 +117,7 @@ describe('the order of deliveries', () => {
     expect((await fixture.listDeliveries(id)).map((row) => row.status)).toEqual(Array(5).fill('delivered'))
   })
 
-  it('goes on behind one that failed for good', async () => {
+  test('goes on behind one that failed for good', async () => {
     const { id } = await fixture.makeTarget()
     fixture.receiver.behaveNext({ kind: 'status', status: 422 })
     const user = await fixture.makeUser()
@@ -131,7 +131,7 @@ describe('the order of deliveries', () => {
 })
 
 describe('retries', () => {
-  it('make eight attempts and end as dead letter, with an event and a log entry each', async () => {
+  test('make eight attempts and end as dead letter, with an event and a log entry each', async () => {
     fixture.receiver.behave({ kind: 'status', status: 500 })
     const { id, path } = await fixture.makeTarget()
     await fixture.makeUser()
@@ -149,7 +149,7 @@ describe('retries', () => {
     expect(rows).toHaveLength(1)
   })
 
-  it('wait up to 30 s the first time, and never less than a millisecond', async () => {
+  test('wait up to 30 s the first time, and never less than a millisecond', async () => {
     fixture.receiver.behave({ kind: 'status', status: 500 })
     const { id } = await fixture.makeTarget()
     await fixture.makeUser()
@@ -160,7 +160,7 @@ describe('retries', () => {
     expect(wait).toBeLessThanOrEqual(30_000)
   })
 
-  it('are not made after a 4xx or a redirect', async () => {
+  test('are not made after a 4xx or a redirect', async () => {
     const { id, path } = await fixture.makeTarget()
     fixture.receiver.behaveNext({ kind: 'status', status: 404 }, { kind: 'redirect', location: 'https://example.com/' })
     await fixture.makeUser()
@@ -174,7 +174,7 @@ describe('retries', () => {
 describe('a replay', () => {
   const replay = (id: string, body?: object) => fixture.tryCall('POST', `${DELIVERIES}/${id}/replay`, body)
 
-  it('makes one more attempt of a dead letter, counts on, and ends it either way', async () => {
+  test('makes one more attempt of a dead letter, counts on, and ends it either way', async () => {
     fixture.receiver.behave({ kind: 'status', status: 500 })
     const { id, path } = await fixture.makeTarget()
     await fixture.makeUser()
@@ -195,7 +195,7 @@ describe('a replay', () => {
     expect(fixture.received(path)).toHaveLength(10)
   })
 
-  it('of one that waits makes its next attempt now, and its schedule goes on, eight attempts in all', async () => {
+  test('of one that waits makes its next attempt now, and its schedule goes on, eight attempts in all', async () => {
     fixture.receiver.behave({ kind: 'status', status: 500 })
     const { id, path } = await fixture.makeTarget()
     await fixture.makeUser()
@@ -221,7 +221,7 @@ describe('a replay', () => {
     expect(fixture.received(path)).toHaveLength(8)
   })
 
-  it('of what was delivered needs a confirmation', async () => {
+  test('of what was delivered needs a confirmation', async () => {
     const { id, path } = await fixture.makeTarget()
     await fixture.makeUser()
     await fixture.t.settle()
@@ -233,7 +233,7 @@ describe('a replay', () => {
     expect(fixture.received(path)).toHaveLength(2)
   })
 
-  it('of an older state is refused, since a newer one has arrived', async () => {
+  test('of an older state is refused, since a newer one has arrived', async () => {
     const { id } = await fixture.makeTarget()
     fixture.receiver.behaveNext({ kind: 'status', status: 422 })
     const user = await fixture.makeUser()
@@ -244,7 +244,7 @@ describe('a replay', () => {
     expect([refused.status, refused.body.code]).toEqual([409, 'delivery_superseded'])
   })
 
-  it('for an inactive or deleted target is refused, and one that waits is not replayed twice', async () => {
+  test('for an inactive or deleted target is refused, and one that waits is not replayed twice', async () => {
     const { id } = await fixture.makeTarget()
     fixture.receiver.behaveNext({ kind: 'status', status: 422 })
     await fixture.makeUser()
@@ -262,7 +262,7 @@ describe('a replay', () => {
 })
 
 describe('a target that is not active', () => {
-  it('keeps what is queued for it, and gets it in order when it is active again', async () => {
+  test('keeps what is queued for it, and gets it in order when it is active again', async () => {
     const { id, path } = await fixture.makeTarget()
     await fixture.call('PATCH', `${TARGETS}/${id}/active`, { is_actived: false })
     const user = await fixture.makeUser()
@@ -274,7 +274,7 @@ describe('a target that is not active', () => {
     expect(fixture.received(path).map(({ body }) => body.type)).toEqual(['user.provisioned', 'user.disabled'])
   })
 
-  it('has what waits cancelled when it is deleted', async () => {
+  test('has what waits cancelled when it is deleted', async () => {
     fixture.receiver.behave({ kind: 'status', status: 500 })
     const { id, path } = await fixture.makeTarget()
     const user = await fixture.makeUser()

@@ -1,9 +1,9 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { openProvisioning } from '../../test/harness/provisioning/provisioning-service.ts'
 
 const HEALTH = '/api/v3/health/component/integration/provisioning'
 
-it('a target that refuses everything degrades health, counts, and has an incident until it accepts a delivery', async () => {
+test('a target that refuses everything degrades health, counts, and has an incident until it accepts a delivery', async () => {
   await using fixture = await openProvisioning()
   const { id } = await fixture.makeTarget()
   const readHealth = async () => {

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp } from '../../test/harness/app/app.ts'
 import { openRealtime, type RealtimeApp } from '../../test/harness/app/realtime-app.ts'
 import type { AccountId } from '../base/id.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('recent messages', () => {
-  it('are listed with their channels and what came of them', async () => {
+  test('are listed with their channels and what came of them', async () => {
     const contract = await fixture.addContract(account)
     await fixture.t.settle()
     const { body } = await fixture.call(
@@ -41,7 +41,7 @@ describe('recent messages', () => {
     ])
   })
 
-  it('are listed while they wait, with the reason', async () => {
+  test('are listed while they wait, with the reason', async () => {
     fixture.provider.behave({ kind: 'resets' })
     const [id] = await fixture.emit(account)
     await fixture.t.settle()
@@ -53,7 +53,7 @@ describe('recent messages', () => {
     await fixture.pass(1_000)
   })
 
-  it('need the permission realtime:inspect', async () => {
+  test('need the permission realtime:inspect', async () => {
     const member = await fixture.t.signInMember([account])
     for (const path of [MESSAGES, CHANNELS, CHANNEL_EVENTS]) {
       expect((await member.call('GET', path)).status).toBe(403)
@@ -61,7 +61,7 @@ describe('recent messages', () => {
     }
   })
 
-  it('of other accounts stay unseen by who holds the permission in some accounts only', async () => {
+  test('of other accounts stay unseen by who holds the permission in some accounts only', async () => {
     const other = await fixture.addAccount()
     await fixture.emit(other)
     await fixture.t.settle()
@@ -79,7 +79,7 @@ describe('recent messages', () => {
 })
 
 describe('occupied channels', () => {
-  it('are those that the provider knows', async () => {
+  test('are those that the provider knows', async () => {
     fixture.provider.channels = { [`private-account-${account}`]: { subscription_count: 3 }, 'private-x': {}, news: {} }
     const { body } = await fixture.call('GET', CHANNELS)
     expect(body.data).toEqual([
@@ -88,7 +88,7 @@ describe('occupied channels', () => {
     ])
   })
 
-  it('are a 503 while the provider does not say', async () => {
+  test('are a 503 while the provider does not say', async () => {
     fixture.provider.behave({ kind: 'answers', status: 500 })
     const { status, body } = await fixture.call('GET', CHANNELS)
     fixture.provider.behave({ kind: 'works' })
@@ -105,7 +105,7 @@ describe('a webhook of the provider', () => {
     'x-pusher-signature': sign(body),
   })
 
-  it('that is signed is accepted and counted', async () => {
+  test('that is signed is accepted and counted', async () => {
     const body = bodyAt(fixture.t.clock.now())
     const answer = await post(body, { ...headersOf(body), 'content-type': 'application/json; charset=utf-8' })
     expect([answer.status, answer.body.data]).toEqual([200, { accepted: 1 }])
@@ -113,7 +113,7 @@ describe('a webhook of the provider', () => {
     expect((await fixture.t.scrape()).body).toContain('realtime_provider_events_total{name="channel_occupied"} 1')
   })
 
-  it('whose signature or key is missing, wrong or in upper case is refused, also when it is not valid', async () => {
+  test('whose signature or key is missing, wrong or in upper case is refused, also when it is not valid', async () => {
     const body = bodyAt(fixture.t.clock.now())
     const right = headersOf(body)
     for (const headers of [
@@ -128,7 +128,7 @@ describe('a webhook of the provider', () => {
     expect((await post('{}', right)).body.code).toBe('signature_invalid')
   })
 
-  it('of more than ten minutes ago, or ahead, is refused', async () => {
+  test('of more than ten minutes ago, or ahead, is refused', async () => {
     for (const offset of [-600_001, 600_001]) {
       const body = bodyAt(fixture.t.clock.now() + offset)
       expect((await post(body, headersOf(body))).body.code).toBe('signature_invalid')
@@ -137,7 +137,7 @@ describe('a webhook of the provider', () => {
     expect((await post(body, headersOf(body))).status).toBe(200)
   })
 
-  it('with the data of many client events is taken up to 1 MiB', async () => {
+  test('with the data of many client events is taken up to 1 MiB', async () => {
     const event = { name: 'client_event', channel: 'private-a', event: 'client-a', data: 'x'.repeat(10_000) }
     const bodyOf = (count: number) =>
       JSON.stringify({ time_ms: fixture.t.clock.now(), events: Array.from({ length: count }, () => event) })
@@ -146,7 +146,7 @@ describe('a webhook of the provider', () => {
     expect((await post(more, headersOf(more))).status).toBe(413)
   })
 
-  it('that is signed and not valid is a 422', async () => {
+  test('that is signed and not valid is a 422', async () => {
     const body = '{"events":"none"}'
     expect((await post(body, headersOf(body))).status).toBe(422)
   })
@@ -169,7 +169,7 @@ describe('the events of a webhook of the provider', () => {
     return rows[0]
   }
 
-  it('are listed in their order, and once when the webhook comes again', async () => {
+  test('are listed in their order, and once when the webhook comes again', async () => {
     const timeMs = fixture.t.clock.now()
     const events = [
       { name: 'channel_occupied', channel: 'private-seen' },
@@ -191,7 +191,7 @@ describe('the events of a webhook of the provider', () => {
     expect(JSON.stringify(rows)).not.toContain('secret words')
   })
 
-  it('say since when a channel is occupied, and a report that arrives late changes nothing', async () => {
+  test('say since when a channel is occupied, and a report that arrives late changes nothing', async () => {
     const timeMs = fixture.t.clock.now()
     const occupied = [{ name: 'channel_occupied', channel: 'private-room' }]
     await send(timeMs, occupied)
@@ -207,7 +207,7 @@ describe('the events of a webhook of the provider', () => {
     expect(await readState('private-room')).toMatchObject({ occupied_since: null })
   })
 
-  it('whose members are too long, or are no text, are recorded without them or left out', async () => {
+  test('whose members are too long, or are no text, are recorded without them or left out', async () => {
     await send(fixture.t.clock.now(), [
       { name: 'client_event', channel: 'private-odd', event: 'x'.repeat(201), user_id: 7, data: {} },
       { name: 'channel_occupied', channel: 'x'.repeat(201) },
@@ -220,7 +220,7 @@ describe('the events of a webhook of the provider', () => {
     ])
   })
 
-  it('are deleted after a day, and the state of a channel thirty days after its last report', async () => {
+  test('are deleted after a day, and the state of a channel thirty days after its last report', async () => {
     await fixture.t.app.maintenance.sweep()
     expect(await list('private-seen')).toHaveLength(4)
     fixture.t.clock.advance(86_400_001)
@@ -240,7 +240,7 @@ describe('the health of the component', () => {
   }
   const probe = () => fixture.t.app.realtime.watch?.probe()
 
-  it('is down until a process has asked the provider', async () => {
+  test('is down until a process has asked the provider', async () => {
     await fixture.pass(300_000)
     await fixture.t.database.pool.query('delete from realtime_watch')
     expect(await ask()).toMatchObject({ component: 'realtime', status: 'down' })
@@ -248,7 +248,7 @@ describe('the health of the component', () => {
     expect(await ask()).toMatchObject({ status: 'operational', details: { missing: [], backlog: 0 } })
   })
 
-  it('is down while the provider fails, with class and time, and says so in the whole', async () => {
+  test('is down while the provider fails, with class and time, and says so in the whole', async () => {
     fixture.provider.behave({ kind: 'answers', status: 503 })
     await probe()
     const at = new Date(fixture.t.clock.now()).toISOString()
@@ -268,7 +268,7 @@ describe('the health of the component', () => {
     expect(await ask()).toMatchObject({ status: 'degraded' })
   })
 
-  it('is not changed by a refusal, which is visible', async () => {
+  test('is not changed by a refusal, which is visible', async () => {
     const before = await ask()
     fixture.provider.behave({ kind: 'answers', status: 403 })
     await probe()
@@ -276,7 +276,7 @@ describe('the health of the component', () => {
     expect(await ask()).toMatchObject({ status: before.status, details: { last_warning: 403 } })
   })
 
-  it('is down when the answer to the probe lacks what was asked for', async () => {
+  test('is down when the answer to the probe lacks what was asked for', async () => {
     fixture.provider.behave({ kind: 'answers', status: 200, body: '{"ok":true}' })
     await probe()
     fixture.provider.behave({ kind: 'works' })
@@ -284,12 +284,12 @@ describe('the health of the component', () => {
     await probe()
   })
 
-  it('is down again when no process has said anything for 95 s', async () => {
+  test('is down again when no process has said anything for 95 s', async () => {
     fixture.t.clock.advance(96_000)
     expect(await ask()).toMatchObject({ status: 'down' })
   })
 
-  it('names what is missing, and nothing of what is given', async () => {
+  test('names what is missing, and nothing of what is given', async () => {
     const env = { INTEGRATION_REALTIME_APP_ID: 'app-4711', INTEGRATION_REALTIME_SECRET: 'a-secret' }
     await using t = await createTestApp({ env })
     const { body } = await t.anonymous('GET', HEALTH)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestApp } from '../../test/harness/app/app.ts'
 import { buildListeningLogger } from '../../test/harness/app/listening-logger.ts'
 import { listArrivals, openRealtime, type RealtimeApp } from '../../test/harness/app/realtime-app.ts'
@@ -23,7 +23,7 @@ beforeEach(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('an event', () => {
-  it('of a contract is published, thin, on the channels of its account and of itself', async () => {
+  test('of a contract is published, thin, on the channels of its account and of itself', async () => {
     const contract = await fixture.addContract(account)
     await fixture.t.settle()
     expect(fixture.provider.messages.map(({ channel, name }) => [channel, name])).toEqual([
@@ -44,7 +44,7 @@ describe('an event', () => {
     })
   })
 
-  it('about a contract of another account does not reach the channel of that contract', async () => {
+  test('about a contract of another account does not reach the channel of that contract', async () => {
     const other = await fixture.addAccount()
     const contract = await fixture.addContract(other)
     await fixture.t.settle()
@@ -61,13 +61,13 @@ describe('an event', () => {
     expect(fixture.provider.messages.map((one) => one.channel)).toEqual([`private-account-${account}`])
   })
 
-  it('without an owner is not published', async () => {
+  test('without an owner is not published', async () => {
     await fixture.emit(null)
     await fixture.t.settle()
     expect([fixture.provider.messages, await fixture.listRows()]).toEqual([[], []])
   })
 
-  it('is published in a call with up to nine others, in the order of their commits', async () => {
+  test('is published in a call with up to nine others, in the order of their commits', async () => {
     const ids = await fixture.emit(account, 25)
     await fixture.t.settle()
     expect(listArrivals(fixture.provider, account)).toEqual(ids)
@@ -77,7 +77,7 @@ describe('an event', () => {
 })
 
 describe('while the provider is away', () => {
-  it('nothing is lost, and the messages of an account arrive in their order afterwards', async () => {
+  test('nothing is lost, and the messages of an account arrive in their order afterwards', async () => {
     fixture.provider.behave({ kind: 'answers', status: 503 })
     const first = await fixture.emit(account, 3)
     await fixture.t.settle()
@@ -96,7 +96,7 @@ describe('while the provider is away', () => {
     expect(listArrivals(fixture.provider, account)).toEqual([...first, ...second, ...third])
   })
 
-  it('the other accounts of a call that failed are tried again as well, and one that is not concerned goes on', async () => {
+  test('the other accounts of a call that failed are tried again as well, and one that is not concerned goes on', async () => {
     const other = await fixture.addAccount()
     await fixture.t.settle()
     fixture.provider.messages.length = 0
@@ -112,7 +112,7 @@ describe('while the provider is away', () => {
     expect(listArrivals(fixture.provider, account)).toEqual(late)
   })
 
-  it('an answer that was lost leads to the same message once more, with the same id', async () => {
+  test('an answer that was lost leads to the same message once more, with the same id', async () => {
     fixture.provider.behave({ kind: 'loses-answers' })
     const [id] = await fixture.emit(account)
     await fixture.t.settle()
@@ -121,7 +121,7 @@ describe('while the provider is away', () => {
     expect(listArrivals(fixture.provider, account)).toEqual([id, id])
   })
 
-  it('a message ends after its last attempt, and later ones are published', async () => {
+  test('a message ends after its last attempt, and later ones are published', async () => {
     fixture.provider.behave({ kind: 'answers', status: 500 })
     await fixture.emit(account)
     for (let round = 0; round < 14; round += 1) await fixture.pass(5 * MINUTE_MS)
@@ -134,7 +134,7 @@ describe('while the provider is away', () => {
     expect(listArrivals(fixture.provider, account)).toEqual(later)
   })
 
-  it('its first answer makes all that waits due at once', async () => {
+  test('its first answer makes all that waits due at once', async () => {
     fixture.provider.behave({ kind: 'answers', status: 503 })
     const ids = await fixture.emit(account, 2)
     await fixture.t.settle()
@@ -148,7 +148,7 @@ describe('while the provider is away', () => {
   })
 })
 
-it('a refusal of the provider ends the message, and is not tried again', async () => {
+test('a refusal of the provider ends the message, and is not tried again', async () => {
   fixture.provider.behave({ kind: 'answers', status: 401 })
   await fixture.emit(account)
   await fixture.t.settle()
@@ -158,7 +158,7 @@ it('a refusal of the provider ends the message, and is not tried again', async (
   expect(fixture.provider.calls).toHaveLength(length)
 })
 
-it('too many requests are a reason to try again', async () => {
+test('too many requests are a reason to try again', async () => {
   fixture.provider.behave({ kind: 'answers', status: 429 })
   const ids = await fixture.emit(account)
   await fixture.t.settle()
@@ -167,7 +167,7 @@ it('too many requests are a reason to try again', async () => {
   expect(listArrivals(fixture.provider, account)).toEqual(ids)
 })
 
-it('the metrics count what came of messages and of requests', async () => {
+test('the metrics count what came of messages and of requests', async () => {
   await fixture.emit(account, 2)
   await fixture.t.settle()
   fixture.t.clock.advance(5_000)
@@ -177,7 +177,7 @@ it('the metrics count what came of messages and of requests', async () => {
   expect(body).toMatch(/realtime_publish_duration_seconds_count \d+/)
 })
 
-it('ended messages are deleted after three days', async () => {
+test('ended messages are deleted after three days', async () => {
   await fixture.emit(account)
   await fixture.t.settle()
   fixture.t.clock.advance(3 * 24 * 60 * MINUTE_MS)
@@ -189,7 +189,7 @@ it('ended messages are deleted after three days', async () => {
 })
 
 describe('log-only mode', () => {
-  it('says once what is missing, says what it does not publish, counts it, and writes no message', async () => {
+  test('says once what is missing, says what it does not publish, counts it, and writes no message', async () => {
     const lines: string[] = []
     const logger = buildListeningLogger((line) => lines.push(line))
     await using t = await createTestApp({ logger, env: { INTEGRATION_REALTIME_KEY: 'key', LOG_LEVEL: 'info' } })

@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config/config.ts'
 import { openResources } from '../../src/app/prepare/resources.ts'
 import { systemClock } from '../../src/base/clock.ts'
@@ -78,7 +78,7 @@ describe('while reads hang', () => {
   })
   afterAll(() => fixture?.[Symbol.asyncDispose]())
 
-  it('forty expensive ones of one viewer leave sign-in, readiness, publishing and the lists of others as they are', async () => {
+  test('forty expensive ones of one viewer leave sign-in, readiness, publishing and the lists of others as they are', async () => {
     const { admin, anonymous, holdContracts, readDatabase } = fixture
     const viewer = await addViewer(fixture, 'Asks too much')
     const other = await addViewer(fixture, 'Asks for a page')
@@ -113,7 +113,7 @@ describe('while reads hang', () => {
     expect(one).toMatchObject({ body: { code: 'rate_limited' }, headers: { 'retry-after': '1' } })
   })
 
-  it('those of two persons of one account and of a key of one of them take turns of the account', async () => {
+  test('those of two persons of one account and of a key of one of them take turns of the account', async () => {
     const { admin, callAs, holdContracts, readDatabase, signInMember } = fixture
     const { data: roles } = (await admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')).body
     const { call, account } = await addViewer(fixture, 'Of three persons')
@@ -143,7 +143,7 @@ describe('a read that takes longer than its limit', () => {
   })
   afterAll(() => fixture?.[Symbol.asyncDispose]())
 
-  it.each(['', '?count=true', '?filters=name|eq|abc', '?sort=name'])(
+  test.each(['', '?count=true', '?filters=name|eq|abc', '?sort=name'])(
     'is 422 with what to leave out: contracts%s',
     async (query) => {
       const held = await fixture.holdContracts()
@@ -164,7 +164,7 @@ async function openResourcesOf(databaseUrl: string) {
   return { ...resources, [Symbol.asyncDispose]: () => resources.close() }
 }
 
-it('a service gives its reads a pool of their own, with the limit of a read', async () => {
+test('a service gives its reads a pool of their own, with the limit of a read', async () => {
   await using app = await createTestApp()
   const { connectionString } = app.database
   const body = { name: 'reader', permissions: ['contract:find-all'] }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import pino from 'pino'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { VARIABLES } from '../../src/app/config/config-variables.ts'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { eventNameOf, isChange, operationIdOf, type RouteDeclaration } from '../../src/http/route/route.ts'
@@ -35,20 +35,20 @@ afterAll(() => app[Symbol.asyncDispose]())
 const raw = (method: 'GET' | 'POST' | 'PUT', url: string, headers: Record<string, string>, payload?: string) =>
   app.app.server.inject({ method, url, headers, ...(payload !== undefined && { payload }) })
 
-it('Versioning 1: every route of the tree is under /api/v3, and other versions are a 404', async () => {
+test('Versioning 1: every route of the tree is under /api/v3, and other versions are a 404', async () => {
   for (const route of ROUTES) expect(route.path).toMatch(/^\/api\/v3\//)
   for (const version of ['v1', 'v2', 'v4'])
     expectProblem(await app.admin('GET', WEBHOOKS.replace('v3', version)), 404, 'not_found')
 })
 
-it('api#names: the product, the command and the packages have their names', async () => {
+test('api#names: the product, the command and the packages have their names', async () => {
   const read = async (path: string) => JSON.parse(await readFile(join(ROOT, path), 'utf8'))
   expect(await read('package.json')).toMatchObject({ name: 'signalbox', bin: { signalbox: expect.any(String) } })
   expect((await read('packages/webhooks/package.json')).name).toBe('@signalbox/webhooks')
   expect((await app.anonymous('GET', '/openapi.json')).body.info.title).toContain('Signalbox')
 })
 
-it('api#errors: every refusal is application/problem+json with type, title, status, code, detail and request_id', async () => {
+test('api#errors: every refusal is application/problem+json with type, title, status, code, detail and request_id', async () => {
   const { body, headers } = await app.anonymous('GET', WEBHOOKS)
   expect(headers['content-type']).toContain('application/problem+json')
   expect(Object.keys(body).sort()).toEqual(['code', 'detail', 'request_id', 'status', 'title', 'type'])
@@ -58,7 +58,7 @@ it('api#errors: every refusal is application/problem+json with type, title, stat
   expect(page.body).toContain('unauthenticated')
 })
 
-it('api#errors: a problem has the same words in every language, and a code by which an app chooses its own', async () => {
+test('api#errors: a problem has the same words in every language, and a code by which an app chooses its own', async () => {
   const body = { email: 'nobody@example.com', password: 'not the password' }
   const requests = [
     ['POST', '/api/v3/auth/login/local', body],
@@ -78,12 +78,12 @@ it('api#errors: a problem has the same words in every language, and a code by wh
   }
 })
 
-it('api#errors: 400 malformed JSON', async () => {
+test('api#errors: 400 malformed JSON', async () => {
   for (const payload of ['{', '{"url":', 'null,', '{"a":1}}', '\u0000'])
     expectProblem(await app.admin('POST', WEBHOOKS, payload), 400, 'malformed_request')
 })
 
-it('api#errors, Authentication 1: 401 unauthenticated comes with WWW-Authenticate: Bearer', async () => {
+test('api#errors, Authentication 1: 401 unauthenticated comes with WWW-Authenticate: Bearer', async () => {
   for (const authorization of [
     undefined,
     'Bearer',
@@ -98,13 +98,13 @@ it('api#errors, Authentication 1: 401 unauthenticated comes with WWW-Authenticat
   }
 })
 
-it('api#errors: 403 permission_denied names the missing permission', async () => {
+test('api#errors: 403 permission_denied names the missing permission', async () => {
   const { call } = await app.signInMember()
   const problem = expectProblem(await call('GET', WEBHOOKS), 403, 'permission_denied')
   expect(problem.detail).toContain('webhook:find-all')
 })
 
-it('api#errors: 404 not_found for a path and for an id, 405 with Allow for a method', async () => {
+test('api#errors: 404 not_found for a path and for an id, 405 with Allow for a method', async () => {
   expectProblem(await app.admin('GET', '/api/v3/no/such'), 404, 'not_found')
   expectProblem(await app.admin('GET', `${WEBHOOKS}/${NO_ONE}`), 404, 'not_found')
   expectProblem(await app.admin('GET', `${WEBHOOKS}/no-uuid`), 404, 'not_found')
@@ -113,7 +113,7 @@ it('api#errors: 404 not_found for a path and for an id, 405 with Allow for a met
   expect(String(answer.headers.allow).split(', ').sort()).toEqual(expect.arrayContaining(['DELETE', 'GET', 'PATCH']))
 })
 
-it('api#methods: HEAD answers like GET without a body on every path whose GET only reads', async () => {
+test('api#methods: HEAD answers like GET without a body on every path whose GET only reads', async () => {
   const ask = (method: 'GET' | 'HEAD', url: string) =>
     app.app.server.inject({ method, url, headers: { authorization: `Bearer ${app.adminToken}` } })
   const read = ROUTES.filter((route) => route.method === 'GET' && !isChange(route)).map(({ path }) => path)
@@ -129,7 +129,7 @@ it('api#methods: HEAD answers like GET without a body on every path whose GET on
   expect(Object.values<Json>(document.paths).filter((item) => 'head' in item)).toEqual([])
 })
 
-it('api#client-address: the client address is the rightmost one that is not a trusted proxy, and an invalid entry is ignored', async () => {
+test('api#client-address: the client address is the rightmost one that is not a trusted proxy, and an invalid entry is ignored', async () => {
   for (const [TRUST_PROXY, forwarded, address] of [
     ['false', '203.0.113.9', '127.0.0.1'],
     ['1', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
@@ -144,7 +144,7 @@ it('api#client-address: the client address is the rightmost one that is not a tr
   }
 })
 
-it('api#bounds: a body of 64 KiB, for publish 1 MiB, is accepted, and one byte more is 413 with the limit', async () => {
+test('api#bounds: a body of 64 KiB, for publish 1 MiB, is accepted, and one byte more is 413 with the limit', async () => {
   const build = (bytes: number) => JSON.stringify({ name: 'x'.repeat(bytes - '{"name":""}'.length) })
   for (const [path, limit, words] of [
     [WEBHOOKS, 65_536, '64 KiB'],
@@ -156,13 +156,13 @@ it('api#bounds: a body of 64 KiB, for publish 1 MiB, is accepted, and one byte m
   }
 })
 
-it('api#bounds: at most 50 broken rules are named', async () => {
+test('api#bounds: at most 50 broken rules are named', async () => {
   const body = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`m${index}`, index]))
   const problem = expectProblem(await app.admin('POST', WEBHOOKS, body), 422, 'validation_failed')
   expect(problem.errors).toHaveLength(50)
 })
 
-it('api#bounds: instants lie between the years 1970 and 9999 in UTC, in bodies and in filters', async () => {
+test('api#bounds: instants lie between the years 1970 and 9999 in UTC, in bodies and in filters', async () => {
   for (const instant of ['9999-12-31T23:59:59-23:59', '1970-01-01T00:00:00+00:01', '10000-01-01T00:00:00Z']) {
     const body = { name: 'key', permissions: ['webhook:find-all'], expires_at: instant }
     expectProblem(await app.admin('POST', '/api/v3/identity/api-key', body), 422, 'validation_failed')
@@ -171,14 +171,14 @@ it('api#bounds: instants lie between the years 1970 and 9999 in UTC, in bodies a
   }
 })
 
-it('api#errors: 415 for another content type', async () => {
+test('api#errors: 415 for another content type', async () => {
   const answer = await app.admin('POST', WEBHOOKS, 'url=https://a.example/', {
     'content-type': 'application/x-www-form-urlencoded',
   })
   expectProblem(answer, 415, 'unsupported_media_type')
 })
 
-it('api#errors: 422 lists every invalid member by path, code and message, also unknown members', async () => {
+test('api#errors: 422 lists every invalid member by path, code and message, also unknown members', async () => {
   const body = { url: 'https://hooks.example.com/', is_global: 'yes', colour: 'red', name: 7 }
   const problem = expectProblem(await app.admin('POST', WEBHOOKS, body), 422, 'validation_failed')
   expect(problem.errors.map((one: Json) => one.path).sort()).toEqual(
@@ -192,7 +192,7 @@ it('api#errors: 422 lists every invalid member by path, code and message, also u
     })
 })
 
-it('api#errors: 429 with Retry-After once the limit of a minute is spent', async () => {
+test('api#errors: 429 with Retry-After once the limit of a minute is spent', async () => {
   await using limited = await createTestApp({ env: { RATE_LIMIT_PER_MINUTE: '2' } })
   const read = () => limited.anonymous('GET', '/api/v3/health')
   for (const remaining of [1, 0]) {
@@ -207,7 +207,7 @@ it('api#errors: 429 with Retry-After once the limit of a minute is spent', async
   expect((await read()).status).toBe(200)
 })
 
-it('api#rate-limits: every path has a limit: the reference, the probes, the metrics, and paths that do not exist', async () => {
+test('api#rate-limits: every path has a limit: the reference, the probes, the metrics, and paths that do not exist', async () => {
   for (const path of ['/docs', '/docs/webhook', '/openapi.json', '/livez', '/readyz', '/metrics', '/no/such/path']) {
     await using limited = await createTestApp({ env: { RATE_LIMIT_PER_MINUTE: '1', APP_ENV: 'development' } })
     expect((await limited.anonymous('GET', path)).status, path).toBe(path === '/no/such/path' ? 404 : 200)
@@ -217,7 +217,7 @@ it('api#rate-limits: every path has a limit: the reference, the probes, the metr
   }
 })
 
-it('api#rate-limits: the limits are shared between processes, and strict on sign-in', async () => {
+test('api#rate-limits: the limits are shared between processes, and strict on sign-in', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })
   const env = { RATE_LIMIT_STRICT_PER_MINUTE: '3' }
   await using one = await createTestApp({ database, env })
@@ -231,7 +231,7 @@ it('api#rate-limits: the limits are shared between processes, and strict on sign
   expect((await one.admin('GET', WEBHOOKS)).status).toBe(200)
 })
 
-it('api#errors: 503 with Retry-After when the database is down, without a stack or an SQL text', async () => {
+test('api#errors: 503 with Retry-After when the database is down, without a stack or an SQL text', async () => {
   await using database = await createTestDatabase()
   await using proxy = await startDatabaseProxy(database.connectionString)
   const pool = {
@@ -261,7 +261,7 @@ it('api#errors: 503 with Retry-After when the database is down, without a stack 
   await behindProxy.close()
 })
 
-it('api#errors: checks run in the order 401, 403, 404, 422, 409', async () => {
+test('api#errors: checks run in the order 401, 403, 404, 422, 409', async () => {
   const { call: member } = await app.signInMember()
   const gone = `${WEBHOOKS}/${NO_ONE}`
   const bad = { name: 7 }
@@ -277,7 +277,7 @@ it('api#errors: checks run in the order 401, 403, 404, 422, 409', async () => {
   expect((await app.admin('POST', '/api/v3/webhook/webhook-event', link)).status).toBe(409)
 })
 
-it('api#request-ids: a valid X-Request-Id is kept, another one replaced; it is echoed and in every log line and problem', async () => {
+test('api#request-ids: a valid X-Request-Id is kept, another one replaced; it is echoed and in every log line and problem', async () => {
   const given = 'abc.DEF_123-x'
   const taken = await app.admin('GET', `${WEBHOOKS}/${NO_ONE}`, undefined, { 'x-request-id': given })
   expect(taken.headers['x-request-id']).toBe(given)
@@ -293,7 +293,7 @@ it('api#request-ids: a valid X-Request-Id is kept, another one replaced; it is e
   }
 })
 
-it('api#idempotency: a key belongs to one caller and one route, and expires after 24 h', async () => {
+test('api#idempotency: a key belongs to one caller and one route, and expires after 24 h', async () => {
   await using fresh = await createTestApp()
   const key = { 'idempotency-key': 'same' }
   const create = (name: string) => fresh.admin('POST', '/api/v3/identity/account', { name }, key)
@@ -319,7 +319,7 @@ it('api#idempotency: a key belongs to one caller and one route, and expires afte
   expect(later.body.data.document_id).not.toBe(id)
 })
 
-it('api#route-declaration: permission, event, operationId and path follow from one declaration, each only once', async () => {
+test('api#route-declaration: permission, event, operationId and path follow from one declaration, each only once', async () => {
   const document = (await app.anonymous('GET', '/openapi.json')).body
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods as Json).map(([method, operation]: [string, Json]) => ({
@@ -337,7 +337,7 @@ it('api#route-declaration: permission, event, operationId and path follow from o
   expect(new Set(ROUTES.map(eventNameOf)).size).toBe(ROUTES.length)
 })
 
-it('api#errors: no answer and no log line contains a secret', async () => {
+test('api#errors: no answer and no log line contains a secret', async () => {
   const created = await app.admin('POST', WEBHOOKS, { url: 'https://hooks.example.com/', is_global: true })
   const login = { email: 'nobody@example.com', password: 'a very secret phrase' }
   const refused = await app.anonymous('POST', '/api/v3/auth/login/local', login)
@@ -346,18 +346,18 @@ it('api#errors: no answer and no log line contains a secret', async () => {
     expect(text).not.toContain(secret)
 })
 
-it('api#errors: answers have Cache-Control: no-store', async () => {
+test('api#errors: answers have Cache-Control: no-store', async () => {
   for (const answer of [await app.admin('GET', WEBHOOKS), await app.anonymous('GET', WEBHOOKS)])
     expect(answer.headers['cache-control']).toContain('no-store')
 })
 
-it('api#errors: a body that is not UTF-8 JSON text is a 400', async () => {
+test('api#errors: a body that is not UTF-8 JSON text is a 400', async () => {
   const headers = { authorization: `Bearer ${app.adminToken}`, 'content-type': 'application/json' }
   const answer = await raw('POST', WEBHOOKS, headers, '{"url":"\\ud800"}')
   expect(answer.statusCode).toBe(400)
 })
 
-it('Limits 13: no variable changes tolerance, backoff, attempt cap and auto-disable threshold', () => {
+test('Limits 13: no variable changes tolerance, backoff, attempt cap and auto-disable threshold', () => {
   const names = Object.keys(VARIABLES)
   expect(
     names.filter(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   type ContractFixture,
   type ContractWebhook,
@@ -34,7 +34,7 @@ async function failTimes(count: number): Promise<ContractWebhook> {
 const replayAll = (body: Json, call = fixture.app.admin) => call('POST', PATH, body)
 const statusesOf = async (webhook: ContractWebhook) => (await fixture.readLedger(webhook)).map((row) => row.status)
 
-it('delivery#replay: a bulk replay posts each row that matches the filters once, and no other', async () => {
+test('delivery#replay: a bulk replay posts each row that matches the filters once, and no other', async () => {
   const webhook = await failTimes(3)
   const bystander = await failTimes(1)
   const answer = await replayAll({ filters: [`webhook|eq|${webhook.id}`, 'status|in|failed,exhausted'] })
@@ -46,7 +46,7 @@ it('delivery#replay: a bulk replay posts each row that matches the filters once,
   expect(await statusesOf(bystander)).toEqual(['failed'])
 })
 
-it('delivery#replay: a bulk replay skips rows that may have been received, unless confirm_duplicate is sent', async () => {
+test('delivery#replay: a bulk replay skips rows that may have been received, unless confirm_duplicate is sent', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await fixture.makeChange(account)
   await fixture.app.settle()
@@ -59,7 +59,7 @@ it('delivery#replay: a bulk replay skips rows that may have been received, unles
   expect(fixture.received(webhook)).toHaveLength(2)
 })
 
-it('delivery#replay: a bulk replay has no automatic retries', async () => {
+test('delivery#replay: a bulk replay has no automatic retries', async () => {
   const webhook = await failTimes(2)
   fixture.receiver.behave({ kind: 'status', status: 500 })
   await replayAll({ filters: [`webhook|eq|${webhook.id}`] })
@@ -70,7 +70,7 @@ it('delivery#replay: a bulk replay has no automatic retries', async () => {
   expect(fixture.received(webhook)).toHaveLength(4)
 })
 
-it('delivery#replay: 10,000 rows are accepted, one more is refused', async () => {
+test('delivery#replay: 10,000 rows are accepted, one more is refused', async () => {
   const webhook = await fixture.createWebhook({ account })
   const addRows = (count: number) =>
     fixture.app.database.pool.query(
@@ -91,7 +91,7 @@ it('delivery#replay: 10,000 rows are accepted, one more is refused', async () =>
   await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}/purge`)
 })
 
-it('delivery#replay: a bulk replay needs webhook-dispatch:replay and filters of the ledger', async () => {
+test('delivery#replay: a bulk replay needs webhook-dispatch:replay and filters of the ledger', async () => {
   const { call } = await fixture.app.signInMember()
   const refused = expectProblem(await replayAll({ filters: ['status|eq|failed'] }, call), 403, 'permission_denied')
   expect(refused.detail).toContain('webhook-dispatch:replay')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
@@ -28,7 +28,7 @@ async function expectRefused(url: string, by = app) {
   return problem.errors[0].code
 }
 
-it('URL rules 1: https is required in every environment but development', async () => {
+test('URL rules 1: https is required in every environment but development', async () => {
   for (const env of ['production', 'certification', 'test']) {
     await using other = await createTestApp({ database, env: { APP_ENV: env } })
     expect(await expectRefused('http://hooks.example.com/', other)).toBe('url_not_https')
@@ -36,13 +36,13 @@ it('URL rules 1: https is required in every environment but development', async 
   }
 })
 
-it('URL rules 2: http:// is allowed in development, towards public hosts only', async () => {
+test('URL rules 2: http:// is allowed in development, towards public hosts only', async () => {
   expect((await create('http://hooks.example.com/', development)).status).toBe(201)
   for (const host of ['127.0.0.1', '10.0.0.1', 'localhost', 'db.internal', '169.254.169.254'])
     expect(await expectRefused(`http://${host}/`, development)).toBe('url_host_not_public')
 })
 
-it('URL rules 3, Errors 4: other schemes are refused everywhere', async () => {
+test('URL rules 3, Errors 4: other schemes are refused everywhere', async () => {
   for (const url of [
     'ftp://hooks.example.com/',
     'javascript:alert(1)',
@@ -66,7 +66,7 @@ const FORBIDDEN = {
 } as const
 
 for (const [kind, hosts] of Object.entries(FORBIDDEN)) {
-  it(`URL rules 4, webhooks#callback-guard, Errors 4: ${kind} hosts are refused`, async () => {
+  test(`URL rules 4, webhooks#callback-guard, Errors 4: ${kind} hosts are refused`, async () => {
     for (const host of hosts) {
       for (const by of [app, development]) {
         const answer = await create(`https://${host}/hook`, by)
@@ -77,7 +77,7 @@ for (const [kind, hosts] of Object.entries(FORBIDDEN)) {
   })
 }
 
-it('webhooks#callback-guard: user-info and the ports of other services are refused, public literal addresses and other ports are accepted', async () => {
+test('webhooks#callback-guard: user-info and the ports of other services are refused, public literal addresses and other ports are accepted', async () => {
   expect(await expectRefused('https://user:pass@hooks.example.com/')).toBe('url_has_user_info')
   for (const port of [22, 25, 5432, 6379])
     expect(await expectRefused(`https://hooks.example.com:${port}/`)).toBe('url_port_not_allowed')
@@ -85,13 +85,13 @@ it('webhooks#callback-guard: user-info and the ports of other services are refus
     expect((await create(url)).status, url).toBe(201)
 })
 
-it('URL rules 5, Limits 1: 2048 characters are accepted, 2049 are refused', async () => {
+test('URL rules 5, Limits 1: 2048 characters are accepted, 2049 are refused', async () => {
   const start = 'https://hooks.example.com/'
   expect((await create(start + 'a'.repeat(2048 - start.length))).status).toBe(201)
   expect(await expectRefused(start + 'a'.repeat(2049 - start.length))).toBe('url_too_long')
 })
 
-it('URL rules 6: every rule applies to an update', async () => {
+test('URL rules 6: every rule applies to an update', async () => {
   const { document_id: id } = (await create('https://hooks.example.com/')).body.data
   for (const url of [
     '',
@@ -104,7 +104,7 @@ it('URL rules 6: every rule applies to an update', async () => {
   expect((await app.admin('GET', `${PATH}/${id}`)).body.data.url).toBe('https://hooks.example.com/')
 })
 
-it('URL rules 7: any update of a row that no longer passes the rules is refused', async () => {
+test('URL rules 7: any update of a row that no longer passes the rules is refused', async () => {
   const { document_id: id } = (await create('http://hooks.example.com/', development)).body.data
   for (const body of [
     { name: 'renamed' },
@@ -121,7 +121,7 @@ it('URL rules 7: any update of a row that no longer passes the rules is refused'
   expect(mended.body.data).toMatchObject({ url: 'https://hooks.example.com/', name: 'renamed' })
 })
 
-it('webhooks#callback-guard: a name with a private address among its addresses is refused', async () => {
+test('webhooks#callback-guard: a name with a private address among its addresses is refused', async () => {
   const answers: Record<string, string[]> = {
     'inside.example.com.': ['10.0.0.1'],
     'mixed.example.com.': ['93.184.216.34', '127.0.0.1'],
@@ -142,7 +142,7 @@ it('webhooks#callback-guard: a name with a private address among its addresses i
   expect((await create('https://nowhere.example.com/', resolving)).status).toBe(201)
 })
 
-it('webhooks#callback-guard: each attempt checks the address again, and does not connect to a private one', async () => {
+test('webhooks#callback-guard: each attempt checks the address again, and does not connect to a private one', async () => {
   let address = '93.184.216.34'
   await using receiver = await startReceiver()
   await using moving = await createTestApp({ database, lookup: async () => [address] })
@@ -156,7 +156,7 @@ it('webhooks#callback-guard: each attempt checks the address again, and does not
   expect(receiver.connectionCount()).toBe(0)
 })
 
-it('webhooks#callback-guard: WEBHOOK_ALLOWED_PRIVATE_TARGETS exempts exactly its targets, and production does not start with it', async () => {
+test('webhooks#callback-guard: WEBHOOK_ALLOWED_PRIVATE_TARGETS exempts exactly its targets, and production does not start with it', async () => {
   const env = { WEBHOOK_ALLOWED_PRIVATE_TARGETS: '10.1.0.0/16:8443,tools.internal' }
   await using listed = await createTestApp({ database, env })
   for (const url of ['https://10.1.2.3:8443/', 'https://tools.internal/'])

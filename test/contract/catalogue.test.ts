@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { buildCatalogue } from '../../src/event/catalogue/catalogue.ts'
 import { findCatalogueDrift } from '../../src/event/catalogue/catalogue-files.ts'
@@ -28,7 +28,7 @@ async function listAll(): Promise<Json[]> {
   return rows
 }
 
-it('Catalogue 1, Events 1, events#event-types: the event table has one event type per v3 route, named <resource>.<action>', async () => {
+test('Catalogue 1, Events 1, events#event-types: the event table has one event type per v3 route, named <resource>.<action>', async () => {
   const rows = await listAll()
   const wanted = ROUTE_TREE.filter((route) => route.event !== 'none').map(
     (route) => `${route.resource}.${route.action}`,
@@ -41,7 +41,7 @@ it('Catalogue 1, Events 1, events#event-types: the event table has one event typ
   expect(stored.map((row) => row.internal).sort()).toEqual(rows.map((row) => row.internal).sort())
 })
 
-it('Catalogue 2: a row names its event, account_scope, method and route', async () => {
+test('Catalogue 2: a row names its event, account_scope, method and route', async () => {
   const { body } = await list('filters=internal|in|contract.create,role.create')
   const byName = Object.fromEntries(body.data.map((row: Json) => [row.internal, row]))
   expect(byName['contract.create']).toMatchObject({
@@ -52,22 +52,22 @@ it('Catalogue 2: a row names its event, account_scope, method and route', async 
   expect(byName['role.create']).toMatchObject({ account_scope: 'none', method: 'POST', route: '/api/v3/identity/role' })
 })
 
-it('Catalogue 3: account_scope is account or none and says whether an owner is resolved', async () => {
+test('Catalogue 3: account_scope is account or none and says whether an owner is resolved', async () => {
   for (const row of await listAll()) expect(['account', 'none']).toContain(row.account_scope)
 })
 
-it('Events 1, events#event-types: webhook.test is in the catalogue and synthetic', async () => {
+test('Events 1, events#event-types: webhook.test is in the catalogue and synthetic', async () => {
   const { body } = await list('filters=internal|eq|webhook.test')
   expect(body.data).toMatchObject([{ internal: 'webhook.test', source: 'synthetic' }])
 })
 
-it('Endpoints 11, Endpoints 19: filters are <field>|<operator>|<comma-separated values>, for instance in on internal', async () => {
+test('Endpoints 11, Endpoints 19: filters are <field>|<operator>|<comma-separated values>, for instance in on internal', async () => {
   const { status, body } = await list('filters=internal|in|webhook.create,webhook.delete&sort=internal')
   expect(status).toBe(200)
   expect(body.data.map((row: Json) => row.internal)).toEqual(['webhook.create', 'webhook.delete'])
 })
 
-it('Endpoints 19, Limits 12, api#filters: page_size sets the page, and its default is 50', async () => {
+test('Endpoints 19, Limits 12, api#filters: page_size sets the page, and its default is 50', async () => {
   expect((await list('page_size=3')).body.data).toHaveLength(3)
   const byDefault = (await list()).body
   expect(byDefault.data).toHaveLength(50)
@@ -77,7 +77,7 @@ it('Endpoints 19, Limits 12, api#filters: page_size sets the page, and its defau
   )
 })
 
-it('Catalogue status 1, Catalogue status 3, Endpoints 16: a synced catalogue is in sync with equal counts', async () => {
+test('Catalogue status 1, Catalogue status 3, Endpoints 16: a synced catalogue is in sync with equal counts', async () => {
   const generated = buildCatalogue(ROUTE_TREE).length
   expect(await readStatus()).toEqual({
     generated_count: generated,
@@ -88,7 +88,7 @@ it('Catalogue status 1, Catalogue status 3, Endpoints 16: a synced catalogue is 
   })
 })
 
-it('Catalogue status 2, Catalogue status 4, Events 7: an event type without a row is missing until a sync writes it', async () => {
+test('Catalogue status 2, Catalogue status 4, Events 7: an event type without a row is missing until a sync writes it', async () => {
   const { pool } = fixture.app.database
   await pool.query(`delete from event where internal in ('contract.delete', 'role.delete')`)
   const generated = buildCatalogue(ROUTE_TREE).length
@@ -113,7 +113,7 @@ async function addStaleEvent(internal: string): Promise<string> {
   return rows[0].document_id
 }
 
-it('Catalogue status 5: an event type without a route is stale, and subscribable until an operator deactivates it', async () => {
+test('Catalogue status 5: an event type without a route is stale, and subscribable until an operator deactivates it', async () => {
   const account = (await fixture.createAccount()).document_id
   const id = await addStaleEvent('gone.create')
   expect(await readStatus()).toMatchObject({ in_sync: false, stale_internals: ['gone.create'] })
@@ -130,7 +130,7 @@ it('Catalogue status 5: an event type without a route is stale, and subscribable
   expect((await fixture.app.admin('GET', `${EVENTS}/${id}`)).body.data.is_actived).toBe(false)
 })
 
-it('Catalogue status 5: a sync neither deletes nor activates a stale row', async () => {
+test('Catalogue status 5: a sync neither deletes nor activates a stale row', async () => {
   const id = await addStaleEvent('gone.update')
   await fixture.app.admin('POST', '/api/v3/webhook/catalogue/sync')
   const read = await fixture.app.admin('GET', `${EVENTS}/${id}`)
@@ -139,18 +139,18 @@ it('Catalogue status 5: a sync neither deletes nor activates a stale row', async
   expect((await readStatus()).in_sync).toBe(true)
 })
 
-it('Events 7: a row that differs from the code is out of sync until a sync updates it', async () => {
+test('Events 7: a row that differs from the code is out of sync until a sync updates it', async () => {
   await fixture.app.database.pool.query(`update event set account_scope = 'none' where internal = 'contract.create'`)
   expect(await readStatus()).toMatchObject({ in_sync: false, missing_internals: [] })
   await fixture.app.admin('POST', '/api/v3/webhook/catalogue/sync')
   expect((await list('filters=internal|eq|contract.create')).body.data[0].account_scope).toBe('account')
 })
 
-it('Events 7: the committed catalogue and its docs match the route tree', async () => {
+test('Events 7: the committed catalogue and its docs match the route tree', async () => {
   expect(await findCatalogueDrift(buildCatalogue(ROUTE_TREE))).toEqual([])
 })
 
-it('Events 7, events#event-types: the check finds every difference of the committed files', async () => {
+test('Events 7, events#event-types: the check finds every difference of the committed files', async () => {
   const catalogue = buildCatalogue(ROUTE_TREE)
   const [first, ...rest] = catalogue
   expect(await findCatalogueDrift(rest)).toEqual(expect.arrayContaining(['catalogue.json', 'docs/events.md']))
@@ -163,7 +163,7 @@ it('Events 7, events#event-types: the check finds every difference of the commit
   )
 })
 
-it('events#publishing-from-outside: an external event type is registered by POST and is not stale', async () => {
+test('events#publishing-from-outside: an external event type is registered by POST and is not stale', async () => {
   const created = await fixture.app.admin('POST', EVENTS, { internal: 'invoice.paid', account_scope: 'account' })
   expect(created.status).toBe(201)
   expect(created.headers.location).toBe(`${EVENTS}/${created.body.data.document_id}`)

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { FACTS } from './facts.ts'
 
 const FOLDERS = [import.meta.dirname, join(import.meta.dirname, '..', 'journeys')]
@@ -29,19 +29,19 @@ function readFacts(title: string): string[] {
 
 const cases = (await readTitles()).filter(({ file }) => file !== 'contract/checklist.test.ts')
 
-it('every fact of the contract has a case', () => {
+test('every fact of the contract has a case', () => {
   const proved = new Set(cases.flatMap(({ title }) => readFacts(title)))
   expect(Object.keys(FACTS).filter((fact) => !proved.has(fact))).toEqual([])
 })
 
-it('every fact of a case is on the list', () => {
+test('every fact of a case is on the list', () => {
   const unknown = cases.flatMap(({ file, title }) =>
     readFacts(title).flatMap((fact) => (fact in FACTS ? [] : [`${file}: ${fact}`])),
   )
   expect(unknown).toEqual([])
 })
 
-it('every case of the contract has a fact, and no title repeats in a file', () => {
+test('every case of the contract has a fact, and no title repeats in a file', () => {
   const silent = cases.filter(({ file, title }) => file.startsWith('contract/') && readFacts(title).length === 0)
   expect(silent).toEqual([])
   const seen = cases.map(({ file, title }) => `${file}: ${title}`)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   type ContractFixture,
   expectProblem,
@@ -26,7 +26,7 @@ async function countEvents(from = fixture): Promise<number> {
   return rows[0].count
 }
 
-it('Events 2, events#atomicity, Versioning 4: with ENABLE_API_EVENT_QUEUE=false a change records and sends no event', async () => {
+test('Events 2, events#atomicity, Versioning 4: with ENABLE_API_EVENT_QUEUE=false a change records and sends no event', async () => {
   await using off = await startContractFixture({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
   const owner = (await off.createAccount()).document_id
   const webhook = await off.createWebhook({ account: owner }, ['contract.create', 'contract.find-one'])
@@ -39,7 +39,7 @@ it('Events 2, events#atomicity, Versioning 4: with ENABLE_API_EVENT_QUEUE=false 
   expect((await off.app.admin('GET', `${CONTRACTS}/${contract}`)).status).toBe(200)
 })
 
-it('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing are refused with the reason', async () => {
+test('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing are refused with the reason', async () => {
   await using off = await startContractFixture({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
   const owner = (await off.createAccount()).document_id
   const webhook = await off.createWebhook({ account: owner })
@@ -51,7 +51,7 @@ it('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing a
   expect(off.receiver.requests).toEqual([])
 })
 
-it('Events 2, events#atomicity: a process with ENABLE_API_EVENT_QUEUE=false does not send waiting events, and keeps them', async () => {
+test('Events 2, events#atomicity: a process with ENABLE_API_EVENT_QUEUE=false does not send waiting events, and keeps them', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await fixture.makeChange(account)
   await fixture.app.app.router.drain()
@@ -68,7 +68,7 @@ it('Events 2, events#atomicity: a process with ENABLE_API_EVENT_QUEUE=false does
   expect((await fixture.readLedger(webhook))[0]).toMatchObject({ status: 'success', attempts: 1 })
 })
 
-it('events#atomicity: the event row is written in the transaction of the change that causes it', async () => {
+test('events#atomicity: the event row is written in the transaction of the change that causes it', async () => {
   const contract = await fixture.makeChange(account)
   const { rows } = await fixture.app.database.pool.query(
     `select c.xmin::text as change, e.xmin::text as event from contract c join event_occurrence e on e.resource_id = c.document_id::text
@@ -79,7 +79,7 @@ it('events#atomicity: the event row is written in the transaction of the change 
   expect(rows[0].event).toBe(rows[0].change)
 })
 
-it('events#atomicity: a change whose event cannot be written is not made', async () => {
+test('events#atomicity: a change whose event cannot be written is not made', async () => {
   const { pool } = fixture.app.database
   await pool.query(`alter table event_occurrence add constraint no_lease check (event <> 'contract.create') not valid`)
   const answer = await fixture.app.admin('POST', CONTRACTS, { account, name: 'Never' })
@@ -89,7 +89,7 @@ it('events#atomicity: a change whose event cannot be written is not made', async
   expect(rows).toEqual([])
 })
 
-it('events#emission: a refused or failed operation records no event', async () => {
+test('events#emission: a refused or failed operation records no event', async () => {
   const contract = await fixture.makeChange(account)
   const member = await fixture.app.signInMember([])
   const before = await countEvents()
@@ -104,7 +104,7 @@ it('events#emission: a refused or failed operation records no event', async () =
   expect(await countEvents()).toBe(before)
 })
 
-it('events#emission, api#idempotency: a repeat with the same Idempotency-Key records no second event', async () => {
+test('events#emission, api#idempotency: a repeat with the same Idempotency-Key records no second event', async () => {
   const headers = { 'idempotency-key': `once-${account}` }
   const before = await countEvents()
   await fixture.app.admin('POST', CONTRACTS, { account, name: 'Once' }, headers)
@@ -112,7 +112,7 @@ it('events#emission, api#idempotency: a repeat with the same Idempotency-Key rec
   expect(await countEvents()).toBe(before + 1)
 })
 
-it('events#event-types: the event of a GET is recorded only while some active webhook subscribes to it', async () => {
+test('events#event-types: the event of a GET is recorded only while some active webhook subscribes to it', async () => {
   const contract = await fixture.makeChange(account)
   const read = () => fixture.app.admin('GET', `${CONTRACTS}/${contract}`)
   const before = await countEvents()
@@ -132,7 +132,7 @@ it('events#event-types: the event of a GET is recorded only while some active we
   expect(await countEvents()).toBe(inactive)
 })
 
-it('events#publishing-from-outside: published events are durable at 202, routed like other events, and cannot be of our own types', async () => {
+test('events#publishing-from-outside: published events are durable at 202, routed like other events, and cannot be of our own types', async () => {
   await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid', account_scope: 'account' })
   const webhook = await fixture.createWebhook({ account }, ['invoice.paid'])
   const publish = (body: unknown) => fixture.app.admin('POST', '/api/v3/webhook/publish', body)
@@ -151,7 +151,7 @@ it('events#publishing-from-outside: published events are durable at 202, routed 
     expectProblem(await publish({ event, account, id: '1' }), 422, 'validation_failed')
 })
 
-it('events#publishing-from-outside: a call publishes up to 1,000 events, all or none, each once for its idempotency_key', async () => {
+test('events#publishing-from-outside: a call publishes up to 1,000 events, all or none, each once for its idempotency_key', async () => {
   await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.sent', account_scope: 'account' })
   const publish = (events: Json[]) => fixture.app.admin('POST', '/api/v3/webhook/publish', { events })
   const build = (count: number) =>

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
 import type { TestCall } from '../harness/app/app.ts'
@@ -213,18 +213,18 @@ beforeAll(async () => {
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
-it('Endpoints 21: every declared route of the webhook, identity, contract, audit, health and provisioning modules answers', () => {
+test('Endpoints 21: every declared route of the webhook, identity, contract, audit, health and provisioning modules answers', () => {
   expect([...answers.keys()].sort()).toEqual(routes.map(eventNameOf).sort())
 })
 
-it('Events 6, events#event-types, events#emission: every route records the event named after its resource and action, also subscribed reads', () => {
+test('Events 6, events#event-types, events#emission: every route records the event named after its resource and action, also subscribed reads', () => {
   const types = new Set(delivered.map((envelope) => envelope.type))
   const expected = routes.map(eventNameOf).filter((name) => !SILENT.includes(name) && name !== 'webhook.test')
   expect(expected.filter((name) => !types.has(name))).toEqual([])
   expect(SILENT.filter((name) => types.has(name))).toEqual([])
 })
 
-it('Events 6, Envelope 3, Routing 3: only account events have an account, except purges', () => {
+test('Events 6, Envelope 3, Routing 3: only account events have an account, except purges', () => {
   const scopes = new Map(routes.map((route) => [eventNameOf(route), route.accountScope]))
   for (const { type, data } of delivered) {
     if (scopes.get(type) === 'none' || data.action === 'purge') expect(data.account, type).toBeNull()
@@ -233,14 +233,14 @@ it('Events 6, Envelope 3, Routing 3: only account events have an account, except
   expect(delivered.filter(({ data }) => data.action === 'purge').length).toBeGreaterThan(0)
 })
 
-it('Envelope 1: an envelope contains only ids of the resource', () => {
+test('Envelope 1: an envelope contains only ids of the resource', () => {
   for (const envelope of delivered) {
     expect(Object.keys(envelope.data).sort(), envelope.type).toEqual(['account', 'action', 'id', 'resource', 'url'])
     expect(JSON.stringify(envelope)).not.toMatch(/Lease|walk@example\.com|whsec_|sbx_/)
   }
 })
 
-it('api#success: a success is { data, message }, a list also has pagination, and the status is the declared one', () => {
+test('api#success: a success is { data, message }, a list also has pagination, and the status is the declared one', () => {
   for (const route of routes) {
     const name = eventNameOf(route)
     const { body } = answers.get(name) ?? { body: undefined }
@@ -257,14 +257,14 @@ it('api#success: a success is { data, message }, a list also has pagination, and
   }
 })
 
-it('api#identifiers: every row has created_at and updated_at', () => {
+test('api#identifiers: every row has created_at and updated_at', () => {
   for (const [name, { body }] of answers) {
     if (!/\.(create|find-one|update)$/.test(name)) continue
     expect(body.data, name).toMatchObject({ created_at: expect.any(String), updated_at: expect.any(String) })
   }
 })
 
-it('api#route-declaration: each operation has an audit entry with the name of its event and its actor', async () => {
+test('api#route-declaration: each operation has an audit entry with the name of its event and its actor', async () => {
   const changes = routes.filter((route) => route.method !== 'GET').map(eventNameOf)
   const { rows } = await fixture.app.database.pool.query('select distinct action from audit_entry where outcome = $1', [
     'success',

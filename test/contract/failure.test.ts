@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import pino from 'pino'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { passRetrySchedule } from '../harness/delivery/retry-schedule.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
 import {
@@ -38,7 +38,7 @@ const unsubscribe = (webhook: ContractWebhook) => fixture.subscribe(webhook.id, 
 const activate = (webhook: ContractWebhook, isActived: boolean) =>
   fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: isActived })
 
-it('States 4, Limits 8, delivery#failure-count: the 20th failed delivery in a row disables the webhook, the 19th does not', async () => {
+test('States 4, Limits 8, delivery#failure-count: the 20th failed delivery in a row disables the webhook, the 19th does not', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(19)
   expect(await fixture.readWebhook(webhook)).toMatchObject({
@@ -56,7 +56,7 @@ it('States 4, Limits 8, delivery#failure-count: the 20th failed delivery in a ro
   })
 })
 
-it('States 4: an auto-disabled webhook gets no further rows until it is activated', async () => {
+test('States 4: an auto-disabled webhook gets no further rows until it is activated', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(20)
   await succeedOnce()
@@ -72,7 +72,7 @@ it('States 4: an auto-disabled webhook gets no further rows until it is activate
   await unsubscribe(webhook)
 })
 
-it('delivery#failure-count: any success sets the count to 0', async () => {
+test('delivery#failure-count: any success sets the count to 0', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(19)
   await succeedOnce()
@@ -82,7 +82,7 @@ it('delivery#failure-count: any success sets the count to 0', async () => {
   await unsubscribe(webhook)
 })
 
-it('delivery#failure-count, Webhook 8: five failed POSTs of one delivery count as one failure', async () => {
+test('delivery#failure-count, Webhook 8: five failed POSTs of one delivery count as one failure', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   fixture.receiver.behave({ kind: 'status', status: 500 })
   await fixture.makeChange(account)
@@ -93,7 +93,7 @@ it('delivery#failure-count, Webhook 8: five failed POSTs of one delivery count a
   await unsubscribe(webhook)
 })
 
-it('delivery#failure-count: test and replay attempts do not increase the count, and reset it on success', async () => {
+test('delivery#failure-count: test and replay attempts do not increase the count, and reset it on success', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(3)
   await unsubscribe(webhook)
@@ -116,7 +116,7 @@ it('delivery#failure-count: test and replay attempts do not increase the count, 
   expect(await fixture.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
 })
 
-it('delivery#failure-count: an automatic disable records webhook.auto-disable, which other webhooks receive', async () => {
+test('delivery#failure-count: an automatic disable records webhook.auto-disable, which other webhooks receive', async () => {
   const watcher = await fixture.createWebhook({ is_global: true }, ['webhook.auto-disable'])
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(20)
@@ -130,7 +130,7 @@ it('delivery#failure-count: an automatic disable records webhook.auto-disable, w
   ])
 })
 
-it('delivery#failure-count: an automatic disable is logged and counted in the metrics', async () => {
+test('delivery#failure-count: an automatic disable is logged and counted in the metrics', async () => {
   const lines: string[] = []
   const stream = new Writable({
     write: (chunk, _encoding, done) => {
@@ -149,7 +149,7 @@ it('delivery#failure-count: an automatic disable is logged and counted in the me
   expect(notices).toMatchObject([{ webhook: webhook.id, consecutive_failures: 20 }])
 })
 
-it('delivery#holding, States 2: waiting rows of an inactive webhook are held until it is active again', async () => {
+test('delivery#holding, States 2: waiting rows of an inactive webhook are held until it is active again', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   fixture.receiver.behaveNext({ kind: 'status', status: 500 })
   await fixture.makeChange(account)
@@ -165,7 +165,7 @@ it('delivery#holding, States 2: waiting rows of an inactive webhook are held unt
   await unsubscribe(webhook)
 })
 
-it('delivery#holding, delivery#statuses, States 7: a soft delete cancels waiting rows without further POSTs', async () => {
+test('delivery#holding, delivery#statuses, States 7: a soft delete cancels waiting rows without further POSTs', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   fixture.receiver.behaveNext({ kind: 'status', status: 500 })
   await fixture.makeChange(account)
@@ -177,7 +177,7 @@ it('delivery#holding, delivery#statuses, States 7: a soft delete cancels waiting
   expect((await fixture.readLedger(webhook))[0]).toMatchObject({ status: 'cancelled', next_attempt_at: null })
 })
 
-it('delivery#holding: an event recorded before its webhook was deleted ends without a POST', async () => {
+test('delivery#holding: an event recorded before its webhook was deleted ends without a POST', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await fixture.makeChange(account)
   await fixture.app.app.router.drain()
@@ -187,7 +187,7 @@ it('delivery#holding: an event recorded before its webhook was deleted ends with
   expect(await fixture.readLedger(webhook)).toMatchObject([{ status: 'cancelled', attempts: 0 }])
 })
 
-it('delivery#lanes: a hanging subscriber does not delay others', async () => {
+test('delivery#lanes: a hanging subscriber does not delay others', async () => {
   await using slow = await startReceiver()
   const prompt = fixture.receiver
   await using crowded = await startContractFixture({
@@ -219,7 +219,7 @@ it('delivery#lanes: a hanging subscriber does not delay others', async () => {
   expect(slow.requests).toHaveLength(11)
 })
 
-it('delivery#replay: a replay of an inactive or deleted webhook is refused with webhook_inactive', async () => {
+test('delivery#replay: a replay of an inactive or deleted webhook is refused with webhook_inactive', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(1)
   const [row] = await fixture.readLedger(webhook)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
@@ -78,11 +78,11 @@ async function listPermissions(): Promise<string[]> {
   return body.data.map((row: Json) => row.name)
 }
 
-it('Authentication 2: every permission of the table exists', async () => {
+test('Authentication 2: every permission of the table exists', async () => {
   expect(await listPermissions()).toEqual(expect.arrayContaining(CONTRACT_PERMISSIONS))
 })
 
-it('Authentication 1: all permissions on webhooks, events and the ledger are granted to administrator only, the account roles to nobody', async () => {
+test('Authentication 1: all permissions on webhooks, events and the ledger are granted to administrator only, the account roles to nobody', async () => {
   const { body } = await app.admin('GET', `${IDENTITY}/role?page_size=200`)
   const holders = body.data
     .filter((role: Json) => role.is_system)
@@ -99,7 +99,7 @@ it('Authentication 1: all permissions on webhooks, events and the ledger are gra
   expect(rowCount).toBe(0)
 })
 
-it('Authentication 1: one matching permission opens its route only', async () => {
+test('Authentication 1: one matching permission opens its route only', async () => {
   const role = await createRole(['webhook:find-all'])
   const { call } = await signInWith([role.document_id])
   expect((await call('GET', WEBHOOKS)).status).toBe(200)
@@ -107,7 +107,7 @@ it('Authentication 1: one matching permission opens its route only', async () =>
   expect(refused.detail).toContain('webhook:create')
 })
 
-it('identity#tables: the tables have their names', async () => {
+test('identity#tables: the tables have their names', async () => {
   const { rows } = await database.pool.query(
     `select table_name from information_schema.tables where table_schema = 'public'`,
   )
@@ -127,7 +127,7 @@ it('identity#tables: the tables have their names', async () => {
     expect(names).toContain(name)
 })
 
-it('identity#tables: users, accounts and roles have their CRUD under /api/v3/identity', async () => {
+test('identity#tables: users, accounts and roles have their CRUD under /api/v3/identity', async () => {
   const bodies = {
     user: [{ email: 'crud@example.com' }, { name: 'Crud' }],
     account: [{ name: 'Crud' }, { name: 'Cruder' }],
@@ -146,7 +146,7 @@ it('identity#tables: users, accounts and roles have their CRUD under /api/v3/ide
   }
 })
 
-it('identity#tables: a user is created with email, name?, password? and roles?, and can sign in with the password', async () => {
+test('identity#tables: a user is created with email, name?, password? and roles?, and can sign in with the password', async () => {
   const role = await createRole(['webhook:find-all'])
   const body = {
     email: 'whole@example.com',
@@ -163,7 +163,7 @@ it('identity#tables: a user is created with email, name?, password? and roles?, 
   expect((await app.callAs(login.body.data.jwt)('GET', WEBHOOKS)).status).toBe(200)
 })
 
-it('identity#tables: members are added, listed and removed under the account with { user }', async () => {
+test('identity#tables: members are added, listed and removed under the account with { user }', async () => {
   const account = await createAccount()
   const { userId } = await app.signInMember()
   const path = `${IDENTITY}/account/${account}/member`
@@ -173,7 +173,7 @@ it('identity#tables: members are added, listed and removed under the account wit
   expect((await app.admin('GET', path)).body.data).toEqual([])
 })
 
-it('identity#system-roles: administrator holds *:*, member holds realtime:auth, account:find-one and contract:* for own accounts', async () => {
+test('identity#system-roles: administrator holds *:*, member holds realtime:auth, account:find-one and contract:* for own accounts', async () => {
   const { body } = await app.admin('GET', `${IDENTITY}/role?filters=is_system|eq|true`)
   const byName = Object.fromEntries(body.data.map((role: Json) => [role.name, role]))
   expect(byName.administrator).toMatchObject({ permissions: ['*:*'], is_account_scoped: false })
@@ -181,7 +181,7 @@ it('identity#system-roles: administrator holds *:*, member holds realtime:auth, 
   expect(byName.member.permissions.toSorted()).toEqual(['account:find-one', 'contract:*', 'realtime:auth'])
 })
 
-it('identity#system-roles: a role change takes effect on the next request, in every process', async () => {
+test('identity#system-roles: a role change takes effect on the next request, in every process', async () => {
   const role = await createRole(['webhook:find-all'])
   const member = await app.signInMember()
   const ask = async () => [
@@ -197,7 +197,7 @@ it('identity#system-roles: a role change takes effect on the next request, in ev
   expect(await ask()).toEqual([403, 403])
 })
 
-it('identity#system-roles, identity#tables: disable and revoke-sessions take effect on the next request, in every process', async () => {
+test('identity#system-roles, identity#tables: disable and revoke-sessions take effect on the next request, in every process', async () => {
   for (const action of ['disable', 'revoke-sessions']) {
     const member = await app.signInMember()
     const ask = async () => [
@@ -210,7 +210,7 @@ it('identity#system-roles, identity#tables: disable and revoke-sessions take eff
   }
 })
 
-it('api#worked-example: a member has the CRUD of contracts of own accounts, and of no others', async () => {
+test('api#worked-example: a member has the CRUD of contracts of own accounts, and of no others', async () => {
   const [own, foreign] = [await createAccount(), await createAccount()]
   const { call } = await app.signInMember([own])
   const created = await call('POST', CONTRACTS, { account: own, name: 'Lease' })
@@ -228,7 +228,7 @@ it('api#worked-example: a member has the CRUD of contracts of own accounts, and 
   expect((await call('DELETE', path)).status).toBe(200)
 })
 
-it('identity#first-administrator: signalbox admin create creates an administrator who can sign in', async () => {
+test('identity#first-administrator: signalbox admin create creates an administrator who can sign in', async () => {
   const env = {
     APP_ENV: 'test',
     DATABASE_URL: database.connectionString,
@@ -249,7 +249,7 @@ it('identity#first-administrator: signalbox admin create creates an administrato
   expect((await app.callAs(login.body.data.jwt)('GET', WEBHOOKS)).status).toBe(200)
 })
 
-it('identity#first-administrator: in development the first start creates an administrator, whose password is configured or printed once', async () => {
+test('identity#first-administrator: in development the first start creates an administrator, whose password is configured or printed once', async () => {
   const check = async (given: string | undefined) => {
     await using fresh = await createTestDatabase()
     const env = {
@@ -279,7 +279,7 @@ it('identity#first-administrator: in development the first start creates an admi
   await Promise.all([check('correct horse battery'), check(undefined)])
 })
 
-it('identity#api-keys: an API key is sbx_ and 32 random bytes, shown once, stored hashed, and a bearer token', async () => {
+test('identity#api-keys: an API key is sbx_ and 32 random bytes, shown once, stored hashed, and a bearer token', async () => {
   const created = await app.admin('POST', `${IDENTITY}/api-key`, { name: 'ci', permissions: ['webhook:find-all'] })
   const { key, document_id: id } = created.body.data
   expect(key).toMatch(/^sbx_[A-Za-z0-9_-]{43}$/)
@@ -292,7 +292,7 @@ it('identity#api-keys: an API key is sbx_ and 32 random bytes, shown once, store
   for (const { text } of rows) expect(text).not.toContain(key.slice(4))
 })
 
-it('identity#api-keys: last use is recorded, an expired key is refused, a revoked one at once in every process', async () => {
+test('identity#api-keys: last use is recorded, an expired key is refused, a revoked one at once in every process', async () => {
   const expiresAt = new Date(app.clock.now() + 600_000).toISOString()
   const body = { name: 'short', permissions: ['webhook:find-all'], expires_at: expiresAt }
   const { key, document_id: id } = (await app.admin('POST', `${IDENTITY}/api-key`, body)).body.data
@@ -308,7 +308,7 @@ it('identity#api-keys: last use is recorded, an expired key is refused, a revoke
     expectProblem(await process.callAs(second.key)('GET', WEBHOOKS), 401, 'unauthenticated')
 })
 
-it('identity#api-keys: a key holds a subset of the permissions of its owner', async () => {
+test('identity#api-keys: a key holds a subset of the permissions of its owner', async () => {
   const { call } = await app.signInMember()
   const created = await call('POST', `${IDENTITY}/api-key`, { name: 'all', permissions: ['*:*'] })
   if (created.status === 201)
@@ -316,7 +316,7 @@ it('identity#api-keys: a key holds a subset of the permissions of its owner', as
   else expectProblem(created, 403, 'permission_denied')
 })
 
-it('identity#delegation: a token without the permissions of an owner cannot take over the owner, join the account, or delete or empty its role', async () => {
+test('identity#delegation: a token without the permissions of an owner cannot take over the owner, join the account, or delete or empty its role', async () => {
   const owning = await createRole(['account:*', 'webhook:create'], { is_account_scoped: true })
   const account = await createAccount()
   const owner = await signInWith([owning.document_id])
@@ -348,7 +348,7 @@ it('identity#delegation: a token without the permissions of an owner cannot take
   expect((await owner.call('GET', `${IDENTITY}/account/${account}`)).status).toBe(200)
 })
 
-it('identity#api-keys: a password reset, revoke-sessions and disabling revoke the keys unless keep_api_keys is true, and enabling restores none', async () => {
+test('identity#api-keys: a password reset, revoke-sessions and disabling revoke the keys unless keep_api_keys is true, and enabling restores none', async () => {
   for (const [method, suffix, body] of [
     ['PATCH', '', { password: 'another horse battery' }],
     ['POST', '/revoke-sessions', {}],
@@ -366,7 +366,7 @@ it('identity#api-keys: a password reset, revoke-sessions and disabling revoke th
     }
 })
 
-it('identity#api-keys: a key created with a key expires no later than it, and a user has at most 100 valid keys', async () => {
+test('identity#api-keys: a key created with a key expires no later than it, and a user has at most 100 valid keys', async () => {
   const path = `${IDENTITY}/api-key`
   const role = await createRole(['api-key:create'])
   const member = await signInWith([role.document_id])
@@ -379,7 +379,7 @@ it('identity#api-keys: a key created with a key expires no later than it, and a 
   expect(expectProblem(await member.call('POST', path, body), 409, 'limit_reached').detail).toContain('100')
 })
 
-it('delivery#holding: deleting an account makes its webhooks inactive with account-deleted, and they cannot be activated', async () => {
+test('delivery#holding: deleting an account makes its webhooks inactive with account-deleted, and they cannot be activated', async () => {
   const account = await createAccount()
   const created = await app.admin('POST', WEBHOOKS, { url: 'https://hooks.example.com/', account })
   const path = `${WEBHOOKS}/${created.body.data.document_id}`
@@ -389,7 +389,7 @@ it('delivery#holding: deleting an account makes its webhooks inactive with accou
   expectProblem(await app.admin('PATCH', `${path}/active`, { is_actived: true }), 409, 'conflict')
 })
 
-it('sessions#local-sign-in: failures lock e-mail and address together, delay the e-mail from other addresses by at most 30 s, and a reset clears both', async () => {
+test('sessions#local-sign-in: failures lock e-mail and address together, delay the e-mail from other addresses by at most 30 s, and a reset clears both', async () => {
   const email = 'guessed@example.com'
   const password = 'correct horse battery'
   const user = (await app.admin('POST', `${IDENTITY}/user`, { email, password })).body.data
@@ -414,7 +414,7 @@ it('sessions#local-sign-in: failures lock e-mail and address together, delay the
   expect((await attempt('another horse battery', '192.0.2.1')).status).toBe(200)
 })
 
-it('configuration#cost-of-password-hashes: passwords are hashed at the cost of the settings, and a sign-in renews a hash of another cost, lower or higher', async () => {
+test('configuration#cost-of-password-hashes: passwords are hashed at the cost of the settings, and a sign-in renews a hash of another cost, lower or higher', async () => {
   const email = 'renewed@example.com'
   const password = 'correct horse battery'
   const made = await app.admin('POST', `${IDENTITY}/user`, { email, password })

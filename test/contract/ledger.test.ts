@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { passRetrySchedule } from '../harness/delivery/retry-schedule.ts'
 import {
   type ContractFixture,
@@ -40,7 +40,7 @@ async function deliverOne(answer: 'success' | 'failed' | 'retrying' | 'exhausted
 const replay = (id: string, body?: unknown) => fixture.app.admin('POST', `${DISPATCHES}/${id}/replay`, body)
 const CONFIRMED = { confirm_duplicate: true }
 
-it('Ledger 1, Ledger 3, Ledger 4, Endpoints 12, delivery#ledger-row: a row has exactly these members, under the id that is its dispatch_id', async () => {
+test('Ledger 1, Ledger 3, Ledger 4, Endpoints 12, delivery#ledger-row: a row has exactly these members, under the id that is its dispatch_id', async () => {
   const { webhook, row, id } = await deliverOne('success')
   const at = expect.stringMatching(TIMESTAMP)
   expect(row).toEqual({
@@ -66,7 +66,7 @@ it('Ledger 1, Ledger 3, Ledger 4, Endpoints 12, delivery#ledger-row: a row has e
   expect(log).toHaveLength(1)
 })
 
-it('delivery#ledger-row: the attempt log has one entry per POST: time, duration, status code, error class, answer, trigger', async () => {
+test('delivery#ledger-row: the attempt log has one entry per POST: time, duration, status code, error class, answer, trigger', async () => {
   const { id } = await deliverOne('exhausted')
   fixture.receiver.behave({ kind: 'status', status: 200, body: 'x'.repeat(5_000) })
   await replay(id)
@@ -85,7 +85,7 @@ it('delivery#ledger-row: the attempt log has one entry per POST: time, duration,
   expect(log[5].response_excerpt).toBe('x'.repeat(1024))
 })
 
-it('delivery#ledger-row: the trigger of a test delivery is test', async () => {
+test('delivery#ledger-row: the trigger of a test delivery is test', async () => {
   const webhook = await fixture.createWebhook({ account })
   const { body } = await fixture.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
   await fixture.app.settle()
@@ -93,7 +93,7 @@ it('delivery#ledger-row: the trigger of a test delivery is test', async () => {
   expect(row).toMatchObject({ is_test: true, attempts_log: [{ trigger: 'test', attempt: 1 }] })
 })
 
-it('Ledger 2, delivery#statuses: a row is pending before its first POST, then retrying after a failed one', async () => {
+test('Ledger 2, delivery#statuses: a row is pending before its first POST, then retrying after a failed one', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   fixture.receiver.behave({ kind: 'status', status: 500 })
   await fixture.makeChange(account)
@@ -109,7 +109,7 @@ it('Ledger 2, delivery#statuses: a row is pending before its first POST, then re
   })
 })
 
-it('States 15, Limits 7, delivery#replay: a replay of an exhausted row is one more POST, and attempts continues to count', async () => {
+test('States 15, Limits 7, delivery#replay: a replay of an exhausted row is one more POST, and attempts continues to count', async () => {
   const { webhook, id } = await deliverOne('exhausted')
   fixture.receiver.behave({ kind: 'status', status: 500 })
   for (const attempts of [6, 7]) {
@@ -127,7 +127,7 @@ it('States 15, Limits 7, delivery#replay: a replay of an exhausted row is one mo
   expect(await fixture.readDispatch(id)).toMatchObject({ status: 'success', attempts: 8, last_error: null })
 })
 
-it('States 16, Ledger 1, delivery#replay, Versioning 3: a replay has the next attempt number and the same event id', async () => {
+test('States 16, Ledger 1, delivery#replay, Versioning 3: a replay has the next attempt number and the same event id', async () => {
   const { webhook, id } = await deliverOne('success')
   await replay(id, CONFIRMED)
   await fixture.app.settle()
@@ -137,7 +137,7 @@ it('States 16, Ledger 1, delivery#replay, Versioning 3: a replay has the next at
   expect(await fixture.readDispatch(id)).toMatchObject({ status: 'success', attempts: 2 })
 })
 
-it('States 16, Endpoints 14, delivery#replay: without confirm_duplicate a success, pending or retrying row is refused with 409', async () => {
+test('States 16, Endpoints 14, delivery#replay: without confirm_duplicate a success, pending or retrying row is refused with 409', async () => {
   for (const status of ['success', 'retrying'] as const) {
     const { webhook, id } = await deliverOne(status)
     for (const body of [undefined, {}, { confirm_duplicate: false }])
@@ -158,7 +158,7 @@ it('States 16, Endpoints 14, delivery#replay: without confirm_duplicate a succes
   await fixture.app.settle()
 })
 
-it('delivery#replay: an exhausted or failed row needs no confirmation', async () => {
+test('delivery#replay: an exhausted or failed row needs no confirmation', async () => {
   for (const status of ['exhausted', 'failed'] as const) {
     const { id } = await deliverOne(status)
     const answer = await replay(id)
@@ -169,7 +169,7 @@ it('delivery#replay: an exhausted or failed row needs no confirmation', async ()
   }
 })
 
-it('delivery#replay: a replay of a retrying row makes its next attempt now, and the rest of the schedule follows: five POSTs', async () => {
+test('delivery#replay: a replay of a retrying row makes its next attempt now, and the rest of the schedule follows: five POSTs', async () => {
   const { webhook, id } = await deliverOne('retrying')
   fixture.receiver.behave({ kind: 'status', status: 500 })
   await replay(id, CONFIRMED)
@@ -184,7 +184,7 @@ it('delivery#replay: a replay of a retrying row makes its next attempt now, and 
   expect(fixture.received(webhook)).toHaveLength(5)
 })
 
-it('delivery#replay: a replay with a 3xx answer fails', async () => {
+test('delivery#replay: a replay with a 3xx answer fails', async () => {
   const { id } = await deliverOne('exhausted')
   fixture.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
   await replay(id)
@@ -194,14 +194,14 @@ it('delivery#replay: a replay with a 3xx answer fails', async () => {
   expect(row).toMatchObject({ attempts: 6, next_attempt_at: null, last_error: 'redirect' })
 })
 
-it('Endpoints 14: a replay takes only confirm_duplicate, and a missing row is a 404', async () => {
+test('Endpoints 14: a replay takes only confirm_duplicate, and a missing row is a 404', async () => {
   const { id } = await deliverOne('success')
   expectProblem(await replay(id, { confirm_duplicate: 'yes' }), 422, 'validation_failed')
   expectProblem(await replay(id, { ...CONFIRMED, more: 1 }), 422, 'validation_failed')
   expectProblem(await replay(NO_ONE, CONFIRMED), 404, 'not_found')
 })
 
-it('Endpoints 13, delivery#ledger-endpoints: the ledger can be filtered by each documented field', async () => {
+test('Endpoints 13, delivery#ledger-endpoints: the ledger can be filtered by each documented field', async () => {
   const { webhook, row } = await deliverOne('success')
   const filters = [
     `webhook|eq|${webhook.id}`,
@@ -222,7 +222,7 @@ it('Endpoints 13, delivery#ledger-endpoints: the ledger can be filtered by each 
   }
 })
 
-it('api#filters: paging by cursor lists every row exactly once, newest first by default', async () => {
+test('api#filters: paging by cursor lists every row exactly once, newest first by default', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   for (let change = 0; change < 7; change += 1) {
     fixture.app.clock.advance(change % 2)
@@ -246,7 +246,7 @@ it('api#filters: paging by cursor lists every row exactly once, newest first by 
   expect(seen).toEqual(all.toReversed())
 })
 
-it('api#filters: page_size is 1 to 200; unknown fields and operators are a 422 that lists the allowed ones', async () => {
+test('api#filters: page_size is 1 to 200; unknown fields and operators are a 422 that lists the allowed ones', async () => {
   for (const size of ['0', '201', '-1', '1.5', 'ten'])
     expectProblem(await fixture.app.admin('GET', `${DISPATCHES}?page_size=${size}`), 422, 'validation_failed')
   for (const size of ['1', '200'])
@@ -267,7 +267,7 @@ it('api#filters: page_size is 1 to 200; unknown fields and operators are a 422 t
   expectProblem(await fixture.app.admin('GET', `${DISPATCHES}?cursor=forged`), 422, 'validation_failed')
 })
 
-it('Events 5: ten events of one resource are ten deliveries with ids of their own, in any order', async () => {
+test('Events 5: ten events of one resource are ten deliveries with ids of their own, in any order', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.update'])
   const contract = await fixture.makeChange(account)
   for (let change = 0; change < 10; change += 1)
@@ -278,7 +278,7 @@ it('Events 5: ten events of one resource are ten deliveries with ids of their ow
   expect(new Set(envelopes.map((one) => one.data.id))).toEqual(new Set([contract]))
 })
 
-it('delivery#holding: purging a webhook deletes only its own rows and attempts', async () => {
+test('delivery#holding: purging a webhook deletes only its own rows and attempts', async () => {
   const kept = await deliverOne('success')
   const gone = await deliverOne('success')
   await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${gone.webhook.id}/purge`)

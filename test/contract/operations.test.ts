@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { addLedgerRow } from '../harness/delivery/ledger-rows.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
 import {
@@ -51,7 +51,7 @@ async function changeTimes(count: number, from = fixture, owner = account) {
   await from.app.settle()
 }
 
-it('Endpoints 18, delivery#health: the health component answers its name, status, instant and figures without a token', async () => {
+test('Endpoints 18, delivery#health: the health component answers its name, status, instant and figures without a token', async () => {
   await fixture.app.settle()
   const answer = await fixture.app.anonymous('GET', HEALTH)
   expect(answer.status).toBe(200)
@@ -66,7 +66,7 @@ it('Endpoints 18, delivery#health: the health component answers its name, status
   })
 })
 
-it('Limits 9, States 12: 10 exhausted deliveries in the last 24 h degrade the component, 9 or older ones do not', async () => {
+test('Limits 9, States 12: 10 exhausted deliveries in the last 24 h degrade the component, 9 or older ones do not', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const webhook = await fresh.createWebhook({ account: owner })
@@ -81,7 +81,7 @@ it('Limits 9, States 12: 10 exhausted deliveries in the last 24 h degrade the co
   expect(await readHealth(fresh)).toMatchObject({ status: 'operational', details: { exhausted_24h: 0 } })
 })
 
-it('Limits 9, States 4: one auto-disabled webhook degrades the component until it is activated', async () => {
+test('Limits 9, States 4: one auto-disabled webhook degrades the component until it is activated', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const webhook = await fresh.createWebhook({ account: owner }, ['contract.create'])
@@ -92,7 +92,7 @@ it('Limits 9, States 4: one auto-disabled webhook degrades the component until i
   expect(await readHealth(fresh)).toMatchObject({ status: 'operational', details: { auto_disabled: 0 } })
 })
 
-it('Endpoints 18: health is operational or degraded, never down', async () => {
+test('Endpoints 18: health is operational or degraded, never down', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   for (let each = 0; each < 3; each += 1) {
@@ -109,13 +109,13 @@ it('Endpoints 18: health is operational or degraded, never down', async () => {
   expect(answer.body.data.status).toBe('degraded')
 })
 
-it('Endpoints 18: a webhook that an operator switched off does not degrade the component', async () => {
+test('Endpoints 18: a webhook that an operator switched off does not degrade the component', async () => {
   const webhook = await fixture.createWebhook({ account })
   await fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
   expect(await readHealth()).toMatchObject({ status: 'operational', details: { auto_disabled: 0 } })
 })
 
-it('delivery#health: all components, liveness and readiness are public, without secrets or tenant data', async () => {
+test('delivery#health: all components, liveness and readiness are public, without secrets or tenant data', async () => {
   const webhook = await fixture.createWebhook({ account })
   for (const path of ['/api/v3/health', '/livez', '/readyz', HEALTH]) {
     const answer = await fixture.app.anonymous('GET', path)
@@ -130,7 +130,7 @@ it('delivery#health: all components, liveness and readiness are public, without 
   expect(all.components.map((one: Json) => one.component)).toContain('webhook-out')
 })
 
-it('Endpoints 15, delivery#dashboard: the summary has exactly these members', async () => {
+test('Endpoints 15, delivery#dashboard: the summary has exactly these members', async () => {
   const summary = await readSummary()
   expect(Object.keys(summary).sort()).toEqual([
     'catalogue',
@@ -159,7 +159,7 @@ it('Endpoints 15, delivery#dashboard: the summary has exactly these members', as
     })
 })
 
-it('Endpoints 15, Limits 10: deliveries by status count the last 24 h only', async () => {
+test('Endpoints 15, Limits 10: deliveries by status count the last 24 h only', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   await fresh.createWebhook({ account: owner }, ['contract.create'])
@@ -173,7 +173,7 @@ it('Endpoints 15, Limits 10: deliveries by status count the last 24 h only', asy
   expect((await readSummary(fresh)).deliveries_24h.success).toBe(1)
 })
 
-it('Endpoints 15: active, inactive and auto-disabled webhooks are counted, deleted ones are not', async () => {
+test('Endpoints 15: active, inactive and auto-disabled webhooks are counted, deleted ones are not', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const ids: string[] = []
@@ -187,7 +187,7 @@ it('Endpoints 15: active, inactive and auto-disabled webhooks are counted, delet
   expect((await readSummary(fresh)).webhooks).toEqual({ active: 1, inactive: 2, auto_disabled: 1 })
 })
 
-it('Endpoints 15, Limits 10: the 10 most recent failures are shown, newest first', async () => {
+test('Endpoints 15, Limits 10: the 10 most recent failures are shown, newest first', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const webhook = await fresh.createWebhook({ account: owner })
@@ -204,7 +204,7 @@ it('Endpoints 15, Limits 10: the 10 most recent failures are shown, newest first
   expect(failures[0]).toMatchObject({ webhook: webhook.id, status: 'failed' })
 })
 
-it('Events 8, delivery#metrics: webhook_out_deliveries_total counts by status and is a counter', async () => {
+test('Events 8, delivery#metrics: webhook_out_deliveries_total counts by status and is a counter', async () => {
   const before = { success: await total('success'), failed: await total('failed') }
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await changeTimes(3)
@@ -220,13 +220,13 @@ it('Events 8, delivery#metrics: webhook_out_deliveries_total counts by status an
   await fixture.subscribe(webhook.id, ['webhook.test'])
 })
 
-it('delivery#metrics: every status has its line from the start', async () => {
+test('delivery#metrics: every status has its line from the start', async () => {
   await using fresh = await startContractFixture()
   for (const status of ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'])
     expect(await total(status, fresh)).toBe(0)
 })
 
-it('delivery#metrics: a restart, a second process or a pruned ledger does not lower the metric', async () => {
+test('delivery#metrics: a restart, a second process or a pruned ledger does not lower the metric', async () => {
   const clock = buildManualClock()
   const first = await startContractFixture({ clock })
   const { receiver } = first
@@ -247,7 +247,7 @@ it('delivery#metrics: a restart, a second process or a pruned ledger does not lo
   await first[Symbol.asyncDispose]()
 })
 
-it('delivery#retention: ledger rows are kept 30 days by default, and waiting rows without a limit', async () => {
+test('delivery#retention: ledger rows are kept 30 days by default, and waiting rows without a limit', async () => {
   const kept = await fixture.createWebhook({ account })
   await addEndedRows(kept, { status: 'success', count: 2, endedAt: ago(30 * DAY_MS - 60_000) })
   await addEndedRows(kept, { status: 'exhausted', count: 3, endedAt: ago(30 * DAY_MS + 60_000) })
@@ -258,7 +258,7 @@ it('delivery#retention: ledger rows are kept 30 days by default, and waiting row
   await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${kept.id}/purge`)
 })
 
-it('delivery#retention: WEBHOOK_LEDGER_RETENTION_DAYS sets the retention, and events are deleted with the last of their rows', async () => {
+test('delivery#retention: WEBHOOK_LEDGER_RETENTION_DAYS sets the retention, and events are deleted with the last of their rows', async () => {
   await using short = await startContractFixture({ env: { WEBHOOK_LEDGER_RETENTION_DAYS: '2' } })
   const owner = (await short.createAccount()).document_id
   const webhook = await short.createWebhook({ account: owner }, ['contract.create'])

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import pino from 'pino'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemRandom } from '../../src/base/random.ts'
 import { createSecret, signTimestamped } from '../../src/outbound/signature.ts'
 import { buildEnvelope } from '../../src/webhook/envelope/envelope.ts'
@@ -49,7 +49,7 @@ function postSigned(
   })
 }
 
-it('Errors 1, Events 9, Endpoints 17: production answers 404, with or without WEBHOOK_SINK_SECRET', async () => {
+test('Errors 1, Events 9, Endpoints 17: production answers 404, with or without WEBHOOK_SINK_SECRET', async () => {
   for (const env of [{}, { WEBHOOK_SINK_SECRET: SECRET }] as Record<string, string>[]) {
     await using production = await createTestApp({ database, env: { APP_ENV: 'production', ...env } })
     expectProblem(await postSigned(production), 404, 'not_found')
@@ -58,7 +58,7 @@ it('Errors 1, Events 9, Endpoints 17: production answers 404, with or without WE
   }
 })
 
-it('Endpoints 17: the sink is mounted in development and certification only', async () => {
+test('Endpoints 17: the sink is mounted in development and certification only', async () => {
   const statuses: Record<string, number> = {}
   for (const env of ['development', 'certification', 'test']) {
     await using app = await createTestApp({ database, env: { APP_ENV: env, WEBHOOK_SINK_SECRET: SECRET } })
@@ -67,26 +67,26 @@ it('Endpoints 17: the sink is mounted in development and certification only', as
   expect(statuses).toEqual({ development: 200, certification: 200, test: 404 })
 })
 
-it('Endpoints 17: without a sink secret the sink is a 404', async () => {
+test('Endpoints 17: without a sink secret the sink is a 404', async () => {
   for (const env of ['development', 'certification']) {
     await using app = await createTestApp({ database, env: { APP_ENV: env } })
     expectProblem(await postSigned(app), 404, 'not_found')
   }
 })
 
-it('webhooks#sink: a signed envelope is answered 200 with accepted, without any token', async () => {
+test('webhooks#sink: a signed envelope is answered 200 with accepted, without any token', async () => {
   const answer = await postSigned(certification)
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({ data: { accepted: true }, message: expect.any(String) })
 })
 
-it('webhooks#sink, Limits 5, Events 3: a signature up to 300 s off is accepted, 301 s is refused, in both directions', async () => {
+test('webhooks#sink, Limits 5, Events 3: a signature up to 300 s off is accepted, 301 s is refused, in both directions', async () => {
   for (const skewSeconds of [-300, 300]) expect((await postSigned(certification, { skewSeconds })).status).toBe(200)
   for (const skewSeconds of [-301, 301])
     expectProblem(await postSigned(certification, { skewSeconds }), 401, 'signature_invalid')
 })
 
-it('webhooks#sink, Authentication 6: another secret, another body, or no signature is 401', async () => {
+test('webhooks#sink, Authentication 6: another secret, another body, or no signature is 401', async () => {
   expectProblem(await postSigned(certification, { secret: createSecret(systemRandom) }), 401, 'signature_invalid')
   expectProblem(await postSigned(certification, { signed: `${ENVELOPE} ` }), 401, 'signature_invalid')
   expectProblem(await certification.anonymous('POST', SINK, ENVELOPE), 401, 'signature_invalid')
@@ -97,7 +97,7 @@ it('webhooks#sink, Authentication 6: another secret, another body, or no signatu
   }
 })
 
-it('webhooks#sink: a signed body that is not an envelope is refused', async () => {
+test('webhooks#sink: a signed body that is not an envelope is refused', async () => {
   for (const body of ['{}', '[]', JSON.stringify({ ...JSON.parse(ENVELOPE), data: {} })])
     expect((await postSigned(certification, { body })).status, body).toBe(422)
 })
@@ -122,7 +122,7 @@ async function startListening(options: TestAppOptions & { port?: number }) {
   return { app, lines }
 }
 
-it('Events 9, States 10: a test delivery to the sink succeeds with the secret in WEBHOOK_SINK_SECRET', async () => {
+test('Events 9, States 10: a test delivery to the sink succeeds with the secret in WEBHOOK_SINK_SECRET', async () => {
   const first = await startListening({ database })
   const url = `${first.app.app.baseUrl()}${SINK}`
   const { port } = new URL(url)
@@ -149,7 +149,7 @@ it('Events 9, States 10: a test delivery to the sink succeeds with the secret in
   expect(refused.body.data).toMatchObject({ status: 'retrying', last_status_code: 401 })
 })
 
-it('webhooks#callback-guard: the URL of the sink is refused in other environments', async () => {
+test('webhooks#callback-guard: the URL of the sink is refused in other environments', async () => {
   await using production = await createTestApp({ database, env: { APP_ENV: 'production' } })
   const url = `${production.app.baseUrl()}${SINK}`
   expectProblem(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type ContractFixture,
   expectProblem,
@@ -29,7 +29,7 @@ const readLinks = async (id: string) =>
   (await fixture.app.database.pool.query('select * from webhook_event where webhook = $1 order by created_at', [id]))
     .rows
 
-it('Subscription 1: a link joins one webhook to one event type, once', async () => {
+test('Subscription 1: a link joins one webhook to one event type, once', async () => {
   const webhook = await fixture.createWebhook({ account })
   const [event] = await fixture.findEventIds(['contract.create'])
   const created = await fixture.app.admin('POST', LINKS, { webhook: webhook.id, event })
@@ -44,7 +44,7 @@ it('Subscription 1: a link joins one webhook to one event type, once', async () 
   )
 })
 
-it('Subscription 2: unsubscribing soft-deletes the link and subscribing again restores it', async () => {
+test('Subscription 2: unsubscribing soft-deletes the link and subscribing again restores it', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   const [link] = (await listLinks(webhook.id)).filter((one) => one.event)
   const [event] = await fixture.findEventIds(['contract.create'])
@@ -61,12 +61,12 @@ it('Subscription 2: unsubscribing soft-deletes the link and subscribing again re
   expect(revived[0]).toMatchObject({ document_id: own.document_id, deleted_at: null })
 })
 
-it('Subscription 3, Events 1, States 1: webhook.test is subscribed at create', async () => {
+test('Subscription 3, Events 1, States 1: webhook.test is subscribed at create', async () => {
   const webhook = await fixture.createWebhook({ account })
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test'])
 })
 
-it('Subscription 3, Events 1: replacing the set prepends webhook.test once, in the body or not', async () => {
+test('Subscription 3, Events 1: replacing the set prepends webhook.test once, in the body or not', async () => {
   const webhook = await fixture.createWebhook({ account })
   const set = await fixture.subscribe(webhook.id, ['contract.create', 'account.update'])
   expect(namesOf(set)).toEqual(['webhook.test', 'account.update', 'contract.create'])
@@ -76,7 +76,7 @@ it('Subscription 3, Events 1: replacing the set prepends webhook.test once, in t
   expect(namesOf(onlyTest)).toEqual(['webhook.test'])
 })
 
-it('Subscription 3: webhook.test cannot be unsubscribed or moved to another event type', async () => {
+test('Subscription 3: webhook.test cannot be unsubscribed or moved to another event type', async () => {
   const webhook = await fixture.createWebhook({ account })
   const [link] = await listLinks(webhook.id)
   expectProblem(await fixture.app.admin('DELETE', `${LINKS}/${link.document_id}`), 409, 'conflict')
@@ -85,7 +85,7 @@ it('Subscription 3: webhook.test cannot be unsubscribed or moved to another even
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test'])
 })
 
-it('States 9, Endpoints 9: PUT events keeps present links, inserts new ones, soft-deletes absent ones', async () => {
+test('States 9, Endpoints 9: PUT events keeps present links, inserts new ones, soft-deletes absent ones', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create', 'contract.update'])
   const before = await readLinks(webhook.id)
   fixture.app.clock.advance(1_000)
@@ -103,7 +103,7 @@ it('States 9, Endpoints 9: PUT events keeps present links, inserts new ones, sof
   expect(rowOf(after, createId).deleted_at.getTime()).toBe(fixture.app.clock.now())
 })
 
-it('Endpoints 9, Errors 6, Limits 4: an empty list, an unknown id or name, or none at all is a 422', async () => {
+test('Endpoints 9, Errors 6, Limits 4: an empty list, an unknown id or name, or none at all is a 422', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   for (const body of [{ events: [] }, {}, { events: [NO_ONE] }, { events: ['contract.nothing'] }, { events: null }]) {
     expectProblem(await fixture.app.admin('PUT', setPath(webhook.id), body), 422, 'validation_failed')
@@ -111,13 +111,13 @@ it('Endpoints 9, Errors 6, Limits 4: an empty list, an unknown id or name, or no
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test', 'contract.create'])
 })
 
-it('Endpoints 9: one id is enough', async () => {
+test('Endpoints 9: one id is enough', async () => {
   const webhook = await fixture.createWebhook({ account })
   const [event] = await fixture.findEventIds(['contract.create'])
   expect((await fixture.app.admin('PUT', setPath(webhook.id), { events: [event] })).status).toBe(200)
 })
 
-it('delivery#ledger-endpoints: /events reads the event set, and the links have CRUD routes', async () => {
+test('delivery#ledger-endpoints: /events reads the event set, and the links have CRUD routes', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   const [created, moved] = await fixture.findEventIds(['contract.create', 'contract.update'])
   const link = (await listLinks(webhook.id)).find((one) => one.event === created)
@@ -129,7 +129,7 @@ it('delivery#ledger-endpoints: /events reads the event set, and the links have C
   expectProblem(await fixture.app.admin('GET', `${LINKS}/${NO_ONE}`), 404, 'not_found')
 })
 
-it('Routing 1: an account webhook receives account events of its own account only', async () => {
+test('Routing 1: an account webhook receives account events of its own account only', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   const own = await fixture.makeChange(account)
   await fixture.makeChange(other)
@@ -137,7 +137,7 @@ it('Routing 1: an account webhook receives account events of its own account onl
   expect(fixture.received(webhook).map((request) => readEnvelope(request).data)).toMatchObject([{ account, id: own }])
 })
 
-it('Webhook 5, Routing 1: a global webhook receives the events of every account', async () => {
+test('Webhook 5, Routing 1: a global webhook receives the events of every account', async () => {
   const webhook = await fixture.createWebhook({ is_global: true }, ['contract.create'])
   await fixture.makeChange(account)
   await fixture.makeChange(other)
@@ -146,7 +146,7 @@ it('Webhook 5, Routing 1: a global webhook receives the events of every account'
   expect(accounts.sort()).toEqual([account, other].sort())
 })
 
-it('Routing 2: an account webhook may subscribe to a none event, and the answer warns that it is not delivered', async () => {
+test('Routing 2: an account webhook may subscribe to a none event, and the answer warns that it is not delivered', async () => {
   const webhook = await fixture.createWebhook({ account })
   const set = await fixture.app.admin('PUT', setPath(webhook.id), {
     events: await fixture.findEventIds(['role.create', 'contract.create']),
@@ -159,7 +159,7 @@ it('Routing 2: an account webhook may subscribe to a none event, and the answer 
   expect(link.body.data.warnings).toMatchObject([{ event: 'user.create', code: 'never_fires' }])
 })
 
-it('Routing 2: a none event is delivered to a global webhook, without a warning, and not to an account webhook', async () => {
+test('Routing 2: a none event is delivered to a global webhook, without a warning, and not to an account webhook', async () => {
   const scoped = await fixture.createWebhook({ account }, ['role.create'])
   const global = await fixture.createWebhook({ is_global: true })
   const set = await fixture.subscribe(global.id, ['role.create'])
@@ -172,7 +172,7 @@ it('Routing 2: a none event is delivered to a global webhook, without a warning,
   expect(readEnvelope(fixture.received(global)[0]).data.account).toBeNull()
 })
 
-it('Routing 3, Events 6: purge events have data.account null and are delivered to global webhooks only', async () => {
+test('Routing 3, Events 6: purge events have data.account null and are delivered to global webhooks only', async () => {
   const scoped = await fixture.createWebhook({ account }, ['webhook.purge', 'webhook.delete'])
   const global = await fixture.createWebhook({ is_global: true }, ['webhook.purge'])
   const gone = await fixture.createWebhook({ account })
@@ -184,7 +184,7 @@ it('Routing 3, Events 6: purge events have data.account null and are delivered t
   expect(envelopes).toMatchObject([{ type: 'webhook.purge', data: { account: null, id: gone.id, url: null } }])
 })
 
-it('Routing 4, States 2: an inactive webhook gets no dispatch rows, also not later for events of that time', async () => {
+test('Routing 4, States 2: an inactive webhook gets no dispatch rows, also not later for events of that time', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   const active = (isActived: boolean) =>
     fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: isActived })
@@ -200,7 +200,7 @@ it('Routing 4, States 2: an inactive webhook gets no dispatch rows, also not lat
   expect(await fixture.readLedger(webhook)).toHaveLength(1)
 })
 
-it('Routing 5: only subscribed events are delivered, and none after the unsubscription', async () => {
+test('Routing 5: only subscribed events are delivered, and none after the unsubscription', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.update'])
   await fixture.makeChange(account)
   await fixture.app.settle()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type ContractFixture,
   expectProblem,
@@ -22,7 +22,7 @@ const create = (body: object, headers = {}) => fixture.app.admin('POST', PATH, b
 const globalOn = (url: string) => ({ url, is_global: true })
 const PUBLIC_URL = 'https://hooks.example.com/a'
 
-it('Webhook 1, api#identifiers: document_id is a lower-case UUID version 7 and is the {id} of the paths', async () => {
+test('Webhook 1, api#identifiers: document_id is a lower-case UUID version 7 and is the {id} of the paths', async () => {
   const created = (await create(globalOn(PUBLIC_URL))).body.data
   expect(created.document_id).toMatch(UUID_V7)
   const read = await fixture.app.admin('GET', `${PATH}/${created.document_id}`)
@@ -30,7 +30,7 @@ it('Webhook 1, api#identifiers: document_id is a lower-case UUID version 7 and i
   expect(read.body.data.document_id).toBe(created.document_id)
 })
 
-it('Webhook 2, Errors 4: url is required and stored unchanged', async () => {
+test('Webhook 2, Errors 4: url is required and stored unchanged', async () => {
   const missing = expectProblem(await create({ is_global: true }), 422, 'validation_failed')
   expect(missing.errors.map((one: { path: string }) => one.path)).toEqual(['url'])
   expectProblem(await create(globalOn('')), 422, 'validation_failed')
@@ -38,7 +38,7 @@ it('Webhook 2, Errors 4: url is required and stored unchanged', async () => {
   expect(created.body.data.url).toBe('https://hooks.example.com/a?b=c')
 })
 
-it('Webhook 3, Limits 2: name is optional and has at most 100 characters', async () => {
+test('Webhook 3, Limits 2: name is optional and has at most 100 characters', async () => {
   expect((await create(globalOn(PUBLIC_URL))).body.data.name).toBeNull()
   const longest = await create({ ...globalOn(PUBLIC_URL), name: 'n'.repeat(100) })
   expect(longest.body.data.name).toBe('n'.repeat(100))
@@ -46,7 +46,7 @@ it('Webhook 3, Limits 2: name is optional and has at most 100 characters', async
   expect(over.errors[0].path).toBe('name')
 })
 
-it('Webhook 4, Limits 3: description is optional and has at most 500 characters', async () => {
+test('Webhook 4, Limits 3: description is optional and has at most 500 characters', async () => {
   expect((await create(globalOn(PUBLIC_URL))).body.data.description).toBeNull()
   const longest = await create({ ...globalOn(PUBLIC_URL), description: 'd'.repeat(500) })
   expect(longest.body.data.description).toBe('d'.repeat(500))
@@ -58,7 +58,7 @@ it('Webhook 4, Limits 3: description is optional and has at most 500 characters'
   expect(over.errors[0].path).toBe('description')
 })
 
-it('Limits 2, Limits 3: lengths are in characters, not in UTF-16 units, also for an update', async () => {
+test('Limits 2, Limits 3: lengths are in characters, not in UTF-16 units, also for an update', async () => {
   const created = await create({ ...globalOn(PUBLIC_URL), name: '🐦'.repeat(100), description: '🐦'.repeat(500) })
   expect(created.status).toBe(201)
   const path = `${PATH}/${created.body.data.document_id}`
@@ -66,25 +66,25 @@ it('Limits 2, Limits 3: lengths are in characters, not in UTF-16 units, also for
   expectProblem(await fixture.app.admin('PATCH', path, { description: 'd'.repeat(501) }), 422, 'validation_failed')
 })
 
-it('Webhook 5: is_global is false by default', async () => {
+test('Webhook 5: is_global is false by default', async () => {
   const created = await create({ url: PUBLIC_URL, account })
   expect(created.body.data).toMatchObject({ is_global: false, account })
 })
 
-it('Webhook 6, Errors 5: account is required and must exist when is_global is false', async () => {
+test('Webhook 6, Errors 5: account is required and must exist when is_global is false', async () => {
   for (const body of [{}, { account: null }, { is_global: false }, { account: NO_ONE }, { account: 'no uuid' }]) {
     const problem = expectProblem(await create({ url: PUBLIC_URL, ...body }), 422, 'validation_failed')
     expect(problem.errors[0].path).toBe('account')
   }
 })
 
-it('Webhook 6: a deleted account does not count as existing', async () => {
+test('Webhook 6: a deleted account does not count as existing', async () => {
   const gone = (await fixture.createAccount()).document_id
   await fixture.app.admin('DELETE', `/api/v3/identity/account/${gone}`)
   expectProblem(await create({ url: PUBLIC_URL, account: gone }), 422, 'validation_failed')
 })
 
-it('Webhook 6: account is ignored and null when is_global is true', async () => {
+test('Webhook 6: account is ignored and null when is_global is true', async () => {
   for (const given of [account, NO_ONE, null]) {
     const created = await create({ url: PUBLIC_URL, is_global: true, account: given })
     expect(created.status).toBe(201)
@@ -92,7 +92,7 @@ it('Webhook 6: account is ignored and null when is_global is true', async () => 
   }
 })
 
-it('Webhook 6: an update to global clears the account, an update to an account needs an existing one', async () => {
+test('Webhook 6: an update to global clears the account, an update to an account needs an existing one', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   const widened = await fixture.app.admin('PATCH', `${PATH}/${id}`, { is_global: true })
   expect(widened.body.data).toMatchObject({ is_global: true, account: null })
@@ -106,7 +106,7 @@ it('Webhook 6: an update to global clears the account, an update to an account n
   expect(narrowed.body.data).toMatchObject({ is_global: false, account })
 })
 
-it('Webhook 7, Webhook 8, Webhook 9, Webhook 10, States 1: a new webhook is active, without failures, not disabled', async () => {
+test('Webhook 7, Webhook 8, Webhook 9, Webhook 10, States 1: a new webhook is active, without failures, not disabled', async () => {
   const created = await create({ url: PUBLIC_URL, account })
   expect(created.body.data).toMatchObject({
     is_actived: true,
@@ -116,7 +116,7 @@ it('Webhook 7, Webhook 8, Webhook 9, Webhook 10, States 1: a new webhook is acti
   })
 })
 
-it('Webhook 11, webhooks#signature: secret is whsec_ and the base64 of 32 random bytes', async () => {
+test('Webhook 11, webhooks#signature: secret is whsec_ and the base64 of 32 random bytes', async () => {
   const first = (await create(globalOn(PUBLIC_URL))).body.data.secret
   const second = (await create(globalOn(PUBLIC_URL))).body.data.secret
   expect(first).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -124,7 +124,7 @@ it('Webhook 11, webhooks#signature: secret is whsec_ and the base64 of 32 random
   expect(second).not.toBe(first)
 })
 
-it('Webhook 11, Authentication 7, States 1: only create and rotate-secret show the secret', async () => {
+test('Webhook 11, Authentication 7, States 1: only create and rotate-secret show the secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   const path = `${PATH}/${created.document_id}`
   const rotated = await fixture.app.admin('POST', `${path}/rotate-secret`)
@@ -147,7 +147,7 @@ it('Webhook 11, Authentication 7, States 1: only create and rotate-secret show t
   }
 })
 
-it('Webhook 11, Endpoints 20, delivery#ledger-endpoints: no export format contains a secret', async () => {
+test('Webhook 11, Endpoints 20, delivery#ledger-endpoints: no export format contains a secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   for (const format of ['csv', 'json', 'ndjson']) {
     const exported = await fixture.app.admin('GET', `${PATH}/export?format=${format}`)
@@ -159,13 +159,13 @@ it('Webhook 11, Endpoints 20, delivery#ledger-endpoints: no export format contai
   }
 })
 
-it('Webhook 11: secrets are encrypted in the database', async () => {
+test('Webhook 11: secrets are encrypted in the database', async () => {
   const { secret } = (await create(globalOn(PUBLIC_URL))).body.data
   const { rows } = await fixture.app.database.pool.query('select w::text as text from webhook w')
   for (const { text } of rows) expect(text).not.toContain(secret.slice(6))
 })
 
-it('Webhook 12, api#identifiers: every row has created_at, updated_at and deleted_at', async () => {
+test('Webhook 12, api#identifiers: every row has created_at, updated_at and deleted_at', async () => {
   const created = (await create(globalOn(PUBLIC_URL))).body.data
   expect(created).toMatchObject({ created_at: expect.stringMatching(TIMESTAMP), deleted_at: null })
   fixture.app.clock.advance(1_500)
@@ -177,7 +177,7 @@ it('Webhook 12, api#identifiers: every row has created_at, updated_at and delete
   expect(deleted.deleted_at).toMatch(TIMESTAMP)
 })
 
-it('Endpoints 1, api#success: create answers 201 with a Location, the row with its secret, and a message', async () => {
+test('Endpoints 1, api#success: create answers 201 with a Location, the row with its secret, and a message', async () => {
   const answer = await create({ url: PUBLIC_URL, account, name: 'n', description: 'd' })
   expect(answer.status).toBe(201)
   expect(Object.keys(answer.body).sort()).toEqual(['data', 'message'])
@@ -185,7 +185,7 @@ it('Endpoints 1, api#success: create answers 201 with a Location, the row with i
   expect(answer.body.message).toEqual(expect.any(String))
 })
 
-it('Endpoints 2: the list has public rows without deleted ones', async () => {
+test('Endpoints 2: the list has public rows without deleted ones', async () => {
   const kept = (await create({ url: PUBLIC_URL, account })).body.data
   const gone = (await create({ url: PUBLIC_URL, account })).body.data
   await fixture.app.admin('DELETE', `${PATH}/${gone.document_id}`)
@@ -195,13 +195,13 @@ it('Endpoints 2: the list has public rows without deleted ones', async () => {
   expect(ids).not.toContain(gone.document_id)
 })
 
-it('Endpoints 3: the single read is the public row', async () => {
+test('Endpoints 3: the single read is the public row', async () => {
   const { secret: _secret, ...row } = (await create({ url: PUBLIC_URL, account })).body.data
   const read = await fixture.app.admin('GET', `${PATH}/${row.document_id}`)
   expect(read.body.data).toEqual(row)
 })
 
-it('Endpoints 4: PATCH changes only the members of the body', async () => {
+test('Endpoints 4: PATCH changes only the members of the body', async () => {
   const { secret: _secret, ...row } = (await create({ url: PUBLIC_URL, account, name: 'old', description: 'kept' }))
     .body.data
   const changed = await fixture.app.admin('PATCH', `${PATH}/${row.document_id}`, {
@@ -217,7 +217,7 @@ it('Endpoints 4: PATCH changes only the members of the body', async () => {
   })
 })
 
-it('Endpoints 4: members with an action of their own cannot be set by PATCH', async () => {
+test('Endpoints 4: members with an action of their own cannot be set by PATCH', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   for (const body of [
     { is_actived: false },
@@ -229,7 +229,7 @@ it('Endpoints 4: members with an action of their own cannot be set by PATCH', as
   }
 })
 
-it('Endpoints 5, States 7: DELETE is soft: the webhook is a 404 and its ledger stays', async () => {
+test('Endpoints 5, States 7: DELETE is soft: the webhook is a 404 and its ledger stays', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await fixture.makeChange(account)
   await fixture.app.settle()
@@ -242,7 +242,7 @@ it('Endpoints 5, States 7: DELETE is soft: the webhook is a 404 and its ledger s
   expect(ledger[0].status).toBe('success')
 })
 
-it('Endpoints 6, States 8, delivery#holding: purge deletes the webhook and its ledger permanently, also after a soft delete', async () => {
+test('Endpoints 6, States 8, delivery#holding: purge deletes the webhook and its ledger permanently, also after a soft delete', async () => {
   for (const isDeletedFirst of [false, true]) {
     const webhook = await fixture.createWebhook({ account }, ['contract.create'])
     await fixture.makeChange(account)
@@ -259,7 +259,7 @@ it('Endpoints 6, States 8, delivery#holding: purge deletes the webhook and its l
   }
 })
 
-it('Endpoints 7: active takes exactly { is_actived: boolean }', async () => {
+test('Endpoints 7: active takes exactly { is_actived: boolean }', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   const path = `${PATH}/${id}/active`
   for (const body of [{}, { is_actived: 'false' }, { is_actived: null }, { is_actived: false, more: 1 }])
@@ -268,7 +268,7 @@ it('Endpoints 7: active takes exactly { is_actived: boolean }', async () => {
   expect(answer.body.data.is_actived).toBe(false)
 })
 
-it('Endpoints 8, States 6: rotate-secret takes no body and answers the public row with a new secret', async () => {
+test('Endpoints 8, States 6: rotate-secret takes no body and answers the public row with a new secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   const path = `${PATH}/${created.document_id}/rotate-secret`
   expectProblem(await fixture.app.admin('POST', path, { secret: 'whsec_mine' }), 422, 'validation_failed')
@@ -278,7 +278,7 @@ it('Endpoints 8, States 6: rotate-secret takes no body and answers the public ro
   expect(rotated.body.data.secret).not.toBe(created.secret)
 })
 
-it('States 6: rotating keeps the state: an inactive webhook stays inactive with its failure count', async () => {
+test('States 6: rotating keeps the state: an inactive webhook stays inactive with its failure count', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   await fixture.app.database.pool.query(
     `update webhook set is_actived = false, consecutive_failures = 20, disabled_at = $2, disabled_reason = 'consecutive-failures'
@@ -292,7 +292,7 @@ it('States 6: rotating keeps the state: an inactive webhook stays inactive with 
     expect(after[member]).toEqual(before[member])
 })
 
-it('States 3, Webhook 10: activating clears consecutive_failures, disabled_at and disabled_reason', async () => {
+test('States 3, Webhook 10: activating clears consecutive_failures, disabled_at and disabled_reason', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   for (const isActived of [false, true]) {
     await fixture.app.database.pool.query(
@@ -310,14 +310,14 @@ it('States 3, Webhook 10: activating clears consecutive_failures, disabled_at an
   }
 })
 
-it('States 2: deactivating keeps the failure count and does not set disabled_at', async () => {
+test('States 2: deactivating keeps the failure count and does not set disabled_at', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   await fixture.app.database.pool.query('update webhook set consecutive_failures = 7 where document_id = $1', [id])
   const answer = await fixture.app.admin('PATCH', `${PATH}/${id}/active`, { is_actived: false })
   expect(answer.body.data).toMatchObject({ is_actived: false, consecutive_failures: 7, disabled_at: null })
 })
 
-it('api#idempotency: a create repeated under one Idempotency-Key creates one webhook and shows the secret once', async () => {
+test('api#idempotency: a create repeated under one Idempotency-Key creates one webhook and shows the secret once', async () => {
   const headers = { 'idempotency-key': 'one-key' }
   const body = { url: 'https://once.example.com/', account }
   const first = await create(body, headers)
@@ -332,13 +332,13 @@ it('api#idempotency: a create repeated under one Idempotency-Key creates one web
   expect(list.body.data).toHaveLength(1)
 })
 
-it('Webhook 6: no update sets the account of a global webhook', async () => {
+test('Webhook 6: no update sets the account of a global webhook', async () => {
   const { document_id: id } = (await create(globalOn(PUBLIC_URL))).body.data
   const changed = await fixture.app.admin('PATCH', `${PATH}/${id}`, { account })
   expect(changed.body.data).toMatchObject({ is_global: true, account: null })
 })
 
-it('api#filters, Endpoints 19: every operator filters webhooks, and repeated filters are joined by AND', async () => {
+test('api#filters, Endpoints 19: every operator filters webhooks, and repeated filters are joined by AND', async () => {
   const names = ['alpha', 'beta, gamma', 'Delta']
   const description = `of ${account}`
   for (const name of names) await create({ ...globalOn(PUBLIC_URL), name, description })

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SessionId, UserId } from '../../src/base/id.ts'
 import { findKeyCaller, findSessionCaller, findUserCallers } from '../../src/identity/caller/caller.store.ts'
 import { findOwnedSession } from '../../src/identity/session/list/session-list.store.ts'
@@ -167,18 +167,18 @@ async function expectRowsOfOne(name: string): Promise<void> {
   expect(found).not.toEqual([])
 }
 
-it.each(Object.keys(ALL))(
+test.each(Object.keys(ALL))(
   '%s reads the rows of one person among many, by plans made before those were written',
   expectRowsOfOne,
 )
 
 // PostgreSQL plans anew also when it has lost count of what others changed.
-it.each(Object.keys(ALL))('%s does so by plans made afterwards, without statistics', async (name) => {
+test.each(Object.keys(ALL))('%s does so by plans made afterwards, without statistics', async (name) => {
   await sql`discard plans`.execute(watched.db)
   await expectRowsOfOne(name)
 })
 
-it('no plan of these reads through what others have stored, in whatever state the tables are when it is made', async () => {
+test('no plan of these reads through what others have stored, in whatever state the tables are when it is made', async () => {
   await using few = await createTestDatabase({ content: 'prepared', isOwn: true })
   await addPeople(few.db, ONE, FEW)
   const { reads, plans } = await listReadsInStates(few.connectionString, async (db) => {

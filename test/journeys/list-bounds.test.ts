@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Filled, fillPopulation } from '../../bench/lists/population.ts'
 import type { ListFields } from '../../src/http/listing/listing.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
@@ -129,7 +129,7 @@ const ask = (path: string, caller: CallerName, query: string) => {
 }
 
 describe('beside an account with nearly all rows', () => {
-  it.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
+  test.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
     'every filter and sort of %s is served by an index, or listed with the reason',
     async (event, { path, list }) => {
       for (const caller of CALLERS) {
@@ -150,7 +150,7 @@ describe('beside an account with nearly all rows', () => {
     Object.entries(list).flatMap(([name, { type, like }]) => (type === 'text' ? [[path, name, like] as const] : [])),
   )
 
-  it.each(TEXTS)(
+  test.each(TEXTS)(
     '%s takes like on %s with three characters and an index, or a range of time',
     async (path, name, like) => {
       const isRanged = like === undefined || like === 'in-range' || like === 'of-accounts'

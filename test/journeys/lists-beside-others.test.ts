@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Filled, fillPopulation, OWN_ROWS, type Population } from '../../bench/lists/population.ts'
 import { eventNameOf } from '../../src/http/route/route.ts'
 import { INDEX_PLANS, READ_PLANS } from '../../src/postgres/statement/database.ts'
@@ -42,7 +42,7 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
     })
     afterAll(() => fixture?.[Symbol.asyncDispose]())
 
-    it.each(LISTS.map((route) => [eventNameOf(route), route.path] as const))(
+    test.each(LISTS.map((route) => [eventNameOf(route), route.path] as const))(
       'a page of %s reads what it returns, for every kind of caller',
       async (_event, path) => {
         for (const caller of CALLERS) {
@@ -56,7 +56,7 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
       },
     )
 
-    it.each(['member of one', 'member of 50'] as const)(
+    test.each(['member of one', 'member of 50'] as const)(
       'the dashboard of a %s reads what its accounts have',
       async (caller) => {
         const { answer, rows, plan } = await fixture.countRead(callers[caller], '/api/v3/webhook/dashboard/summary')

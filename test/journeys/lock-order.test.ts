@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inTransaction, openDatabase } from '../../src/postgres/statement/database.ts'
 import { statement } from '../../src/postgres/statement/statement.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
@@ -13,7 +13,7 @@ const OF_RACES = [
 ]
 const OF_WORKERS = ['webhook_dispatch_ended > webhook_dispatch_open', 'provisioning_job > user']
 
-it('every request of the service takes its locks in the written order', async () => {
+test('every request of the service takes its locks in the written order', async () => {
   const { fixture, database } = await startRequestFixture()
   await using _world = fixture
   const wrong = new Map<string, string>()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route/route.ts'
 import type { ContractFixture } from '../contract/contract-fixture.ts'
 import { type ChangeNotes, watchChangeNotes } from '../harness/database/change-notes.ts'
@@ -301,21 +301,21 @@ async function checkCost(form: string): Promise<void> {
   expect(traffic, [...steps.map(([what]) => what), ...texts].join('\n')).toEqual(expected)
 }
 
-it('every route of the tree has its request here, and nothing else has', () => {
+test('every route of the tree has its request here, and nothing else has', () => {
   expect(Object.keys(REQUESTS)).toEqual(ROUTES.map(eventNameOf))
 })
 
-it.each(ROUTES.map(eventNameOf))('%s costs what its steps cost', checkCost)
+test.each(ROUTES.map(eventNameOf))('%s costs what its steps cost', checkCost)
 
-it.each(Object.keys(FORMS))('the form %s costs no more than its steps', checkCost)
+test.each(Object.keys(FORMS))('the form %s costs no more than its steps', checkCost)
 
 const CHANGES = Object.keys({ ...REQUESTS, ...FORMS }).filter((form) => isChange(findRouteOf(form)))
 
-it.each(CHANGES)('the notes of %s reach the process that makes the change with its last statement', async (form) => {
+test.each(CHANGES)('the notes of %s reach the process that makes the change with its last statement', async (form) => {
   expect((await findOutcome(form)).missing).toEqual([])
 })
 
-it('the changes of all routes together send every kind of note', async () => {
+test('the changes of all routes together send every kind of note', async () => {
   expect(CHANGES).toEqual(expect.arrayContaining(ROUTES.filter(isChange).map(eventNameOf)))
   const sent: string[] = []
   for (const form of CHANGES) sent.push(...(await findOutcome(form)).sent)
@@ -325,7 +325,7 @@ it('the changes of all routes together send every kind of note', async () => {
 
 const LISTS = ROUTES.filter(({ list }) => list)
 
-it.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
+test.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
   '%s counts its rows with one statement more',
   async (event, route) => {
     const { traffic, texts } = await measure(route, REQUESTS[event], '?count=true')
@@ -333,19 +333,19 @@ it.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
   },
 )
 
-it('no statement of these requests reads through what others have stored, but the known ones', async () => {
+test('no statement of these requests reads through what others have stored, but the known ones', async () => {
   for (const form of Object.keys({ ...REQUESTS, ...FORMS })) await findOutcome(form)
   const reads = await database.listWholeReads()
   expect(judgeWholeReads(reads)).toEqual({ unknown: [], unused: [] })
 })
 
-it('no transaction but those of providers, codes, decisions, ends of apps, invitations, bulk replays and second factors has more than four statements in two round trips', () => {
+test('no transaction but those of providers, codes, decisions, ends of apps, invitations, bulk replays and second factors has more than four statements in two round trips', () => {
   const steps = [READ, CHANGE, ...Object.values(STEPS).flat()]
   const long = steps.filter(([, statements, roundTrips]) => statements > 4 || roundTrips > 2)
   expect(new Set(long)).toEqual(new Set(LONGER))
 })
 
-it('each request with steps of its own is measured', () => {
+test('each request with steps of its own is measured', () => {
   const measured = [...Object.keys(REQUESTS), ...Object.keys(FORMS)]
   expect(Object.keys(STEPS).filter((form) => !measured.includes(form))).toEqual([])
 })

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { addWebhook } from '../harness/delivery/ledger-rows.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
@@ -40,11 +40,11 @@ function runPromtool(...args: string[]): void {
   expect(status).toBe(0)
 }
 
-it('promtool finds the alert rules well-formed', () => runPromtool('check', 'rules', 'alerts.yml'))
+test('promtool finds the alert rules well-formed', () => runPromtool('check', 'rules', 'alerts.yml'))
 
-it('promtool passes the unit tests of the alert rules', () => runPromtool('test', 'rules', 'alerts.test.yml'))
+test('promtool passes the unit tests of the alert rules', () => runPromtool('test', 'rules', 'alerts.test.yml'))
 
-it('every alert rule fires in one unit test and is silent in the same or another one', () => {
+test('every alert rule fires in one unit test and is silent in the same or another one', () => {
   const cases = unitTests.split(/^ {6}- eval_time: /m).slice(1)
   const named = (isSilent: boolean) =>
     new Set(
@@ -56,7 +56,7 @@ it('every alert rule fires in one unit test and is silent in the same or another
   expect([...named(true)].sort()).toEqual([...byName.keys()].sort())
 })
 
-it('every metric and label value of an alert rule is in a scrape of a fresh process', async () => {
+test('every metric and label value of an alert rule is in a scrape of a fresh process', async () => {
   await using app = await createTestApp()
   const { body } = await app.scrape()
   for (const [name, text] of byName) {
@@ -72,7 +72,7 @@ it('every metric and label value of an alert rule is in a scrape of a fresh proc
   }
 })
 
-it('every alert rule names a section of the documentation', () => {
+test('every alert rule names a section of the documentation', () => {
   const anchors = listHeadings(operations).map(({ title }) => slugOf(title))
   for (const [name, text] of byName) {
     const [, anchor = ''] = /runbook: docs\/operations\.md#(\S+)/.exec(text) ?? []
@@ -80,7 +80,7 @@ it('every alert rule names a section of the documentation', () => {
   }
 })
 
-it('docs/operations.md quotes the alert rules as they are', () => {
+test('docs/operations.md quotes the alert rules as they are', () => {
   const [, quoted] = /<!-- deploy\/prometheus\/alerts\.yml -->\n```yaml\n([\s\S]*?)```/.exec(operations) ?? []
   expect(quoted).toBe(rules)
 })
@@ -122,7 +122,7 @@ function expectAlert(name: string, at: { minute: number; isFiring: boolean }, in
   expect(text, name).toContain(isFiring ? `Labels:{alertname="${name}"` : 'SUCCESS')
 }
 
-it('the scrapes of a service that disables a webhook and then stops fire both alerts', async () => {
+test('the scrapes of a service that disables a webhook and then stops fire both alerts', async () => {
   await using receiver = await startReceiver()
   await using app = await createTestApp({
     env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}` },
@@ -147,7 +147,7 @@ it('the scrapes of a service that disables a webhook and then stops fire both al
   expectAlert('SignalboxRoleGone', { minute: 14, isFiring: true }, scrapes)
 })
 
-it('the scrapes of a service with a secret that does not open fire SignalboxSecretUnreadable', async () => {
+test('the scrapes of a service with a secret that does not open fire SignalboxSecretUnreadable', async () => {
   await using app = await createTestApp()
   const webhook = await addWebhook(app)
   const scrapes = await recordScrapes(app, 6, async (minute) => {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { buildKeyring } from '../../src/base/keyring.ts'
 import { systemRandom } from '../../src/base/random.ts'
 import { prepareForTest } from '../harness/app/prepared-database.ts'
@@ -45,7 +45,7 @@ async function startFixture() {
   }
 }
 
-it('a rotation of SECRET_KEY is followed by commands from its start to its shown end', {
+test('a rotation of SECRET_KEY is followed by commands from its start to its shown end', {
   timeout: 240_000,
 }, async () => {
   await using fixture = await startFixture()
@@ -64,7 +64,7 @@ it('a rotation of SECRET_KEY is followed by commands from its start to its shown
   expect(`${before.stdout}${during.stdout}${after.stdout}`).not.toContain(NEW)
 })
 
-it('a wrong SECRET_KEY stops the start with the remedy, and a lost one has its own way in', {
+test('a wrong SECRET_KEY stops the start with the remedy, and a lost one has its own way in', {
   timeout: 240_000,
 }, async () => {
   await using fixture = await startFixture()
@@ -80,7 +80,7 @@ it('a wrong SECRET_KEY stops the start with the remedy, and a lost one has its o
   expect(body.data).toMatchObject({ status: 'degraded', details: { unreadable: 1, missing_keys: [idOf(OLD)] } })
 })
 
-it('a started service says where it listens, shows what it is, and posts an alert that begins and ends', {
+test('a started service says where it listens, shows what it is, and posts an alert that begins and ends', {
   timeout: 240_000,
 }, async () => {
   await using fixture = await startFixture()

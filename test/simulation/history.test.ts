@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { AttemptResult } from '../../src/delivery/post/attempt-result.ts'
 import {
   type AttemptTrigger,
@@ -91,21 +91,21 @@ describe('20,000 histories of one dispatch', { retry: 0 }, () => {
   const histories = Array.from({ length: HISTORIES }, () => live(dice))
   const where = `seed ${seed}: run again with SIMULATION_SEED=${seed}`
 
-  it('end, each of them', () => {
+  test('end, each of them', () => {
     expect(
       histories.filter((one) => !one.endedAsTerminal),
       where,
     ).toEqual([])
   })
 
-  it('hold at most five POSTs that no operator asked to replay', () => {
+  test('hold at most five POSTs that no operator asked to replay', () => {
     const counts = histories.map(
       (one) => one.triggers.filter((trigger, index) => trigger !== 'replay' || one.keptSchedule[index]).length,
     )
     expect(Math.max(...counts), where).toBe(5)
   })
 
-  it('wait the four delays in their order, and not at all after an interruption', () => {
+  test('wait the four delays in their order, and not at all after an interruption', () => {
     for (const { results, waitsMs, triggers, keptSchedule } of histories)
       for (const [index, waitMs] of waitsMs.entries()) {
         if (waitMs === -1) continue
@@ -116,7 +116,7 @@ describe('20,000 histories of one dispatch', { retry: 0 }, () => {
       }
   })
 
-  it('are delivered exactly when a POST was answered with 2xx, and redirected exactly when with 3xx', () => {
+  test('are delivered exactly when a POST was answered with 2xx, and redirected exactly when with 3xx', () => {
     for (const { results, statuses } of histories)
       for (const [index, result] of results.entries()) {
         const code = 'statusCode' in result ? result.statusCode : 0

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { accountChannel } from '../src/channel.ts'
 import {
   buildChannelSubscription,
@@ -33,7 +33,7 @@ function openChannel() {
   return { subscription, seen, say: (event: string, data: unknown = {}) => bound.get(event)?.(data) }
 }
 
-it('a subscription that stays unanswered is asked for again, until it is answered', () => {
+test('a subscription that stays unanswered is asked for again, until it is answered', () => {
   const t = openChannel()
   t.subscription.noteConnection('connected')
   vi.advanceTimersByTime(SUBSCRIBE_LIMIT_MS)
@@ -45,7 +45,7 @@ it('a subscription that stays unanswered is asked for again, until it is answere
   expect([t.seen.subscribed, t.subscription.read()]).toEqual([2, { kind: 'live' }])
 })
 
-it('an authorization that is not available for the moment is tried again', () => {
+test('an authorization that is not available for the moment is tried again', () => {
   const t = openChannel()
   t.say('pusher:subscription_error', { type: 'AuthError', status: 503 })
   expect(t.subscription.read()).toEqual({ kind: 'unavailable' })
@@ -53,7 +53,7 @@ it('an authorization that is not available for the moment is tried again', () =>
   expect(t.seen.subscribed).toBe(1)
 })
 
-it('a refusal of the service is shown with its reason, and asked again after 15 s, 30 s, and at last every five minutes', () => {
+test('a refusal of the service is shown with its reason, and asked again after 15 s, 30 s, and at last every five minutes', () => {
   const t = openChannel()
   const refuse = (reason: string) => {
     t.subscription.noteRefusal(reason)
@@ -72,7 +72,7 @@ it('a refusal of the service is shown with its reason, and asked again after 15 
   expect(waits).toEqual([15, 30, 60, 120, 240, 300, 300])
 })
 
-it('a channel whose access returns is live again, and a later refusal is asked again soon', () => {
+test('a channel whose access returns is live again, and a later refusal is asked again soon', () => {
   const t = openChannel()
   const refuse = () => t.say('pusher:subscription_error', { type: 'AuthError', status: 403 })
   refuse()
@@ -87,7 +87,7 @@ it('a channel whose access returns is live again, and a later refusal is asked a
   expect(t.seen.subscribed).toBe(3)
 })
 
-it('a refused channel that the service cannot answer for the moment is tried again as any other', () => {
+test('a refused channel that the service cannot answer for the moment is tried again as any other', () => {
   const t = openChannel()
   t.say('pusher:subscription_error', { type: 'AuthError', status: 403 })
   vi.advanceTimersByTime(DENIED_RETRY_MS)
@@ -97,19 +97,19 @@ it('a refused channel that the service cannot answer for the moment is tried aga
   expect(t.seen.subscribed).toBe(2)
 })
 
-it('a subscription that the server ends is denied', () => {
+test('a subscription that the server ends is denied', () => {
   const t = openChannel()
   t.say('pusher:subscription_succeeded')
   t.say('pusher:subscription_error', { type: 'AuthError', error: 'The access ended.', status: 403 })
   expect(t.subscription.read()).toEqual({ kind: 'denied', reason: 'The access ended.' })
 })
 
-it('waits grow to 15 s, and differ by up to a quarter', () => {
+test('waits grow to 15 s, and differ by up to a quarter', () => {
   expect([0, 1, 2, 3, 9].map((tries) => decideWait(tries, 0))).toEqual([2_000, 4_000, 8_000, 15_000, 15_000])
   expect(decideWait(0, 1)).toBe(2_500)
 })
 
-it.each([
+test.each([
   [4001, true],
   [4004, false],
   [4009, false],
@@ -121,7 +121,7 @@ it.each([
   expect(isFinalClose(code)).toBe(isFinal)
 })
 
-it.each([
+test.each([
   ['?realtime_debug=1', null, true],
   ['?pusher_debug=1', null, true],
   ['?a=b', '1', true],
@@ -131,7 +131,7 @@ it.each([
   expect(isDebugWanted({ location: { search }, localStorage: { getItem: () => stored } })).toBe(isWanted)
 })
 
-it('a storage that may not be read counts as empty', () => {
+test('a storage that may not be read counts as empty', () => {
   const localStorage = {
     getItem: () => {
       throw new Error('SecurityError')
@@ -140,7 +140,7 @@ it('a storage that may not be read counts as empty', () => {
   expect(isDebugWanted({ localStorage })).toBe(false)
 })
 
-it('signatures, secrets and payloads are taken out of a line, at every depth', () => {
+test('signatures, secrets and payloads are taken out of a line, at every depth', () => {
   const hash = 'a1'.repeat(32)
   const sent = { event: 'pusher:subscribe', data: { auth: `key:${hash}`, channel: 'c' } }
   const line = `Pusher :  : ${JSON.stringify(['Event sent', sent, { data: { user_data: '{"id":"u-1"}' } }])}`

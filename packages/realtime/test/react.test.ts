@@ -1,7 +1,7 @@
 import { Window } from 'happy-dom'
 import { act, createElement } from 'react'
 import { createRoot, type Root } from 'react-dom/client'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { ChannelName, ChannelState, RealtimeMessage } from '../src/channel.ts'
 import { RealtimeProvider, useChannel, useEvent } from '../src/react.ts'
 import type { JoinedChannel, Realtime } from '../src/realtime.ts'
@@ -65,7 +65,7 @@ function buildConnection() {
   }
 }
 
-it('a component shows the state of its channel, and leaves the channel when it goes', async () => {
+test('a component shows the state of its channel, and leaves the channel when it goes', async () => {
   const connection = buildConnection()
   const Page = () => {
     const state = useChannel(NAME)
@@ -83,7 +83,7 @@ it('a component shows the state of its channel, and leaves the channel when it g
   expect(connection.users.get(NAME)).toBe(0)
 })
 
-it('a component gets the messages of an event type with its latest handler, of the channel that it names now', async () => {
+test('a component gets the messages of an event type with its latest handler, of the channel that it names now', async () => {
   const connection = buildConnection()
   const seen: string[] = []
   const Page = ({ name, mark }: { name: ChannelName | null; mark: string }) => {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { AccountId } from '../../../src/base/id.ts'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { openRealtime, type RealtimeApp } from '../../../test/harness/app/realtime-app.ts'
@@ -59,7 +59,7 @@ afterEach(() => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('a channel', () => {
-  it('of an own account is live, and brings what happens, typed', async () => {
+  test('of an own account is live, and brings what happens, typed', async () => {
     const channel = connect().join(accountChannel(account))
     const states: string[] = []
     channel.onState(() => states.push(channel.read().kind))
@@ -73,18 +73,18 @@ describe('a channel', () => {
     expect(states).toEqual(['live'])
   })
 
-  it('of another account is denied, with the reason of the service', async () => {
+  test('of another account is denied, with the reason of the service', async () => {
     const channel = connect().join(accountChannel(foreign))
     await waitForState(channel, 'denied')
     expect(channel.read()).toEqual({ kind: 'denied', reason: expect.stringContaining('may not join this channel') })
   })
 
-  it('without a valid token is denied', async () => {
+  test('without a valid token is denied', async () => {
     const channel = connect({ token: 'expired' }).join(accountChannel(account))
     await waitForState(channel, 'denied')
   })
 
-  it('is joined once for all who join it, and left with the last of them', async () => {
+  test('is joined once for all who join it, and left with the last of them', async () => {
     const realtime = connect()
     const [first, second] = [realtime.join(accountChannel(account)), realtime.join(accountChannel(account))]
     await waitForState(first, 'live')
@@ -96,7 +96,7 @@ describe('a channel', () => {
     await waitFor('the unsubscription', () => fixture.provider.line.countJoined(accountChannel(account)) === 0)
   })
 
-  it('is denied to who loses the membership, though the connection was open', async () => {
+  test('is denied to who loses the membership, though the connection was open', async () => {
     const user = await fixture.t.signInMember([account])
     const channel = connect({ token: user.token }).join(accountChannel(account))
     await waitForState(channel, 'live')
@@ -109,7 +109,7 @@ describe('a channel', () => {
 })
 
 describe('an interruption', () => {
-  it('of the provider is shown, and ends within seconds of its return', async () => {
+  test('of the provider is shown, and ends within seconds of its return', async () => {
     const channel = connect().join(accountChannel(account))
     await waitForState(channel, 'live')
     await fixture.provider.stop()
@@ -121,7 +121,7 @@ describe('an interruption', () => {
     expect(performance.now() - startedAt).toBeLessThan(12_000)
   })
 
-  it('by a server that shuts down is short', async () => {
+  test('by a server that shuts down is short', async () => {
     const channel = connect().join(accountChannel(account))
     await waitForState(channel, 'live')
     // It may be shorter than the time between two looks.
@@ -133,7 +133,7 @@ describe('an interruption', () => {
   })
 })
 
-it('a connection that the server refuses for its key is made again with the settings that the service has then', async () => {
+test('a connection that the server refuses for its key is made again with the settings that the service has then', async () => {
   let key: string | undefined = 'of-an-application-that-is-gone'
   let reads = 0
   const realtime = createRealtime({
@@ -156,13 +156,13 @@ it('a connection that the server refuses for its key is made again with the sett
   await waitForState(channel, 'live')
 })
 
-it('where realtime is not configured, a channel is unavailable', async () => {
+test('where realtime is not configured, a channel is unavailable', async () => {
   await using t = await createTestApp()
   const channel = connect({ t }).join(accountChannel(account))
   await waitForState(channel, 'unavailable')
 })
 
-it('the debug log holds no signature, no secret and no payload', async () => {
+test('the debug log holds no signature, no secret and no payload', async () => {
   const lines: string[] = []
   const channel = connect({ log: (line) => lines.push(line) }).join(accountChannel(account))
   await waitForState(channel, 'live')

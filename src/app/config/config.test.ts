@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ConfigError, readConfig } from './config.ts'
 import { VARIABLES } from './config-variables.ts'
 
@@ -26,7 +26,7 @@ function faultsOf(env: Record<string, string>): string {
 }
 
 describe('configuration', () => {
-  it('has a default for every variable in development', () => {
+  test('has a default for every variable in development', () => {
     expect(readConfig({}, '/nowhere')).toMatchObject({
       appEnv: 'development',
       host: '127.0.0.1',
@@ -40,11 +40,11 @@ describe('configuration', () => {
     expect(readConfig({}, '/nowhere').roles).toEqual(['api', 'dispatcher', 'realtime', 'provisioning', 'maintenance'])
   })
 
-  it('treats an empty variable as unset', () => {
+  test('treats an empty variable as unset', () => {
     expect(readConfig({ PORT: '', APP_ENV: '' }, '/nowhere').port).toBe(3000)
   })
 
-  it.each([
+  test.each([
     ['APP_ENV', 'prod'],
     ['PORT', '65536'],
     ['PORT', '-1'],
@@ -101,7 +101,7 @@ describe('configuration', () => {
     expect(faultsOf({ [name]: value })).toMatch(new RegExp(`^${name} .*[.]$`))
   })
 
-  it.each([
+  test.each([
     ['PORT', '0'],
     ['PORT', '65535'],
     ['SECRET_KEY', SECRET],
@@ -125,7 +125,7 @@ describe('configuration', () => {
     expect(faultsOf({ [name]: value })).toBe('')
   })
 
-  it('takes a mail server with its sender, and neither alone', () => {
+  test('takes a mail server with its sender, and neither alone', () => {
     const smtp = { SMTP_URL: 'smtps://u:p@mail.example', MAIL_FROM: 'Signalbox <no-reply@mail.example>' }
     expect(readConfig(smtp, '/nowhere').smtp).toEqual({ url: smtp.SMTP_URL, from: smtp.MAIL_FROM })
     for (const query of ['ignoreTLS=true', 'requireTLS=true', 'name=signalbox.example.com&pool=true&maxConnections=2'])
@@ -134,19 +134,19 @@ describe('configuration', () => {
     expect(faultsOf({ MAIL_FROM: 'a@b.example' })).toMatch(/^SMTP_URL and MAIL_FROM belong together/)
   })
 
-  it('lists all errors at once', () => {
+  test('lists all errors at once', () => {
     const faults = faultsOf({ PORT: 'x', LOG_LEVEL: 'y', SIGNALBOX_ROLE: 'api' }).split('\n')
     expect(faults).toHaveLength(3)
   })
 
-  it('refuses an unknown SIGNALBOX_ variable, and ignores other unknown variables', () => {
+  test('refuses an unknown SIGNALBOX_ variable, and ignores other unknown variables', () => {
     expect(faultsOf({ SIGNALBOX_PORT: '1' })).toContain('SIGNALBOX_PORT is not a setting')
     for (const name of ['INTEGRATION_REALTIME_TOKEN', 'ALERT_WEBHOOK_TOKEN', 'SSO_HANDSHAKE_KEY'])
       expect(faultsOf({ [name]: '1' })).toContain(`${name} is not a setting`)
     expect(faultsOf({ HOME: '/root', MY_SIGNALBOX_PORT: '1', INTEGRATION_CRM_URL: 'x', WEBHOOK_SECRET: 'x' })).toBe('')
   })
 
-  it('ignores the service links that Kubernetes sets for a Service named signalbox', () => {
+  test('ignores the service links that Kubernetes sets for a Service named signalbox', () => {
     const links = {
       SIGNALBOX_SERVICE_HOST: '10.0.0.1',
       SIGNALBOX_SERVICE_PORT: '3000',
@@ -160,11 +160,11 @@ describe('configuration', () => {
     expect(faultsOf({ SIGNALBOX_PORT: '3000', SIGNALBOX_SERVICE: 'x' }).split('\n')).toHaveLength(2)
   })
 
-  it('never prints a value', () => {
+  test('never prints a value', () => {
     expect(faultsOf({ SECRET_KEY: 'hunter2', DATABASE_URL: 'mysql://u:hunter2@h/d' })).not.toContain('hunter2')
   })
 
-  it.each([
+  test.each([
     ['SECRET_KEY', { SIGNALBOX_ROLES: 'maintenance' }],
     ['SESSION_JWT_SECRET', {}],
     ['SSO_HANDSHAKE_SECRET', { SSO_TARGETS: 'https://b.example.test' }],
@@ -175,14 +175,14 @@ describe('configuration', () => {
     expect(faultsOf({ ...rest, ...env })).toContain(`${name} is required when APP_ENV is production`)
   })
 
-  it('requires SECRET_KEY and SESSION_JWT_SECRET alone of a plain service, and the first alone of a worker', () => {
+  test('requires SECRET_KEY and SESSION_JWT_SECRET alone of a plain service, and the first alone of a worker', () => {
     const { APP_ENV, BASE_URL, SECRET_KEY, SESSION_JWT_SECRET } = PRODUCTION
     expect(faultsOf({ APP_ENV, BASE_URL, SECRET_KEY, SESSION_JWT_SECRET })).toBe('')
     const worker = { SIGNALBOX_ROLES: 'dispatcher,maintenance', SSO_TARGETS: 'https://b.example.test' }
     expect(faultsOf({ APP_ENV, BASE_URL, SECRET_KEY, ...worker })).toBe('')
   })
 
-  it.each([
+  test.each([
     [
       'ALERT_WEBHOOK_SECRET',
       `whsec_${Buffer.alloc(32).toString('base64')}`,
@@ -200,14 +200,14 @@ describe('configuration', () => {
     expect(faultsOf({ [name]: value, ...env })).toBe('')
   })
 
-  it('refuses settings of the embedded engine beside a managed one, and the server of development elsewhere', () => {
+  test('refuses settings of the embedded engine beside a managed one, and the server of development elsewhere', () => {
     const managed = { IDENTITY_ENGINE: 'supabase', SUPABASE_URL: 'https://auth.test' }
     expect(faultsOf({ ...managed, OAUTH_REGISTRATION: 'true' })).toContain('OAUTH_REGISTRATION has no effect')
     const embedded = { ...PRODUCTION, INTEGRATION_REALTIME_EMBEDDED: 'true' }
     expect(faultsOf(embedded)).toContain('Set INTEGRATION_REALTIME_CLUSTER to embedded')
   })
 
-  it('refuses private targets in production', () => {
+  test('refuses private targets in production', () => {
     expect(faultsOf({ ...PRODUCTION, WEBHOOK_ALLOWED_PRIVATE_TARGETS: '10.0.0.0/8' })).toContain(
       'must be empty in production',
     )
@@ -216,7 +216,7 @@ describe('configuration', () => {
     )
   })
 
-  it.each([
+  test.each([
     [47_104, 1],
     [19_456, 2],
     [12_288, 3],
@@ -240,12 +240,12 @@ describe('configuration', () => {
     },
   )
 
-  it('hashes passwords at a safe cost without settings, and refuses fewer passes alone in production', () => {
+  test('hashes passwords at a safe cost without settings, and refuses fewer passes alone in production', () => {
     expect(readConfig(PRODUCTION, '/nowhere').passwordHashCost).toEqual({ memory: 19_456, passes: 2 })
     expect(faultsOf({ ...PRODUCTION, PASSWORD_HASH_PASSES: '1' })).toContain('must be at least 47104')
   })
 
-  it('takes a cookie domain at or above the host of BASE_URL only', () => {
+  test('takes a cookie domain at or above the host of BASE_URL only', () => {
     const BASE_URL = 'https://id.example.test'
     expect(faultsOf({ BASE_URL, SESSION_COOKIE_DOMAIN: 'example.test' })).toBe('')
     expect(faultsOf({ BASE_URL, SESSION_COOKIE_DOMAIN: 'id.example.test' })).toBe('')
@@ -253,22 +253,22 @@ describe('configuration', () => {
     expect(faultsOf({ SESSION_COOKIE_DOMAIN: 'example.test' })).toContain('a domain above it')
   })
 
-  it('refuses one secret for sessions and handshakes', () => {
+  test('refuses one secret for sessions and handshakes', () => {
     expect(faultsOf({ ...PRODUCTION, SSO_HANDSHAKE_SECRET: SECRET })).toContain('must differ from SESSION_JWT_SECRET')
   })
 
-  it('refuses a target of handshakes over http in production', () => {
+  test('refuses a target of handshakes over http in production', () => {
     const env = { ...PRODUCTION, SSO_TARGETS: 'https://b.example.test,http://c.example.test' }
     expect(faultsOf(env)).toContain('SSO_TARGETS must hold https:// origins only')
     expect(faultsOf({ ...env, APP_ENV: 'certification' })).toBe('')
   })
 
-  it('accepts a crash point in the test environment only', () => {
+  test('accepts a crash point in the test environment only', () => {
     expect(faultsOf({ SIGNALBOX_CRASH_POINT: 'after-post' })).toContain('only when APP_ENV is test')
     expect(faultsOf({ ...PRODUCTION, APP_ENV: 'test', SIGNALBOX_CRASH_POINT: 'after-post' })).toBe('')
   })
 
-  it('reads .env in development, under the environment, and nowhere else', () => {
+  test('reads .env in development, under the environment, and nowhere else', () => {
     const directory = mkdtempSync(join(tmpdir(), 'signalbox config '))
     try {
       writeFileSync(join(directory, '.env'), 'PORT=4001\nLOG_LEVEL=debug\n')
@@ -281,7 +281,7 @@ describe('configuration', () => {
     }
   })
 
-  it('every variable has a description and a default in words', () => {
+  test('every variable has a description and a default in words', () => {
     for (const [name, variable] of Object.entries(VARIABLES)) {
       expect(variable.meaning, name).toMatch(/^[A-Z`].*\.$/)
       expect(variable.fallback, name).not.toBe('')

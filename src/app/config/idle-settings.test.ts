@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Environment, readConfig } from './config.ts'
 
 const SECRETS = {
@@ -15,7 +15,7 @@ const CHANNELS = { REALTIME_MAX_CHANNELS: '5' }
 const listIdle = (env: Environment) =>
   readConfig({ ...SECRETS, ...env }, '/nowhere').idleSettings.map(({ name }) => name)
 
-it.each<[string, Environment, string]>([
+test.each<[string, Environment, string]>([
   ['development', TOKEN, 'METRICS_TOKEN'],
   ['production', SINK, 'WEBHOOK_SINK_SECRET'],
   ['test', SINK, 'WEBHOOK_SINK_SECRET'],
@@ -27,7 +27,7 @@ it.each<[string, Environment, string]>([
   expect(listIdle({ APP_ENV, ...env })).toEqual([name])
 })
 
-it.each<[string, Environment]>([
+test.each<[string, Environment]>([
   ['production', {}],
   ['production', TOKEN],
   ['certification', SINK],

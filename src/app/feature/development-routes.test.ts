@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { buildListeningLogger } from '../../../test/harness/app/listening-logger.ts'
 import { DEV_PAGE_PATH } from '../../identity/engine/embedded/dev-provider.ts'
@@ -38,17 +38,17 @@ function ask(route: string, headers: Record<string, string>, at = port): Promise
 }
 
 describe.each(ROUTES)('%s in development', (route) => {
-  it('answers a person at this machine', async () => {
+  test('answers a person at this machine', async () => {
     for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`])
       expect(await ask(route, { host }), host).not.toBe(404)
   })
 
-  it('does not exist for a page of another name that was bound to loopback (DNS rebinding)', async () => {
+  test('does not exist for a page of another name that was bound to loopback (DNS rebinding)', async () => {
     for (const host of [`evil.example:${port}`, 'localhost.evil.example', '192.168.1.2'])
       expect(await ask(route, { host }), host).toBe(404)
   })
 
-  it('does not exist behind a proxy of the same machine, whatever address the proxy names', async () => {
+  test('does not exist behind a proxy of the same machine, whatever address the proxy names', async () => {
     for (const [name, value] of [
       ['x-forwarded-for', '127.0.0.1'],
       ['x-forwarded-host', 'localhost'],
@@ -61,20 +61,20 @@ describe.each(ROUTES)('%s in development', (route) => {
   })
 })
 
-it('the metrics on METRICS_PORT answer this machine only in development', async () => {
+test('the metrics on METRICS_PORT answer this machine only in development', async () => {
   const at = app.app.metricsPort() ?? 0
   expect(await ask('GET /metrics', { host: `127.0.0.1:${at}` }, at)).toBe(200)
   expect(await ask('GET /metrics', { host: `evil.example:${at}` }, at)).toBe(404)
   expect(await ask('GET /metrics', { host: `127.0.0.1:${at}`, via: '1.1 proxy' }, at)).toBe(404)
 })
 
-it('other routes answer through a proxy and under other names', async () => {
+test('other routes answer through a proxy and under other names', async () => {
   const headers = { host: 'app.example.com', 'x-forwarded-for': '127.0.0.1' }
   for (const route of ['GET /livez', 'GET /docs', 'GET /auth/sign-in'])
     expect(await ask(route, headers), route).toBe(200)
 })
 
-it('a refusal is logged once a minute, with what gave the request away', async () => {
+test('a refusal is logged once a minute, with what gave the request away', async () => {
   const lines: string[] = []
   const logger = buildListeningLogger((message) => lines.push(message))
   await using other = await createTestApp({ env: { APP_ENV: 'development' }, database: app.database, logger })
@@ -88,7 +88,7 @@ it('a refusal is logged once a minute, with what gave the request away', async (
   expect(count()).toBe(2)
 })
 
-it('the sink of certification takes deliveries from outside', async () => {
+test('the sink of certification takes deliveries from outside', async () => {
   const env = { APP_ENV: 'certification', WEBHOOK_SINK_SECRET: SINK_SECRET }
   await using other = await createTestApp({ env, database: app.database })
   const headers = { host: 'signalbox.example.com', 'x-forwarded-for': '203.0.113.7' }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp, type TestAppOptions } from '../../../test/harness/app/app.ts'
 import { TEST_METRICS_TOKEN } from '../../../test/harness/app/test-secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
@@ -21,14 +21,14 @@ const scrapeWith = (app: TestApp, authorization?: string) =>
   app.anonymous('GET', '/metrics', undefined, authorization === undefined ? {} : { authorization })
 
 describe('the metrics on the port of the service', () => {
-  it('are open in development, with or without a token', async () => {
+  test('are open in development, with or without a token', async () => {
     for (const METRICS_TOKEN of ['', TEST_METRICS_TOKEN]) {
       await using app = await build({ APP_ENV: 'development', METRICS_TOKEN })
       expect((await scrapeWith(app)).status).toBe(200)
     }
   })
 
-  it.each(['test', 'certification', 'production'])('do not exist in %s without METRICS_TOKEN', async (APP_ENV) => {
+  test.each(['test', 'certification', 'production'])('do not exist in %s without METRICS_TOKEN', async (APP_ENV) => {
     await using app = await build({ APP_ENV, METRICS_TOKEN: '' })
     const missing = await app.anonymous('GET', '/nothing')
     for (const header of [undefined, 'Bearer ', `Bearer ${TEST_METRICS_TOKEN}`]) {
@@ -37,7 +37,7 @@ describe('the metrics on the port of the service', () => {
     }
   })
 
-  it.each(['test', 'certification', 'production'])(
+  test.each(['test', 'certification', 'production'])(
     'open in %s with METRICS_TOKEN, and are a 404 without',
     async (APP_ENV) => {
       await using app = await build({ APP_ENV })
@@ -52,7 +52,7 @@ describe('the metrics on the port of the service', () => {
 })
 
 describe('METRICS_PORT', () => {
-  it('serves only the metrics, without a token', async () => {
+  test('serves only the metrics, without a token', async () => {
     await using app = await build({ METRICS_PORT: '0', METRICS_TOKEN: '', SIGNALBOX_ROLES: 'maintenance' })
     await app.app.start()
     const base = `http://127.0.0.1:${app.app.metricsPort()}`
@@ -69,7 +69,7 @@ describe('METRICS_PORT', () => {
     expect((await scrapeWith(app)).status).toBe(404)
   })
 
-  it('is closed when the app stops', async () => {
+  test('is closed when the app stops', async () => {
     const app = await build({ METRICS_PORT: '0', SIGNALBOX_ROLES: 'maintenance' })
     await app.app.start()
     const port = app.app.metricsPort()
@@ -79,7 +79,7 @@ describe('METRICS_PORT', () => {
 })
 
 describe('readiness', () => {
-  it('is 503 until the start has finished, also with a database; liveness is 200', async () => {
+  test('is 503 until the start has finished, also with a database; liveness is 200', async () => {
     let isStarted = false
     await using app = await build({}, { hasStarted: () => isStarted })
     expect(await app.anonymous('GET', '/readyz')).toMatchObject({ status: 503, body: { status: 'starting' } })
@@ -88,7 +88,7 @@ describe('readiness', () => {
     expect(await app.anonymous('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ok' } })
   })
 
-  it('queries the database at most once a second', async () => {
+  test('queries the database at most once a second', async () => {
     await using app = await build()
     let asked = 0
     const count = () => {
@@ -108,7 +108,7 @@ describe('readiness', () => {
 })
 
 describe('the OpenAPI document', () => {
-  it('is in memory once for any number of clients that do not read it', async () => {
+  test('is in memory once for any number of clients that do not read it', async () => {
     await using app = await build({ SIGNALBOX_ROLES: 'api' })
     await app.app.start()
     const { port } = app.app.server.server.address() as AddressInfo

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { MigrationError } from '../../postgres/migration/migration-error.ts'
 import { ConfigError } from '../config/config.ts'
@@ -9,7 +9,7 @@ const withCode = (code: string, message = 'connect failed at 10.1.2.3:5432') =>
   Object.assign(new Error(message), { code })
 
 describe('the text of an error that ends a command', () => {
-  it.each([
+  test.each([
     new FatalError('Port 80 is taken.'),
     new ConfigError('PORT must be a number.'),
     new MigrationError('migration_failed', 'Migration 0002 failed and was rolled back.'),
@@ -18,7 +18,7 @@ describe('the text of an error that ends a command', () => {
     expect(describeFatal(error)).not.toContain('at ')
   })
 
-  it.each([
+  test.each([
     ['ECONNREFUSED', /cannot be reached.*host and port/],
     ['ENOTFOUND', /cannot be reached/],
     ['EAI_AGAIN', /cannot be reached/],
@@ -37,7 +37,7 @@ describe('the text of an error that ends a command', () => {
     expect(text).not.toContain('10.1.2.3')
   })
 
-  it('has cause and remedy for a driver error without a code', () => {
+  test('has cause and remedy for a driver error without a code', () => {
     expect(describeFatal(new Error('timeout expired'))).toMatch(/cannot be reached/)
     expect(describeFatal(new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'))).toMatch(
       /wants a password/,
@@ -45,13 +45,13 @@ describe('the text of an error that ends a command', () => {
     expect(describeFatal(new Error('self-signed certificate in certificate chain'))).toMatch(/TLS connection/)
   })
 
-  it('has the stack of an unexpected error', () => {
+  test('has the stack of an unexpected error', () => {
     const error = new TypeError('x is not a function')
     expect(describeFatal(error)).toBe(error.stack)
     expect(describeFatal(withCode('42P01', 'relation "x" does not exist'))).toContain('relation "x" does not exist')
   })
 
-  it('is the value itself for a thrown value that is not an error', () => {
+  test('is the value itself for a thrown value that is not an error', () => {
     expect(describeFatal('gone')).toBe('gone')
     expect(describeFatal(null)).toBe('null')
     expect(describeFatal(undefined)).toBe('undefined')
@@ -68,7 +68,7 @@ describe('the errors of a real server', () => {
     )
   }
 
-  it('have texts for a closed port and a missing database', async () => {
+  test('have texts for a closed port and a missing database', async () => {
     await using database = await createTestDatabase({ content: 'empty' })
     const there = new URL(database.connectionString)
     expect(await connect(database.connectionString)).toBeUndefined()

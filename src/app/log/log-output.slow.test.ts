@@ -3,7 +3,7 @@ import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { type Clock, machineClock } from '../../base/clock.ts'
 import { openLogOutput } from './log-output.ts'
@@ -52,7 +52,7 @@ async function readAll(pipe: { read(): string }, isDone: (text: string) => boole
 }
 
 describe('the output of the log', () => {
-  it('writes every line once and in order, whatever the size of the pipe', async () => {
+  test('writes every line once and in order, whatever the size of the pipe', async () => {
     await using pipe = await openPipe()
     const output = openLogOutput({ descriptor: pipe.descriptor })
     const lines = Array.from({ length: 5_000 }, (_, number) => line(number))
@@ -61,7 +61,7 @@ describe('the output of the log', () => {
     expect(output.dropped()).toBe(0)
   })
 
-  it('never waits for a reader that stalls: it drops what is beyond its limit, counts it, and says so when there is room', async () => {
+  test('never waits for a reader that stalls: it drops what is beyond its limit, counts it, and says so when there is room', async () => {
     await using pipe = await openPipe()
     const told: number[] = []
     const output = openLogOutput({
@@ -85,7 +85,7 @@ describe('the output of the log', () => {
     expect(told).toEqual([8_000])
   })
 
-  it('outlives a reader that ends, and goes on with the next', async () => {
+  test('outlives a reader that ends, and goes on with the next', async () => {
     await using pipe = await openPipe()
     const output = openLogOutput({ descriptor: pipe.descriptor })
     pipe.leave()
@@ -95,7 +95,7 @@ describe('the output of the log', () => {
     expect(await readAll(pipe, (text) => text.length > 0)).toBe(line(1))
   })
 
-  it('outlives a disk that is full', async () => {
+  test('outlives a disk that is full', async () => {
     const descriptor = openSync('/dev/full', 'w')
     // No later try: the number of a descriptor that is closed goes to another one, such as a connection of the next test.
     const rest: Clock['sleep'] = (ms) => (ms === 50 ? machineClock.sleep(ms) : new Promise(() => {}))
@@ -107,7 +107,7 @@ describe('the output of the log', () => {
     closeSync(descriptor)
   })
 
-  it('writes what waits at the end of a process, as far as there is room', async () => {
+  test('writes what waits at the end of a process, as far as there is room', async () => {
     await using pipe = await openPipe()
     const output = openLogOutput({ descriptor: pipe.descriptor })
     output.write(line(1))
@@ -122,7 +122,7 @@ describe('the output of the log', () => {
     await readAll(pipe, (text) => first.length + text.length === 500_000)
   })
 
-  it('appends to a file', async () => {
+  test('appends to a file', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'signalbox log '))
     const path = join(directory, 'file')
     const descriptor = openSync(path, 'a')

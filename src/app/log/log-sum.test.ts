@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildSuccessSum, buildSumHook } from './log-sum.ts'
 
 /** A logger whose sum runs on the time that a test sets. */
@@ -28,7 +28,7 @@ function openSum(perSecond: number) {
 }
 
 describe('lines of successes', () => {
-  it('are written one by one up to the rate, and summed in one line beyond it', async () => {
+  test('are written one by one up to the rate, and summed in one line beyond it', async () => {
     const { logger, lines, sum, endSecond, count } = openSum(3)
     for (let ms = 1; ms <= 10; ms += 1) logger.info({ error: null, duration_ms: ms }, 'attempt')
     expect(count('attempt')).toBe(3)
@@ -42,14 +42,14 @@ describe('lines of successes', () => {
     expect(count('attempt')).toBe(4)
   })
 
-  it('at the rate are not summed', async () => {
+  test('at the rate are not summed', async () => {
     const { logger, endSecond, count } = openSum(3)
     for (let number = 0; number < 3; number += 1) logger.info({ status: 200, duration_ms: 1 }, 'request')
     await endSecond()
     expect([count('request'), count('successes summed')]).toEqual([3, 0])
   })
 
-  it('of different kinds have a rate and a sum each', async () => {
+  test('of different kinds have a rate and a sum each', async () => {
     const { logger, lines, endSecond, count } = openSum(1)
     for (let number = 0; number < 4; number += 1) {
       logger.info({ status: 201, duration_ms: 1 }, 'request')
@@ -63,7 +63,7 @@ describe('lines of successes', () => {
     ])
   })
 
-  it('are all written with the rate 0', () => {
+  test('are all written with the rate 0', () => {
     const { logger, count } = openSum(0)
     for (let number = 0; number < 100; number += 1) logger.info({ error: null }, 'attempt')
     expect(count('attempt')).toBe(100)
@@ -71,7 +71,7 @@ describe('lines of successes', () => {
 })
 
 describe('failures', () => {
-  it.each([
+  test.each([
     ['a request that was refused', 'info', { status: 400 }, 'request'],
     ['an attempt that failed', 'warn', { error: 'timeout' }, 'attempt'],
     ['an attempt with an error at the level of successes', 'info', { error: 'timeout' }, 'attempt'],
@@ -83,7 +83,7 @@ describe('failures', () => {
     expect(count(message)).toBe(50)
   })
 
-  it('a request that was redirected is a success', () => {
+  test('a request that was redirected is a success', () => {
     const { logger, count } = openSum(1)
     for (let number = 0; number < 5; number += 1) logger.info({ status: 399 }, 'request')
     expect(count('request')).toBe(1)

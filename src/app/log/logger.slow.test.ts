@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import pino from 'pino'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestApp } from '../../../test/harness/app/app.ts'
 import { startReceiver } from '../../../test/harness/fakes/receiver.ts'
 import { PROJECT_ROOT, runToEnd } from '../../../test/harness/process/process.ts'
@@ -15,7 +15,7 @@ function logOnce(write: (log: pino.Logger) => void) {
 }
 
 describe('a line of the log', () => {
-  it.each([
+  test.each([
     'authorization',
     'cookie',
     'password',
@@ -41,7 +41,7 @@ describe('a line of the log', () => {
     })
   })
 
-  it('hides query and values of a driver error, and keeps its code and message', () => {
+  test('hides query and values of a driver error, and keeps its code and message', () => {
     const error = Object.assign(new Error('duplicate key'), {
       code: '23505',
       query: 'insert into x values ($1)',
@@ -55,7 +55,7 @@ describe('a line of the log', () => {
     expect(line.err.stack).toContain('logger.slow.test.ts')
   })
 
-  it('keeps other values unchanged', () => {
+  test('keeps other values unchanged', () => {
     const members = {
       dispatch: 'd',
       attempt: 1,
@@ -82,14 +82,14 @@ describe('a line of the log', () => {
     })
   })
 
-  it('may contain a circular reference', () => {
+  test('may contain a circular reference', () => {
     const loop: Record<string, unknown> = { secret: 'hidden' }
     loop.self = loop
     expect(() => logOnce((log) => log.info({ loop }, 'a loop'))).not.toThrow()
   })
 })
 
-it('the log writes JSON lines from its level on to standard error, and nothing to standard output', async () => {
+test('the log writes JSON lines from its level on to standard error, and nothing to standard output', async () => {
   const program = `
     import { buildLogger } from ${JSON.stringify(join(PROJECT_ROOT, 'src', 'app', 'log', 'logger.ts'))}
     const log = buildLogger({ level: 'warn', isTerminal: false })
@@ -105,7 +105,7 @@ it('the log writes JSON lines from its level on to standard error, and nothing t
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ msg: 'loud enough', password: '[Redacted]' }])
 })
 
-it('on a terminal each entry is one line, of a request with its method, its route or path, and its status', async () => {
+test('on a terminal each entry is one line, of a request with its method, its route or path, and its status', async () => {
   const program = `
     import { buildLogger } from ${JSON.stringify(join(PROJECT_ROOT, 'src', 'app', 'log', 'logger.ts'))}
     import { once } from 'node:events'
@@ -129,7 +129,7 @@ it('on a terminal each entry is one line, of a request with its method, its rout
   expect(lines[2]).toMatch(/WARN: settings without effect\b.*METRICS_TOKEN/)
 })
 
-it('on a terminal without the pretty printer, as after an installation for production, each entry is a JSON line', async () => {
+test('on a terminal without the pretty printer, as after an installation for production, each entry is a JSON line', async () => {
   const program = `
     import { buildLogger } from ${JSON.stringify(join(PROJECT_ROOT, 'src', 'app', 'log', 'logger.ts'))}
     const log = buildLogger({ level: 'info', isTerminal: true, findPrinter: () => undefined })
@@ -139,7 +139,7 @@ it('on a terminal without the pretty printer, as after an installation for produ
   expect(JSON.parse(stderr.trim())).toMatchObject({ level: 'info', msg: 'request', status: 200 })
 })
 
-it('no line of a whole flow contains a secret, password, token, body or signature, even without redaction', async () => {
+test('no line of a whole flow contains a secret, password, token, body or signature, even without redaction', async () => {
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
   await using receiver = await startReceiver()

@@ -1,7 +1,7 @@
 import { chmod, chown, lstat, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemRandom } from '../../base/random.ts'
 import { ConfigError } from '../config/config.ts'
 import { findUnsafeOwner, writePrivateFile } from './private-file.ts'
@@ -16,7 +16,7 @@ afterEach(() => rm(dataDir, { recursive: true }))
 const GIVEN = 'given-by-the-environment-and-long'
 
 describe('service secrets', () => {
-  it('are generated at the first start in development, stored, and readable by their owner only', async () => {
+  test('are generated at the first start in development, stored, and readable by their owner only', async () => {
     const config = { appEnv: 'development', dataDir, givenSecrets: {} } as const
     const first = await loadServiceSecrets(config, systemRandom)
     expect(new Set(Object.values(first).flat()).size).toBe(4)
@@ -25,26 +25,26 @@ describe('service secrets', () => {
     expect((await stat(join(dataDir, 'secrets.json'))).mode & 0o777).toBe(0o600)
   })
 
-  it('of the environment win over stored ones, and are not stored', async () => {
+  test('of the environment win over stored ones, and are not stored', async () => {
     const config = { appEnv: 'development' as const, dataDir, givenSecrets: { secretKey: [GIVEN] } }
     expect((await loadServiceSecrets(config, systemRandom)).secretKey).toEqual(['given-by-the-environment-and-long'])
     expect(await readFile(join(dataDir, 'secrets.json'), 'utf8')).not.toContain('given-by-the-environment')
   })
 
-  it('refuse a handshake secret that is the stored secret of sessions', async () => {
+  test('refuse a handshake secret that is the stored secret of sessions', async () => {
     const config = { appEnv: 'development' as const, dataDir, givenSecrets: {} }
     const { sessionJwt } = await loadServiceSecrets(config, systemRandom)
     const same = { ...config, givenSecrets: { ssoHandshake: [GIVEN, ...sessionJwt] } }
     await expect(loadServiceSecrets(same, systemRandom)).rejects.toThrow('must differ from SESSION_JWT_SECRET')
   })
 
-  it('that cannot be read are an error and are not replaced', async () => {
+  test('that cannot be read are an error and are not replaced', async () => {
     await writeFile(join(dataDir, 'secrets.json'), '{"secretKey": [')
     const config = { appEnv: 'development', dataDir, givenSecrets: {} } as const
     await expect(loadServiceSecrets(config, systemRandom)).rejects.toThrow(ConfigError)
   })
 
-  it('cannot be generated in a read-only data directory', async () => {
+  test('cannot be generated in a read-only data directory', async () => {
     await writeFile(join(dataDir, 'file'), '')
     const config = { appEnv: 'development', dataDir: join(dataDir, 'file', 'below'), givenSecrets: {} } as const
     await expect(loadServiceSecrets(config, systemRandom)).rejects.toThrow(/SIGNALBOX_DATA_DIR/)
@@ -55,7 +55,7 @@ describe('the folder of generated secrets', () => {
   const load = (folder: string) =>
     loadServiceSecrets({ appEnv: 'development', dataDir: folder, givenSecrets: {} }, systemRandom)
 
-  it.each([0o777, 0o757, 0o775, 0o1777])('that others may write in (%o) is refused with what to do', async (mode) => {
+  test.each([0o777, 0o757, 0o775, 0o1777])('that others may write in (%o) is refused with what to do', async (mode) => {
     const folder = join(dataDir, 'shared')
     await mkdir(folder)
     await chmod(folder, mode)
@@ -64,7 +64,7 @@ describe('the folder of generated secrets', () => {
     await expect(load(folder)).resolves.toHaveProperty('secretKey')
   })
 
-  it('of another user is refused', async () => {
+  test('of another user is refused', async () => {
     expect(findUnsafeOwner({ uid: 1, mode: 0o40755 }, 2)).toBe('belongs to another user')
     expect(findUnsafeOwner({ uid: 2, mode: 0o40755 }, 2)).toBeUndefined()
     // Only root can give a folder away.
@@ -80,14 +80,14 @@ describe('the file of generated secrets', () => {
   const load = () => loadServiceSecrets({ appEnv: 'development', dataDir, givenSecrets: {} }, systemRandom)
   const file = () => join(dataDir, 'secrets.json')
 
-  it('is no link, whatever it leads to', async () => {
+  test('is no link, whatever it leads to', async () => {
     await writeFile(join(dataDir, 'elsewhere'), '{}')
     await symlink(join(dataDir, 'elsewhere'), file())
     await expect(load()).rejects.toThrow('(ELOOP)')
     expect(await readFile(join(dataDir, 'elsewhere'), 'utf8')).toBe('{}')
   })
 
-  it('that others may write is refused, and one that they may read is closed', async () => {
+  test('that others may write is refused, and one that they may read is closed', async () => {
     const first = await load()
     await chmod(file(), 0o666)
     await expect(load()).rejects.toThrow('(EPERM)')
@@ -96,7 +96,7 @@ describe('the file of generated secrets', () => {
     expect((await stat(file())).mode & 0o777).toBe(0o600)
   })
 
-  it('takes no mode and no link from a draft that lies there', async () => {
+  test('takes no mode and no link from a draft that lies there', async () => {
     const theirs = join(dataDir, 'theirs')
     await writeFile(theirs, 'theirs', { mode: 0o666 })
     await symlink(theirs, `${file()}.new`)
@@ -109,7 +109,7 @@ describe('the file of generated secrets', () => {
     expect([made.isFile(), made.mode & 0o777, await readFile(file(), 'utf8')]).toEqual([true, 0o600, 'new'])
   })
 
-  it('keeps its content when its replacement cannot be written', async () => {
+  test('keeps its content when its replacement cannot be written', async () => {
     await writePrivateFile(file(), 'old')
     await mkdir(`${file()}.new`)
     await expect(writePrivateFile(file(), 'new')).rejects.toThrow(/^SIGNALBOX_DATA_DIR cannot be written \(E/)

@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRows, addWebhook } from '../../../test/harness/delivery/ledger-rows.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
@@ -56,7 +56,7 @@ async function openSweep(count: number) {
   return { maintenance, machine, databaseMs, reports, hooks, countLeft }
 }
 
-it('a sweep deletes by the clock of the database, and counts dispatches, attempts and entries apart', async () => {
+test('a sweep deletes by the clock of the database, and counts dispatches, attempts and entries apart', async () => {
   const { maintenance, machine, databaseMs, reports, countLeft } = await openSweep(3)
   // Ten seconds off are borne, and decide nothing.
   machine.set(databaseMs + SKEW_TRUSTED_MS)
@@ -67,7 +67,7 @@ it('a sweep deletes by the clock of the database, and counts dispatches, attempt
   expect(Object.values(reports[0]!).every((count) => count === 0)).toBe(true)
 })
 
-it.each([SKEW_TRUSTED_MS + 1, -SKEW_TRUSTED_MS - 1, 45 * DAY_MS, -DAY_MS])(
+test.each([SKEW_TRUSTED_MS + 1, -SKEW_TRUSTED_MS - 1, 45 * DAY_MS, -DAY_MS])(
   'a sweep of a machine that is %s ms ahead deletes nothing',
   async (aheadMs) => {
     const { maintenance, machine, databaseMs, countLeft } = await openSweep(3)
@@ -78,7 +78,7 @@ it.each([SKEW_TRUSTED_MS + 1, -SKEW_TRUSTED_MS - 1, 45 * DAY_MS, -DAY_MS])(
   },
 )
 
-it('a sweep ends after the statement that runs when the clock becomes wrong', async () => {
+test('a sweep ends after the statement that runs when the clock becomes wrong', async () => {
   const { maintenance, machine, databaseMs, hooks, countLeft } = await openSweep(2_500)
   let asked = 0
   hooks.onAsked = () => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestApp, type TestAppOptions } from '../../../test/harness/app/app.ts'
 import { runPasted } from '../../../test/harness/process/pasted-command.ts'
 import { PROJECT_ROOT } from '../../../test/harness/process/process.ts'
@@ -46,7 +46,7 @@ async function startFixture(options: TestAppOptions = {}) {
   }
 }
 
-it('makes a change, and shows its event, attempt, answer of the sink and ledger row', async () => {
+test('makes a change, and shows its event, attempt, answer of the sink and ledger row', async () => {
   await using fixture = await startFixture()
   const commands = await fixture.run()
   const text = fixture.printed.join('\n')
@@ -63,7 +63,7 @@ it('makes a change, and shows its event, attempt, answer of the sink and ledger 
   expect(commands.join('\n')).toContain(`/api/v3/webhook/dispatch/${row.document_id}`)
 })
 
-it('reuses its rows at the next start, and shows a new change', async () => {
+test('reuses its rows at the next start, and shows a new change', async () => {
   await using fixture = await startFixture()
   await fixture.run()
   const tables = ['account', 'contract', 'webhook', 'webhook_event']
@@ -80,7 +80,7 @@ it('reuses its rows at the next start, and shows a new change', async () => {
   expect(fixture.printed.join('\n')).toContain(`ledger    ${rows[0].document_id}  success`)
 })
 
-it('repairs its webhook that was deactivated, unsubscribed, or has the port of an earlier start', async () => {
+test('repairs its webhook that was deactivated, unsubscribed, or has the port of an earlier start', async () => {
   await using fixture = await startFixture()
   await fixture.run()
   const [webhook] = (await fixture.call('GET', '/api/v3/webhook/webhook')).body.data
@@ -95,7 +95,7 @@ it('repairs its webhook that was deactivated, unsubscribed, or has the port of a
   expect(fixture.printed.join('\n')).toMatch(/ {2}success {2}attempts = 1\n.*\n$/)
 })
 
-it('the key for the commands is in a file that only its owner can read, and the next start keeps it', async () => {
+test('the key for the commands is in a file that only its owner can read, and the next start keeps it', async () => {
   await using fixture = await startFixture()
   const file = join(fixture.dataDir, 'demo-token')
   const commands = await fixture.run()
@@ -121,7 +121,7 @@ it('the key for the commands is in a file that only its owner can read, and the 
   expect([...fixture.printed, ...commands].join('\n')).not.toContain(second)
 })
 
-it.each([
+test.each([
   ['of another key', `sbx_${'A'.repeat(43)}`],
   ['of nothing', ''],
 ])('a file with the token %s is replaced, and so is one whose key was revoked', async (_what, text) => {
@@ -141,7 +141,7 @@ it.each([
   expect(await use()).toBe(200)
 })
 
-it('a link in place of the token is replaced, and what it leads to stays as it is', async () => {
+test('a link in place of the token is replaced, and what it leads to stays as it is', async () => {
   await using fixture = await startFixture()
   const target = join(fixture.dataDir, 'a file of somebody')
   await writeFile(target, 'theirs', { mode: 0o644 })
@@ -152,7 +152,7 @@ it('a link in place of the token is replaced, and what it leads to stays as it i
   expect([made.isFile(), made.mode & 0o777]).toEqual([true, 0o600])
 })
 
-it('with the event queue off it makes the change, says why nothing is sent, and shows a working command', async () => {
+test('with the event queue off it makes the change, says why nothing is sent, and shows a working command', async () => {
   await using fixture = await startFixture({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
   const commands = await fixture.run()
   expect(fixture.printed.join('\n')).toMatch(
@@ -163,20 +163,20 @@ it('with the event queue off it makes the change, says why nothing is sent, and 
   expect(await fixture.count('event_occurrence')).toBe(0)
 })
 
-it('a missing delivery is reported after 15 s, with the likely reason', async () => {
+test('a missing delivery is reported after 15 s, with the likely reason', async () => {
   await using fixture = await startFixture()
   const run = fixture.run(async () => fixture.app.clock.advance(1_000))
   await expect(run).rejects.toThrow(FatalError)
   await expect(run).rejects.toThrow(/not made within 15 s.*SIGNALBOX_ROLES/)
 })
 
-it('a delivery that the sink refuses is reported at once with its attempt', async () => {
+test('a delivery that the sink refuses is reported at once with its attempt', async () => {
   await using fixture = await startFixture({ env: { WEBHOOK_SINK_SECRET: createSecret(systemRandom) } })
   await expect(fixture.run()).rejects.toThrow(/not accepted by the sink/)
   expect(fixture.printed.join('\n')).toMatch(/attempt {3}1 {2}401/)
 })
 
-it('the error of a failed call has the call, the status and the detail of the problem', async () => {
+test('the error of a failed call has the call, the status and the detail of the problem', async () => {
   const server = createServer((_request, response) => {
     response.writeHead(503, { 'content-type': 'application/problem+json' })
     response.end('{"detail":"The database does not answer."}')

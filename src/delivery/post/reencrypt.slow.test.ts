@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { type Receiver, startReceiver } from '../../../test/harness/fakes/receiver.ts'
@@ -58,7 +58,7 @@ async function isDeliveredWith(app: TestApp, receiver: Receiver, webhook: { id: 
   }).ok
 }
 
-it('a rotation of SECRET_KEY seals every secret anew, and deliveries go on before, during and after it', async () => {
+test('a rotation of SECRET_KEY seals every secret anew, and deliveries go on before, during and after it', async () => {
   await using fixture = await startFixture()
   const { receiver } = fixture
   const first = await fixture.open(OLD)
@@ -83,7 +83,7 @@ it('a rotation of SECRET_KEY seals every secret anew, and deliveries go on befor
   await third.app.stop()
 })
 
-it('a secret that no key opens is left as it is and keeps no other from being sealed anew', async () => {
+test('a secret that no key opens is left as it is and keeps no other from being sealed anew', async () => {
   await using fixture = await startFixture()
   const app = await fixture.open(LOST)
   const lost = await createWebhook(app, fixture.receiver)
@@ -101,7 +101,7 @@ it('a secret that no key opens is left as it is and keeps no other from being se
   await rotating.app.stop()
 })
 
-it('more secrets than one batch holds are all sealed anew, past unreadable ones and ones that were never made', async () => {
+test('more secrets than one batch holds are all sealed anew, past unreadable ones and ones that were never made', async () => {
   await using database = await createTestDatabase()
   const old = buildKeyring([OLD], systemRandom)
   const lost = buildKeyring([LOST], systemRandom)
@@ -132,7 +132,7 @@ it('more secrets than one batch holds are all sealed anew, past unreadable ones 
   }
 })
 
-it('a failure of the database is told, and not taken for a secret that does not open', async () => {
+test('a failure of the database is told, and not taken for a secret that does not open', async () => {
   await using database = await createTestDatabase()
   const now = new Date('2026-09-11T12:00:00Z')
   const id = '01990000-0000-7000-8000-000000000001' as Parameters<typeof secretContextOf>[0]

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestApp } from '../../../test/harness/app/app.ts'
 import { ROUTE_TREE } from '../../app/feature/route-tree.ts'
 import type { EventTypeRecord } from './catalogue.store.ts'
@@ -27,7 +27,7 @@ function toRow(internal: string, change: Partial<EventTypeRecord> = {}): EventTy
 }
 
 describe('catalogue', () => {
-  it('has one event type for each v3 route that changes or reads a resource, and the synthetic ones', () => {
+  test('has one event type for each v3 route that changes or reads a resource, and the synthetic ones', () => {
     const names = new Set(CATALOGUE.map((entry) => entry.internal))
     const routes = ROUTE_TREE.filter(({ event }) => event !== 'none')
     for (const route of routes) expect(names).toContain(`${route.resource}.${route.action}`)
@@ -36,19 +36,19 @@ describe('catalogue', () => {
     expect(names.size).toBe(CATALOGUE.length)
   })
 
-  it('names follow <resource>.<action>', () => {
+  test('names follow <resource>.<action>', () => {
     for (const { internal } of CATALOGUE) expect(internal).toMatch(/^[a-z][a-z0-9-]*\.[a-z][a-z0-9-]*$/)
   })
 
-  it('refuses two routes with one name', () => {
+  test('refuses two routes with one name', () => {
     expect(() => buildCatalogue([...ROUTE_TREE, ROUTE_TREE[0]!])).toThrow(/two sources/)
   })
 
-  it('the committed files match the route tree', async () => {
+  test('the committed files match the route tree', async () => {
     expect(await findCatalogueDrift(CATALOGUE)).toEqual([])
   })
 
-  it('a changed route tree is reported as a diff', async () => {
+  test('a changed route tree is reported as a diff', async () => {
     const changed = CATALOGUE.filter((entry) => entry.internal !== 'contract.create')
     const drift = await findCatalogueDrift(changed)
     expect(drift).toContain('catalogue.json')
@@ -60,7 +60,7 @@ describe('catalogue', () => {
 describe('catalogue status', () => {
   const all = CATALOGUE.map((entry) => toRow(entry.internal))
 
-  it('is in sync when every entry has its row', () => {
+  test('is in sync when every entry has its row', () => {
     expect(compareCatalogue(CATALOGUE, all)).toEqual({
       generated_count: CATALOGUE.length,
       synced_count: CATALOGUE.length,
@@ -70,7 +70,7 @@ describe('catalogue status', () => {
     })
   })
 
-  it('lists missing event types', () => {
+  test('lists missing event types', () => {
     const status = compareCatalogue(CATALOGUE, all.slice(1))
     expect(status).toMatchObject({
       in_sync: false,
@@ -79,7 +79,7 @@ describe('catalogue status', () => {
     })
   })
 
-  it('lists stale event types until they are deactivated', () => {
+  test('lists stale event types until they are deactivated', () => {
     const stale = toRow('contract.gone')
     expect(compareCatalogue(CATALOGUE, [...all, stale])).toMatchObject({
       in_sync: false,
@@ -92,19 +92,19 @@ describe('catalogue status', () => {
     })
   })
 
-  it('does not count an event type of another service as stale', () => {
+  test('does not count an event type of another service as stale', () => {
     const status = compareCatalogue(CATALOGUE, [...all, toRow('invoice.paid', { source: 'external' })])
     expect(status).toMatchObject({ in_sync: true, stale_internals: [] })
   })
 
-  it('is out of sync when a row differs', () => {
+  test('is out of sync when a row differs', () => {
     const changed = all.map((row) => (row.internal === 'contract.create' ? { ...row, route: '/old' } : row))
     expect(compareCatalogue(CATALOGUE, changed).in_sync).toBe(false)
   })
 })
 
 describe('catalogue over the API', () => {
-  it('sync restores a changed table, keeps ids, and reports the written rows', async () => {
+  test('sync restores a changed table, keeps ids, and reports the written rows', async () => {
     await using t = await createTestApp()
     const before = await t.admin('GET', '/api/v3/webhook/event?filters=internal|eq|contract.create')
     await t.database.db.deleteFrom('event').where('internal', '=', 'contract.delete').execute()
@@ -120,7 +120,7 @@ describe('catalogue over the API', () => {
     })
   })
 
-  it('registers event types of other services once, and not under a reserved name', async () => {
+  test('registers event types of other services once, and not under a reserved name', async () => {
     await using t = await createTestApp()
     const path = '/api/v3/webhook/event'
     const created = await t.admin('POST', path, { internal: 'invoice.paid', description: 'An invoice was paid.' })
@@ -133,7 +133,7 @@ describe('catalogue over the API', () => {
       expect((await t.admin('POST', path, { internal })).status).toBe(422)
   })
 
-  it('deactivates stale and external event types only', async () => {
+  test('deactivates stale and external event types only', async () => {
     await using t = await createTestApp()
     const external = await t.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid' })
     const id = external.body.data.document_id

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
@@ -59,7 +59,7 @@ const ACCOUNT = '0198a000-0000-7000-8000-000000000001' as AccountId
 const WEBHOOK = '0198a000-0000-7000-8000-000000000002' as WebhookId
 
 describe('recording events', () => {
-  it('keeps every member, and gives the events back in the order of the drafts', async () => {
+  test('keeps every member, and gives the events back in the order of the drafts', async () => {
     await using t = await open()
     const full = t.draft({
       account: ACCOUNT,
@@ -85,7 +85,7 @@ describe('recording events', () => {
     expect(await findEvent(t.db, events[1]!.id)).toMatchObject({ account: null, url: null, excludedWebhook: null })
   })
 
-  it('never carries an account for what has no owner, nor for a purge', async () => {
+  test('never carries an account for what has no owner, nor for a purge', async () => {
     await using t = await open()
     const drafts = [t.draft({ account: ACCOUNT, accountScope: 'none' }), t.draft({ account: ACCOUNT, action: 'purge' })]
     const events = await recordEvents(t.ledger.deps, t.db, drafts, t.ledger.now())
@@ -95,7 +95,7 @@ describe('recording events', () => {
     ])
   })
 
-  it('is gone with the change when the transaction is rolled back', async () => {
+  test('is gone with the change when the transaction is rolled back', async () => {
     await using t = await open()
     const change = inTransaction(t.db, async (tx) => {
       await recordEvents(t.ledger.deps, tx, [t.draft()], t.ledger.now())
@@ -105,7 +105,7 @@ describe('recording events', () => {
     expect(await t.count()).toBe(0)
   })
 
-  it('records nothing while ENABLE_API_EVENT_QUEUE is false', async () => {
+  test('records nothing while ENABLE_API_EVENT_QUEUE is false', async () => {
     await using t = await open()
     await t.ledger.addEventType('contract.create')
     await t.ledger.addWebhook({ events: ['contract.create'] })
@@ -114,7 +114,7 @@ describe('recording events', () => {
     expect(await t.count()).toBe(0)
   })
 
-  it('takes the events of a bulk operation of 10,000 resources in one statement', async () => {
+  test('takes the events of a bulk operation of 10,000 resources in one statement', async () => {
     // Found by reading: with a parameter for each value, 65,535 of them were passed at 5,958 events.
     await using t = await open()
     const drafts = Array.from({ length: 10_000 }, (_, index) => t.draft({ resourceId: `r-${index}` }))
@@ -123,7 +123,7 @@ describe('recording events', () => {
     expect(await findEvent(t.db, events[9_999]!.id)).toMatchObject({ resourceId: 'r-9999' })
   })
 
-  it('leaves what its caller routes itself out of the queue of the router', async () => {
+  test('leaves what its caller routes itself out of the queue of the router', async () => {
     await using t = await open()
     const event = await recordRoutedEvent(t.ledger.deps, t.db, t.draft({ type: 'webhook.test' }), t.ledger.now())
     expect(await findEvent(t.db, event.id)).toMatchObject({ routedAt: t.ledger.now() })
@@ -132,7 +132,7 @@ describe('recording events', () => {
 })
 
 describe('the event types that have a subscriber', () => {
-  it('are active, with an active, living webhook that subscribes to them', async () => {
+  test('are active, with an active, living webhook that subscribes to them', async () => {
     await using t = await open()
     for (const name of ['contract.find-all', 'contract.find-one', 'account.find-all', 'account.find-one'])
       await t.ledger.addEventType(name, 'none')
@@ -151,7 +151,7 @@ describe('the event types that have a subscriber', () => {
 })
 
 describe('the queue of the router', () => {
-  it('is taken oldest first, and gives no event to two takers', async () => {
+  test('is taken oldest first, and gives no event to two takers', async () => {
     await using t = await open()
     const events = await recordEvents(
       t.ledger.deps,
@@ -167,7 +167,7 @@ describe('the queue of the router', () => {
     expect(await takeEvents(t.db, 4)).toEqual([])
   })
 
-  it('holds what a taker gave back, and says when the rest was routed', async () => {
+  test('holds what a taker gave back, and says when the rest was routed', async () => {
     await using t = await open()
     const drafts = [t.draft(), t.draft(), t.draft()]
     const ids = (await recordEvents(t.ledger.deps, t.db, drafts, t.ledger.now())).map((one) => one.id)
@@ -182,7 +182,7 @@ describe('the queue of the router', () => {
     expect(await findEvent(t.db, ids[2]!)).toMatchObject({ routedAt: null })
   })
 
-  it('tells how long the oldest event has waited, and nothing when none waits', async () => {
+  test('tells how long the oldest event has waited, and nothing when none waits', async () => {
     await using t = await open()
     expect(await findOldestUnroutedAt(t.db)).toBeNull()
     const [first] = await recordEvents(t.ledger.deps, t.db, [t.draft()], t.ledger.now())

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestApp } from '../../../test/harness/app/app.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -8,7 +8,7 @@ const INSERT = `
   insert into audit_log (document_id, action, outcome, created_at)
   select gen_random_uuid(), 'aged', 'success', $1 from generate_series(1, $2::int)`
 
-it('audit entries are deleted in batches once they are older than AUDIT_RETENTION_DAYS, and none with 0', async () => {
+test('audit entries are deleted in batches once they are older than AUDIT_RETENTION_DAYS, and none with 0', async () => {
   await using app = await createTestApp({ env: { AUDIT_RETENTION_DAYS: '30' } })
   const { pool } = app.database
   const at = (ageMs: number) => new Date(app.clock.now() - ageMs)
@@ -24,7 +24,7 @@ it('audit entries are deleted in batches once they are older than AUDIT_RETENTIO
   expect(rows).toEqual([{ kept: 1 }])
 })
 
-it('audit entries are kept for a year without a setting', async () => {
+test('audit entries are kept for a year without a setting', async () => {
   await using app = await createTestApp()
   const at = (ageMs: number) => new Date(app.clock.now() - ageMs)
   await app.database.pool.query(INSERT, [at(365 * DAY_MS), 1])

@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { startDatabaseProxy } from '../../../test/harness/fakes/proxy.ts'
 import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
@@ -101,7 +101,7 @@ async function listKept(names: readonly string[]): Promise<{ events: string[]; q
 }
 
 describe('publications of concurrent requests', () => {
-  it('are recorded alone at once, and together where they come while others are written', async () => {
+  test('are recorded alone at once, and together where they come while others are written', async () => {
     const batch = build()
     const names = Array.from({ length: 20 }, (_, n) => `shared-${String(n).padStart(2, '0')}`)
     const traffic = countTraffic(database.pool)
@@ -117,7 +117,7 @@ describe('publications of concurrent requests', () => {
     expect(await listKept(names)).toEqual({ events: names, queued: names, audited: names })
   })
 
-  it('are refused one by one: a broken rule keeps nothing of its request and everything of the others', async () => {
+  test('are refused one by one: a broken rule keeps nothing of its request and everything of the others', async () => {
     const batch = build()
     const names = ['a', 'b', 'c', 'd'].map((name) => `mixed-${name}`)
     const types = ['order.create', 'order.create', 'order.unknown', 'order.create']
@@ -127,7 +127,7 @@ describe('publications of concurrent requests', () => {
     expect(await listKept(names)).toEqual({ events: kept, queued: kept, audited: kept })
   })
 
-  it('are tried alone when the database does not take the data of one of them', async () => {
+  test('are tried alone when the database does not take the data of one of them', async () => {
     const batch = build()
     const names = ['a', 'b', 'c', 'd'].map((name) => `refused-${name}`)
     const requests = names.map((name) => publish(name))
@@ -142,7 +142,7 @@ describe('publications of concurrent requests', () => {
     expect(await listKept(names)).toEqual({ events: kept, queued: kept, audited: kept })
   })
 
-  it('all fail at once while the database does not answer, and later ones are recorded again', async () => {
+  test('all fail at once while the database does not answer, and later ones are recorded again', async () => {
     const nowhere = openDatabase({
       connectionString: 'postgres://nobody@127.0.0.1:1/none',
       size: 2,
@@ -156,7 +156,7 @@ describe('publications of concurrent requests', () => {
     await nowhere.close()
   })
 
-  it('do not wait behind two statements on connections that are dead', async () => {
+  test('do not wait behind two statements on connections that are dead', async () => {
     await using proxy = await startDatabaseProxy(database.connectionString)
     const { connectionString } = proxy
     const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
@@ -183,7 +183,7 @@ describe('publications of concurrent requests', () => {
 })
 
 describe('publications of a process that posts', () => {
-  it('are routed by the statement that records them, and wait in no queue', async () => {
+  test('are routed by the statement that records them, and wait in no queue', async () => {
     const { told, batch } = buildInline(2)
     const traffic = countTraffic(database.pool)
     expect(await batch.record(publish('inline-a'))).toBe(true)
@@ -199,7 +199,7 @@ describe('publications of a process that posts', () => {
     })
   })
 
-  it(`are routed so to ${INLINE_ROWS} rows at most; what goes to more waits for the router, whole`, async () => {
+  test(`are routed so to ${INLINE_ROWS} rows at most; what goes to more waits for the router, whole`, async () => {
     const most = buildInline(INLINE_ROWS)
     await most.batch.record(publish('inline-most'))
     expect(most.told.accepted).toHaveLength(INLINE_ROWS)
@@ -211,7 +211,7 @@ describe('publications of a process that posts', () => {
     expect((await listKept(['inline-beyond'])).queued).toEqual(['inline-beyond'])
   })
 
-  it('are left to the router when one request brings more than 16 events', async () => {
+  test('are left to the router when one request brings more than 16 events', async () => {
     const { told, batch } = buildInline(1)
     const several = (count: number) => {
       const all = Array.from({ length: count }, (_, n) => publish(`inline-${count}-${n}`))
@@ -224,7 +224,7 @@ describe('publications of a process that posts', () => {
     expect(told.accepted).toHaveLength(16)
   })
 
-  it('are refused as elsewhere, and a failed statement is reported for the claims that it may have made', async () => {
+  test('are refused as elsewhere, and a failed statement is reported for the claims that it may have made', async () => {
     const { told, batch } = buildInline(1)
     expect(await batch.record(publish('inline-broken', 'order.unknown'))).toBe(false)
     expect(await listKept(['inline-broken'])).toEqual({ events: [], queued: [], audited: [] })
@@ -256,7 +256,7 @@ describe('a step that fails around a publication', () => {
   }
   const buildRouting = (): InlineRouting => ({ policies: [{ name: 'failing', part }], accept: fail, fail: () => {} })
 
-  it.each<[string, Partial<PublicationBatchDeps>]>([
+  test.each<[string, Partial<PublicationBatchDeps>]>([
     ['the right to route', { takeInline: fail }],
     ['the right to route, at once', { takeInline: failNow }],
     ['accepting what was claimed', { takeInline: async () => buildRouting() }],
@@ -272,7 +272,7 @@ describe('a step that fails around a publication', () => {
     expect(await batch.record(publish(`step-${what}-later`))).toBe(true)
   })
 
-  it('leaves no request unanswered: a broken rule and data that is refused are told as before', async () => {
+  test('leaves no request unanswered: a broken rule and data that is refused are told as before', async () => {
     const batch = build({ onEvents: failNow, onRecorded: failNow, takeInline: fail })
     const twice = publish('step-twice')
     const settled = await Promise.allSettled([

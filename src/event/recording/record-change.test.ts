@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { followCall } from '../../../test/harness/run/trail.ts'
 import { ROUTE_TREE } from '../../app/feature/route-tree.ts'
@@ -29,24 +29,24 @@ const changed = (id: string | null, url?: string | null): Changed => ({
 describe('the path of the second call', () => {
   const find = buildReadPathFinder([READ, route('update')])
 
-  it('is that of the find-one route of the same resource', () => {
+  test('is that of the find-one route of the same resource', () => {
     expect(find(route('update'), changed(ID))).toBe(`/api/v3/x/lease/${ID}`)
     expect(find(READ, changed(ID))).toBe(`/api/v3/x/lease/${ID}`)
   })
 
-  it('is none when the resource can no longer be read, has no id, or has no such route', () => {
+  test('is none when the resource can no longer be read, has no id, or has no such route', () => {
     for (const action of ['delete', 'purge']) expect(find(route(action), changed(ID))).toBeNull()
     expect(find(route('find-all'), changed(null))).toBeNull()
     expect(find(route('update', { resource: 'other' }), changed(ID))).toBeNull()
   })
 
-  it('is what the operation says where it says one, null too', () => {
+  test('is what the operation says where it says one, null too', () => {
     expect(find(route('update'), changed(ID, '/api/v3/elsewhere'))).toBe('/api/v3/elsewhere')
     expect(find(route('update'), changed(ID, null))).toBeNull()
     expect(find(route('delete'), changed(ID, '/api/v3/elsewhere'))).toBe('/api/v3/elsewhere')
   })
 
-  it('exists in the tree for every resource that a route creates, but for members and invitations, which are read in their lists, and factors, which only their owner reads', () => {
+  test('exists in the tree for every resource that a route creates, but for members and invitations, which are read in their lists, and factors, which only their owner reads', () => {
     const findInTree = buildReadPathFinder(ROUTE_TREE)
     const creating = ROUTE_TREE.filter(({ action, status }) => action === 'create' && status === 201)
     const unreadable = creating.filter((one) => findInTree(one, changed(ID)) === null)
@@ -63,7 +63,7 @@ describe('the path of the second call', () => {
 describe('the events of a success', () => {
   const find = buildReadPathFinder([READ])
 
-  it('are one for each changed resource, each with its own owner, all of one trace', () => {
+  test('are one for each changed resource, each with its own owner, all of one trace', () => {
     const owner = ID as Changed['account']
     const drafts = draftEvents(find, {
       route: route('update'),
@@ -86,7 +86,7 @@ describe('the events of a success', () => {
     ])
   })
 
-  it('are none when nothing changed, or the route emits none of its own', () => {
+  test('are none when nothing changed, or the route emits none of its own', () => {
     const some = [changed(ID)]
     expect(draftEvents(find, { route: route('update'), changed: undefined, trace: null })).toEqual([])
     expect(draftEvents(find, { route: route('update'), changed: [], trace: null })).toEqual([])
@@ -113,7 +113,7 @@ const createAccount = async (app: TestApp): Promise<string> =>
   (await app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
 
 describe('a read', () => {
-  it('is recorded only while an active webhook subscribes to its event, and is never audited', async () => {
+  test('is recorded only while an active webhook subscribes to its event, and is never audited', async () => {
     await using app = await createTestApp()
     const account = await createAccount(app)
     const path = `/api/v3/identity/account/${account}`
@@ -134,7 +134,7 @@ describe('a read', () => {
     expect((await read()).events).toEqual([])
   })
 
-  it('of a list is one event without an id and without an owner', async () => {
+  test('of a list is one event without an id and without an owner', async () => {
     await using app = await createTestApp()
     await subscribe(app, 'contract.find-all')
     const { events } = await followCall(app, () => app.admin('GET', '/api/v3/contract/contract'))
@@ -143,7 +143,7 @@ describe('a read', () => {
     ])
   })
 
-  it('that is refused emits nothing, although somebody subscribes', async () => {
+  test('that is refused emits nothing, although somebody subscribes', async () => {
     await using app = await createTestApp()
     await subscribe(app, 'contract.find-one', 'contract.find-all')
     for (const path of [`/api/v3/contract/contract/${ID}`, '/api/v3/contract/contract?filters=nonsense']) {
@@ -155,7 +155,7 @@ describe('a read', () => {
 })
 
 describe('a change', () => {
-  it('and its event and its audit entry stand or fall together', async () => {
+  test('and its event and its audit entry stand or fall together', async () => {
     await using app = await createTestApp()
     const account = await createAccount(app)
     const create = () => app.admin('POST', '/api/v3/contract/contract', { account, name: 'Lease' })
@@ -178,7 +178,7 @@ describe('a change', () => {
     expect((await pool.query('select from contract')).rowCount).toBe(1)
   })
 
-  it('by an API key names its owner and the key; by a session, the session', async () => {
+  test('by an API key names its owner and the key; by a session, the session', async () => {
     await using app = await createTestApp()
     const key = (await app.admin('POST', '/api/v3/identity/api-key', { name: 'k', permissions: ['*:*'] })).body.data
     await app.callAs(key.key)('POST', '/api/v3/identity/account', { name: 'By a key' })
@@ -192,7 +192,7 @@ describe('a change', () => {
     ])
   })
 
-  it('while ENABLE_API_EVENT_QUEUE is false is made and audited, and recorded as no event', async () => {
+  test('while ENABLE_API_EVENT_QUEUE is false is made and audited, and recorded as no event', async () => {
     await using app = await createTestApp({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
     await subscribe(app, 'account.create', 'account.find-all')
     const { answer, events, audit } = await followCall(app, () =>

@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { findForeignSign, isLoopbackHost } from './local-request.ts'
 
 const LOCAL = { peer: '127.0.0.1', httpVersion: '1.1', headers: { host: 'localhost:3000' } }
 
 describe('the name of a request of this machine', () => {
-  it.each([
+  test.each([
     'localhost',
     'localhost:3000',
     'LOCALHOST:3000',
@@ -19,7 +19,7 @@ describe('the name of a request of this machine', () => {
     expect(isLoopbackHost(host)).toBe(true)
   })
 
-  it.each([
+  test.each([
     '',
     'evil.example',
     'evil.example:3000',
@@ -44,15 +44,15 @@ describe('the name of a request of this machine', () => {
 })
 
 describe('a request of this machine', () => {
-  it.each(['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])('comes from %s', (peer) => {
+  test.each(['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])('comes from %s', (peer) => {
     expect(findForeignSign({ ...LOCAL, peer })).toBeUndefined()
   })
 
-  it.each(['192.168.0.7', '::ffff:10.0.0.1', 'fe80::1', '', undefined])('does not come from %s', (peer) => {
+  test.each(['192.168.0.7', '::ffff:10.0.0.1', 'fe80::1', '', undefined])('does not come from %s', (peer) => {
     expect(findForeignSign({ ...LOCAL, peer })).toBe('peer')
   })
 
-  it('keeps the headers that browsers and commands send', () => {
+  test('keeps the headers that browsers and commands send', () => {
     const headers = {
       ...LOCAL.headers,
       'user-agent': 'curl',
@@ -65,7 +65,7 @@ describe('a request of this machine', () => {
     expect(findForeignSign({ ...LOCAL, headers })).toBeUndefined()
   })
 
-  it.each([
+  test.each([
     'forwarded',
     'via',
     'x-forwarded-for',
@@ -89,7 +89,7 @@ describe('a request of this machine', () => {
       expect(findForeignSign({ ...LOCAL, headers: { ...LOCAL.headers, [name]: value } })).toBe(name)
   })
 
-  it('is not of HTTP/1.0, which proxies without any header of their own speak', () => {
+  test('is not of HTTP/1.0, which proxies without any header of their own speak', () => {
     expect(findForeignSign({ ...LOCAL, httpVersion: '1.0' })).toBe('http/1.0')
   })
 })

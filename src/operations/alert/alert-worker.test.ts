@@ -1,11 +1,11 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { startReceiver } from '../../../test/harness/fakes/receiver.ts'
 import { openProvisioning, signAgain } from '../../../test/harness/provisioning/provisioning-service.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const HOUR_MS = 3_600_000
 
-it('a dead letter posts one signed alert, however many follow, and the next success of the target its end', async () => {
+test('a dead letter posts one signed alert, however many follow, and the next success of the target its end', async () => {
   await using alerts = await startReceiver()
   const env = { ALERT_WEBHOOK_URL: `${alerts.origin}/alerts`, ALERT_WEBHOOK_SECRET: SECRET }
   await using receiver = await startReceiver()
@@ -46,7 +46,7 @@ it('a dead letter posts one signed alert, however many follow, and the next succ
   expect(bodies().at(-1).id).not.toBe(bodies()[0].id)
 })
 
-it('without ALERT_WEBHOOK_URL nothing is posted, and the incident is kept', async () => {
+test('without ALERT_WEBHOOK_URL nothing is posted, and the incident is kept', async () => {
   await using fixture = await openProvisioning()
   fixture.receiver.behave({ kind: 'status', status: 500 })
   await fixture.makeTarget()

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { explainStatements, type PlanNode } from '../../../test/harness/plan/explain.ts'
@@ -41,7 +41,7 @@ describe(`the summary over ${SUCCESSES + FAILURES} ended deliveries`, () => {
   })
   afterAll(() => database[Symbol.asyncDispose]())
 
-  it('reads the counts of minutes and of webhooks and the failures that it shows, no other delivery and no webhook', async () => {
+  test('reads the counts of minutes and of webhooks and the failures that it shows, no other delivery and no webhook', async () => {
     const read = (db: TestDatabase['db']) => readSummary(db, { now, failures: SHOWN, scope: 'all' })
     expect((await read(database.db)).recentFailures).toHaveLength(SHOWN)
     const explained = await explainStatements(database, read)
@@ -77,7 +77,7 @@ describe('the summary of an account with many deliveries', () => {
         ${now}, ${now}, ${now}
       from generate_series(1, ${count}::int) n`.execute(database.db)
 
-  it('counts 100,000 of them, and says when there are more', async () => {
+  test('counts 100,000 of them, and says when there are more', async () => {
     const read = async () => {
       const summary = await readSummary(database.db, { now, failures: SHOWN, scope: [account] })
       return { success: summary.deliveries.success, isComplete: summary.isComplete }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRow, addWebhook, clearLedger } from '../../../test/harness/delivery/ledger-rows.ts'
 
@@ -27,7 +27,7 @@ async function read() {
   return answer.body.data
 }
 
-it('an empty ledger shows every status and every one of 24 hours, with zeros', async () => {
+test('an empty ledger shows every status and every one of 24 hours, with zeros', async () => {
   const summary = await read()
   expect(Object.keys(summary).sort()).toEqual([
     'catalogue',
@@ -56,7 +56,7 @@ it('an empty ledger shows every status and every one of 24 hours, with zeros', a
   )
 })
 
-it('deliveries count by status for 24 h from their creation, by whole minutes', async () => {
+test('deliveries count by status for 24 h from their creation, by whole minutes', async () => {
   for (const status of Object.keys(NONE)) await addLedgerRow(app, { webhook, status, createdAgeMs: DAY_MS })
   const intoMinuteMs = app.clock.now() % 60_000
   await addLedgerRow(app, { webhook, status: 'success', createdAgeMs: DAY_MS + intoMinuteMs + 1 })
@@ -71,7 +71,7 @@ it('deliveries count by status for 24 h from their creation, by whole minutes', 
   })
 })
 
-it('webhooks count as active or inactive, auto-disabled ones as inactive, deleted ones not', async () => {
+test('webhooks count as active or inactive, auto-disabled ones as inactive, deleted ones not', async () => {
   const { pool } = app.database
   const off = await addWebhook(app)
   const auto = await addWebhook(app)
@@ -82,7 +82,7 @@ it('webhooks count as active or inactive, auto-disabled ones as inactive, delete
   expect((await read()).webhooks).toEqual({ active: 1, inactive: 2, auto_disabled: 1 })
 })
 
-it('the catalogue is out of sync when a row is missing', async () => {
+test('the catalogue is out of sync when a row is missing', async () => {
   await app.database.pool.query(`update event set internal = 'contract.elsewhere' where internal = 'contract.delete'`)
   try {
     const { catalogue } = await read()
@@ -96,7 +96,7 @@ it('the catalogue is out of sync when a row is missing', async () => {
   }
 })
 
-it('recent failures are the ten that ended last, latest first, as ledger rows', async () => {
+test('recent failures are the ten that ended last, latest first, as ledger rows', async () => {
   const ids: string[] = []
   for (let n = 0; n < 12; n += 1) {
     const status = n % 2 === 0 ? 'exhausted' : 'failed'
@@ -110,14 +110,14 @@ it('recent failures are the ten that ended last, latest first, as ledger rows', 
   expect(rows[0]).toEqual(row)
 })
 
-it('a failure is recent for 24 h from its end', async () => {
+test('a failure is recent for 24 h from its end', async () => {
   await addLedgerRow(app, { webhook, status: 'failed', endedAgeMs: DAY_MS + 1, createdAgeMs: 2 * DAY_MS })
   const edge = await addLedgerRow(app, { webhook, status: 'failed', endedAgeMs: DAY_MS, createdAgeMs: 2 * DAY_MS })
   const { recent_failures: rows } = await read()
   expect(rows.map((row: { document_id: string }) => row.document_id)).toEqual([edge])
 })
 
-it('the series counts a delivery in the hour of its creation, with failed and exhausted together', async () => {
+test('the series counts a delivery in the hour of its creation, with failed and exhausted together', async () => {
   const intoHourMs = 20 * 60_000
   await addLedgerRow(app, { webhook, status: 'success', createdAgeMs: 0 })
   await addLedgerRow(app, { webhook, status: 'success', createdAgeMs: intoHourMs })
@@ -135,7 +135,7 @@ it('the series counts a delivery in the hour of its creation, with failed and ex
   ])
 })
 
-it('needs the permission webhook:dashboard', async () => {
+test('needs the permission webhook:dashboard', async () => {
   expect((await app.anonymous('GET', PATH)).status).toBe(401)
   const member = await app.signInMember([])
   const refused = await member.call('GET', PATH)

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { classifyClock, classifyDatabase, classifySchema, type DatabaseFacts } from './database-findings.ts'
 import { AREAS, buildReport, type Finding, fail, warn } from './finding.ts'
 import { classifyDisk, classifyEgress, classifyNames, classifyPort, type PortFacts } from './machine-findings.ts'
@@ -33,11 +33,11 @@ const NEEDS = { poolSize: 10, readPoolSize: 5, workerPoolSize: 5 }
 const classify = (facts: Partial<DatabaseFacts>) => list(classifyDatabase({ ...GOOD_DATABASE, ...facts }, NEEDS))
 
 describe('the database', () => {
-  it('is in order at the oldest version, with exactly as many free connections as a process opens', () => {
+  test('is in order at the oldest version, with exactly as many free connections as a process opens', () => {
     expect(classify({})).toEqual([])
   })
 
-  it.each<[string, Partial<DatabaseFacts>, string]>([
+  test.each<[string, Partial<DatabaseFacts>, string]>([
     ['the version before', { versionNumber: 149_999 }, 'failure database_too_old'],
     ['a standby', { isReadOnly: true }, 'failure database_read_only'],
     ['no CREATE on the schema', { mayCreate: false }, 'failure database_without_privilege'],
@@ -52,11 +52,11 @@ describe('the database', () => {
     expect(classify(facts)).toEqual([finding])
   })
 
-  it('has enough connections when it has as many as a process opens and none is in use', () => {
+  test('has enough connections when it has as many as a process opens and none is in use', () => {
     expect(classify({ maxConnections: 29, usedConnections: 0 })).toEqual([])
   })
 
-  it('names every durability setting that is off, and accepts weaker synchronous commits that are still durable', () => {
+  test('names every durability setting that is off, and accepts weaker synchronous commits that are still durable', () => {
     const [finding] = classifyDatabase({ ...GOOD_DATABASE, fsync: false, fullPageWrites: false }, NEEDS)
     expect(finding?.remedy).toBe('Set fsync and full_page_writes to on in postgresql.conf.')
     expect(classify({ synchronousCommit: 'local' })).toEqual([])
@@ -64,11 +64,11 @@ describe('the database', () => {
 })
 
 describe('the schema', () => {
-  it('is in order when nothing is pending and nothing is ahead', () => {
+  test('is in order when nothing is pending and nothing is ahead', () => {
     expect(classifySchema({ pending: [], ahead: [] })).toEqual([])
   })
 
-  it('behind is a warning that says how to migrate, with a stop only where a migration is not additive', () => {
+  test('behind is a warning that says how to migrate, with a stop only where a migration is not additive', () => {
     const additive = { name: '0021_a', isAdditive: true }
     const [harmless] = classifySchema({ pending: [additive], ahead: [] })
     expect(harmless).toMatchObject({
@@ -81,7 +81,7 @@ describe('the schema', () => {
     expect(breaking?.remedy).toMatch(/^Stop the processes/)
   })
 
-  it('of a newer release is a warning when it is usable and a failure when it is not', () => {
+  test('of a newer release is a warning when it is usable and a failure when it is not', () => {
     expect(list(classifySchema({ pending: [], ahead: ['0021_a'] }))).toEqual(['warning schema_newer'])
     const [unusable] = classifySchema({ error: 'schema_ahead', message: 'The database has migration 0021_a.' })
     expect(unusable).toMatchObject({
@@ -93,7 +93,7 @@ describe('the schema', () => {
 })
 
 describe('the clock', () => {
-  it.each([
+  test.each([
     [0, []],
     [2_000, []],
     [2_001, ['warning clock_differs']],
@@ -104,7 +104,7 @@ describe('the clock', () => {
     expect(list(classifyClock({ here: 100_000, database: 100_000 + difference }))).toEqual(findings)
   })
 
-  it('that differs is reported with its direction', () => {
+  test('that differs is reported with its direction', () => {
     expect(classifyClock({ here: 3_500, database: 1_000 })[0]?.detail).toContain('2.5 s ahead of')
     expect(classifyClock({ here: 1_000, database: 3_500 })[0]?.detail).toContain('2.5 s behind')
   })
@@ -120,11 +120,11 @@ describe('the settings', () => {
   }
   const classifyGiven = (more: Partial<SettingFacts>) => list(classifySettings({ ...facts, ...more }))
 
-  it('in order give no finding, and names of other programs are none of ours', () => {
+  test('in order give no finding, and names of other programs are none of ours', () => {
     expect(classifySettings(facts)).toEqual([])
   })
 
-  it('a misspelled name is a warning that names it', () => {
+  test('a misspelled name is a warning that names it', () => {
     const [finding] = classifySettings({ ...facts, given: ['WEBHOOK_CONCURENCY'] })
     expect(finding).toMatchObject({
       code: 'setting_unknown',
@@ -133,20 +133,20 @@ describe('the settings', () => {
     })
   })
 
-  it('each one without effect is a warning that names it and where it has none', () => {
+  test('each one without effect is a warning that names it and where it has none', () => {
     const idle = [{ name: 'METRICS_TOKEN', where: 'in development' }]
     expect(classifySettings({ ...facts, idle })).toMatchObject([
       { code: 'setting_without_effect', severity: 'warning', detail: 'METRICS_TOKEN has no effect in development.' },
     ])
   })
 
-  it('BASE_URL must be an https address in production, and only there', () => {
+  test('BASE_URL must be an https address in production, and only there', () => {
     expect(classifyGiven({ baseUrl: undefined })).toEqual(['failure base_url_missing'])
     expect(classifyGiven({ baseUrl: 'http://signalbox.example.com' })).toEqual(['failure base_url_missing'])
     expect(classifyGiven({ baseUrl: undefined, appEnv: 'development' })).toEqual([])
   })
 
-  it('each sentence of a refused configuration is a failure', () => {
+  test('each sentence of a refused configuration is a failure', () => {
     expect(classifyConfigError('PORT must be a number.\nHOST is wrong.').map(({ detail }) => detail)).toEqual([
       'PORT must be a number.',
       'HOST is wrong.',
@@ -158,17 +158,17 @@ describe('the settings', () => {
 describe('the keys', () => {
   const use = (keyId: string, kind = 'webhook secrets') => ({ kind, keyId, count: 2 })
 
-  it('are in order when every stored secret is under the current key, and when none is stored', () => {
+  test('are in order when every stored secret is under the current key, and when none is stored', () => {
     expect(classifyStoredSecrets([use('new')], ['new', 'old'])).toEqual([])
     expect(classifyStoredSecrets([], ['new'])).toEqual([])
   })
 
-  it('that open nothing, and that open only some, are failures of their own', () => {
+  test('that open nothing, and that open only some, are failures of their own', () => {
     expect(list(classifyStoredSecrets([use('lost'), use('gone')], ['new']))).toEqual(['failure key_opens_nothing'])
     expect(list(classifyStoredSecrets([use('new'), use('lost')], ['new']))).toEqual(['failure key_missing'])
   })
 
-  it('under an older key that is listed show an unfinished rotation', () => {
+  test('under an older key that is listed show an unfinished rotation', () => {
     expect(list(classifyStoredSecrets([use('old'), use('new')], ['new', 'old']))).toEqual([
       'warning key_rotation_unfinished',
     ])
@@ -178,7 +178,7 @@ describe('the keys', () => {
     ])
   })
 
-  it('a secret with too few different characters is a failure that does not show it', () => {
+  test('a secret with too few different characters is a failure that does not show it', () => {
     const guessable = 'abcdefghijk'.repeat(3)
     const [finding] = classifySecrets({ SECRET_KEY: [guessable] })
     expect(finding).toMatchObject({ code: 'secret_guessable', severity: 'failure' })
@@ -186,7 +186,7 @@ describe('the keys', () => {
     expect(classifySecrets({ SECRET_KEY: ['Xk29vQbT7mZp4RwL'.repeat(2)] })).toEqual([])
   })
 
-  it('a secret that two settings share is a warning, and one that a setting repeats is not', () => {
+  test('a secret that two settings share is a warning, and one that a setting repeats is not', () => {
     const [one, two] = ['Xk29vQbT7mZp4RwL1', 'Hd83nYcJ6sFg5TqM2']
     expect(list(classifySecrets({ SECRET_KEY: [one], OAUTH_HOOK_SECRET: [two, one] }))).toEqual([
       'warning secret_shared',
@@ -198,11 +198,11 @@ describe('the keys', () => {
 describe('the name service', () => {
   const name = { setting: 'SMTP_URL', host: 'mail.example.com' }
 
-  it('is in order with one server and names that have an address', () => {
+  test('is in order with one server and names that have an address', () => {
     expect(classifyNames({ servers: 1, names: [{ ...name, error: undefined }] })).toEqual([])
   })
 
-  it('without a server, and a name without an address, are failures', () => {
+  test('without a server, and a name without an address, are failures', () => {
     expect(list(classifyNames({ servers: 0, names: [] }))).toEqual(['failure name_servers_missing'])
     const [finding] = classifyNames({ servers: 1, names: [{ ...name, error: 'ENOTFOUND' }] })
     expect(finding).toMatchObject({
@@ -215,7 +215,7 @@ describe('the name service', () => {
 
 describe('the disk', () => {
   const MIB = 1024 * 1024
-  it.each([
+  test.each([
     [1024 * MIB, []],
     [1024 * MIB - 1, ['warning disk_low']],
     [100 * MIB, ['warning disk_low']],
@@ -224,7 +224,7 @@ describe('the disk', () => {
     expect(list(classifyDisk({ directory: 'data', error: undefined, freeBytes }))).toEqual(findings)
   })
 
-  it('that cannot be written is one failure, whatever its space', () => {
+  test('that cannot be written is one failure, whatever its space', () => {
     expect(list(classifyDisk({ directory: 'data', error: 'EACCES', freeBytes: 0 }))).toEqual([
       'failure data_dir_unwritable',
     ])
@@ -232,7 +232,7 @@ describe('the disk', () => {
 })
 
 describe('the version of Node', () => {
-  it.each([
+  test.each([
     ['24.18.0', false],
     ['24.18.1', true],
     ['24.30.0', true],
@@ -246,7 +246,7 @@ describe('the version of Node', () => {
     expect(isSupportedNode(version, '^24.18.1 || >=26.12.1')).toBe(isSupported)
   })
 
-  it('with known vulnerabilities is a warning that names what is safe', () => {
+  test('with known vulnerabilities is a warning that names what is safe', () => {
     expect(list(classifyRuntime('26.10.0'))).toEqual(['warning node_outdated'])
     expect(classifyRuntime('26.10.0')[0]?.detail).toMatch(/26\.10\.0.*>=26\.12\.1/)
     expect(classifyRuntime('99.0.0')).toEqual([])
@@ -257,11 +257,11 @@ describe('a port', () => {
   const facts: PortFacts = { setting: 'PORT', port: 80, host: '127.0.0.1', error: undefined, holder: undefined }
   const classifyFacts = (more: Partial<PortFacts>) => list(classifyPort({ ...facts, ...more }))
 
-  it('that is free is in order', () => {
+  test('that is free is in order', () => {
     expect(classifyPort(facts)).toEqual([])
   })
 
-  it('that another program holds is a failure that names it where it is known', () => {
+  test('that another program holds is a failure that names it where it is known', () => {
     const holder = { pid: 7, command: 'python -m http.server' }
     expect(classifyFacts({ error: 'EADDRINUSE' })).toEqual(['failure port_in_use'])
     expect(classifyPort({ ...facts, error: 'EADDRINUSE', holder })[0]).toMatchObject({
@@ -270,7 +270,7 @@ describe('a port', () => {
     })
   })
 
-  it('that a running Signalbox holds is a warning, and a command of it that serves nothing is not taken for one', () => {
+  test('that a running Signalbox holds is a warning, and a command of it that serves nothing is not taken for one', () => {
     const holder = (command: string) => ({ error: 'EADDRINUSE', holder: { pid: 7, command } })
     expect(classifyFacts(holder('node src/main.ts serve'))).toEqual(['warning port_of_running_service'])
     expect(classifyFacts(holder('node src/main.ts server'))).toEqual(['failure port_in_use'])
@@ -279,7 +279,7 @@ describe('a port', () => {
     expect(classifyFacts({ error: 'EADDRINUSE', isOurs: false })).toEqual(['failure port_in_use'])
   })
 
-  it('without the permission, and an unknown host, are failures', () => {
+  test('without the permission, and an unknown host, are failures', () => {
     expect(classifyFacts({ error: 'EACCES' })).toEqual(['failure port_not_permitted'])
     expect(classifyFacts({ error: 'EADDRNOTAVAIL' })).toEqual(['failure host_unknown'])
   })
@@ -289,22 +289,22 @@ describe('connections to the outside', () => {
   const facts = { appEnv: 'production', proxyVariables: [], privateTargets: 0, servers: [] }
   const server = { setting: 'SMTP_URL', host: 'mail.example.com', port: 587 }
 
-  it('are in order without a proxy, private targets and unreachable servers', () => {
+  test('are in order without a proxy, private targets and unreachable servers', () => {
     expect(classifyEgress({ ...facts, servers: [{ ...server, error: undefined }] })).toEqual([])
   })
 
-  it('through a proxy of the environment are a warning', () => {
+  test('through a proxy of the environment are a warning', () => {
     expect(list(classifyEgress({ ...facts, proxyVariables: ['HTTPS_PROXY'] }))).toEqual(['warning proxy_ignored'])
   })
 
-  it('to private targets are a warning where customers may be, and none in development', () => {
+  test('to private targets are a warning where customers may be, and none in development', () => {
     expect(list(classifyEgress({ ...facts, appEnv: 'certification', privateTargets: 1 }))).toEqual([
       'warning private_targets_allowed',
     ])
     expect(classifyEgress({ ...facts, appEnv: 'development', privateTargets: 1 })).toEqual([])
   })
 
-  it('to a configured server that refuses are a warning with its setting', () => {
+  test('to a configured server that refuses are a warning with its setting', () => {
     const [finding] = classifyEgress({ ...facts, servers: [{ ...server, error: 'ECONNREFUSED' }] })
     expect(finding).toMatchObject({
       code: 'server_unreachable',
@@ -318,7 +318,7 @@ describe('the disk of the database', () => {
   const now = Date.parse('2026-11-20T12:00:00Z')
   const forecast = { databaseBytes: 90e9, freeBytes: 43.7e9, bytesPerEvent: 1_000, growthPerDay: 8.74e9 }
 
-  it.each([
+  test.each([
     [2.9, ['failure disk_full_before_retention']],
     [3, ['warning disk_full_before_retention']],
     [25, ['warning disk_full_before_retention']],
@@ -328,7 +328,7 @@ describe('the disk of the database', () => {
     expect(list(classifyStorage({ ...forecast, fullInDays }, now))).toEqual(findings)
   })
 
-  it('is described with its figures, and with the day on which it is full', () => {
+  test('is described with its figures, and with the day on which it is full', () => {
     const figures =
       'the database takes 90.0 GB, 43.7 GB are left, an event keeps 1.0 kB, the last days brought 8.7 GB each'
     expect(describeStorage({ ...forecast, fullInDays: 5 }, now)).toBe(`${figures}, full on 2026-11-25`)
@@ -339,7 +339,7 @@ describe('the disk of the database', () => {
     )
   })
 
-  it('that nobody knows, and events that are too few, are said', () => {
+  test('that nobody knows, and events that are too few, are said', () => {
     const unknown = { freeBytes: undefined, bytesPerEvent: undefined, growthPerDay: undefined, fullInDays: undefined }
     expect(describeStorage({ databaseBytes: 12_345_678, ...unknown }, now)).toBe(
       'the database takes 12.3 MB, what is left on its disk is not known (DATABASE_DISK_BYTES), too few events for a forecast',
@@ -347,7 +347,7 @@ describe('the disk of the database', () => {
   })
 })
 
-it('a report has every area in order, with the worst of its findings as status', () => {
+test('a report has every area in order, with the worst of its findings as status', () => {
   const areas = buildReport(
     [warn('disk_low', '', ''), fail('disk_full', '', ''), warn('proxy_ignored', '', '')],
     ['clock'],

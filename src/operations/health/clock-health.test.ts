@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { decideClockFacts } from './clock-health.ts'
 import { FACTS_LIFETIME_MS } from './webhook-out.ts'
@@ -14,7 +14,7 @@ const skewOf = (...skews: number[]) =>
   decideClockFacts(skews.map((skewMs, index) => ({ process: `worker-${index}`, skewMs })))
 
 describe('the facts of the clocks', () => {
-  it.each([
+  test.each([
     [[], { skewed_processes: 0, resting_processes: 0, largest_skew_s: 0 }],
     [[2_000, -2_000], { skewed_processes: 0, resting_processes: 0, largest_skew_s: 0 }],
     [[2_001], { skewed_processes: 1, resting_processes: 0, largest_skew_s: 2 }],
@@ -24,13 +24,13 @@ describe('the facts of the clocks', () => {
     expect(skewOf(...skews)).toMatchObject(facts)
   })
 
-  it('name what to do while a process is off, and nothing else', () => {
+  test('name what to do while a process is off, and nothing else', () => {
     expect(skewOf(3_000).remedy).toContain('docs/operations.md, clock skew')
     expect(skewOf(0).remedy).toBeNull()
   })
 })
 
-it('the component is degraded for as long as a process says that its machine is off, and 30 s longer', async () => {
+test('the component is degraded for as long as a process says that its machine is off, and 30 s longer', async () => {
   const ask = async () => {
     app.clock.advance(FACTS_LIFETIME_MS)
     return (await app.anonymous('GET', '/api/v3/health/component/clock')).body.data

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { explainStatements, type PlanNode } from '../../../test/harness/plan/explain.ts'
@@ -24,7 +24,7 @@ describe(`the facts of health on ${ROWS} rows of each kind`, () => {
   })
   afterAll(() => database[Symbol.asyncDispose]())
 
-  it('end at the limit, and the age is that of the oldest row', async () => {
+  test('end at the limit, and the age is that of the oldest row', async () => {
     expect(await readWebhookOutFacts(database.db, now, LIMIT)).toEqual({
       exhausted_24h: LIMIT,
       auto_disabled: LIMIT,
@@ -33,12 +33,12 @@ describe(`the facts of health on ${ROWS} rows of each kind`, () => {
     })
   })
 
-  it('are exact below the limit', async () => {
+  test('are exact below the limit', async () => {
     const facts = await readWebhookOutFacts(database.db, now, 10 * ROWS)
     expect(facts).toMatchObject({ exhausted_24h: ROWS, auto_disabled: ROWS, backlog: 2 * ROWS })
   })
 
-  it('read a small multiple of the limit for any backlog', async () => {
+  test('read a small multiple of the limit for any backlog', async () => {
     const explained = await explainStatements(database, (db) => readWebhookOutFacts(db, now, LIMIT))
     const rowsRead = explained.flatMap(({ nodes }) => nodes).reduce((sum, node) => sum + countRowsRead(node), 0)
     expect(rowsRead).toBeGreaterThan(3 * LIMIT)

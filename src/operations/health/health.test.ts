@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRow, addWebhook, clearLedger } from '../../../test/harness/delivery/ledger-rows.ts'
 import { checkWebhookOut } from './health.ts'
@@ -40,7 +40,7 @@ const disable = (reason: string | null, isActived = false) =>
     reason,
   ])
 
-it('the component needs no token and has exactly its facts and the time of the check', async () => {
+test('the component needs no token and has exactly its facts and the time of the check', async () => {
   app.clock.advance(FACTS_LIFETIME_MS)
   const answer = await app.anonymous('GET', COMPONENT)
   expect(answer.status).toBe(200)
@@ -55,7 +55,7 @@ it('the component needs no token and has exactly its facts and the time of the c
   })
 })
 
-it('all callers share one answer for 5 s', async () => {
+test('all callers share one answer for 5 s', async () => {
   const first = await ask()
   await addExhausted(10)
   app.clock.advance(FACTS_LIFETIME_MS - 1)
@@ -68,7 +68,7 @@ it('all callers share one answer for 5 s', async () => {
   })
 })
 
-it('an exhausted delivery counts for exactly 24 h from its end, not from its creation', async () => {
+test('an exhausted delivery counts for exactly 24 h from its end, not from its creation', async () => {
   await addExhausted(9)
   await addLedgerRow(app, { webhook, status: 'exhausted', endedAgeMs: DAY_MS, createdAgeMs: 3 * DAY_MS })
   expect(await read()).toMatchObject({ status: 'degraded' })
@@ -80,14 +80,14 @@ it('an exhausted delivery counts for exactly 24 h from its end, not from its cre
   }
 })
 
-it('no other status counts as exhausted', async () => {
+test('no other status counts as exhausted', async () => {
   for (const status of ['success', 'failed', 'cancelled']) {
     for (let n = 0; n < 10; n += 1) await addLedgerRow(app, { webhook, status, endedAgeMs: 0 })
   }
   expect(await read()).toMatchObject({ status: 'operational', details: { exhausted_24h: 0 } })
 })
 
-it.each([
+test.each([
   ['that the service disabled itself', 'consecutive-failures', false, 1],
   ['of before the release, which waits for its operator', 'legacy-secret-rotation-required', false, 0],
   ['that an operator switched off', null, false, 0],
@@ -100,33 +100,33 @@ it.each([
   })
 })
 
-it('a deleted auto-disabled webhook does not count', async () => {
+test('a deleted auto-disabled webhook does not count', async () => {
   await disable('consecutive-failures')
   await app.database.pool.query('update webhook set deleted_at = $1', [new Date(app.clock.now())])
   expect(await read()).toMatchObject({ status: 'operational', details: { auto_disabled: 0 } })
 })
 
 describe('work that waits', () => {
-  it('for 299.999 s is operational, for 300 s degraded', async () => {
+  test('for 299.999 s is operational, for 300 s degraded', async () => {
     await addLedgerRow(app, { webhook, status: 'pending', dueAgeMs: 299_999 })
     expect(await read()).toMatchObject({ status: 'operational', details: { backlog: 1, oldest_pending_s: 299 } })
     await addLedgerRow(app, { webhook, status: 'retrying', dueAgeMs: 300_000 })
     expect(await read()).toMatchObject({ status: 'degraded', details: { backlog: 2, oldest_pending_s: 300 } })
   })
 
-  it('is due and unclaimed: a later retry and a POST in flight do not count', async () => {
+  test('is due and unclaimed: a later retry and a POST in flight do not count', async () => {
     await addLedgerRow(app, { webhook, status: 'retrying', dueAgeMs: -60_000 })
     await addLedgerRow(app, { webhook, status: 'retrying', dueAgeMs: 600_000, leasedForMs: 30_000 })
     expect(await read()).toMatchObject({ status: 'operational', details: { backlog: 0, oldest_pending_s: 0 } })
   })
 
-  it('for an inactive or deleted webhook does not count', async () => {
+  test('for an inactive or deleted webhook does not count', async () => {
     await addLedgerRow(app, { webhook, status: 'pending', dueAgeMs: 600_000 })
     await disable(null)
     expect(await read()).toMatchObject({ status: 'operational', details: { backlog: 0 } })
   })
 
-  it('for its routing counts, as without a running dispatcher', async () => {
+  test('for its routing counts, as without a running dispatcher', async () => {
     const event = (ageMs: number) =>
       app.database.pool.query(
         `with recorded as (
@@ -143,7 +143,7 @@ describe('work that waits', () => {
     expect(await read()).toMatchObject({ status: 'operational', details: { backlog: 0, oldest_pending_s: 0 } })
   })
 
-  it('for the parts of an event that goes to many counts as one for its routing does', async () => {
+  test('for the parts of an event that goes to many counts as one for its routing does', async () => {
     await app.database.pool.query(
       `with recorded as (
          insert into event_occurrence (document_id, event, resource, action, created_at)
@@ -157,7 +157,7 @@ describe('work that waits', () => {
   })
 })
 
-it('the overall status is that of the worst component', async () => {
+test('the overall status is that of the worst component', async () => {
   expect((await ask('/api/v3/health')).data).toMatchObject({
     status: 'operational',
     components: [
@@ -179,7 +179,7 @@ it('the overall status is that of the worst component', async () => {
   })
 })
 
-it('health contains no ids or addresses', async () => {
+test('health contains no ids or addresses', async () => {
   await disable('consecutive-failures')
   await addExhausted(10)
   const text = JSON.stringify(await ask('/api/v3/health'))

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { decideWebhookOutHealth } from './webhook-out.ts'
 
 const HEALTHY = { exhausted_24h: 0, auto_disabled: 0, backlog: 0, oldest_pending_s: 0 }
 
-it.each([
+test.each([
   ['nothing happened', {}, 'operational'],
   ['9 exhausted deliveries', { exhausted_24h: 9 }, 'operational'],
   ['10 exhausted deliveries', { exhausted_24h: 10 }, 'degraded'],
@@ -16,7 +16,7 @@ it.each([
   expect(decideWebhookOutHealth({ ...HEALTHY, ...facts })).toBe(status)
 })
 
-it('the health of outbound webhooks is never down, and worse facts never improve it', () => {
+test('the health of outbound webhooks is never down, and worse facts never improve it', () => {
   const facts = fc.record({
     exhausted_24h: fc.nat(),
     auto_disabled: fc.nat(),

@@ -1,5 +1,5 @@
 import perfHooks from 'node:perf_hooks'
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRow, addWebhook, clearLedger } from '../../../test/harness/delivery/ledger-rows.ts'
 import { type Receiver, startReceiver } from '../../../test/harness/fakes/receiver.ts'
@@ -52,7 +52,7 @@ async function deliverTest(from: TestApp = app): Promise<void> {
   await from.settle()
 }
 
-it('webhook_out_deliveries_total is a counter with all six statuses from the start', async () => {
+test('webhook_out_deliveries_total is a counter with all six statuses from the start', async () => {
   const answer = await app.scrape()
   expect(answer.headers['content-type']).toContain('text/plain')
   expect(answer.body).toContain('# TYPE webhook_out_deliveries_total counter\n')
@@ -60,7 +60,7 @@ it('webhook_out_deliveries_total is a counter with all six statuses from the sta
   expect(totalsOf(answer.body)).toEqual(Object.fromEntries(STATUSES.map((status) => [status, 0])))
 })
 
-it('it counts each delivery once for each status that it reached', async () => {
+test('it counts each delivery once for each status that it reached', async () => {
   await deliverTest()
   expect(totalsOf(await scrape())).toMatchObject({ pending: 1, success: 1, retrying: 0, failed: 0 })
   receiver.behaveNext({ kind: 'status', status: 500 })
@@ -73,7 +73,7 @@ it('it counts each delivery once for each status that it reached', async () => {
   expect(totalsOf(await scrape())).toMatchObject({ pending: 3, success: 2, failed: 1 })
 })
 
-it('pruning the ledger, purging a webhook and a restart do not lower it', async () => {
+test('pruning the ledger, purging a webhook and a restart do not lower it', async () => {
   await deliverTest()
   const before = totalsOf(await scrape())
   const { rows } = await app.database.pool.query('select document_id from webhook')
@@ -88,14 +88,14 @@ it('pruning the ledger, purging a webhook and a restart do not lower it', async 
   expect(totalsOf(await scrape(restarted))).toMatchObject({ pending: 2, success: 2 })
 })
 
-it('two processes on one database show the same total', async () => {
+test('two processes on one database show the same total', async () => {
   await using second = await createTestApp({ env, database: app.database, clock: app.clock })
   await deliverTest(app)
   await deliverTest(second)
   for (const one of [app, second]) expect(totalsOf(await scrape(one))).toMatchObject({ pending: 2, success: 2 })
 })
 
-it('all scrapes share one text for 5 s', async () => {
+test('all scrapes share one text for 5 s', async () => {
   const first = await scrape()
   await deliverTest()
   app.clock.advance(FACTS_LIFETIME_MS - 1)
@@ -105,7 +105,7 @@ it('all scrapes share one text for 5 s', async () => {
   expect(totalsOf((await app.scrape()).body)).toMatchObject({ success: 1 })
 })
 
-it('the backlog and its age are from the time of the text', async () => {
+test('the backlog and its age are from the time of the text', async () => {
   const webhook = await addWebhook(app)
   await app.settle()
   await addLedgerRow(app, { webhook, status: 'pending', dueAgeMs: 100_000 - FACTS_LIFETIME_MS })
@@ -119,7 +119,7 @@ it('the backlog and its age are from the time of the text', async () => {
   expect(readSeries(empty, 'webhook_out_oldest_due_seconds')).toBe(0)
 })
 
-it('attempts are counted by failure and trigger, requests by route without the ids of their path', async () => {
+test('attempts are counted by failure and trigger, requests by route without the ids of their path', async () => {
   await using own = await createTestApp({ env })
   receiver.behaveNext({ kind: 'status', status: 503 })
   await deliverTest(own)
@@ -139,7 +139,7 @@ it('attempts are counted by failure and trigger, requests by route without the i
   expect(text).not.toContain('127.0.0.1')
 })
 
-it('without a database a process shows its own metrics and leaves out the rest', async () => {
+test('without a database a process shows its own metrics and leaves out the rest', async () => {
   const unreachable = openDatabase({
     connectionString: 'postgres://nobody@127.0.0.1:1/none',
     size: 1,
@@ -172,7 +172,7 @@ it('without a database a process shows its own metrics and leaves out the rest',
   expect(readSeries(await scrape(), 'database_up')).toBe(1)
 })
 
-it('the size of the database, its room and how long that lasts are shown where they are known', async () => {
+test('the size of the database, its room and how long that lasts are shown where they are known', async () => {
   await using unlimited = await createTestApp()
   const without = await scrape(unlimited)
   expect(readSeries(without, 'database_size_bytes')).toBeGreaterThan(1_000_000)
@@ -207,7 +207,7 @@ it('the size of the database, its room and how long that lasts are shown where t
   expect(seconds).toBeLessThan(5 * 86_400)
 })
 
-it('the runtime is watched once for a process, and each text shows it once', async () => {
+test('the runtime is watched once for a process, and each text shows it once', async () => {
   const watch = vi.spyOn(perfHooks, 'monitorEventLoopDelay')
   await using second = await createTestApp()
   expect(watch).not.toHaveBeenCalled()
@@ -215,7 +215,7 @@ it('the runtime is watched once for a process, and each text shows it once', asy
   for (const one of [app, second]) expect((await scrape(one)).match(/^nodejs_eventloop_lag_seconds /gm)).toHaveLength(1)
 })
 
-it('every series of a counter with known label values is there from the start, with 0', async () => {
+test('every series of a counter with known label values is there from the start, with 0', async () => {
   await using fresh = await createTestApp()
   const text = await scrape(fresh)
   const counters = [...text.matchAll(/^# TYPE (\S+) counter$/gm)].map(([, name = '']) => name)

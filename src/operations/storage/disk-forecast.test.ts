@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { forecastFullDisk, type KeptRows } from './disk-forecast.ts'
 
 const GB = 1e9
@@ -14,7 +14,7 @@ const rows = (change: Partial<KeptRows> = {}): KeptRows => ({
 })
 
 describe('the day on which the disk is full', () => {
-  it.each([
+  test.each([
     // 29 days grow by 16 GB each; then what comes goes.
     [463 * GB, [rows()], 463 / 16],
     [465 * GB, [rows()], null],
@@ -74,7 +74,7 @@ function simulate(freeBytes: number, kept: readonly KeptRows[], days: number): n
 }
 
 describe('for any rows', () => {
-  it('the forecast is within the day that a count by days finds', () => {
+  test('the forecast is within the day that a count by days finds', () => {
     fc.assert(
       fc.property(space, kinds, (freeBytes, kept) => {
         const counted = simulate(freeBytes, kept, 800)
@@ -89,7 +89,7 @@ describe('for any rows', () => {
     )
   })
 
-  it('more space is never full sooner, and more that comes never later', () => {
+  test('more space is never full sooner, and more that comes never later', () => {
     fc.assert(
       fc.property(space, space, kinds, fc.integer({ min: 0, max: 5_000 }), (freeBytes, more, kept, extra) => {
         const dayOf = (free: number, some: readonly KeptRows[]) =>

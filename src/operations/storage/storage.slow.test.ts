@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import type { StorageFacts } from './storage.store.ts'
 import { buildStorageForecast, readStorageForecast } from './storage.ts'
@@ -23,21 +23,21 @@ const facts: StorageFacts = {
 }
 
 describe('a forecast', () => {
-  it('names what an event keeps, what a day brings and the day on which the disk is full', () => {
+  test('names what an event keeps, what a day brings and the day on which the disk is full', () => {
     const forecast = buildStorageForecast(facts, { freeBytes: 87.4 * GB, retention })
     expect(forecast).toMatchObject({ databaseBytes: 90 * GB, freeBytes: 87.4 * GB, bytesPerEvent: 1_000 })
     expect(forecast.growthPerDay).toBeCloseTo(8.74 * GB, -3)
     expect(forecast.fullInDays).toBeCloseTo(10, 6)
   })
 
-  it('is that retention keeps up, where there is room for all of it', () => {
+  test('is that retention keeps up, where there is room for all of it', () => {
     // 20 days more of events, and 355 of audit entries.
     const needed = 20 * 8.64 * GB + 355 * 0.1 * GB
     expect(buildStorageForecast(facts, { freeBytes: needed + GB, retention }).fullInDays).toBeNull()
     expect(buildStorageForecast(facts, { freeBytes: needed - GB, retention }).fullInDays).toBeGreaterThan(30)
   })
 
-  it('is not made of a few events or a few minutes, nor without a known disk', () => {
+  test('is not made of a few events or a few minutes, nor without a known disk', () => {
     const { fullInDays, growthPerDay } = buildStorageForecast(facts, { freeBytes: undefined, retention })
     expect([fullInDays, growthPerDay]).toEqual([undefined, expect.any(Number)])
     for (const less of [{ events: 999 }, { recentDays: 0.01 }])
@@ -60,7 +60,7 @@ describe('what the database says', () => {
   const read = (disk: { dataDir: string | undefined; diskBytes: number | undefined }) =>
     readStorageForecast(database.db, { now, disk, retention })
 
-  it('is its size alone while nothing was recorded', async () => {
+  test('is its size alone while nothing was recorded', async () => {
     const forecast = await read({ dataDir: undefined, diskBytes: undefined })
     expect(forecast).toEqual({
       databaseBytes: expect.any(Number),
@@ -72,7 +72,7 @@ describe('what the database says', () => {
     expect(forecast.databaseBytes).toBeGreaterThan(1_000_000)
   })
 
-  it('is how many events there are, how old they are and how many the last week brought', async () => {
+  test('is how many events there are, how old they are and how many the last week brought', async () => {
     await database.pool.query(
       `insert into event_occurrence (document_id, event, resource, action, created_at, routed_at)
        select gen_random_uuid(), 'a.b', 'a', 'b', $1::timestamptz - n * interval '9 minutes', $1
@@ -95,7 +95,7 @@ describe('what the database says', () => {
     expect(tight.fullInDays).toBeCloseTo(4.5, 0)
   })
 
-  it('is judged by the disk of the embedded database, or by less where the setting says so', async () => {
+  test('is judged by the disk of the embedded database, or by less where the setting says so', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'signalbox storage '))
     try {
       const { freeBytes, databaseBytes } = await read({ dataDir, diskBytes: undefined })
@@ -107,7 +107,7 @@ describe('what the database says', () => {
     }
   })
 
-  it('is found by the ends of indexes, whatever there is between', async () => {
+  test('is found by the ends of indexes, whatever there is between', async () => {
     await database.pool.query('analyze event_occurrence')
     const { rows } = await database.pool.query(
       `explain (format json) select created_at from event_occurrence

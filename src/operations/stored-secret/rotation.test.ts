@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestApp } from '../../../test/harness/app/app.ts'
 import { prepareForTest } from '../../../test/harness/app/prepared-database.ts'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
@@ -57,7 +57,7 @@ async function sealOneOfEach(db: Database, keyring: Keyring, nth: number): Promi
 
 const TABLES = ['oauth_signing_key', 'provisioning_target', 'totp_factor', 'webhook']
 
-it('secrets of every table are counted by key, and the facts name the tables and keys that do not open', async () => {
+test('secrets of every table are counted by key, and the facts name the tables and keys that do not open', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })
   const { db } = database
   await sealOneOfEach(db, ringOf(OLD), 1)
@@ -77,7 +77,7 @@ it('secrets of every table are counted by key, and the facts name the tables and
   expect(await readSecretFacts(db, ringOf(OLD, LOST).keyIds)).toMatchObject({ unreadable: 0, remedy: null })
 })
 
-it('every table with a sealed column is among those that are counted', async () => {
+test('every table with a sealed column is among those that are counted', async () => {
   await using database = await createTestDatabase()
   const { rows } = await database.pool.query(
     `select table_name, column_name from information_schema.columns
@@ -86,7 +86,7 @@ it('every table with a sealed column is among those that are counted', async () 
   expect(rows.map((row) => row.table_name)).toEqual(TABLES)
 })
 
-it('a mail that waits under an older key keeps the rotation open until it expires', async () => {
+test('a mail that waits under an older key keeps the rotation open until it expires', async () => {
   await using database = await createTestDatabase()
   const expiresAt = new Date(NOW.getTime() + 3_600_000)
   await database.db
@@ -106,7 +106,7 @@ it('a mail that waits under an older key keeps the rotation open until it expire
   expect(after.isEnded).toBe(true)
 })
 
-it('a SECRET_KEY that opens no stored secret is found, and one that opens any or meets an empty database is not', async () => {
+test('a SECRET_KEY that opens no stored secret is found, and one that opens any or meets an empty database is not', async () => {
   await using database = await createTestDatabase()
   await prepareForTest(database, buildManualClock())
   expect(await findLostKey(database.db, ringOf(NEW).keyIds)).toBeUndefined()
@@ -120,7 +120,7 @@ it('a SECRET_KEY that opens no stored secret is found, and one that opens any or
   expect(await findLostKey(database.db, ringOf(NEW).keyIds)).toBeUndefined()
 })
 
-it('health is degraded with the number of secrets that do not open, and whole again when the key is back', async () => {
+test('health is degraded with the number of secrets that do not open, and whole again when the key is back', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })
   const clock = buildManualClock()
   const path = '/api/v3/health/component/stored-secrets'

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type CallbackRules, checkCallbackUrl, parseAllowedTargets } from './callback-url.ts'
 import { buildUrlCheck } from './url-check.ts'
 
@@ -10,7 +10,7 @@ const rules = (change: Partial<CallbackRules> = {}): CallbackRules => ({
 })
 
 describe('the check of URLs that are posted to again', () => {
-  it('decides as checkCallbackUrl does, the first time and later', () => {
+  test('decides as checkCallbackUrl does, the first time and later', () => {
     const check = buildUrlCheck(rules())
     const urls = [
       'https://hook.example.com/a',
@@ -26,7 +26,7 @@ describe('the check of URLs that are posted to again', () => {
     }
   })
 
-  it('resolves a literal, and leaves a name to the look-up', () => {
+  test('resolves a literal, and leaves a name to the look-up', () => {
     const check = buildUrlCheck(rules({ allowedPrivateTargets: parseAllowedTargets('127.0.0.1') }))
     const literal = {
       literal: '9.9.9.9',
@@ -37,7 +37,7 @@ describe('the check of URLs that are posted to again', () => {
     expect(check('https://hook.example.com/')).toMatchObject({ literal: undefined, literalResolution: undefined })
   })
 
-  it('follows the rules when the URL of the sink becomes known', () => {
+  test('follows the rules when the URL of the sink becomes known', () => {
     const changing = { ...rules(), sinkUrl: undefined as string | undefined }
     const check = buildUrlCheck(changing)
     expect(check('http://localhost:3000/sink').ok).toBe(false)

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 
-it('a connection outside the pool takes statements that overlap, without a warning of the driver', async () => {
+test('a connection outside the pool takes statements that overlap, without a warning of the driver', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   // A process of its own: the driver warns once a process.
   const script = `

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock, type ManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { limit } from '../../../test/harness/run/wait.ts'
@@ -90,7 +90,7 @@ const cutListeners = () =>
      where datname = current_database() and application_name = 'signalbox listen'`,
   )
 
-it('a notification reaches every other process that listens', async () => {
+test('a notification reaches every other process that listens', async () => {
   await using sender = startSleeper({ isListening: false })
   await using first = startSleeper()
   await using second = startSleeper()
@@ -100,7 +100,7 @@ it('a notification reaches every other process that listens', async () => {
   for (const one of [first, second]) await untilTold(one, 2)
 })
 
-it('calls of notify within 20 ms send one notification, later ones another', async () => {
+test('calls of notify within 20 ms send one notification, later ones another', async () => {
   await using sender = startSleeper({ isListening: false })
   await using ear = await startEar()
   for (let n = 0; n < 100; n += 1) sender.notifier.notify()
@@ -111,7 +111,7 @@ it('calls of notify within 20 ms send one notification, later ones another', asy
   await expect.poll(() => ear.heard(), { timeout: 10_000 }).toBe(2)
 })
 
-it('a listener whose connection is lost reconnects after a second, reports missed work, and is notified again', async () => {
+test('a listener whose connection is lost reconnects after a second, reports missed work, and is notified again', async () => {
   await using sender = startSleeper({ isListening: false })
   await using listener = startSleeper()
   await untilTold(listener, 1)
@@ -132,7 +132,7 @@ it('a listener whose connection is lost reconnects after a second, reports misse
   expect(rowCount).toBe(1)
 })
 
-it('a process without workers opens no listening connection and still notifies', async () => {
+test('a process without workers opens no listening connection and still notifies', async () => {
   await using sender = startSleeper({ isListening: false })
   await sender.running
   const { rowCount } = await database.pool.query(
@@ -144,7 +144,7 @@ it('a process without workers opens no listening connection and still notifies',
   await expect.poll(() => ear.heard(), { timeout: 10_000 }).toBe(1)
 })
 
-it('without a database, notify and listen report to onError without a throw, and the own process is notified', async () => {
+test('without a database, notify and listen report to onError without a throw, and the own process is notified', async () => {
   await using lost = startSleeper({ connectionString: 'postgres://nobody@127.0.0.1:1/none' })
   await expect.poll(() => lost.errors.length, { timeout: 10_000 }).toBe(1)
   announce(lost)
@@ -154,7 +154,7 @@ it('without a database, notify and listen report to onError without a throw, and
   await expect.poll(() => lost.errors.length, { timeout: 10_000 }).toBe(3)
 })
 
-it('a stop at any step of connecting ends it at once', async () => {
+test('a stop at any step of connecting ends it at once', async () => {
   for (let turns = 0; turns < 40; turns += 1) {
     const sleeper = startSleeper()
     // Each turn of the event loop advances the connection.
@@ -164,7 +164,7 @@ it('a stop at any step of connecting ends it at once', async () => {
   }
 })
 
-it('a stop ends it at once, without further notifications or open connections', async () => {
+test('a stop ends it at once, without further notifications or open connections', async () => {
   await using sender = startSleeper({ isListening: false })
   await using ear = await startEar()
   await using listener = startSleeper()

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { startDatabaseProxy } from '../../../test/harness/fakes/proxy.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
@@ -27,7 +27,7 @@ function open(
 }
 
 describe('the breaker', () => {
-  it('opens with the third failure in a row, not before, and lets one caller at a time try', async () => {
+  test('opens with the third failure in a row, not before, and lets one caller at a time try', async () => {
     await using proxy = await startDatabaseProxy(database.connectionString)
     await using opened = open(proxy.connectionString)
     proxy.set('refusing')
@@ -46,7 +46,7 @@ describe('the breaker', () => {
     expect(opened.state().refused).toBe(2)
   })
 
-  it('counts failures in a row: one that works in between begins anew', async () => {
+  test('counts failures in a row: one that works in between begins anew', async () => {
     await using proxy = await startDatabaseProxy(database.connectionString)
     await using opened = open(proxy.connectionString)
     for (let round = 0; round < 3; round += 1) {
@@ -58,7 +58,7 @@ describe('the breaker', () => {
     expect(opened.state()).toMatchObject({ isOpen: false, refused: 0 })
   })
 
-  it('does not count statements that fail: the database answers', async () => {
+  test('does not count statements that fail: the database answers', async () => {
     await using opened = open(database.connectionString)
     for (let failure = 0; failure < 5; failure += 1)
       await expect(sql`select 1 / 0`.execute(opened.db)).rejects.toMatchObject({ code: '22012' })
@@ -66,7 +66,7 @@ describe('the breaker', () => {
   })
 })
 
-it('callers that wait for a connection are bounded: the next one is refused at once, and none of the others', async () => {
+test('callers that wait for a connection are bounded: the next one is refused at once, and none of the others', async () => {
   await using opened = open(database.connectionString, { size: 1, connectLimitMs: 60_000 })
   const held = Promise.withResolvers<void>()
   const holding = opened.db.connection().execute(async (db) => {
@@ -84,7 +84,7 @@ it('callers that wait for a connection are bounded: the next one is refused at o
 })
 
 describe('a connection that is found dead', () => {
-  it('takes with it those that said nothing since before, of every pool of the same path, and leaves younger ones', async () => {
+  test('takes with it those that said nothing since before, of every pool of the same path, and leaves younger ones', async () => {
     await using proxy = await startDatabaseProxy(database.connectionString)
     const siblings: Siblings = new Set()
     const limits = { silenceMs: 300 }
@@ -106,7 +106,7 @@ describe('a connection that is found dead', () => {
   })
 })
 
-it('the row locks of a session whose path is cut end within 10 s', async () => {
+test('the row locks of a session whose path is cut end within 10 s', async () => {
   await database.pool.query('create table held (id int primary key); insert into held values (1)')
   await using proxy = await startDatabaseProxy(database.connectionString)
   await using opened = open(proxy.connectionString, { limits: SHORT_LIMITS })

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import pg from 'pg'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { PROJECT_ROOT, runToEnd } from '../../../test/harness/process/process.ts'
 import { buildServiceEnvironment } from '../../../test/harness/process/service-process.ts'
@@ -38,18 +38,18 @@ const listDone = async ({ pool }: TestDatabase) =>
 describe('the plan', () => {
   const done = [FIRST, SECOND].map(record)
 
-  it('contains the migrations that have not run, in the order of the files', () => {
+  test('contains the migrations that have not run, in the order of the files', () => {
     expect(planMigrations([FIRST, SECOND, THIRD], []).pending).toEqual([FIRST, SECOND, THIRD])
     expect(planMigrations([FIRST, SECOND, THIRD], done)).toEqual({ pending: [THIRD], ahead: [] })
     expect(planMigrations([FIRST, SECOND], done)).toEqual({ pending: [], ahead: [] })
   })
 
-  it('ends with upTo, inclusive', () => {
+  test('ends with upTo, inclusive', () => {
     expect(planMigrations([FIRST, SECOND, THIRD], [], '0002_second').pending).toEqual([FIRST, SECOND])
     expect(planMigrations([FIRST, SECOND, THIRD], done, '0002_second').pending).toEqual([])
   })
 
-  it('names additive migrations of a newer release and is not refused for them', () => {
+  test('names additive migrations of a newer release and is not refused for them', () => {
     const newer = [SECOND, THIRD].map((migration) => ({ ...record(migration), isAdditive: true }))
     expect(planMigrations([FIRST], [record(FIRST), ...newer])).toEqual({
       pending: [],
@@ -57,7 +57,7 @@ describe('the plan', () => {
     })
   })
 
-  it('is refused for one migration of a newer release that is not additive', () => {
+  test('is refused for one migration of a newer release that is not additive', () => {
     const newer = [
       { ...record(SECOND), isAdditive: true },
       { ...record(THIRD), isAdditive: false },
@@ -70,30 +70,30 @@ describe('the plan', () => {
     )
   })
 
-  it('is refused when a migration is pending although a newer one ran', () => {
+  test('is refused when a migration is pending although a newer one ran', () => {
     const newer = { ...record(THIRD), isAdditive: true }
     expect(() => planMigrations([FIRST, SECOND], [record(FIRST), newer])).toThrow(
       expect.objectContaining({ code: 'schema_diverged' }),
     )
   })
 
-  it('is refused with the name of a migration that was edited after it ran', () => {
+  test('is refused with the name of a migration that was edited after it ran', () => {
     const edited = write('0001_first', `${FIRST.sql} `)
     expect(() => planMigrations([edited, SECOND], done)).toThrow(/0001_first was edited after it ran/)
   })
 })
 
-it('the files are read in the order of their numbers, which start at 1 without gaps', async () => {
+test('the files are read in the order of their numbers, which start at 1 without gaps', async () => {
   const names = (await readMigrations()).map((migration) => migration.name)
   expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, n) => n + 1))
 })
 
-it('every migration says whether it is additive', async () => {
+test('every migration says whether it is additive', async () => {
   const unsaid = (await readMigrations()).filter(({ sql }) => !/^-- (additive|not additive: \S.*)\n/.test(sql))
   expect(unsaid.map(({ name }) => name)).toEqual([])
 })
 
-it('the mark of a migration decides whether it is additive, and is no part of its hash', async () => {
+test('the mark of a migration decides whether it is additive, and is no part of its hash', async () => {
   const sql = 'select 1;\n'
   const marked = parseMigration('0001_a', `-- additive\n${sql}`)
   expect(marked).toMatchObject({ isAdditive: true, hash: parseMigration('0001_a', sql).hash })
@@ -105,7 +105,7 @@ it('the mark of a migration decides whether it is additive, and is no part of it
   expect((await readMigrations())[0]?.hash).toBe('c2b1df0cc82a3b20f375fc41f416685d151ed4c5ba6e0962b8f9b4fff98e85da')
 })
 
-it('a release before starts on additive migrations of a newer one and changes nothing, and the newer one goes on', async () => {
+test('a release before starts on additive migrations of a newer one and changes nothing, and the newer one goes on', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString } = database
   const additive = write('0003_third', `-- additive\n${THIRD.sql}`)
@@ -119,7 +119,7 @@ it('a release before starts on additive migrations of a newer one and changes no
   expect(await listDone(database)).toEqual(['0001_first', '0002_second', '0003_third'])
 })
 
-it('a mark that a file got later is recorded, and counts from then on', async () => {
+test('a mark that a file got later is recorded, and counts from then on', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString, pool } = database
   const additive = write('0002_second', `-- additive\n${SECOND.sql}`)
@@ -131,7 +131,7 @@ it('a mark that a file got later is recorded, and counts from then on', async ()
   expect(rows).toEqual([{ is_additive: false }, { is_additive: true }])
 })
 
-it('the plan of a database is read without a change, also of an empty one', async () => {
+test('the plan of a database is read without a change, also of an empty one', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString } = database
   const migrations = [FIRST, SECOND]
@@ -141,14 +141,14 @@ it('the plan of a database is read without a change, also of an empty one', asyn
   expect((await readSchemaPlan(connectionString, { migrations })).pending).toEqual([SECOND])
 })
 
-it('a stop that is asked for ends the migrations before the next one', async () => {
+test('a stop that is asked for ends the migrations before the next one', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const stop = AbortSignal.abort()
   expect(await migrate(database.connectionString, { migrations: [FIRST], stop })).toEqual([])
   expect(await migrate(database.connectionString, { migrations: [FIRST] })).toEqual(['0001_first'])
 })
 
-it('a stop ends the wait for another process, and its session ends while that one still migrates', async () => {
+test('a stop ends the wait for another process, and its session ends while that one still migrates', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString, pool } = database
   const other = await pool.connect()
@@ -170,7 +170,7 @@ it('a stop ends the wait for another process, and its session ends while that on
   other.release(true)
 })
 
-it('PostgreSQL 15 is supported and 14 is not, in any minor version', () => {
+test('PostgreSQL 15 is supported and 14 is not, in any minor version', () => {
   expect(() => checkVersionNumber(150_000)).not.toThrow()
   expect(() => checkVersionNumber(180_001)).not.toThrow()
   expect(() => checkVersionNumber(140_019)).toThrow(
@@ -180,7 +180,7 @@ it('PostgreSQL 15 is supported and 14 is not, in any minor version', () => {
   expect(() => checkVersionNumber(Number.NaN)).toThrow(MigrationError)
 })
 
-it('an empty database gets the schema, and a repeat runs no migration', async () => {
+test('an empty database gets the schema, and a repeat runs no migration', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const all = (await readMigrations()).map((migration) => migration.name)
   const now = new Date('2026-09-11T12:00:00.123Z')
@@ -191,7 +191,7 @@ it('an empty database gets the schema, and a repeat runs no migration', async ()
   expect(rows).toEqual([{ ran_at: now }])
 })
 
-it('upTo stops after that migration, and the rest runs later', async () => {
+test('upTo stops after that migration, and the rest runs later', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const migrations = [FIRST, SECOND, THIRD]
   const { connectionString } = database
@@ -200,7 +200,7 @@ it('upTo stops after that migration, and the rest runs later', async () => {
   expect(await migrate(connectionString, { migrations })).toEqual(['0003_third'])
 })
 
-it('a failed migration is rolled back and named, earlier ones stay, and it runs once fixed', async () => {
+test('a failed migration is rolled back and named, earlier ones stay, and it runs once fixed', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString } = database
   const broken = write(
@@ -215,7 +215,7 @@ it('a failed migration is rolled back and named, earlier ones stay, and it runs 
   expect(await migrate(connectionString, { migrations: [FIRST, SECOND, THIRD] })).toEqual(['0002_second', '0003_third'])
 })
 
-it('a migration that was edited after it ran is an error, and nothing changes', async () => {
+test('a migration that was edited after it ran is an error, and nothing changes', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString } = database
   await migrate(connectionString, { migrations: [FIRST] })
@@ -225,7 +225,7 @@ it('a migration that was edited after it ran is an error, and nothing changes', 
   expect(await listTables(database)).toEqual(['first', 'schema_migration'])
 })
 
-it('concurrent calls run each migration once, and all succeed', async () => {
+test('concurrent calls run each migration once, and all succeed', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const migrations = [FIRST, SECOND, THIRD]
   const results = await Promise.all(Array.from({ length: 6 }, () => migrate(database.connectionString, { migrations })))
@@ -233,7 +233,7 @@ it('concurrent calls run each migration once, and all succeed', async () => {
   expect((await database.pool.query('select * from second')).rows).toEqual([{ n: 1 }])
 })
 
-it('two concurrent processes migrate one database', async () => {
+test('two concurrent processes migrate one database', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const all = (await readMigrations()).map((migration) => migration.name)
   const start = () =>
@@ -246,7 +246,7 @@ it('two concurrent processes migrate one database', async () => {
   expect(await listDone(database)).toEqual(all)
 })
 
-it('a lost connection fails the migration, not the process, and the next call runs it', async () => {
+test('a lost connection fails the migration, not the process, and the next call runs it', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString, pool } = database
   const slow = write('0001_slow', `create table slow (n int); select pg_sleep(60)`)
@@ -264,7 +264,7 @@ it('a lost connection fails the migration, not the process, and the next call ru
   expect(await migrate(connectionString, { migrations: [FIRST] })).toEqual(['0001_first'])
 })
 
-it('a process that waits for another one continues when that one ends, and leaves no connection open', async () => {
+test('a process that waits for another one continues when that one ends, and leaves no connection open', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString, pool } = database
   const other = new pg.Client({ connectionString })

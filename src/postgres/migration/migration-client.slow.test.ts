@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { startDatabaseProxy } from '../../../test/harness/fakes/proxy.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
@@ -19,7 +19,7 @@ const countAsking = async () => {
   return rows[0].count
 }
 
-it('a migration that takes longer than the silence limit goes on while the server works on it', async () => {
+test('a migration that takes longer than the silence limit goes on while the server works on it', async () => {
   const holder = await database.pool.connect()
   await holder.query('select pg_advisory_lock(1)')
   const { client, end } = await openMigrationClient(database.connectionString, { silenceMs: 100 })
@@ -31,7 +31,7 @@ it('a migration that takes longer than the silence limit goes on while the serve
   await end()
 })
 
-it('a migration whose connection is dead fails soon after the server has ended its statement, and does not wait for ever', async () => {
+test('a migration whose connection is dead fails soon after the server has ended its statement, and does not wait for ever', async () => {
   await using proxy = await startDatabaseProxy(database.connectionString)
   const { client, end } = await openMigrationClient(proxy.connectionString, { silenceMs: 100 })
   const lost = client.query('select pg_sleep(1)').catch((error: unknown) => error)

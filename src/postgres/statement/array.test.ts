@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { anyCharacter } from '../../../test/harness/run/any-text.ts'
 import { writeArray } from './array.ts'
@@ -18,7 +18,7 @@ async function readBack(type: string, values: readonly unknown[]): Promise<unkno
 }
 
 describe('an array as a parameter', () => {
-  it('gives every text back, whatever it holds, and null', async () => {
+  test('gives every text back, whatever it holds, and null', async () => {
     const text = fc.string({ unit: anyCharacter, maxLength: 20 }).filter((one) => !one.includes('\0'))
     const special = fc.constantFrom('', 'NULL', 'null', '{', '}', ',', '"', '\\', ' ', '\n', "'", '{"a":"b\\"c"}')
     await fc.assert(
@@ -29,14 +29,14 @@ describe('an array as a parameter', () => {
     )
   })
 
-  it('gives numbers, booleans and instants back', async () => {
+  test('gives numbers, booleans and instants back', async () => {
     expect(await readBack('int', [1, -2, null, 0])).toEqual([1, -2, null, 0])
     expect(await readBack('boolean', [true, false, null])).toEqual([true, false, null])
     const instants = [new Date('2026-11-21T10:00:00.123Z'), null, new Date('1970-01-01T00:00:00Z')]
     expect(await readBack('timestamptz', instants)).toEqual(instants)
   })
 
-  it('leaves arrays of anything else to the driver', () => {
+  test('leaves arrays of anything else to the driver', () => {
     expect([writeArray([[1]]), writeArray([Buffer.from('a')]), writeArray([{}]), writeArray([undefined])]).toEqual([
       undefined,
       undefined,

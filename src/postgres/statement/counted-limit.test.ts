@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { type FunctionBodies, listLocks, readFunctions } from '../../../test/harness/plan/lock-order.ts'
 // With the app all modules are loaded, and every limit is defined.
@@ -43,7 +43,7 @@ describe('the limits of the service', () => {
   })
   afterAll(() => database?.[Symbol.asyncDispose]())
 
-  it.each(DEFINED.map((limit) => [limit.counts, limit] as const))(
+  test.each(DEFINED.map((limit) => [limit.counts, limit] as const))(
     '%s wait for their lock before they are counted',
     (_counts, limit) => {
       const locks = listLocks(readTextToCount(limit, functions), functions)
@@ -51,7 +51,7 @@ describe('the limits of the service', () => {
     },
   )
 
-  it('count in one statement by volatile functions only, which read behind the lock of their statement', async () => {
+  test('count in one statement by volatile functions only, which read behind the lock of their statement', async () => {
     const { rows } = await database.pool.query<{ name: string }>(
       `select proname as name from pg_proc where pronamespace = 'public'::regnamespace and provolatile = 'v'`,
     )
@@ -66,7 +66,7 @@ describe('the limits of the service', () => {
     }
   })
 
-  it('are counted nowhere else: what counts in the database is called by a limit, or is none', async () => {
+  test('are counted nowhere else: what counts in the database is called by a limit, or is none', async () => {
     const counting = [...functions].filter(([, body]) => /\bcount\(/.test(body)).map(([name]) => name)
     const called = counting.filter((name) =>
       DEFINED.some(({ texts }) => texts.some((text) => text.includes(`${name}(`))),
@@ -117,7 +117,7 @@ describe('countBehindLock', () => {
   }
   const keep = statement<never, { account: number }>('insert into kept values ($account)')
 
-  it.each(Object.keys(WAYS))('by %s lets parallel transactions pass a limit by none', async (way) => {
+  test.each(Object.keys(WAYS))('by %s lets parallel transactions pass a limit by none', async (way) => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 2, max: 9 }), async (limit, parallel) => {
         await database.pool.query('truncate kept')
@@ -134,11 +134,11 @@ describe('countBehindLock', () => {
     )
   })
 
-  it.each(Object.keys(WAYS))('by %s is refused outside a transaction, where no lock is kept', async (way) => {
+  test.each(Object.keys(WAYS))('by %s is refused outside a transaction, where no lock is kept', async (way) => {
     await expect(WAYS[way]?.(database.db, { account: 1 })).rejects.toThrow('kept rows are counted in a transaction')
   })
 
-  it('takes locks of the register only', () => {
+  test('takes locks of the register only', () => {
     const lock = 'kept' as CountedLimit['lock']
     expect(() => countBehindLock({ counts: 'kept rows', lock, by: 'f', call: 'select f()' })).toThrow('locks.ts')
   })

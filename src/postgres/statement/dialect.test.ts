@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
 import { type Database, inTransaction, isGivenUp } from './database.ts'
@@ -23,13 +23,13 @@ const listPrepared = async () =>
   )
 
 describe('a statement', () => {
-  it('is prepared once for each connection, under a name derived from its text', async () => {
+  test('is prepared once for each connection, under a name derived from its text', async () => {
     const read = statement<{ one: number }, { value: number }>('select $value::int as one')
     for (const value of [1, 2, 3]) expect(await read(database.db, { value })).toEqual([{ one: value }])
     expect((await listPrepared()).filter((text) => text === 'select $1::int as one')).toHaveLength(1)
   })
 
-  it('has a name that depends only on its text, also after the cache of names was cleared', () => {
+  test('has a name that depends only on its text, also after the cache of names was cleared', () => {
     const nameOf = buildStatementNames(2)
     const first = nameOf('select 1')
     expect(nameOf('select 2')).not.toBe(first)
@@ -39,7 +39,7 @@ describe('a statement', () => {
     expect(first.length).toBeLessThanOrEqual(63)
   })
 
-  it('that a migration invalidated fails once as retryable, and its connection is replaced', async () => {
+  test('that a migration invalidated fails once as retryable, and its connection is replaced', async () => {
     await sql`create table changing (a int)`.execute(database.db)
     const read = statement('select * from changing')
     await read(database.db)
@@ -49,7 +49,7 @@ describe('a statement', () => {
     expect(await read(database.db)).toEqual([])
   })
 
-  it('beyond the limit of texts replaces the connection, which bounds the plans on the server', async () => {
+  test('beyond the limit of texts replaces the connection, which bounds the plans on the server', async () => {
     const backend = async () => (await database.pool.query('select pg_backend_pid() as pid')).rows[0].pid
     const before = await backend()
     for (let at = 0; at <= PREPARED_PER_CONNECTION; at += 1) await statement(`select ${at} as n`)(database.db)
@@ -59,7 +59,7 @@ describe('a statement', () => {
 })
 
 describe('a transaction', () => {
-  it('sends begin with its first statement and commit with its last: two statements take two round trips', async () => {
+  test('sends begin with its first statement and commit with its last: two statements take two round trips', async () => {
     const traffic = countTraffic(database.pool)
     await inTransaction(database.db, async (tx) => {
       await insert(1).execute(tx)
@@ -69,14 +69,14 @@ describe('a transaction', () => {
     expect(await listKept()).toEqual([1, 2])
   })
 
-  it('without a statement sends nothing, on return and on throw', async () => {
+  test('without a statement sends nothing, on return and on throw', async () => {
     const traffic = countTraffic(database.pool)
     await inTransaction(database.db, async () => {})
     await expect(inTransaction(database.db, () => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
     expect(traffic.stop()).toEqual({ statements: 0, roundTrips: 0 })
   })
 
-  it('whose last statement fails is rolled back, although commit was sent with it', async () => {
+  test('whose last statement fails is rolled back, although commit was sent with it', async () => {
     const work = inTransaction(database.db, async (tx) => {
       await insert(3).execute(tx)
       await tx.executeQuery(markLast(insert(1).compile(tx)))
@@ -85,7 +85,7 @@ describe('a transaction', () => {
     expect(await listKept()).toEqual([1, 2])
   })
 
-  it('that was aborted by a statement whose error was caught is not reported as committed', async () => {
+  test('that was aborted by a statement whose error was caught is not reported as committed', async () => {
     const work = inTransaction(database.db, async (tx) => {
       await insert(4).execute(tx)
       await insert(1)
@@ -96,7 +96,7 @@ describe('a transaction', () => {
     expect(await listKept()).toEqual([1, 2])
   })
 
-  it('leaves a usable connection after success, failure and a failed last statement', async () => {
+  test('leaves a usable connection after success, failure and a failed last statement', async () => {
     for (const id of [5, 1, 6]) {
       await inTransaction(database.db, (tx) => tx.executeQuery(markLast(insert(id).compile(tx)))).catch(() => {})
       await inTransaction(database.db, (tx) => insert(id + 100).execute(tx))
@@ -108,7 +108,7 @@ describe('a transaction', () => {
 describe('a statement without a result', () => {
   const insertAhead = aheadStatement<{ id: number }>('insert into kept values ($id)')
 
-  it('shares the round trip of the next statement, which sees its writes', async () => {
+  test('shares the round trip of the next statement, which sees its writes', async () => {
     const traffic = countTraffic(database.pool)
     const { rows } = await inTransaction(database.db, async (tx) => {
       await insertAhead(tx, { id: 7 })
@@ -118,7 +118,7 @@ describe('a statement without a result', () => {
     expect(traffic.stop()).toEqual({ statements: 4, roundTrips: 2 })
   })
 
-  it('fails the next statement with its own error, and the transaction is rolled back', async () => {
+  test('fails the next statement with its own error, and the transaction is rolled back', async () => {
     const work = inTransaction(database.db, async (tx) => {
       await insertAhead(tx, { id: 8 })
       await insertAhead(tx, { id: 1 })
@@ -129,7 +129,7 @@ describe('a statement without a result', () => {
     expect(await listKept()).not.toContain(8)
   })
 
-  it('fails the commit with its own error when no statement follows', async () => {
+  test('fails the commit with its own error when no statement follows', async () => {
     await expect(inTransaction(database.db, (tx) => insertAhead(tx, { id: 1 }))).rejects.toMatchObject({
       code: '23505',
     })
@@ -141,7 +141,7 @@ describe('a statement without a result', () => {
     expect(await listKept()).not.toContain(11)
   })
 
-  it('is awaited outside a transaction', async () => {
+  test('is awaited outside a transaction', async () => {
     await insertAhead(database.db, { id: 12 })
     await expect(insertAhead(database.db, { id: 12 })).rejects.toMatchObject({ code: '23505' })
     expect(await listKept()).toContain(12)
@@ -151,7 +151,7 @@ describe('a statement without a result', () => {
 describe('a detached statement', () => {
   const insertDetached = (db: Database, id: number) => runDetached(db, insert(id).compile(database.db))
 
-  it('shares the first round trip of its transaction, and holds although that rolls back', async () => {
+  test('shares the first round trip of its transaction, and holds although that rolls back', async () => {
     const traffic = countTraffic(database.pool)
     let detached: Promise<unknown> | undefined
     const work = inTransaction(database.db, async (tx) => {
@@ -166,7 +166,7 @@ describe('a detached statement', () => {
     expect(await listKept()).not.toContain(21)
   })
 
-  it('fails alone: the transaction goes on', async () => {
+  test('fails alone: the transaction goes on', async () => {
     const detached: Promise<unknown>[] = []
     await inTransaction(database.db, async (tx) => {
       detached.push(insertDetached(tx, 20).catch((error: unknown) => error))
@@ -176,7 +176,7 @@ describe('a detached statement', () => {
     expect(await listKept()).toContain(22)
   })
 
-  it('is sent although no statement follows it', async () => {
+  test('is sent although no statement follows it', async () => {
     let detached: Promise<unknown> | undefined
     await inTransaction(database.db, async (tx) => {
       detached = insertDetached(tx, 23)
@@ -185,7 +185,7 @@ describe('a detached statement', () => {
     expect(await listKept()).toContain(23)
   })
 
-  it('is refused behind another statement of its transaction, which would undo it', async () => {
+  test('is refused behind another statement of its transaction, which would undo it', async () => {
     const work = inTransaction(database.db, async (tx) => {
       await insert(24).execute(tx)
       await insertDetached(tx, 25)

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { AttemptResult } from '../../delivery/post/attempt-result.ts'
 import { chooseWait, decideDelivery, findWaitLimit, MAX_PROVISIONING_ATTEMPTS } from './outcome.ts'
 
@@ -27,15 +27,15 @@ const RETRIED: readonly AttemptResult[] = [
 ]
 
 describe('decideDelivery', () => {
-  it.each([200, 201, 204, 299])('ends a delivery as delivered at %i', (statusCode) => {
+  test.each([200, 201, 204, 299])('ends a delivery as delivered at %i', (statusCode) => {
     expect(decide({ result: { statusCode } })).toEqual({ status: 'delivered', nextAttemptAt: null, lastError: null })
   })
 
-  it.each([400, 401, 404, 410, 429, 499])('ends a delivery as failed at once at %i', (statusCode) => {
+  test.each([400, 401, 404, 410, 429, 499])('ends a delivery as failed at once at %i', (statusCode) => {
     expect(decide({ result: { statusCode } })).toEqual({ status: 'failed', nextAttemptAt: null, lastError: 'http_4xx' })
   })
 
-  it('makes an attempt again after a refusal that is not final, not before the receiver allows it', () => {
+  test('makes an attempt again after a refusal that is not final, not before the receiver allows it', () => {
     const result = { statusCode: 429 }
     const dueAfter = (retryAfterMs: number) => decide({ result, retryAfterMs }).nextAttemptAt?.getTime()
     expect(decide({ result, retryAfterMs: 0 })).toMatchObject({ status: 'retrying', lastError: 'http_4xx' })
@@ -44,36 +44,36 @@ describe('decideDelivery', () => {
     expect(decide({ result, retryAfterMs: 0, isTargetDeleted: true }).status).toBe('cancelled')
   })
 
-  it.each([301, 302, 307, 308])('follows no redirect: %i ends a delivery as failed', (statusCode) => {
+  test.each([301, 302, 307, 308])('follows no redirect: %i ends a delivery as failed', (statusCode) => {
     expect(decide({ result: { statusCode } })).toMatchObject({ status: 'failed', lastError: 'redirect' })
   })
 
-  it.each(RETRIED)('makes an attempt again after its wait that came to %j', (result) => {
+  test.each(RETRIED)('makes an attempt again after its wait that came to %j', (result) => {
     expect(decide({ result })).toMatchObject({
       status: 'retrying',
       nextAttemptAt: new Date(ENDED_AT.getTime() + 700),
     })
   })
 
-  it('ends a delivery as dead letter with the eighth failed attempt, and not before', () => {
+  test('ends a delivery as dead letter with the eighth failed attempt, and not before', () => {
     const statuses = Array.from({ length: MAX_PROVISIONING_ATTEMPTS }, (_, n) => decide({ attempts: n + 1 }).status)
     expect(statuses).toEqual([...Array(7).fill('retrying'), 'dead_letter'])
   })
 
-  it('makes an interrupted attempt again at once, a replayed one too', () => {
+  test('makes an interrupted attempt again at once, a replayed one too', () => {
     const result = { errorClass: 'interrupted' } as const
     for (const trigger of ['schedule', 'replay'] as const)
       expect(decide({ result, trigger })).toMatchObject({ status: 'retrying', nextAttemptAt: ENDED_AT })
   })
 
-  it('ends a replay with its one attempt, whatever it comes to', () => {
+  test('ends a replay with its one attempt, whatever it comes to', () => {
     expect(decide({ trigger: 'replay', attempts: 9 }).status).toBe('dead_letter')
     expect(decide({ trigger: 'replay', attempts: 1 }).status).toBe('dead_letter')
     expect(decide({ trigger: 'replay', result: { statusCode: 204 } }).status).toBe('delivered')
     expect(decide({ trigger: 'replay', result: { statusCode: 404 } }).status).toBe('failed')
   })
 
-  it('goes on with the schedule after a replay that only hurried it, eight attempts in all', () => {
+  test('goes on with the schedule after a replay that only hurried it, eight attempts in all', () => {
     const hurried = { trigger: 'replay', keepsSchedule: true } as const
     const nextAttemptAt = new Date(ENDED_AT.getTime() + 700)
     for (const attempts of [2, 7])
@@ -83,19 +83,19 @@ describe('decideDelivery', () => {
     expect(decide({ ...hurried, isTargetDeleted: true }).status).toBe('cancelled')
   })
 
-  it('cancels instead of retrying when the target is deleted', () => {
+  test('cancels instead of retrying when the target is deleted', () => {
     expect(decide({ isTargetDeleted: true })).toMatchObject({ status: 'cancelled', nextAttemptAt: null })
     expect(decide({ isTargetDeleted: true, result: { statusCode: 204 } }).status).toBe('delivered')
   })
 })
 
 describe('chooseWait', () => {
-  it('doubles its limit from 30 s with each attempt, up to an hour', () => {
+  test('doubles its limit from 30 s with each attempt, up to an hour', () => {
     const limits = Array.from({ length: 10 }, (_, n) => findWaitLimit(n + 1) / 1000)
     expect(limits).toEqual([30, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600])
   })
 
-  it('stays between 1 ms and its limit for every random source', () => {
+  test('stays between 1 ms and its limit for every random source', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 6, maxLength: 6 }), fc.integer({ min: 1, max: 20 }), (bytes, attempts) => {
         const wait = chooseWait({ bytes: () => Buffer.from(bytes) }, attempts)
@@ -105,7 +105,7 @@ describe('chooseWait', () => {
     )
   })
 
-  it('uses the whole range from its first to its last millisecond', () => {
+  test('uses the whole range from its first to its last millisecond', () => {
     const of = (byte: number) => chooseWait({ bytes: (length) => Buffer.alloc(length, byte) }, 1)
     expect(of(0)).toBe(1)
     expect(of(0x80)).toBe(1 + Math.floor((0x808080808080 / 2 ** 48) * 30_000))

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import type { EventId, UserId } from '../../base/id.ts'
 import { buildPayload, PROVISIONING_EVENTS, type ProvisioningChange } from './payload.ts'
 
 const ID = '0190a5c0-0000-7000-8000-000000000001'
 
-it('the body has the members of the contract in their order', () => {
+test('the body has the members of the contract in their order', () => {
   const change: ProvisioningChange = {
     eventId: ID as EventId,
     type: 'user.updated',
@@ -18,7 +18,7 @@ it('the body has the members of the contract in their order', () => {
   )
 })
 
-it('the body has identity and status only, whatever else the change carries', () => {
+test('the body has identity and status only, whatever else the change carries', () => {
   const anything = fc.dictionary(fc.string(), fc.anything())
   fc.assert(
     fc.property(

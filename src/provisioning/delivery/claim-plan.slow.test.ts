@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { openWatched, type WatchedDatabase } from '../../../test/harness/plan/explain.ts'
 import { expectFewReads, keepUnanalysed } from '../../../test/harness/plan/plan-reads.ts'
@@ -105,17 +105,17 @@ describe(`plans of provisioning made on small tables, on ${USERS} users at each 
     await database.db.deleteFrom('provisioning_target').where('document_id', '=', target).execute()
   }
 
-  it('claims with reads of the deliveries that there is room for', async () => {
+  test('claims with reads of the deliveries that there is room for', async () => {
     const claimed = await expectReads(100 * 8 + TARGETS * LOST, (db) => claim(db))
     expect(claimed).toHaveLength(100)
   })
 
-  it('claims a delivery by the slot with few reads, however many users wait', async () => {
+  test('claims a delivery by the slot with few reads, however many users wait', async () => {
     const change = { fastSlots: 1, slowSlots: 0, hasPeers: false, workerId: 'worker-b' }
     expect(await expectReads(40, (db) => claim(db, change))).toHaveLength(1)
   })
 
-  it.each(['delivered', 'retrying', 'cancelled'] as const)(
+  test.each(['delivered', 'retrying', 'cancelled'] as const)(
     'settles what is %s with reads of its own rows',
     async (status) => {
       const claimed = (await claim(database.db, { workerId: `worker-${status}` })).map(toEnded)
@@ -124,14 +124,14 @@ describe(`plans of provisioning made on small tables, on ${USERS} users at each 
     },
   )
 
-  it('gives claims back with reads of what is claimed, however many users wait', async () => {
+  test('gives claims back with reads of what is claimed, however many users wait', async () => {
     const claimed = await claim(database.db, { workerId: 'worker-d' })
     expect(claimed.length).toBeGreaterThan(0)
     // All that is claimed is read, which is what processes have in flight.
     await expectReads(100 * 2 + 1_000, (db) => releaseDeliveries(db, claimed, now))
   })
 
-  it('finds when the next delivery is due, and lost claims, with reads of those', async () => {
+  test('finds when the next delivery is due, and lost claims, with reads of those', async () => {
     expect(await expectReads(4 * TARGETS, findNextDeliveryAt)).not.toBeNull()
     expect(await expectReads(50 * 2, (db) => findLost(db, 'worker-lost'))).toHaveLength(50)
   })

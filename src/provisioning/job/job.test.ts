@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { openProvisioning, type ProvisioningFixture } from '../../../test/harness/provisioning/provisioning-service.ts'
 import { decideSync } from './job.ts'
 import type { UserAtTarget } from './job-record.ts'
@@ -10,7 +10,7 @@ const JOBS = '/api/v3/provisioning/job'
 
 describe('decideSync', () => {
   const user: UserAtTarget = { isDeleted: false, waiting: 0, digest: 'a', deliveredDigest: null }
-  it.each([
+  test.each([
     ['sync', {}, 'user.provisioned'],
     ['sync', { deliveredDigest: 'a' }, 'user.provisioned'],
     ['sync', { isDeleted: true, deliveredDigest: 'a' }, null],
@@ -30,7 +30,7 @@ describe('decideSync', () => {
   })
 })
 
-it('a job looks at no more users than it may have deliveries open', () => {
+test('a job looks at no more users than it may have deliveries open', () => {
   expect(findBatchSize({ mayRun: true, open: 0 })).toBe(JOB_BATCH_SIZE)
   expect(findBatchSize({ mayRun: true, open: JOB_OPEN_LIMIT - 3 })).toBe(3)
   expect(findBatchSize({ mayRun: true, open: JOB_OPEN_LIMIT + 3 })).toBe(0)
@@ -61,7 +61,7 @@ describe('jobs', () => {
   const start = async (target: string, kind = 'sync') =>
     (await fixture.call('POST', `${TARGETS}/${target}/${kind}`)).document_id as string
 
-  it('a sync fills a new target with every living user, and counts what became of each', async () => {
+  test('a sync fills a new target with every living user, and counts what became of each', async () => {
     const { id, path } = await fixture.makeTarget()
     const job = await start(id)
     expect(await fixture.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'running', kind: 'sync', processed: 0 })
@@ -79,7 +79,7 @@ describe('jobs', () => {
     })
   })
 
-  it('a sync sends nothing twice of a user whose change waits already', async () => {
+  test('a sync sends nothing twice of a user whose change waits already', async () => {
     const { id, path } = await fixture.makeTarget()
     const user = await fixture.makeUser()
     await start(id)
@@ -87,7 +87,7 @@ describe('jobs', () => {
     expect(fixture.received(path).filter(({ body }) => body.data.user.document_id === user.id)).toHaveLength(1)
   })
 
-  it('a reconcile sends what the target refused or never got, and nothing else', async () => {
+  test('a reconcile sends what the target refused or never got, and nothing else', async () => {
     const { id, path } = await fixture.makeTarget()
     await start(id)
     await fixture.t.settle()
@@ -109,7 +109,7 @@ describe('jobs', () => {
     expect(await fixture.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'done', queued: 1 })
   })
 
-  it('a reconcile tells of a deletion that the target refused', async () => {
+  test('a reconcile tells of a deletion that the target refused', async () => {
     const { id, path } = await fixture.makeTarget()
     const user = await fixture.makeUser()
     await fixture.t.settle()
@@ -126,7 +126,7 @@ describe('jobs', () => {
     ).toEqual(['user.provisioned', 'user.deprovisioned', 'user.deprovisioned'])
   })
 
-  it('a paused job queues nothing until it is resumed, and a cancelled one never again', async () => {
+  test('a paused job queues nothing until it is resumed, and a cancelled one never again', async () => {
     const { id, path } = await fixture.makeTarget()
     const job = await start(id)
     await fixture.call('POST', `${JOBS}/${job}/pause`)
@@ -143,7 +143,7 @@ describe('jobs', () => {
     expect(await fixture.call('GET', `${JOBS}/${next}`)).toMatchObject({ status: 'done' })
   })
 
-  it('a job does not begin before a change that did not see the target has ended', async () => {
+  test('a job does not begin before a change that did not see the target has ended', async () => {
     const open = await fixture.t.database.pool.connect()
     try {
       await open.query('begin')
@@ -164,7 +164,7 @@ describe('jobs', () => {
     }
   })
 
-  it('a job does not wait for transactions that change no user', async () => {
+  test('a job does not wait for transactions that change no user', async () => {
     const open = await fixture.t.database.pool.connect()
     try {
       await open.query('begin; select pg_current_xact_id()')
@@ -178,7 +178,7 @@ describe('jobs', () => {
     }
   })
 
-  it('a job of a target that is inactive is refused, and the job of a deleted target ends', async () => {
+  test('a job of a target that is inactive is refused, and the job of a deleted target ends', async () => {
     const { id } = await fixture.makeTarget()
     const job = await start(id)
     await fixture.call('DELETE', `${TARGETS}/${id}`)

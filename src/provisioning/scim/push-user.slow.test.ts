@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openProvisioning, type ProvisioningFixture } from '../../../test/harness/provisioning/provisioning-service.ts'
 import { type ScimServer, startScimServer } from '../../../test/harness/provisioning/scim-server.ts'
 import type { UserId } from '../../base/id.ts'
@@ -11,7 +11,7 @@ const USERS = '/api/v3/identity/user'
 const TARGETS = '/api/v3/provisioning/target'
 
 describe('a user as a SCIM resource', () => {
-  it('has identity and status only, whatever else it carries', () => {
+  test('has identity and status only, whatever else it carries', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.anything()), fc.option(fc.string(), { nil: null }), (more, name) => {
         const user = { ...more, roles: ['x'], groups: ['x'], entitlements: ['x'], permissions: ['x'] }
@@ -28,7 +28,7 @@ describe('a user as a SCIM resource', () => {
     )
   })
 
-  it('is changed attribute by attribute, and a name that is gone is removed', () => {
+  test('is changed attribute by attribute, and a name that is gone is removed', () => {
     const user = { id: 'u' as UserId, email: 'a@b.c', name: 'Ada', status: 'active' } as const
     const pathsOf = (name: string | null) =>
       buildScimPatch({ ...user, name }).Operations.map(({ op, path }) => `${op} ${path}`)
@@ -37,7 +37,7 @@ describe('a user as a SCIM resource', () => {
     expect(pathsOf(null).toSorted()).toEqual([...always, 'remove displayName'].toSorted())
   })
 
-  it('is looked for with a filter that no value can break out of, and with no plus sign for a space', () => {
+  test('is looked for with a filter that no value can break out of, and with no plus sign for a space', () => {
     const query = buildUserQuery('userName', 'a" or userName pr or "b+c@example.com')
     expect(query).not.toContain('+')
     expect(new URLSearchParams(query.slice(query.indexOf('?'))).get('filter')).toBe(
@@ -45,7 +45,7 @@ describe('a user as a SCIM resource', () => {
     )
   })
 
-  it('is known by an id that is a text of some length and names no other path', () => {
+  test('is known by an id that is a text of some length and names no other path', () => {
     expect([readId({ id: 'x' }), readId({ id: 1 }), readId({ id: '' }), readId(null)]).toEqual([
       'x',
       undefined,
@@ -62,7 +62,7 @@ describe('a user as a SCIM resource', () => {
     )
   })
 
-  it('is found where exactly one of a list has the value, whatever else a service lists', () => {
+  test('is found where exactly one of a list has the value, whatever else a service lists', () => {
     const [own, other] = [
       { id: 'x', externalId: 'u', userName: 'Ada@Example.com' },
       { id: 'y', userName: 'bob@example.com' },
@@ -77,7 +77,7 @@ describe('a user as a SCIM resource', () => {
 })
 
 describe('what a service answers', () => {
-  it('is kept only as far as the database stores it unaltered, and never ends in an exception', () => {
+  test('is kept only as far as the database stores it unaltered, and never ends in an exception', () => {
     const text = fc.string({ unit: fc.constantFrom('a', '\u0000', '\ud83d', '\ude00', '/', '.', 'é') })
     fc.assert(
       fc.property(text, text, (id, externalId) => {
@@ -131,7 +131,7 @@ describe('a SCIM service', () => {
     return fixture.call('GET', `/api/v3/provisioning/delivery/${rows[0]?.document_id}`)
   }
 
-  it('gets the requests of many changes over the connections of those that were made at once', async () => {
+  test('gets the requests of many changes over the connections of those that were made at once', async () => {
     const { id } = await fixture.makeUser({ name: 'Ada' })
     await fixture.t.settle()
     for (const name of ['One', 'Two', 'Three']) {
@@ -144,7 +144,7 @@ describe('a SCIM service', () => {
     expect(scim.connections.size).toBeLessThanOrEqual(2)
   })
 
-  it('gets a user created, replaced, disabled, enabled and deleted', async () => {
+  test('gets a user created, replaced, disabled, enabled and deleted', async () => {
     const { id, email } = await fixture.makeUser({ name: 'Ada' })
     await fixture.t.settle()
     expect(find(id)).toMatchObject({ userName: email, displayName: 'Ada', active: true })
@@ -163,7 +163,7 @@ describe('a SCIM service', () => {
     expect(scim.bodies.join()).not.toMatch(/role|permission|group|entitlement/i)
   })
 
-  it('has a user taken over whose creation was not heard of, and makes no second one', async () => {
+  test('has a user taken over whose creation was not heard of, and makes no second one', async () => {
     scim.loseNextAnswer()
     const { id } = await fixture.makeUser()
     await fixture.t.settle()
@@ -173,7 +173,7 @@ describe('a SCIM service', () => {
     expect([...scim.users.values()].filter((one) => one.externalId === id)).toHaveLength(1)
   })
 
-  it('has a user of the same address taken over that somebody else made, and keeps what it knows of its own', async () => {
+  test('has a user of the same address taken over that somebody else made, and keeps what it knows of its own', async () => {
     const roles = [{ value: 'auditor' }]
     scim.users.set('made-there', { id: 'made-there', userName: 'there@example.com', title: 'Dr', roles })
     const { id } = await fixture.makeUser({ email: 'there@example.com' })
@@ -184,7 +184,7 @@ describe('a SCIM service', () => {
     expect(scim.bodies.join()).not.toContain('auditor')
   })
 
-  it.each([400, 404, 405, 501])('that answers a PATCH with %i gets the whole user in its place', async (status) => {
+  test.each([400, 404, 405, 501])('that answers a PATCH with %i gets the whole user in its place', async (status) => {
     scim.refusals.set('PATCH', status)
     const { id } = await fixture.makeUser()
     await fixture.t.settle()
@@ -194,7 +194,7 @@ describe('a SCIM service', () => {
     expect(scim.requests.map((one) => one.split(' ')[0])).toEqual(['POST', 'PATCH', 'PUT'])
   })
 
-  it('that deletes no users has them inactive', async () => {
+  test('that deletes no users has them inactive', async () => {
     const { id } = await fixture.makeUser()
     await fixture.t.settle()
     scim.refusals.set('DELETE', 405)
@@ -204,7 +204,7 @@ describe('a SCIM service', () => {
     expect(find(id)).toMatchObject({ active: false })
   })
 
-  it('gives no user to another one: who gets a freed address waits until the first is gone there', async () => {
+  test('gives no user to another one: who gets a freed address waits until the first is gone there', async () => {
     const email = newAddress()
     const first = await fixture.makeUser({ email })
     await fixture.t.settle()
@@ -222,7 +222,7 @@ describe('a SCIM service', () => {
     expect(await last(second.id)).toMatchObject({ status: 'delivered' })
   })
 
-  it('gets an address that moves from one user to another, in whatever order the two arrive', async () => {
+  test('gets an address that moves from one user to another, in whatever order the two arrive', async () => {
     const [moving, away] = [newAddress(), newAddress()]
     const [one, two] = [await fixture.makeUser({ email: moving }), await fixture.makeUser()]
     await fixture.t.settle()
@@ -237,7 +237,7 @@ describe('a SCIM service', () => {
     expect([find(one.id)?.userName, find(two.id)?.userName]).toEqual([away, moving])
   })
 
-  it('gets a user whose address was taken at first and is free when it is looked up', async () => {
+  test('gets a user whose address was taken at first and is free when it is looked up', async () => {
     scim.failNext(409)
     const { id } = await fixture.makeUser()
     await fixture.t.settle()
@@ -250,7 +250,7 @@ describe('a SCIM service', () => {
     expect(find(id)).toMatchObject({ userName: email })
   })
 
-  it('has a user created again that it lost', async () => {
+  test('has a user created again that it lost', async () => {
     const { id } = await fixture.makeUser()
     await fixture.t.settle()
     scim.users.delete(find(id)!.id)
@@ -259,7 +259,7 @@ describe('a SCIM service', () => {
     expect(find(id)).toMatchObject({ displayName: 'Again' })
   })
 
-  it('is not asked to delete what it never had, and a deletion of what is gone is done', async () => {
+  test('is not asked to delete what it never had, and a deletion of what is gone is done', async () => {
     const { id } = await fixture.makeUser()
     await fixture.t.settle()
     scim.users.delete(find(id)!.id)
@@ -268,7 +268,7 @@ describe('a SCIM service', () => {
     expect(await last(id)).toMatchObject({ type: 'user.deprovisioned', status: 'delivered' })
   })
 
-  it.each([
+  test.each([
     [503, 'retrying'],
     [400, 'failed'],
     [401, 'failed'],
@@ -280,7 +280,7 @@ describe('a SCIM service', () => {
     await fixture.pass(240_000)
   })
 
-  it('that is too busy is asked again, not before it allows it', async () => {
+  test('that is too busy is asked again, not before it allows it', async () => {
     scim.failNext(429)
     const { id } = await fixture.makeUser()
     await fixture.t.settle()
@@ -291,7 +291,7 @@ describe('a SCIM service', () => {
     expect(await last(id)).toMatchObject({ status: 'delivered' })
   })
 
-  it('whose success is no answer of a SCIM service has not accepted the user', async () => {
+  test('whose success is no answer of a SCIM service has not accepted the user', async () => {
     scim.answerPageNext()
     const { id } = await fixture.makeUser()
     await fixture.t.settle()
@@ -300,7 +300,7 @@ describe('a SCIM service', () => {
     expect(find(id)).toBeDefined()
   })
 
-  it.each([
+  test.each([
     ['U+0000', '{"id":"a\\u0000b"}'],
     ['half a surrogate pair', '{"id":"\\ud83d"}'],
   ])('whose id holds %s has not accepted the user, and its answer is recorded', async (_, body) => {
@@ -313,7 +313,7 @@ describe('a SCIM service', () => {
     expect(find(id)).toBeDefined()
   })
 
-  it('whose look-up fails has the user tried again, and not given up', async () => {
+  test('whose look-up fails has the user tried again, and not given up', async () => {
     scim.users.set('looked-up', { id: 'looked-up', userName: 'looked-up@example.com' })
     scim.failNext(409, 503)
     const { id } = await fixture.makeUser({ email: 'looked-up@example.com' })
@@ -323,7 +323,7 @@ describe('a SCIM service', () => {
     expect(scim.users.get('looked-up')).toMatchObject({ externalId: id })
   })
 
-  it('at another URL is another service: the ids of the former one are not used, and a reconcile fills it', async () => {
+  test('at another URL is another service: the ids of the former one are not used, and a reconcile fills it', async () => {
     const { id } = await fixture.makeUser()
     await fixture.t.settle()
     const { id: former } = find(id)!
@@ -340,7 +340,7 @@ describe('a SCIM service', () => {
     expect(scim.requests).toHaveLength(count)
   })
 
-  it.each(['?tenant=1', '#users', '?'])('has a base without %s, because paths follow it', async (end) => {
+  test.each(['?tenant=1', '#users', '?'])('has a base without %s, because paths follow it', async (end) => {
     for (const [method, path] of [
       ['POST', TARGETS],
       ['PATCH', `${TARGETS}/${target}`],
@@ -351,7 +351,7 @@ describe('a SCIM service', () => {
     }
   })
 
-  it('needs its token, which no answer shows, and a wrong one is refused by the service', async () => {
+  test('needs its token, which no answer shows, and a wrong one is refused by the service', async () => {
     const refused = await fixture.tryCall('POST', TARGETS, { url: scim.base, protocol: 'scim' })
     expect([refused.status, refused.body.errors[0].path]).toEqual([422, 'token'])
     const row = await fixture.call('PATCH', `${TARGETS}/${target}`, { token: 'wrong' })
@@ -363,7 +363,7 @@ describe('a SCIM service', () => {
     expect((await fixture.tryCall('POST', `${TARGETS}/${target}/rotate-secret`)).status).toBe(409)
   })
 
-  it('is held to the same guard: a private address is not dialled', async () => {
+  test('is held to the same guard: a private address is not dialled', async () => {
     const { rows } = await fixture.t.database.pool.query(
       "update provisioning_target set url = 'http://127.0.0.1:1/scim' where document_id = $1 returning url",
       [target],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openProvisioning, type ProvisioningFixture } from '../../../test/harness/provisioning/provisioning-service.ts'
 
 const TARGETS = '/api/v3/provisioning/target'
@@ -17,7 +17,7 @@ const countRows = async (table: string, target: string): Promise<number> => {
   return (await fixture.t.database.pool.query(query, [target])).rows[0].n
 }
 
-it('what a change queued for a target while that was being deleted is cancelled by the next sweep', async () => {
+test('what a change queued for a target while that was being deleted is cancelled by the next sweep', async () => {
   const { id } = await fixture.makeTarget()
   const user = await fixture.makeUser()
   await fixture.t.settle()
@@ -32,7 +32,7 @@ it('what a change queued for a target while that was being deleted is cancelled 
   expect((await sweep()).provisioningOrphans).toBe(0)
 })
 
-it('the ledger of a deleted target is kept for 30 days, and what its users were there as long', async () => {
+test('the ledger of a deleted target is kept for 30 days, and what its users were there as long', async () => {
   const [gone, kept] = [await fixture.makeTarget(), await fixture.makeTarget()]
   const user = await fixture.makeUser()
   await fixture.t.settle()

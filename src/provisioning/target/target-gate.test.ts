@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock, type ManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
@@ -51,7 +51,7 @@ const addTarget = async () => {
 }
 const removeTargets = () => database.pool.query('update provisioning_target set deleted_at = now()')
 
-it('holds the workers while there is no target, asks once in 30 s, and lets them pass after the note of the first one', async () => {
+test('holds the workers while there is no target, asks once in 30 s, and lets them pass after the note of the first one', async () => {
   const { clock, asked, slept, gate } = openGate()
   const seen = watch(gate.pass(new AbortController().signal))
   await waitFor('the first rest', () => slept.times === 1)
@@ -68,7 +68,7 @@ it('holds the workers while there is no target, asks once in 30 s, and lets them
   expect(asked.times).toBe(3)
 })
 
-it('closes after the note that the last target is gone, unless a delivery of it has not ended', async () => {
+test('closes after the note that the last target is gone, unless a delivery of it has not ended', async () => {
   const { gate } = openGate()
   const target = await addTarget()
   expect(await gate.pass(new AbortController().signal)).toBe(false)
@@ -86,7 +86,7 @@ it('closes after the note that the last target is gone, unless a delivery of it 
   await waitFor('the end at the stop', () => seen.hasWaited !== undefined)
 })
 
-it('is noted by the database when a target is added and when one is deleted', async () => {
+test('is noted by the database when a target is added and when one is deleted', async () => {
   const client = await database.pool.connect()
   try {
     const notes: string[] = []

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import type { ProviderVerdict } from '../provider/provider-outcome.ts'
 import { decideVerdict, NOTHING_SEEN, type OutcomeSource, observe } from './verdict.ts'
 
@@ -28,7 +28,7 @@ function judge(text: string, laterMs = 0) {
   return decideVerdict(seen, new Date(now.getTime() + laterMs))
 }
 
-it.each([
+test.each([
   ['', 'operational'],
   ['probe ok', 'operational'],
   ['publish ok', 'operational'],
@@ -49,12 +49,12 @@ it.each([
   expect(judge(text).status).toBe(status)
 })
 
-it('a failure is forgotten after five minutes', () => {
+test('a failure is forgotten after five minutes', () => {
   expect(judge('probe error, probe ok', 298_999).status).toBe('degraded')
   expect(judge('probe error, probe ok', 300_000).status).toBe('operational')
 })
 
-it('a 4xx never changes the status, and is visible', () => {
+test('a 4xx never changes the status, and is visible', () => {
   const outcome = fc.constantFrom(...Object.keys(OUTCOMES).filter((name) => name !== 'refused' && name !== 'busy'))
   const step = fc.tuple(fc.constantFrom('probe', 'publish'), outcome).map((one) => one.join(' '))
   fc.assert(
@@ -66,7 +66,7 @@ it('a 4xx never changes the status, and is visible', () => {
   )
 })
 
-it('the class and the time of the last failure stay known', () => {
+test('the class and the time of the last failure stay known', () => {
   expect(judge('probe ok, probe timeout, probe ok')).toEqual({
     status: 'degraded',
     lastSuccessAt: new Date(AT.getTime() + 3_000),

@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { startTestRealtime } from '../../../test/harness/realtime/realtime-server.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
@@ -34,7 +34,7 @@ const read = async (channel: string) => {
   return rows
 }
 
-it('records what clients do at the embedded server: occupied, members, client events, the last count, vacated', async () => {
+test('records what clients do at the embedded server: occupied, members, client events, the last count, vacated', async () => {
   const { clock, feed } = buildFeed()
   const observed: Observation[] = []
   await using realtime = await startTestRealtime(database, {
@@ -72,7 +72,7 @@ it('records what clients do at the embedded server: occupied, members, client ev
   expect(realtime.server.isOldest()).toBe(true)
 })
 
-it('drops what a crowd does beyond 500 at once and 50 a second, and counts it', async () => {
+test('drops what a crowd does beyond 500 at once and 50 a second, and counts it', async () => {
   const { clock, feed, counted } = buildFeed()
   const note = (n: number) =>
     feed.note({

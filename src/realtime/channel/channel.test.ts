@@ -1,16 +1,16 @@
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import type { AccountId } from '../../base/id.ts'
 import { listChannels, nameChannel, parseChannel } from './channel.ts'
 
 const ID = '01890a5d-ac96-774b-bcce-b302099a8057'
 const ACCOUNT = ID as AccountId
 
-it.each(['account', 'contract'] as const)('the channel of one %s is read as it is named', (kind) => {
+test.each(['account', 'contract'] as const)('the channel of one %s is read as it is named', (kind) => {
   expect(parseChannel(nameChannel({ kind, id: ID }))).toEqual({ kind, id: ID })
 })
 
-it.each([
+test.each([
   ['an upper-case UUID', `private-account-${ID.toUpperCase()}`],
   ['an upper-case prefix', `Private-account-${ID}`],
   ['a trailing line break', `private-account-${ID}\n`],
@@ -33,7 +33,7 @@ it.each([
   expect(parseChannel(name)).toBeUndefined()
 })
 
-it('no text that is not exactly a private channel is read as one', () => {
+test('no text that is not exactly a private channel is read as one', () => {
   const texts = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom('private-', 'account-', ID, '\n', ':', 'A') }))
   fc.assert(
     fc.property(texts, (text) => {
@@ -43,14 +43,14 @@ it('no text that is not exactly a private channel is read as one', () => {
   )
 })
 
-it('an event is published on the channel of its account', () => {
+test('an event is published on the channel of its account', () => {
   expect(listChannels({ account: ACCOUNT, contract: null })).toEqual([`private-account-${ID}`])
 })
 
-it('an event of a contract is also published on that of the contract', () => {
+test('an event of a contract is also published on that of the contract', () => {
   expect(listChannels({ account: ACCOUNT, contract: ID })).toEqual([`private-account-${ID}`, `private-contract-${ID}`])
 })
 
-it('an event without an owner is not published', () => {
+test('an event without an owner is not published', () => {
   expect(listChannels({ account: null, contract: ID })).toEqual([])
 })

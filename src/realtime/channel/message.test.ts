@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../test/harness/run/any-text.ts'
 import { ROUTE_TREE } from '../../app/feature/route-tree.ts'
 import { eventNameOf } from '../../http/route/route.ts'
@@ -17,12 +17,12 @@ const EVENT: MessageEvent = {
   url: '/api/v3/contract/contract/01890a5d-ac96-774b-bcce-b302099a8059',
 }
 
-it('the message is the envelope of a webhook without the number of the attempt', () => {
+test('the message is the envelope of a webhook without the number of the attempt', () => {
   const { attempt: _, ...envelope } = JSON.parse(buildEnvelope({ event: EVENT, attempt: 1 }))
   expect(JSON.parse(buildMessage(EVENT))).toEqual(envelope)
 })
 
-it('no message is larger than a provider takes, whatever its event holds', () => {
+test('no message is larger than a provider takes, whatever its event holds', () => {
   const text = fc.oneof(
     fc.string({ unit: anyCharacter }),
     fc.string({ unit: 'grapheme', minLength: 200, maxLength: 5_000 }),
@@ -48,12 +48,12 @@ it('no message is larger than a provider takes, whatever its event holds', () =>
   )
 })
 
-it('the longest id of a published resource is kept', () => {
+test('the longest id of a published resource is kept', () => {
   // The limits of `POST /api/v3/event/occurrence`: 255 characters, of six bytes each when they are escaped or not in the BMP.
   for (const resourceId of ['\u0001'.repeat(255), '€'.repeat(255), '"'.repeat(255), 'x'.repeat(255)])
     expect(JSON.parse(buildMessage({ ...EVENT, resourceId })).data.id).toBe(resourceId)
 })
 
-it('every event type of the API is a name that a provider takes', () => {
+test('every event type of the API is a name that a provider takes', () => {
   for (const route of ROUTE_TREE) expect(eventNameOf(route).length).toBeLessThanOrEqual(MAX_EVENT_NAME_LENGTH)
 })

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
 import { openWatched, type WatchedDatabase } from '../../../test/harness/plan/explain.ts'
@@ -93,40 +93,40 @@ describe(`plans of realtime messages made on small tables, on ${ROWS} open and $
     }
   }
 
-  it('routes messages with reads of their own events', async () => {
+  test('routes messages with reads of their own events', async () => {
     await ledger.recordMany('contract.create', { account, count: 20 })
     // And of what other workers have in flight.
     const { byPolicy } = await expectReads(ROWS * LOST_SHARE + 20 * 5, (db) => route(db))
     expect(byPolicy[0]).toMatchObject({ opened: 20 })
   })
 
-  it('claims with reads of the messages that there is room for, however long the backlog of an account is', async () => {
+  test('claims with reads of the messages that there is room for, however long the backlog of an account is', async () => {
     const claimed = await expectReads(100 * 10, (db) => claim(db))
     expect(claimed).toHaveLength(100)
     expect(await expectReads(BUSY * 20, (db) => claim(db, { fastSlots: 1 }))).toHaveLength(1)
   })
 
-  it('settles what was published with reads of its own messages', async () => {
+  test('settles what was published with reads of its own messages', async () => {
     const claimed = await claim(database.db)
     const changes = claimed.map((one) => end(one, 'published'))
     expect(await expectReads(100 * 4, (db) => settleMessages(db, changes))).toHaveLength(claimed.length)
     expect(claimed.length).toBeGreaterThan(0)
   })
 
-  it('settles what is tried again with reads of its own messages', async () => {
+  test('settles what is tried again with reads of its own messages', async () => {
     const claimed = await claim(database.db)
     const changes = claimed.map((one) => end(one, 'retrying'))
     expect(await expectReads(100 * 4, (db) => settleMessages(db, changes))).toHaveLength(claimed.length)
     expect(claimed.length).toBeGreaterThan(0)
   })
 
-  it('gives claims back with reads of their own messages', async () => {
+  test('gives claims back with reads of their own messages', async () => {
     const claimed = await claim(database.db)
     expect(claimed.length).toBeGreaterThan(0)
     await expectReads(100 * 8, (db) => releaseMessages(db, claimed, now))
   })
 
-  it('finds when the next message is due with one read of the queue, and lost claims with reads of those', async () => {
+  test('finds when the next message is due with one read of the queue, and lost claims with reads of those', async () => {
     expect(await expectReads(4, findNextDueAt)).not.toBeNull()
     expect(await expectReads(ROWS * LOST_SHARE, (db) => findLost(db, 'worker-lost'))).toHaveLength(50)
   })

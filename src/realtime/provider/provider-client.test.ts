@@ -1,5 +1,5 @@
 import PusherServer from 'pusher'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   type ProviderBehaviour,
   type SimulatedProvider,
@@ -16,7 +16,7 @@ const KEYS = { appId: '3', key: '278d425bdf160c739803', secret: '7ad3773142a6692
 describe('the signatures', () => {
   const sdk = new PusherServer({ ...KEYS, cluster: 'eu', useTLS: true })
 
-  it('of a request are those of the official SDK', () => {
+  test('of a request are those of the official SDK', () => {
     for (const request of [
       { method: 'GET', path: '/channels', query: { filter_by_prefix: 'private-', info: 'subscription_count' } },
       { method: 'POST', path: '/batch_events', body: '{"batch":[{"channel":"a","name":"b","data":"€"}]}' },
@@ -36,7 +36,7 @@ describe('the signatures', () => {
     }
   })
 
-  it('of a subscription and of a user are those of the official SDK', () => {
+  test('of a subscription and of a user are those of the official SDK', () => {
     const channel = 'private-account-01890a5d-ac96-774b-bcce-b302099a8057'
     expect(signSubscription(KEYS, { socketId: '1234.1234', channel })).toBe(
       sdk.authorizeChannel('1234.1234', channel).auth,
@@ -47,13 +47,13 @@ describe('the signatures', () => {
     )
   })
 
-  it('of a subscription is that of the documentation', () => {
+  test('of a subscription is that of the documentation', () => {
     expect(signSubscription(KEYS, { socketId: '1234.1234', channel: 'private-foobar' })).toMatch(
       /^278d425bdf160c739803:58df8b0c.{51}1c3a4$/,
     )
   })
 
-  it('of a webhook must be whole, lower-case and of these bytes', () => {
+  test('of a webhook must be whole, lower-case and of these bytes', () => {
     const body = Buffer.from('{"time_ms":1,"events":[]}')
     const signature = 'dec7bb9d6fb5b3b4fa8e7b5a62dc9a5ae8f2c2b4'
     const right = (sdk as unknown as { config: { token: { sign(text: string): string } } }).config.token.sign(
@@ -88,12 +88,12 @@ describe('a request', () => {
     await provider.close()
   })
 
-  it('that the provider accepts is ok, with its object', async () => {
+  test('that the provider accepts is ok, with its object', async () => {
     provider.channels = { 'private-account-a': {} }
     expect(await probe()).toEqual({ kind: 'ok', body: { channels: { 'private-account-a': {} } } })
   })
 
-  it.each<[string, ProviderBehaviour, object]>([
+  test.each<[string, ProviderBehaviour, object]>([
     [
       'a refusal',
       { kind: 'answers', status: 401, body: 'no' },
@@ -114,14 +114,14 @@ describe('a request', () => {
     expect(await probe()).toMatchObject(outcome)
   })
 
-  it('follows no redirect', async () => {
+  test('follows no redirect', async () => {
     const before = provider.calls.length
     provider.behave({ kind: 'answers', status: 302, headers: { location: '/apps/4711/channels' } })
     expect(await probe()).toMatchObject({ kind: 'failed', statusCode: 302, errorClass: 'redirect' })
     expect(provider.calls.length).toBe(before + 1)
   })
 
-  it.each<ProviderBehaviour>([{ kind: 'silent' }, { kind: 'drips' }])(
+  test.each<ProviderBehaviour>([{ kind: 'silent' }, { kind: 'drips' }])(
     'ends at its deadline when the provider is $kind',
     async (behaviour) => {
       provider.behave(behaviour)
@@ -129,7 +129,7 @@ describe('a request', () => {
     },
   )
 
-  it('to a port where nobody listens is a failure to connect', async () => {
+  test('to a port where nobody listens is a failure to connect', async () => {
     const gone = await startRealtimeProvider(() => NOW)
     await gone.close()
     const lost = buildProviderClient({ app: () => appOf(gone.port), clock: { now: () => NOW } })
@@ -137,7 +137,7 @@ describe('a request', () => {
     await lost.close()
   })
 
-  it('with a wrong secret, or at a wrong time, is refused by the provider', async () => {
+  test('with a wrong secret, or at a wrong time, is refused by the provider', async () => {
     const wrong = buildProviderClient({
       app: () => ({ ...appOf(provider.port), secret: 'wrong' }),
       clock: { now: () => NOW },
@@ -149,7 +149,7 @@ describe('a request', () => {
     await late.close()
   })
 
-  it('says nothing of the address or the signature, whatever happens', async () => {
+  test('says nothing of the address or the signature, whatever happens', async () => {
     for (const behaviour of [
       { kind: 'resets' },
       { kind: 'silent' },

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { decideRealtimeSettings, type GivenSettings } from './provider-settings.ts'
 
 const GIVEN: GivenSettings = {
@@ -6,7 +6,7 @@ const GIVEN: GivenSettings = {
   ...{ host: undefined, port: undefined, runsEmbedded: true },
 }
 
-it('four settings make a provider, reached over TLS by its cluster', () => {
+test('four settings make a provider, reached over TLS by its cluster', () => {
   expect(decideRealtimeSettings(GIVEN)).toEqual({
     kind: 'provider',
     app: {
@@ -16,14 +16,14 @@ it('four settings make a provider, reached over TLS by its cluster', () => {
   })
 })
 
-it('a host and a port of its own take the place of the cluster', () => {
+test('a host and a port of its own take the place of the cluster', () => {
   const settings = decideRealtimeSettings({ ...GIVEN, useTls: false, host: 'push.example.com', port: 6001 })
   expect(settings).toMatchObject({
     app: { origin: 'http://push.example.com:6001', socket: { host: 'push.example.com', port: 6001, isTls: false } },
   })
 })
 
-it.each(['appId', 'key', 'secret', 'cluster'] as const)('without %s nothing is published', (name) => {
+test.each(['appId', 'key', 'secret', 'cluster'] as const)('without %s nothing is published', (name) => {
   const variable = { appId: 'APP_ID', key: 'KEY', secret: 'SECRET', cluster: 'CLUSTER' }[name]
   const logOnly = { kind: 'log-only', missing: [`INTEGRATION_REALTIME_${variable}`] }
   expect(decideRealtimeSettings({ ...GIVEN, [name]: undefined })).toEqual(logOnly)
@@ -32,7 +32,7 @@ it.each(['appId', 'key', 'secret', 'cluster'] as const)('without %s nothing is p
 
 const NOTHING = { ...GIVEN, appId: undefined, key: '', secret: undefined, cluster: undefined }
 
-it('without any of them the embedded server runs where it may, with keys of its own', () => {
+test('without any of them the embedded server runs where it may, with keys of its own', () => {
   expect(decideRealtimeSettings(NOTHING)).toEqual({ kind: 'embedded', keys: undefined })
   expect(decideRealtimeSettings({ ...NOTHING, runsEmbedded: false })).toEqual({
     kind: 'log-only',
@@ -40,7 +40,7 @@ it('without any of them the embedded server runs where it may, with keys of its 
   })
 })
 
-it('the cluster `embedded` is the embedded server with the given keys, wherever the service runs', () => {
+test('the cluster `embedded` is the embedded server with the given keys, wherever the service runs', () => {
   const keys = { appId: '1', key: 'key', secret: 'secret' }
   expect(decideRealtimeSettings({ ...GIVEN, cluster: 'embedded', runsEmbedded: false })).toEqual({
     kind: 'embedded',

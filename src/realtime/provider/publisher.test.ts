@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ProviderOutcome } from './provider-outcome.ts'
 import { buildPublisher, type Publication, takeBatch } from './publisher.ts'
 
@@ -32,7 +32,7 @@ function openPublisher(answer?: (names: string[]) => ProviderOutcome) {
 }
 
 describe('a call', () => {
-  it('takes what is handed over in one turn, ten items at most, messages whole', async () => {
+  test('takes what is handed over in one turn, ten items at most, messages whole', async () => {
     const t = openPublisher()
     for (let n = 0; n < 7; n += 1) void t.publish(`g${n}`, `e${n}`, 2)
     await t.turn()
@@ -40,7 +40,7 @@ describe('a call', () => {
     expect(t.calls[0]?.names).toEqual(['e0', 'e0', 'e1', 'e1', 'e2', 'e2', 'e3', 'e3', 'e4', 'e4'])
   })
 
-  it('for an account waits for the one before it', async () => {
+  test('for an account waits for the one before it', async () => {
     const t = openPublisher()
     void t.publish('a', 'a1')
     await t.turn()
@@ -53,7 +53,7 @@ describe('a call', () => {
     expect(t.calls[2]?.names).toEqual(['a2'])
   })
 
-  it('is one of eight at most', async () => {
+  test('is one of eight at most', async () => {
     const t = openPublisher()
     for (let n = 0; n < 20; n += 1) {
       void t.publish(`g${n}`, `e${n}`)
@@ -67,7 +67,7 @@ describe('a call', () => {
 })
 
 describe('a failure', () => {
-  it('holds back the later messages of its account, and no other, until it is recorded', async () => {
+  test('holds back the later messages of its account, and no other, until it is recorded', async () => {
     const t = openPublisher()
     const first = t.publish('a', 'a1')
     await t.turn()
@@ -83,20 +83,20 @@ describe('a failure', () => {
     expect(t.calls.map((one) => one.names)).toEqual([['a1'], ['b1'], ['a1']])
   })
 
-  it('of one item of a batch leaves the others published', async () => {
+  test('of one item of a batch leaves the others published', async () => {
     const t = openPublisher((names) => (names.includes('bad') ? REFUSED : OK))
     const results = [t.publish('a', 'a1'), t.publish('b', 'bad'), t.publish('b', 'b2'), t.publish('c', 'c1')]
     expect(await Promise.all(results)).toEqual(['ok', 'rejected', 'ok', 'ok'])
   })
 
-  it('while the items of a refused batch are sent one by one holds back the later ones of its account', async () => {
+  test('while the items of a refused batch are sent one by one holds back the later ones of its account', async () => {
     const t = openPublisher((names) => (names.length > 1 ? REFUSED : names[0] === 'a1' ? DOWN : OK))
     const results = [t.publish('a', 'a1'), t.publish('a', 'a2'), t.publish('b', 'b1')]
     expect(await Promise.all(results)).toEqual(['failed', 'held', 'ok'])
   })
 })
 
-it('an interruption ends the calls in flight, and what waits is not sent', async () => {
+test('an interruption ends the calls in flight, and what waits is not sent', async () => {
   const t = openPublisher()
   const inFlight = t.publish('a', 'a1')
   await t.turn()
@@ -110,7 +110,7 @@ it('an interruption ends the calls in flight, and what waits is not sent', async
   expect(t.calls).toHaveLength(1)
 })
 
-it('messages of an account leave in their order, whatever waits and whoever is busy', () => {
+test('messages of an account leave in their order, whatever waits and whoever is busy', () => {
   const publications = fc.array(
     fc.record({ group: fc.constantFrom('a', 'b', 'c', 'd'), size: fc.integer({ min: 1, max: 2 }) }),
     { maxLength: 60 },

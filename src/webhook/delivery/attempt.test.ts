@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { DispatchId, EventId, WebhookId } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
@@ -74,7 +74,7 @@ const accepted: PostResult = {
 }
 
 describe('an attempt', () => {
-  it('signs what it sends with the time at which it starts, and takes its end from the clock', async () => {
+  test('signs what it sends with the time at which it starts, and takes its end from the clock', async () => {
     const t = openAttempt(() => accepted)
     const startedAtMs = t.clock.now()
     const ended = await t.attempt(t.seal(WEBHOOK))
@@ -103,7 +103,7 @@ describe('an attempt', () => {
     })
   })
 
-  it('tells the class of a failure without an answer, and keeps its timings', async () => {
+  test('tells the class of a failure without an answer, and keeps its timings', async () => {
     const t = openAttempt(() => ({
       outcome: 'error',
       errorClass: 'tls',
@@ -115,7 +115,7 @@ describe('an attempt', () => {
     expect(await t.attempt(t.seal(WEBHOOK))).toMatchObject({ result: { errorClass: 'tls' }, ...rest })
   })
 
-  it.each([
+  test.each([
     ['no secret', () => null, 'secret_missing'],
     ['a secret that is no box', () => 'rubbish', 'secret_unreadable'],
     ['the box of another webhook', (t: ReturnType<typeof openAttempt>) => t.seal(OTHER_WEBHOOK), 'secret_unreadable'],

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
 import { openWatched, type WatchedDatabase } from '../../../test/harness/plan/explain.ts'
@@ -151,13 +151,13 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
   const expectReads = <Result>(most: number, work: (db: Database) => Promise<Result>) =>
     expectFewReads(watched, { most }, work)
 
-  it('routes with the subscriptions of the account and the global ones only', async () => {
+  test('routes with the subscriptions of the account and the global ones only', async () => {
     await ledger.recordMany('contract.create', { account, count: 20 })
     const { events, byPolicy } = await expectReads(60 * 8, (db) => route(db))
     expect({ events, opened: byPolicy[0]!.opened }).toEqual({ events: 20, opened: 60 })
   })
 
-  it('routes with the same reads in the statement of a publication', async () => {
+  test('routes with the same reads in the statement of a publication', async () => {
     const events = await ledger.recordMany('contract.create', { account, count: 5 })
     const ids = events.map((one) => one.id)
     const { row, byPolicy } = await expectReads(LOST + 15 * 9, (db) => inline(db, ids))
@@ -165,27 +165,27 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
     await sql`delete from event_queue where event_id = any(${ids})`.execute(database.db)
   })
 
-  it('routes what nobody has room for with the same reads', async () => {
+  test('routes what nobody has room for with the same reads', async () => {
     await ledger.recordMany('contract.create', { account, count: 20 })
     const { byPolicy } = await expectReads(60 * 8, (db) => route(db, { fastSlots: 0 }))
     expect(byPolicy[0]).toMatchObject({ opened: 60, work: [] })
   })
 
-  it('looks for events without reading those that were routed', async () => {
+  test('looks for events without reading those that were routed', async () => {
     const { events } = await expectReads(4, (db) => route(db))
     expect(events).toBe(0)
   })
 
-  it('claims with reads of the due rows that the caps allow', async () => {
+  test('claims with reads of the due rows that the caps allow', async () => {
     const claimed = await expectReads(100 * 9 + 2 * LOST, (db) => claim(db))
     expect(claimed).toHaveLength(100)
   })
 
-  it('claims a row by the slot with as few reads, whatever waits', async () => {
+  test('claims a row by the slot with as few reads, whatever waits', async () => {
     expect(await expectReads(6 * BUSY + 2 * LOST, (db) => claim(db, { fastSlots: 1, perGroup: 1 }))).toHaveLength(1)
   })
 
-  it('settles deliveries with reads of their own rows', async () => {
+  test('settles deliveries with reads of their own rows', async () => {
     const claimed = await claim(database.db)
     const { recorded } = await expectReads(100 * 4, (db) =>
       settle(
@@ -196,7 +196,7 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
     expect(recorded.filter((one) => one.isRecorded)).toHaveLength(100)
   })
 
-  it('settles retries with reads of their own rows', async () => {
+  test('settles retries with reads of their own rows', async () => {
     const claimed = await claim(database.db)
     const { recorded } = await expectReads(100 * 4, (db) =>
       settle(
@@ -207,7 +207,7 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
     expect(recorded.filter((one) => one.isRecorded)).toHaveLength(100)
   })
 
-  it('settles what ends failed, with the failure counts, with reads of their own rows and the last deliveries', async () => {
+  test('settles what ends failed, with the failure counts, with reads of their own rows and the last deliveries', async () => {
     const claimed = await claim(database.db)
     const webhooks = new Set(claimed.map((one) => one.webhook.id)).size
     // The last deliveries of each webhook, besides those that are recorded now.
@@ -221,32 +221,32 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
     expect(recorded.filter((one) => one.isRecorded)).toHaveLength(100)
   })
 
-  it('finds when the next row is due with one read of the queue', async () => {
+  test('finds when the next row is due with one read of the queue', async () => {
     expect(await expectReads(4, findNextDueAt)).not.toBeNull()
   })
 
-  it('finds lost claims of one worker with reads of those', async () => {
+  test('finds lost claims of one worker with reads of those', async () => {
     const lost = await expectReads(50, (db) => findLost(db, 'worker-lost'))
     expect(lost).toHaveLength(50)
   })
 
-  it('gives claims back with reads of their own rows', async () => {
+  test('gives claims back with reads of their own rows', async () => {
     const claimed: Claim[] = await claim(database.db)
     await expectReads(100 * 4, (db) => releaseClaims(db, claimed, now))
   })
 
-  it('looks for rows of deleted webhooks with reads of the heads of the queue', async () => {
+  test('looks for rows of deleted webhooks with reads of the heads of the queue', async () => {
     expect(await expectReads(6 * BUSY, cancelOrphans)).toBe(0)
   })
 
   // Last, because what it writes waits in the queue.
-  it('sets an event for thousands aside with reads of as many webhooks as decide that', async () => {
+  test('sets an event for thousands aside with reads of as many webhooks as decide that', async () => {
     await ledger.recordMany('contract.create', { account: crowded })
     const { isAside, byPolicy } = await expectReads(1_001 * 2 + 2 * LOST, (db) => route(db))
     expect({ isAside, opened: byPolicy[0]!.opened }).toEqual({ isAside: true, opened: 0 })
   })
 
-  it('writes each part of an event for thousands with reads of its own webhooks', async () => {
+  test('writes each part of an event for thousands with reads of its own webhooks', async () => {
     const parts = [await writePart(watched.db, 900)]
     for (let rest = CROWD + 1 - 900; rest > 0; rest -= 100)
       parts.push(await expectReads(100 * 3 + 2 * LOST, (db) => writePart(db, 100)))

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
@@ -58,7 +58,7 @@ function countByWebhook(claimed: readonly { webhook: { id: WebhookId } }[]) {
 }
 
 describe('claiming: what is due', () => {
-  it('takes what is due at this very millisecond and leaves what is due in the next', async () => {
+  test('takes what is due at this very millisecond and leaves what is due in the next', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [now] = await t.ledger.addDispatches(webhook, { dueAt: t.later(0) })
@@ -68,7 +68,7 @@ describe('claiming: what is due', () => {
     expect(await t.claim()).toHaveLength(1)
   })
 
-  it('counts the attempt, raises the fence and holds the row before anything is posted', async () => {
+  test('counts the attempt, raises the fence and holds the row before anything is posted', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook, { status: 'retrying', attempts: 2 })
@@ -84,7 +84,7 @@ describe('claiming: what is due', () => {
     })
   })
 
-  it('never claims a held row again, even when the lease of its worker ran out: the recovery decides over it first', async () => {
+  test('never claims a held row again, even when the lease of its worker ran out: the recovery decides over it first', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 3 })
@@ -94,7 +94,7 @@ describe('claiming: what is due', () => {
     expect(await t.claim()).toEqual([])
   })
 
-  it('takes no row that ended', async () => {
+  test('takes no row that ended', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     for (const status of ['success', 'exhausted', 'failed', 'cancelled'] as const)
@@ -102,7 +102,7 @@ describe('claiming: what is due', () => {
     expect(await t.claim()).toEqual([])
   })
 
-  it('lets the rows of an inactive webhook rest, and claims its tests; nothing of a deleted one is claimed', async () => {
+  test('lets the rows of an inactive webhook rest, and claims its tests; nothing of a deleted one is claimed', async () => {
     await using t = await openLedger()
     const inactive = await t.ledger.addWebhook({ isActived: false })
     const deleted = await t.ledger.addWebhook({ isDeleted: true })
@@ -117,7 +117,7 @@ describe('claiming: what is due', () => {
     expect((await t.claim()).map((one) => one.id)).toEqual([test])
   })
 
-  it('reads the URL and the secret of now, not those of when the row was written', async () => {
+  test('reads the URL and the secret of now, not those of when the row was written', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ url: 'https://old.example.com/' })
     await t.ledger.addDispatches(webhook)
@@ -131,7 +131,7 @@ describe('claiming: what is due', () => {
 })
 
 describe('claiming: fairness', () => {
-  it('goes round the webhooks, so that a long backlog that is due longest delays no other', async () => {
+  test('goes round the webhooks, so that a long backlog that is due longest delays no other', async () => {
     await using t = await openLedger()
     const [long, short, single] = [
       await t.ledger.addWebhook(),
@@ -158,7 +158,7 @@ describe('claiming: fairness', () => {
     )
   })
 
-  it('prefers the webhook with fewer POSTs in flight over the one that is due longer', async () => {
+  test('prefers the webhook with fewer POSTs in flight over the one that is due longer', async () => {
     await using t = await openLedger()
     const [busy, idle] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     await t.ledger.addDispatches(busy, { count: 5, leaseUntil: t.later(1_000) })
@@ -167,7 +167,7 @@ describe('claiming: fairness', () => {
     expect(countByWebhook(await t.claim({ fastSlots: 5 }))).toEqual(new Map([[idle, 5]]))
   })
 
-  it('takes the longest due of one webhook first', async () => {
+  test('takes the longest due of one webhook first', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [late] = await t.ledger.addDispatches(webhook, { dueAt: t.later(-1) })
@@ -176,7 +176,7 @@ describe('claiming: fairness', () => {
     expect((await t.claim({ fastSlots: 1 })).map((one) => one.id)).toEqual([late])
   })
 
-  it('counts what is in flight against the cap of a webhook', async () => {
+  test('counts what is in flight against the cap of a webhook', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 10 })
@@ -185,7 +185,7 @@ describe('claiming: fairness', () => {
     expect(await t.claim({ perGroup: 5 })).toHaveLength(1)
   })
 
-  it('finds the row of one webhook behind many that are at their caps', async () => {
+  test('finds the row of one webhook behind many that are at their caps', async () => {
     await using t = await openLedger()
     for (let count = 0; count < 40; count += 1) {
       const webhook = await t.ledger.addWebhook()
@@ -198,7 +198,7 @@ describe('claiming: fairness', () => {
     expect(claimed.map((one) => one.id)).toEqual([last])
   })
 
-  it('fills every slot from one webhook with a long backlog beside many with little', async () => {
+  test('fills every slot from one webhook with a long backlog beside many with little', async () => {
     await using t = await openLedger()
     for (let count = 0; count < 30; count += 1) await t.ledger.addDispatches(await t.ledger.addWebhook(), {})
     const busy = await t.ledger.addWebhook()
@@ -213,7 +213,7 @@ describe('claiming: fairness', () => {
     expect(claimed).toBe(100)
   })
 
-  it('holds the cap of a webhook over claimers on connections of their own, and gives no row to two of them', async () => {
+  test('holds the cap of a webhook over claimers on connections of their own, and gives no row to two of them', async () => {
     await using t = await openLedger()
     const [a, b] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     for (const webhook of [a, b]) await t.ledger.addDispatches(webhook, { count: 200 })
@@ -230,7 +230,7 @@ describe('claiming: fairness', () => {
     )
   })
 
-  it('gives slow webhooks the slow slots only, and keeps the fast ones for the others', async () => {
+  test('gives slow webhooks the slow slots only, and keeps the fast ones for the others', async () => {
     await using t = await openLedger()
     const [slow, prompt] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     await t.ledger.addDispatches(slow, { count: 50, dueAt: t.later(-MINUTE_MS) })
@@ -245,7 +245,7 @@ describe('claiming: fairness', () => {
     expect(await t.claim({ fastSlots: 0, slowSlots: 0 })).toEqual([])
   })
 
-  it('passes over a row that another transaction is changing, instead of making all deliveries wait for it', async () => {
+  test('passes over a row that another transaction is changing, instead of making all deliveries wait for it', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [held] = await t.ledger.addDispatches(webhook, { dueAt: t.later(-1) })
@@ -259,7 +259,7 @@ describe('claiming: fairness', () => {
 })
 
 describe('giving back and taking back', () => {
-  it('gives back a claim that was not posted: the attempt does not count, and a fence is never used twice', async () => {
+  test('gives back a claim that was not posted: the attempt does not count, and a fence is never used twice', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook)
@@ -283,7 +283,7 @@ describe('giving back and taking back', () => {
     })
   })
 
-  it('gives back a retry with the time of the attempt that was made, and lets its webhook be visited at once', async () => {
+  test('gives back a retry with the time of the attempt that was made, and lets its webhook be visited at once', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook, { status: 'retrying', attempts: 1 })
@@ -302,7 +302,7 @@ describe('giving back and taking back', () => {
     expect(await t.ledger.readHeads()).toEqual(new Map([[webhook, { visitAt: t.later(0), isHeld: false }]]))
   })
 
-  it('finds the claims of one worker only, those that were made until the time asked for', async () => {
+  test('finds the claims of one worker only, those that were made until the time asked for', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook, { attempts: 2, leaseUntil: t.later(1) })
@@ -325,7 +325,7 @@ describe('giving back and taking back', () => {
     ])
   })
 
-  it('finds at most as many lost claims as asked for', async () => {
+  test('finds at most as many lost claims as asked for', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 3, leaseUntil: t.later(-1) })
@@ -334,7 +334,7 @@ describe('giving back and taking back', () => {
 })
 
 describe('the heads of the queue', () => {
-  it('leave it with the last row that waits, and stay with the due time of the next one', async () => {
+  test('leave it with the last row that waits, and stay with the due time of the next one', async () => {
     await using t = await openLedger()
     const [done, later, more] = [await t.ledger.addWebhook(), await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     await t.ledger.addDispatches(done)
@@ -351,7 +351,7 @@ describe('the heads of the queue', () => {
     )
   })
 
-  it('keep their place while no slot is left for them, and go behind the others when they are served', async () => {
+  test('keep their place while no slot is left for them, and go behind the others when they are served', async () => {
     await using t = await openLedger()
     const [served, passed] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     await t.ledger.addDispatches(served, { count: 2, dueAt: t.later(-2 * MINUTE_MS) })
@@ -365,13 +365,13 @@ describe('the heads of the queue', () => {
     )
   })
 
-  it('are visited in one claim as far as slots are free, however many webhooks they are of', async () => {
+  test('are visited in one claim as far as slots are free, however many webhooks they are of', async () => {
     await using t = await openLedger()
     for (let count = 0; count < 20; count += 1) await t.ledger.addDispatches(await t.ledger.addWebhook())
     expect(await t.claim()).toHaveLength(20)
   })
 
-  it('rest with their webhook from the first visit on, and are due again when it is active', async () => {
+  test('rest with their webhook from the first visit on, and are due again when it is active', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook)
@@ -384,7 +384,7 @@ describe('the heads of the queue', () => {
     expect((await t.claim()).map((one) => one.id)).toEqual([id])
   })
 
-  it('are passed over when another claim visits them, and none of their rows is lost', async () => {
+  test('are passed over when another claim visits them, and none of their rows is lost', async () => {
     await using t = await openLedger()
     const [visited, free] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     for (const webhook of [visited, free]) await t.ledger.addDispatches(webhook)
@@ -409,7 +409,7 @@ describe('claims of several workers at once', () => {
     }
   }
 
-  it('visit webhooks of their own, and do not wait for each other', async () => {
+  test('visit webhooks of their own, and do not wait for each other', async () => {
     await using t = await openLedger()
     const [visited, free] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     for (const webhook of [visited, free]) await t.ledger.addDispatches(webhook, { dueAt: t.later(0) })
@@ -419,7 +419,7 @@ describe('claims of several workers at once', () => {
     expect((await t.claim()).map(({ webhook }) => webhook.id)).toEqual([visited])
   })
 
-  it('wait for each other where one has visited all that is due, and leave nothing of it to the next poll', async () => {
+  test('wait for each other where one has visited all that is due, and leave nothing of it to the next poll', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { dueAt: t.later(0) })
@@ -432,7 +432,7 @@ describe('claims of several workers at once', () => {
 })
 
 describe('findNextDueAt', () => {
-  it('is the earlier one of what waits in the queue and of the tests of inactive webhooks', async () => {
+  test('is the earlier one of what waits in the queue and of the tests of inactive webhooks', async () => {
     await using t = await openLedger()
     const [active, inactive] = [await t.ledger.addWebhook(), await t.ledger.addWebhook({ isActived: false })]
     await t.ledger.addDispatches(active, { dueAt: t.later(5) })
@@ -446,7 +446,7 @@ describe('findNextDueAt', () => {
     expect(await findNextDueAt(t.db)).toEqual(t.later(5))
   })
 
-  it('tells when the next row is due that a claim would take', async () => {
+  test('tells when the next row is due that a claim would take', async () => {
     await using t = await openLedger()
     expect(await findNextDueAt(t.db)).toBeNull()
     const [active, other, inactive, deleted] = [
@@ -465,7 +465,7 @@ describe('findNextDueAt', () => {
     expect(await findNextDueAt(t.db)).toEqual(t.later(7))
   })
 
-  it('looks at the tests of inactive webhooks too', async () => {
+  test('looks at the tests of inactive webhooks too', async () => {
     await using t = await openLedger()
     const inactive = await t.ledger.addWebhook({ isActived: false })
     await t.ledger.addDispatches(inactive, { dueAt: t.later(5), isTest: true })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { openWatched } from '../../../test/harness/plan/explain.ts'
@@ -79,7 +79,7 @@ function countInOrder(ends: readonly End[]): number {
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, index) => first + index)
 
 describe('the failure count of deliveries that ended in one order and are recorded in another', () => {
-  it('is 21 when a success that ended before 21 failures is recorded behind the eighth of them', async () => {
+  test('is 21 when a success that ended before 21 failures is recorded behind the eighth of them', async () => {
     const { webhook, ended } = await addEnds([succeed(0), ...range(1, 21).map(fail)])
     const [success, ...failures] = ended as [EndedAttempt, ...EndedAttempt[]]
     for (const one of [...failures.slice(0, 8), success, ...failures.slice(8)]) await record([one])
@@ -87,7 +87,7 @@ describe('the failure count of deliveries that ended in one order and are record
     expect(await ledger.readWebhook(webhook)).toMatchObject({ is_actived: false })
   })
 
-  it('stays 0 when 20 failures are held back by a lock, and a success that ended after them is recorded', async () => {
+  test('stays 0 when 20 failures are held back by a lock, and a success that ended after them is recorded', async () => {
     const { webhook, ended } = await addEnds([...range(1, 20).map(fail), succeed(21)])
     const [failures, success] = [ended.slice(0, 20), ended.slice(20)]
     const client = await database.pool.connect()
@@ -104,7 +104,7 @@ describe('the failure count of deliveries that ended in one order and are record
     expect(await ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0, is_actived: true })
   })
 
-  it('is that of the order in which they ended, for any deliveries, order and batches', async () => {
+  test('is that of the order in which they ended, for any deliveries, order and batches', async () => {
     const deliveries = fc.array(fc.boolean(), { minLength: 1, maxLength: 40 })
     await fc.assert(
       fc.asyncProperty(deliveries, fc.infiniteStream(fc.nat()), async (results, random) => {
@@ -124,7 +124,7 @@ describe('the failure count of deliveries that ended in one order and are record
     )
   })
 
-  it('finds the success of a failure among the last deliveries of the webhook only', async () => {
+  test('finds the success of a failure among the last deliveries of the webhook only', async () => {
     const { webhook, ended } = await addEnds([
       fail(1),
       succeed(1_000),
@@ -139,7 +139,7 @@ describe('the failure count of deliveries that ended in one order and are record
     expect(await readCount(webhook)).toBe(1)
   })
 
-  it('reads the last deliveries of the webhook, and no others, as the workers plan it', async () => {
+  test('reads the last deliveries of the webhook, and no others, as the workers plan it', async () => {
     const { ended } = await addEnds(range(1, 400).map((ms) => (ms % 2 === 0 ? succeed(ms) : fail(ms))))
     await record(ended.slice(0, 398))
     await using watched = openWatched(database, INDEX_ONLY_PLANS)

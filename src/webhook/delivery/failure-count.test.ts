@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { AUTO_DISABLE_AFTER_FAILURES, AUTO_DISABLE_REASON, countFailures } from './failure-count.ts'
 
 type Step = 'reset' | 'add' | 'keep'
@@ -8,16 +8,16 @@ const active = (consecutiveFailures: number) => ({ isActived: true, consecutiveF
 const times = (count: number, step: Step) => Array.from({ length: count }, () => step)
 
 describe('countFailures', () => {
-  it('disables at twenty, under the reason of the contract', () => {
+  test('disables at twenty, under the reason of the contract', () => {
     expect(AUTO_DISABLE_AFTER_FAILURES).toBe(20)
     expect(AUTO_DISABLE_REASON).toBe('consecutive-failures')
   })
 
-  it('does not disable at the 19th failure', () => {
+  test('does not disable at the 19th failure', () => {
     expect(countFailures(active(18), ['add'])).toEqual({ consecutiveFailures: 19, disable: false, notices: [] })
   })
 
-  it('disables at the 20th failure', () => {
+  test('disables at the 20th failure', () => {
     expect(countFailures(active(19), ['add'])).toEqual({
       consecutiveFailures: 20,
       disable: true,
@@ -25,7 +25,7 @@ describe('countFailures', () => {
     })
   })
 
-  it('does not disable an inactive webhook a second time at the 21st', () => {
+  test('does not disable an inactive webhook a second time at the 21st', () => {
     expect(countFailures({ isActived: false, consecutiveFailures: 20 }, ['add'])).toEqual({
       consecutiveFailures: 21,
       disable: false,
@@ -33,7 +33,7 @@ describe('countFailures', () => {
     })
   })
 
-  it('disables once when one batch brings the count past twenty', () => {
+  test('disables once when one batch brings the count past twenty', () => {
     expect(countFailures(active(0), times(25, 'add'))).toEqual({
       consecutiveFailures: 25,
       disable: true,
@@ -41,11 +41,11 @@ describe('countFailures', () => {
     })
   })
 
-  it('disables an active webhook whose count was at twenty already', () => {
+  test('disables an active webhook whose count was at twenty already', () => {
     expect(countFailures(active(20), ['add'])).toMatchObject({ consecutiveFailures: 21, disable: true })
   })
 
-  it.each([
+  test.each([
     [8, []],
     [9, ['webhook.failing']],
     [10, []],
@@ -56,7 +56,7 @@ describe('countFailures', () => {
     expect(countFailures(active(before), ['add'])).toMatchObject({ consecutiveFailures: before + 1, notices })
   })
 
-  it.each([
+  test.each([
     [0, []],
     [9, []],
     [10, ['webhook.recovered']],
@@ -65,17 +65,17 @@ describe('countFailures', () => {
     expect(countFailures(active(before), ['reset'])).toEqual({ consecutiveFailures: 0, disable: false, notices })
   })
 
-  it('a success of a webhook that stays disabled is no recovery', () => {
+  test('a success of a webhook that stays disabled is no recovery', () => {
     const disabled = { isActived: false, consecutiveFailures: 20 }
     expect(countFailures(disabled, ['reset'])).toEqual({ consecutiveFailures: 0, disable: false, notices: [] })
   })
 
-  it('counts anew after a success between two runs of 19', () => {
+  test('counts anew after a success between two runs of 19', () => {
     const steps: Step[] = [...times(19, 'add'), 'reset', ...times(19, 'add')]
     expect(countFailures(active(0), steps)).toMatchObject({ consecutiveFailures: 19, disable: false })
   })
 
-  it('leaves the count alone for attempts that count for nothing', () => {
+  test('leaves the count alone for attempts that count for nothing', () => {
     expect(countFailures(active(19), times(5, 'keep'))).toEqual({
       consecutiveFailures: 19,
       disable: false,
@@ -84,7 +84,7 @@ describe('countFailures', () => {
     expect(countFailures(active(0), [])).toEqual({ consecutiveFailures: 0, disable: false, notices: [] })
   })
 
-  it('comes to the same however the steps are batched, until it disables', () => {
+  test('comes to the same however the steps are batched, until it disables', () => {
     const steps = fc.array(fc.constantFrom<Step>('reset', 'add', 'add', 'add', 'keep'), { maxLength: 60 })
     fc.assert(
       fc.property(steps, fc.nat({ max: 60 }), (all, cut) => {

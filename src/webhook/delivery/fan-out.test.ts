@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openBreakingDatabase, WORKER_POOL } from '../../../test/harness/database/breaking-database.ts'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
@@ -69,7 +69,7 @@ async function openFanOut() {
 }
 
 describe('an event for more webhooks than one statement writes', () => {
-  it('is set aside whole, and is not routed before its last part', async () => {
+  test('is set aside whole, and is not routed before its last part', async () => {
     await using t = await openFanOut()
     const webhooks = await t.addWebhooks(ROWS_OF_EVENT + 1)
     await t.ledger.recordMany('contract.create')
@@ -86,7 +86,7 @@ describe('an event for more webhooks than one statement writes', () => {
     expect(await readTotals(t.db)).toEqual(new Map([['pending', ROWS_OF_EVENT + 1]]))
   })
 
-  it('is set aside alone: the others of its batch are routed at once', async () => {
+  test('is set aside alone: the others of its batch are routed at once', async () => {
     await using t = await openFanOut()
     const account = await t.ledger.addAccount()
     await t.addWebhooks(ROWS_OF_EVENT - 1)
@@ -98,7 +98,7 @@ describe('an event for more webhooks than one statement writes', () => {
     expect(rows).toEqual([{ event_id: large!.id, reached: null }])
   })
 
-  it('is none that goes to as many as are allowed, whatever others subscribe', async () => {
+  test('is none that goes to as many as are allowed, whatever others subscribe', async () => {
     await using t = await openFanOut()
     const [mine, other] = [await t.ledger.addAccount(), await t.ledger.addAccount()]
     await t.addWebhooks(ROWS_OF_EVENT, mine)
@@ -110,7 +110,7 @@ describe('an event for more webhooks than one statement writes', () => {
     expect(await t.readRoutedAt()).toEqual([t.ledger.now()])
   })
 
-  it('is routed to global webhooks and those of its account in the order of their ids', async () => {
+  test('is routed to global webhooks and those of its account in the order of their ids', async () => {
     await using t = await openFanOut()
     const [mine, other] = [await t.ledger.addAccount(), await t.ledger.addAccount()]
     const webhooks: WebhookId[] = []
@@ -129,7 +129,7 @@ describe('an event for more webhooks than one statement writes', () => {
     expect(seen).toEqual([ordered.slice(0, 2), ordered.slice(2, 4), ordered.slice(4, 6), []])
   })
 
-  it('has as many rows claimed as there are slots, and the others wait in the queue of their webhooks', async () => {
+  test('has as many rows claimed as there are slots, and the others wait in the queue of their webhooks', async () => {
     await using t = await openFanOut()
     const webhooks = await t.addWebhooks(5)
     await t.ledger.recordMany('contract.create')
@@ -147,7 +147,7 @@ describe('an event for more webhooks than one statement writes', () => {
 })
 
 describe('the rules of an event that is routed in parts', () => {
-  it('are judged of each webhook when its part is written', async () => {
+  test('are judged of each webhook when its part is written', async () => {
     await using t = await openFanOut()
     const ordered = (await t.addWebhooks(6)).sort()
     await t.ledger.recordMany('contract.create')
@@ -166,7 +166,7 @@ describe('the rules of an event that is routed in parts', () => {
     expect(await t.listWebhooks()).toEqual([ordered[0], ordered[1], ordered[5]])
   })
 
-  it('hold for a webhook once, though it changes its scope between the parts', async () => {
+  test('hold for a webhook once, though it changes its scope between the parts', async () => {
     await using t = await openFanOut()
     const account = await t.ledger.addAccount()
     const ordered = (await t.addWebhooks(4)).sort()
@@ -179,7 +179,7 @@ describe('the rules of an event that is routed in parts', () => {
     expect(await t.listWebhooks()).toEqual(ordered)
   })
 
-  it('end the event when its type is deactivated between the parts', async () => {
+  test('end the event when its type is deactivated between the parts', async () => {
     await using t = await openFanOut()
     await t.addWebhooks(5)
     await t.ledger.recordMany('contract.create')
@@ -193,7 +193,7 @@ describe('the rules of an event that is routed in parts', () => {
 })
 
 describe('parts of several processes', () => {
-  it('never write a webhook twice or leave one out, whoever writes them', async () => {
+  test('never write a webhook twice or leave one out, whoever writes them', async () => {
     await using t = await openFanOut()
     const webhooks = await t.addWebhooks(30)
     const events = await t.ledger.recordMany('contract.create', { count: 3 })
@@ -216,7 +216,7 @@ describe('parts of several processes', () => {
     expect(await t.readRoutedAt()).toEqual(events.map(() => t.ledger.now()))
   })
 
-  it.each(['before', 'after'] as const)(
+  test.each(['before', 'after'] as const)(
     'are written or not at all when the connection breaks %s the statement, and the next one goes on',
     async (at) => {
       await using t = await openFanOut()

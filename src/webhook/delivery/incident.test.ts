@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRow, addWebhook, clearLedger } from '../../../test/harness/delivery/ledger-rows.ts'
 import { type Receiver, startReceiver } from '../../../test/harness/fakes/receiver.ts'
@@ -52,7 +52,7 @@ async function deliver(from: TestApp = app): Promise<void> {
   await from.settle()
 }
 
-it('exhausted deliveries of a webhook post one alert, however many follow, and its next success the end', async () => {
+test('exhausted deliveries of a webhook post one alert, however many follow, and its next success the end', async () => {
   await deliver()
   expect(await takeAlerts()).toEqual([{ incident: 'deliveries-exhausted', status: 'firing', subject: webhook }])
   await deliver()
@@ -63,7 +63,7 @@ it('exhausted deliveries of a webhook post one alert, however many follow, and i
   expect(alerts.requests.at(-1)?.path).toBe('/alerts?key=1')
 })
 
-it('a webhook that the service disables posts an alert, and its activation the end', async () => {
+test('a webhook that the service disables posts an alert, and its activation the end', async () => {
   await app.database.pool.query('update webhook set consecutive_failures = 19 where document_id = $1', [webhook])
   receiver.behave({ kind: 'redirect', location: 'https://elsewhere.example.com/' })
   await deliver()
@@ -73,7 +73,7 @@ it('a webhook that the service disables posts an alert, and its activation the e
   expect(await takeAlerts()).toEqual([{ incident: 'webhook-disabled', status: 'resolved', subject: webhook }])
 })
 
-it('a failed test delivery and the deletion of a failing webhook leave no incident behind', async () => {
+test('a failed test delivery and the deletion of a failing webhook leave no incident behind', async () => {
   receiver.behave({ kind: 'redirect', location: 'https://elsewhere.example.com/' })
   await app.admin('POST', `/api/v3/webhook/webhook/${webhook}/test`)
   await app.settle()
@@ -84,7 +84,7 @@ it('a failed test delivery and the deletion of a failing webhook leave no incide
   expect((await takeAlerts()).map(({ status }) => status)).toEqual(['firing', 'resolved'])
 })
 
-it('work that waits for five minutes posts one alert over two processes, and its end after it moves again', async () => {
+test('work that waits for five minutes posts one alert over two processes, and its end after it moves again', async () => {
   await using second = await createTestApp({
     ...{ database: app.database, clock: app.clock },
     env: { ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` },
@@ -104,7 +104,7 @@ it('work that waits for five minutes posts one alert over two processes, and its
   expect(await takeAlerts()).toEqual([{ ...firing, status: 'resolved' }])
 })
 
-it('a stored secret that does not open posts an alert, which ends when the key is back', async () => {
+test('a stored secret that does not open posts an alert, which ends when the key is back', async () => {
   await app.database.pool.query("update webhook set secret_encrypted = 'v1.00000000.aa.bb' where document_id = $1", [
     webhook,
   ])
@@ -115,7 +115,7 @@ it('a stored secret that does not open posts an alert, which ends when the key i
   expect(await takeAlerts()).toEqual([{ ...firing, status: 'resolved' }])
 })
 
-it('a process whose machine has another time posts an alert, which ends when none has', async () => {
+test('a process whose machine has another time posts an alert, which ends when none has', async () => {
   const report = () =>
     app.database.pool.query(
       `insert into process_skew values ('worker-a', -3000, $1)
@@ -134,7 +134,7 @@ it('a process whose machine has another time posts an alert, which ends when non
   expect(await takeAlerts()).toEqual([{ ...firing, status: 'resolved' }])
 })
 
-it('an incident that ended more than a day before there was a receiver is not posted', async () => {
+test('an incident that ended more than a day before there was a receiver is not posted', async () => {
   await using silent = await createTestApp({
     ...{ database: app.database, clock: app.clock },
     env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}` },

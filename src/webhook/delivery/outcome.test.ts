@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type AttemptResult, classifyResult, type ErrorClass } from '../../delivery/post/attempt-result.ts'
 import { type AttemptTrigger, decideOutcome, MAX_SCHEDULED_ATTEMPTS, RETRY_DELAYS_MS } from './outcome.ts'
 
@@ -49,7 +49,7 @@ const RETRIED: readonly { result: AttemptResult; error: ErrorClass }[] = [
 const TRIGGERS: readonly AttemptTrigger[] = ['schedule', 'test', 'replay']
 
 describe('classifyResult', () => {
-  it.each<[number, ErrorClass | undefined]>([
+  test.each<[number, ErrorClass | undefined]>([
     [199, 'http_unexpected'],
     [200, undefined],
     [204, undefined],
@@ -66,18 +66,18 @@ describe('classifyResult', () => {
     expect(classifyResult({ statusCode })).toBe(expected)
   })
 
-  it('keeps the class of an attempt that got no answer', () => {
+  test('keeps the class of an attempt that got no answer', () => {
     expect(classifyResult({ errorClass: 'tls' })).toBe('tls')
   })
 })
 
 describe('decideOutcome: the contract', () => {
-  it('knows four delays and five POSTs, to the millisecond', () => {
+  test('knows four delays and five POSTs, to the millisecond', () => {
     expect(RETRY_DELAYS_MS).toEqual([60_000, 300_000, 1_800_000, 7_200_000])
     expect(MAX_SCHEDULED_ATTEMPTS).toBe(5)
   })
 
-  it.each([
+  test.each([
     [1, 60_000],
     [2, 300_000],
     [3, 1_800_000],
@@ -94,7 +94,7 @@ describe('decideOutcome: the contract', () => {
           })
   })
 
-  it('ends as exhausted after the fifth failed attempt, and adds to the failure count', () => {
+  test('ends as exhausted after the fifth failed attempt, and adds to the failure count', () => {
     for (const { result, error } of RETRIED)
       expect(decide({ result, attempts: 5 })).toEqual({
         status: 'exhausted',
@@ -104,7 +104,7 @@ describe('decideOutcome: the contract', () => {
       })
   })
 
-  it('ends as success on any 2xx, whoever asked and however often it failed before', () => {
+  test('ends as success on any 2xx, whoever asked and however often it failed before', () => {
     for (const statusCode of [200, 201, 202, 204, 299])
       for (const trigger of TRIGGERS)
         for (const attempts of [1, 2, 3, 4, 5, 6, 40])
@@ -117,7 +117,7 @@ describe('decideOutcome: the contract', () => {
             })
   })
 
-  it('ends as failed on any 3xx, at the first attempt as at the fifth', () => {
+  test('ends as failed on any 3xx, at the first attempt as at the fifth', () => {
     for (const statusCode of [300, 301, 302, 303, 304, 307, 308, 399])
       for (const attempts of [1, 2, 3, 4, 5])
         expect(decide({ result: { statusCode }, attempts })).toEqual({
@@ -130,7 +130,7 @@ describe('decideOutcome: the contract', () => {
 })
 
 describe('decideOutcome: replays and tests', () => {
-  it('makes no automatic retry after a replay: it ends as exhausted, and counts for nothing', () => {
+  test('makes no automatic retry after a replay: it ends as exhausted, and counts for nothing', () => {
     for (const { result, error } of RETRIED)
       for (const attempts of [1, 2, 3, 4, 5, 6, 40])
         expect(decide({ result, attempts, trigger: 'replay' })).toEqual({
@@ -141,7 +141,7 @@ describe('decideOutcome: replays and tests', () => {
         })
   })
 
-  it.each([1, 2, 3, 4])(
+  test.each([1, 2, 3, 4])(
     'goes on with the schedule after a replay of a waiting row that failed as attempt %d',
     (attempts) => {
       for (const { result, error } of RETRIED)
@@ -154,7 +154,7 @@ describe('decideOutcome: replays and tests', () => {
     },
   )
 
-  it('ends a waiting row at its fifth attempt, also when a replay made it, and such a one counts for nothing', () => {
+  test('ends a waiting row at its fifth attempt, also when a replay made it, and such a one counts for nothing', () => {
     for (const { result, error } of [
       ...RETRIED,
       { result: { errorClass: 'interrupted' }, error: 'interrupted' },
@@ -167,14 +167,14 @@ describe('decideOutcome: replays and tests', () => {
       })
   })
 
-  it('ends a replay that is redirected as failed, and counts for nothing', () => {
+  test('ends a replay that is redirected as failed, and counts for nothing', () => {
     expect(decide({ result: { statusCode: 302 }, trigger: 'replay', attempts: 6 })).toMatchObject({
       status: 'failed',
       failureCount: 'keep',
     })
   })
 
-  it('never lets a test add to the failure count, at its first attempt as at its last', () => {
+  test('never lets a test add to the failure count, at its first attempt as at its last', () => {
     for (const trigger of ['test', 'schedule'] as const) {
       expect(decide({ trigger, isTest: true, attempts: 5 })).toMatchObject({
         status: 'exhausted',
@@ -191,7 +191,7 @@ describe('decideOutcome: replays and tests', () => {
 describe('decideOutcome: interruptions and deletions', () => {
   const result = { errorClass: 'interrupted' } as const
 
-  it.each([1, 2, 3, 4])(
+  test.each([1, 2, 3, 4])(
     'makes an interrupted attempt %d again at once: whether it arrived is not known',
     (attempts) => {
       expect(decide({ result, attempts })).toEqual({
@@ -203,18 +203,18 @@ describe('decideOutcome: interruptions and deletions', () => {
     },
   )
 
-  it('never makes a sixth scheduled POST, even when the fifth was interrupted', () => {
+  test('never makes a sixth scheduled POST, even when the fifth was interrupted', () => {
     expect(decide({ result, attempts: 5 })).toMatchObject({ status: 'exhausted', nextAttemptAt: null })
   })
 
-  it('makes an interrupted replay again: the one POST that was asked for has not been made for sure', () => {
+  test('makes an interrupted replay again: the one POST that was asked for has not been made for sure', () => {
     expect(decide({ result, trigger: 'replay', attempts: 6 })).toMatchObject({
       status: 'retrying',
       nextAttemptAt: ENDED_AT,
     })
   })
 
-  it('cancels what would wait for a webhook that was deleted meanwhile', () => {
+  test('cancels what would wait for a webhook that was deleted meanwhile', () => {
     for (const one of [...RETRIED.map((each) => each.result), result])
       for (const attempts of [1, 4, 5])
         expect(decide({ result: one, attempts, isWebhookDeleted: true })).toMatchObject({

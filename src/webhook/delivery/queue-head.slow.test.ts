@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildCommitGate } from '../../../test/harness/database/commit-gate.ts'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
@@ -144,7 +144,7 @@ async function listOpen({ db }: Queue): Promise<string[]> {
 }
 
 describe.each(WRITERS)('the head of a webhook and %s', (_name, prepare) => {
-  it('is there when a claim that takes the last other row commits first', async () => {
+  test('is there when a claim that takes the last other row commits first', async () => {
     await using t = await openQueue()
     const webhook = await t.ledger.addWebhook({ events: ['contract.create'] })
     const write = await prepare(t, webhook)
@@ -155,7 +155,7 @@ describe.each(WRITERS)('the head of a webhook and %s', (_name, prepare) => {
     expect(await t.ledger.readHeads()).toEqual(new Map())
   })
 
-  it('is there when it commits first, and a claim is made meanwhile', async () => {
+  test('is there when it commits first, and a claim is made meanwhile', async () => {
     await using t = await openQueue()
     const webhook = await t.ledger.addWebhook({ events: ['contract.create'] })
     const write = await prepare(t, webhook)
@@ -165,7 +165,7 @@ describe.each(WRITERS)('the head of a webhook and %s', (_name, prepare) => {
     expect(await t.ledger.readHeads()).toEqual(new Map())
   })
 
-  it('is made when the webhook has none', async () => {
+  test('is made when the webhook has none', async () => {
     await using t = await openQueue()
     const webhook = await t.ledger.addWebhook({ events: ['contract.create'] })
     await (await prepare(t, webhook))(t.db)
@@ -186,7 +186,7 @@ describe('the head of a webhook that is activated', () => {
     return t
   }
 
-  it('is due after a claim that saw the webhook inactive commits first', async () => {
+  test('is due after a claim that saw the webhook inactive commits first', async () => {
     await using t = await openInactive()
     // Without peers a claim that finds nothing does not look again, so it cannot see what the activation made due.
     const claimAlone = (on: Database) => claimDispatches(on, t.request({ hasPeers: false }))
@@ -195,13 +195,13 @@ describe('the head of a webhook that is activated', () => {
     expect(await claimRest(t, claimed)).toEqual(await listOpen(t))
   })
 
-  it('is due after the activation commits first, and a claim is made meanwhile', async () => {
+  test('is due after the activation commits first, and a claim is made meanwhile', async () => {
     await using t = await openInactive()
     const [, claimed] = await t.gate.interleave(activate(t), t.claim)
     expect(await claimRest(t, claimed)).toEqual(await listOpen(t))
   })
 
-  it('is due when it rested before', async () => {
+  test('is due when it rested before', async () => {
     await using t = await openInactive()
     expect(await t.claim(t.db)).toEqual([])
     expect([...(await t.ledger.readHeads()).values()]).toEqual([{ visitAt: t.ledger.now(), isHeld: true }])
@@ -214,7 +214,7 @@ describe('the account of a subscription', () => {
   const listAccounts = async ({ db }: Queue) =>
     (await db.selectFrom('webhook_event').select('account').execute()).map((row) => row.account)
 
-  it('follows a change of scope that waits for the subscription', async () => {
+  test('follows a change of scope that waits for the subscription', async () => {
     await using t = await openQueue()
     const [account, webhook] = [await t.ledger.addAccount(), await t.ledger.addWebhook()]
     await t.gate.interleave(
@@ -224,7 +224,7 @@ describe('the account of a subscription', () => {
     expect(await listAccounts(t)).toEqual([account])
   })
 
-  it('is that of a change of scope for which the subscription waits', async () => {
+  test('is that of a change of scope for which the subscription waits', async () => {
     await using t = await openQueue()
     const [account, webhook] = [await t.ledger.addAccount(), await t.ledger.addWebhook()]
     await t.gate.interleave(
@@ -234,7 +234,7 @@ describe('the account of a subscription', () => {
     expect(await listAccounts(t)).toEqual([account])
   })
 
-  it('follows each change of scope, of deleted subscriptions too, and is none for a global webhook', async () => {
+  test('follows each change of scope, of deleted subscriptions too, and is none for a global webhook', async () => {
     await using t = await openQueue()
     const [first, second] = [await t.ledger.addAccount(), await t.ledger.addAccount()]
     await t.ledger.addEventType('contract.update')

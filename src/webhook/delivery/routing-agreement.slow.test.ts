@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openRouting } from '../../../test/harness/delivery/routing-database.ts'
 import type { AccountId } from '../../base/id.ts'
 import { decideRouting, type RoutedEvent, type RoutedWebhook } from './routing.ts'
@@ -86,7 +86,7 @@ async function writeSides(t: Awaited<ReturnType<typeof openRouting>>, accounts: 
 }
 
 describe('the statement and the rules', () => {
-  it('route any event to the same webhooks, each webhook once', async () => {
+  test('route any event to the same webhooks, each webhook once', async () => {
     await using t = await openRouting()
     const accounts = [await t.ledger.addAccount(), await t.ledger.addAccount()]
     let delivered = 0
@@ -110,7 +110,7 @@ describe('the statement and the rules', () => {
     expect(delivered).toBeGreaterThan(20)
   })
 
-  it('agree about events that are routed in parts too, however large a part is', async () => {
+  test('agree about events that are routed in parts too, however large a part is', async () => {
     await using t = await openRouting()
     const accounts = [await t.ledger.addAccount(), await t.ledger.addAccount()]
     let inParts = 0

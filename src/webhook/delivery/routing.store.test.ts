@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openRouting } from '../../../test/harness/delivery/routing-database.ts'
 import type { WebhookId } from '../../base/id.ts'
 import { recordEvents } from '../../event/occurrence/event.ts'
@@ -7,7 +7,7 @@ import { deleteOrphanedDispatches } from '../ledger/removal.store.ts'
 import { readTotals } from './delivery-count.store.ts'
 
 describe('routing rules', () => {
-  it('gives an account event to its account and to global webhooks, and to no other account', async () => {
+  test('gives an account event to its account and to global webhooks, and to no other account', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     const [mine, other] = [await t.ledger.addAccount(), await t.ledger.addAccount()]
@@ -20,7 +20,7 @@ describe('routing rules', () => {
     expect((await t.routeAll()).get(event!.id)?.sort()).toEqual([own, global].sort())
   })
 
-  it('gives what has no owner to global webhooks only, although an account webhook subscribes', async () => {
+  test('gives what has no owner to global webhooks only, although an account webhook subscribes', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('health.find-all', 'none')
     const account = await t.ledger.addAccount()
@@ -30,7 +30,7 @@ describe('routing rules', () => {
     expect((await t.routeAll()).get(event!.id)).toEqual([global])
   })
 
-  it('gives a purge to global webhooks only, and without its account', async () => {
+  test('gives a purge to global webhooks only, and without its account', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('webhook.purge')
     const account = await t.ledger.addAccount()
@@ -42,7 +42,7 @@ describe('routing rules', () => {
     expect(await t.db.selectFrom('webhook_dispatch').select('account').execute()).toEqual([{ account: null }])
   })
 
-  it('writes no row for inactive, deleted and unsubscribed webhooks, nor for a deactivated event type', async () => {
+  test('writes no row for inactive, deleted and unsubscribed webhooks, nor for a deactivated event type', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     await t.ledger.addEventType('contract.update', 'account', false)
@@ -62,7 +62,7 @@ describe('routing rules', () => {
     expect(await t.routeAll()).toEqual(new Map([[created!.id, [subscribed]]]))
   })
 
-  it('gives nothing later to a webhook that was inactive when its event was routed', async () => {
+  test('gives nothing later to a webhook that was inactive when its event was routed', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     await t.ledger.addWebhook({ events: ['contract.create'], isActived: false })
@@ -72,7 +72,7 @@ describe('routing rules', () => {
     expect(await t.routeAll()).toEqual(new Map())
   })
 
-  it('gives nothing from before its creation to a webhook, and everything from the same millisecond on', async () => {
+  test('gives nothing from before its creation to a webhook, and everything from the same millisecond on', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     const [before] = await t.ledger.recordMany('contract.create')
@@ -84,7 +84,7 @@ describe('routing rules', () => {
     expect(targets.get(same!.id)).toEqual([webhook])
   })
 
-  it('never gives an event to the webhook that it is about', async () => {
+  test('never gives an event to the webhook that it is about', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('webhook.failing', 'none')
     const [about, other] = [
@@ -103,7 +103,7 @@ describe('routing rules', () => {
     expect((await t.routeAll()).get(event!.id)).toEqual([other])
   })
 
-  it('writes rows that are pending, due at once, of the account of the event, and counts them', async () => {
+  test('writes rows that are pending, due at once, of the account of the event, and counts them', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     const account = await t.ledger.addAccount()
@@ -128,7 +128,7 @@ describe('routing rules', () => {
 })
 
 describe('rows that are claimed as they are written', () => {
-  it('are as many as there are slots, a first row of each webhook before any second one', async () => {
+  test('are as many as there are slots, a first row of each webhook before any second one', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     const webhooks = [
@@ -157,7 +157,7 @@ describe('rows that are claimed as they are written', () => {
     expect(await readTotals(t.db)).toEqual(new Map([['pending', 9]]))
   })
 
-  it('carry what an attempt needs, as a claim of the same row does', async () => {
+  test('carry what an attempt needs, as a claim of the same row does', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     const account = await t.ledger.addAccount()
@@ -191,7 +191,7 @@ describe('rows that are claimed as they are written', () => {
     expect(row).toMatchObject({ created_at: claimed!.createdAt, event_id: event!.id, webhook, account })
   })
 
-  it('never exceed the cap of a webhook, with what this worker and the others have in flight', async () => {
+  test('never exceed the cap of a webhook, with what this worker and the others have in flight', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     const [own, others, idle] = [
@@ -206,7 +206,7 @@ describe('rows that are claimed as they are written', () => {
     expect([count(own), count(others), count(idle)]).toEqual([2, 1, 3])
   })
 
-  it('are none of a slow webhook: its rows wait for the slow slots', async () => {
+  test('are none of a slow webhook: its rows wait for the slow slots', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     const slow = await t.ledger.addWebhook({ events: ['contract.create'] })
@@ -217,7 +217,7 @@ describe('rows that are claimed as they are written', () => {
     expect([...(await t.ledger.readHeads()).keys()]).toEqual([slow])
   })
 
-  it('are none of a late webhook, though slots are free, and all of the others', async () => {
+  test('are none of a late webhook, though slots are free, and all of the others', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     const late = await t.ledger.addWebhook({ events: ['contract.create'] })
@@ -228,7 +228,7 @@ describe('rows that are claimed as they are written', () => {
     expect([...(await t.ledger.readHeads()).keys()]).toEqual([late])
   })
 
-  it('need no head in the queue; the webhooks of rows that wait have one', async () => {
+  test('need no head in the queue; the webhooks of rows that wait have one', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     const webhook = await t.ledger.addWebhook({ events: ['contract.create'] })
@@ -242,7 +242,7 @@ describe('rows that are claimed as they are written', () => {
 })
 
 describe('the ids of rows', () => {
-  it('are of the event and the webhook, so that an event is never routed to a webhook twice', async () => {
+  test('are of the event and the webhook, so that an event is never routed to a webhook twice', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     await t.ledger.addWebhook({ events: ['contract.create'] })
@@ -264,7 +264,7 @@ describe('the ids of rows', () => {
 })
 
 describe('a webhook that is purged while events are routed to it', () => {
-  it('leaves a webhook that is purged meanwhile without rows, and fails nobody', async () => {
+  test('leaves a webhook that is purged meanwhile without rows, and fails nobody', async () => {
     await using t = await openRouting()
     await t.ledger.addEventType('contract.create')
     const webhooks: WebhookId[] = []
@@ -281,7 +281,7 @@ describe('a webhook that is purged while events are routed to it', () => {
     expect(rows).toHaveLength(5 * 400)
   })
 
-  it('leaves no row behind that was written after its purge', async () => {
+  test('leaves no row behind that was written after its purge', async () => {
     await using t = await openRouting()
     const [purged, kept] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     await t.ledger.addDispatches(purged, { count: 3 })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { AccountId, WebhookId } from '../../base/id.ts'
 import { decideRouting, type RoutedEvent, type RoutedWebhook, type RoutingVerdict } from './routing.ts'
 
@@ -81,11 +81,11 @@ const TABLE: [string, Partial<RoutedEvent>, Partial<RoutedWebhook>, RoutingVerdi
 ]
 
 describe('decideRouting', () => {
-  it.each(TABLE)('%s', (_name, eventChange, webhookChange, verdict) => {
+  test.each(TABLE)('%s', (_name, eventChange, webhookChange, verdict) => {
     expect(decideRouting(event(eventChange), webhook(webhookChange))).toBe(verdict)
   })
 
-  it('delivers only when not one of the other reasons holds', () => {
+  test('delivers only when not one of the other reasons holds', () => {
     const flags = [false, true]
     for (const isGlobal of flags)
       for (const isActived of flags)

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
@@ -89,7 +89,7 @@ const FAILED = { statusCode: 500 }
 const DELIVERED = { statusCode: 200 }
 
 describe('fences', () => {
-  it('records the result of the living claim: row, log entry and total, and ends the claim', async () => {
+  test('records the result of the living claim: row, log entry and total, and ends the claim', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook)
@@ -124,7 +124,7 @@ describe('fences', () => {
     expect(await readTotals(t.db)).toEqual(new Map([['success', 1]]))
   })
 
-  it('takes no result twice', async () => {
+  test('takes no result twice', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook)
@@ -138,7 +138,7 @@ describe('fences', () => {
     expect(await readTotals(t.db)).toEqual(new Map([['retrying', 1]]))
   })
 
-  it('voids a late result: another process claimed meanwhile, and its claim stays', async () => {
+  test('voids a late result: another process claimed meanwhile, and its claim stays', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook)
@@ -152,7 +152,7 @@ describe('fences', () => {
     expect(await t.ledger.readDispatch(id!)).toMatchObject({ status: 'success', attempts: 2 })
   })
 
-  it('voids a result that comes again while the row waits, for its next attempt and for a replay', async () => {
+  test('voids a result that comes again while the row waits, for its next attempt and for a replay', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook)
@@ -167,7 +167,7 @@ describe('fences', () => {
     expect(await t.claimAll()).toMatchObject([{ id, attempt: 3, trigger: 'replay' }])
   })
 
-  it('records one of two results that come in one batch, the late one and that of the next claim', async () => {
+  test('records one of two results that come in one batch, the late one and that of the next claim', async () => {
     // Found by reading: keyed by dispatch, both counted as recorded, the log broke its key, and the batch came back for ever.
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
@@ -184,7 +184,7 @@ describe('fences', () => {
     expect(await readTotals(t.db)).toEqual(new Map([['retrying', 2]]))
   })
 
-  it('takes one of two results of one claim that are recorded at the same time', async () => {
+  test('takes one of two results of one claim that are recorded at the same time', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 20 })
@@ -198,7 +198,7 @@ describe('fences', () => {
     expect(await readTotals(t.db)).toEqual(new Map([['retrying', 20]]))
   })
 
-  it.each([
+  test.each([
     ['delivers', DELIVERED],
     ['fails', FAILED],
     ['was interrupted', { errorClass: 'interrupted' } as const],
@@ -218,7 +218,7 @@ describe('fences', () => {
     },
   )
 
-  it('voids the result of a row that was deleted meanwhile', async () => {
+  test('voids the result of a row that was deleted meanwhile', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook)
@@ -228,7 +228,7 @@ describe('fences', () => {
     expect(await listAttempts(t, claimed!.id).catch(() => [])).toEqual([])
   })
 
-  it('cancels the retry of a webhook that was deleted meanwhile', async () => {
+  test('cancels the retry of a webhook that was deleted meanwhile', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook)
@@ -242,7 +242,7 @@ describe('fences', () => {
     expect(await t.ledger.readHeads()).toEqual(new Map())
   })
 
-  it('changes nothing for no results', async () => {
+  test('changes nothing for no results', async () => {
     await using t = await openLedger()
     expect(await t.apply([])).toEqual({ settled: [], deferred: [] })
   })
@@ -272,7 +272,7 @@ describe('the statement of results', () => {
     ...rest,
   })
 
-  it('keeps when an event was delivered first, whatever a replay comes to', async () => {
+  test('keeps when an event was delivered first, whatever a replay comes to', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook, { attempts: 1, leaseUntil: t.later(1) })
@@ -292,7 +292,7 @@ describe('the statement of results', () => {
     })
   })
 
-  it('hands a test over to the schedule after its first attempt', async () => {
+  test('hands a test over to the schedule after its first attempt', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const test = { isTest: true, trigger: 'test', leaseUntil: t.later(1), attempts: 1 } as const
@@ -306,7 +306,7 @@ describe('the statement of results', () => {
     expect(await t.ledger.readDispatch(ended!)).toMatchObject({ ...rest, status: 'success', ended_at: t.later(0) })
   })
 
-  it('writes 500 results at once, each to its own row', async () => {
+  test('writes 500 results at once, each to its own row', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const ids = await t.ledger.addDispatches(webhook, { count: 500, leaseUntil: t.later(1) })
@@ -318,7 +318,7 @@ describe('the statement of results', () => {
     expect(await t.ledger.readDispatch(ids[457]!)).toMatchObject({ last_status_code: 257, ended_at: t.later(457) })
   })
 
-  it('defers what concerns a failure count, and changes nothing of it', async () => {
+  test('defers what concerns a failure count, and changes nothing of it', async () => {
     await using t = await openLedger()
     const claimed = { attempts: 4, leaseUntil: t.later(1) }
     const webhooks = {
@@ -345,7 +345,7 @@ describe('the statement of results', () => {
       expect(await t.ledger.readDispatch(id)).toMatchObject({ status: 'pending', lease_owner: 'worker-lost' })
   })
 
-  it('queues a webhook at its earliest retry, and never later than it was', async () => {
+  test('queues a webhook at its earliest retry, and never later than it was', async () => {
     await using t = await openLedger()
     const [fresh, due] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     const heads = { count: 2, attempts: 1, leaseUntil: t.later(1) }
@@ -367,7 +367,7 @@ describe('the statement of results', () => {
 })
 
 describe('the failure count of a webhook', () => {
-  it('disables at the 20th exhausted delivery, with time and reason, and tells the others', async () => {
+  test('disables at the 20th exhausted delivery, with time and reason, and tells the others', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ consecutiveFailures: 19 })
     const { notices } = await t.deliver(webhook, [FAILED])
@@ -388,7 +388,7 @@ describe('the failure count of a webhook', () => {
     expect(events.filter((one) => one.event === 'webhook-dispatch.exhausted')).toHaveLength(1)
   })
 
-  it('counts a batch in the order in which the attempts ended, not in which they came', async () => {
+  test('counts a batch in the order in which the attempts ended, not in which they came', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ consecutiveFailures: 5 })
     await t.ledger.addDispatches(webhook, { count: 3, status: 'retrying', attempts: 4 })
@@ -401,7 +401,7 @@ describe('the failure count of a webhook', () => {
     expect(await t.ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 1 })
   })
 
-  it('counts a failure and a later success of one batch as a success, of a webhook without failures too', async () => {
+  test('counts a failure and a later success of one batch as a success, of a webhook without failures too', async () => {
     await using t = await openLedger()
     const [recovered, failed] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     for (const webhook of [recovered, failed])
@@ -418,14 +418,14 @@ describe('the failure count of a webhook', () => {
     expect(await t.ledger.readWebhook(failed)).toMatchObject({ consecutive_failures: 1 })
   })
 
-  it('does not move for an attempt that is made again', async () => {
+  test('does not move for an attempt that is made again', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ consecutiveFailures: 19 })
     await t.deliver(webhook, [FAILED, { errorClass: 'timeout' }], 3)
     expect(await t.ledger.readWebhook(webhook)).toMatchObject({ is_actived: true, consecutive_failures: 19 })
   })
 
-  it('does not move for a void result', async () => {
+  test('does not move for a void result', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ consecutiveFailures: 19 })
     await t.ledger.addDispatches(webhook, { attempts: 4 })
@@ -435,7 +435,7 @@ describe('the failure count of a webhook', () => {
     expect(await t.listEvents()).toEqual([])
   })
 
-  it('keeps the reason of an earlier disable when a delivery that was in flight fails after it', async () => {
+  test('keeps the reason of an earlier disable when a delivery that was in flight fails after it', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ consecutiveFailures: 19 })
     await t.ledger.addDispatches(webhook, { attempts: 4, status: 'retrying' })
@@ -446,7 +446,7 @@ describe('the failure count of a webhook', () => {
     expect(await t.ledger.readWebhook(webhook)).toMatchObject({ ...rest, consecutive_failures: 20, disabled_at: null })
   })
 
-  it('sends no further notice of a webhook that fails on a notice, so that two failing webhooks never feed each other', async () => {
+  test('sends no further notice of a webhook that fails on a notice, so that two failing webhooks never feed each other', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ consecutiveFailures: 9 })
     await t.ledger.addDispatches(webhook, { attempts: 4, status: 'retrying' })
@@ -457,7 +457,7 @@ describe('the failure count of a webhook', () => {
     expect(await t.ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 10 })
   })
 
-  it('loses no failure and disables once when several processes record at the same time', async () => {
+  test('loses no failure and disables once when several processes record at the same time', async () => {
     await using t = await openLedger()
     const webhooks = await Promise.all([t.ledger.addWebhook(), t.ledger.addWebhook(), t.ledger.addWebhook()])
     for (const webhook of webhooks)
@@ -483,7 +483,7 @@ describe('the failure count of a webhook', () => {
     }
   })
 
-  it('records nothing at all when one part of the record fails', async () => {
+  test('records nothing at all when one part of the record fails', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ consecutiveFailures: 19 })
     const [id] = await t.ledger.addDispatches(webhook, { attempts: 4, status: 'retrying' })

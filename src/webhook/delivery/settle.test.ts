@@ -1,11 +1,11 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { EndedAttempt } from './outcome.ts'
 import { settleAttempts } from './settle.ts'
 
-it('a success that ends after a failure resets the count of failures, also when both are recorded at once', async () => {
+test('a success that ends after a failure resets the count of failures, also when both are recorded at once', async () => {
   await using database = await createTestDatabase()
   const clock = buildManualClock()
   const ledger = buildLedger(database.db, clock)

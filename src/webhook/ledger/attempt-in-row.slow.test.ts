@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { type DeliveryApp, openDelivery } from '../../../test/harness/app/delivery-app.ts'
 import { passRetrySchedule } from '../../../test/harness/delivery/retry-schedule.ts'
 import { findDispatchWithAttempts } from './dispatch.store.ts'
@@ -21,7 +21,7 @@ const deliverOne = async (d: DeliveryApp) => {
   return row!
 }
 
-it('the attempt that ends a delivery is an entry of its log without a row of its own', async () => {
+test('the attempt that ends a delivery is an entry of its log without a row of its own', async () => {
   await using d = await openDelivery()
   const row = await deliverOne(d)
   expect(row.status).toBe('success')
@@ -50,7 +50,7 @@ it('the attempt that ends a delivery is an entry of its log without a row of its
   for (const ms of Object.values(entry.timings)) if (ms !== null) expect(String(ms)).toMatch(/^\d+(\.\d)?$/)
 })
 
-it('a replay keeps the entry of the attempt that ended the delivery before', async () => {
+test('a replay keeps the entry of the attempt that ended the delivery before', async () => {
   await using d = await openDelivery()
   const { document_id: id } = await deliverOne(d)
   const before = await readLog(d, id)
@@ -65,7 +65,7 @@ it('a replay keeps the entry of the attempt that ended the delivery before', asy
   expect(await countLogged(d)).toBe(1)
 })
 
-it('the log of a delivery that failed five times has all attempts in order', async () => {
+test('the log of a delivery that failed five times has all attempts in order', async () => {
   await using d = await openDelivery()
   d.receiver.behave({ kind: 'status', status: 503 })
   await d.makeWebhook()
@@ -80,7 +80,7 @@ it('the log of a delivery that failed five times has all attempts in order', asy
   expect(await countLogged(d)).toBe(4)
 })
 
-it('a test keeps its trigger in the log', async () => {
+test('a test keeps its trigger in the log', async () => {
   await using d = await openDelivery()
   const { id: webhook } = await d.makeWebhook()
   const id = await d.sendTest(webhook)
@@ -88,7 +88,7 @@ it('a test keeps its trigger in the log', async () => {
   expect(await readLog(d, id)).toMatchObject([{ attempt: 1, trigger: 'test', status_code: 200 }])
 })
 
-it('retention counts attempts wherever they are kept', async () => {
+test('retention counts attempts wherever they are kept', async () => {
   await using d = await openDelivery()
   d.receiver.behaveNext({ kind: 'status', status: 500 })
   await d.makeWebhook()

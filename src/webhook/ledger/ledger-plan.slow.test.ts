@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { explainStatements, type PlanNode } from '../../../test/harness/plan/explain.ts'
@@ -44,7 +44,7 @@ async function countRead(filters: ListFilter[]): Promise<number> {
 }
 
 describe('a page of the ledger', () => {
-  it.for<[string, ListFilter[], number]>([
+  test.for<[string, ListFilter[], number]>([
     ['everything', [], 2 * PAGE],
     ['successes', [{ field: 'status', operator: 'eq', values: ['success'] }], 2 * PAGE],
     ['one other status', [{ field: 'status', operator: 'eq', values: ['exhausted'] }], FAILURES],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestAnswer, type TestApp } from '../../../test/harness/app/app.ts'
 import { dumpDatabase, followCall } from '../../../test/harness/run/trail.ts'
 import type { AccountId } from '../../base/id.ts'
@@ -41,7 +41,7 @@ async function expectRefusal(call: () => Promise<TestAnswer>, status: number, co
 }
 
 describe('creating a webhook', () => {
-  it('emits webhook.create once, of its account, with the path that reads it, and says in the audit log who did it', async () => {
+  test('emits webhook.create once, of its account, with the path that reads it, and says in the audit log who did it', async () => {
     const { answer, events, audit } = await followCall(app, () =>
       app.admin('POST', PATH, { url: URL_OF_A_SUBSCRIBER, account }, { 'x-request-id': 'made-by-a-test' }),
     )
@@ -64,14 +64,14 @@ describe('creating a webhook', () => {
     expect(answer.body.data).toMatchObject({ created_by: app.adminId, updated_by: app.adminId })
   })
 
-  it('emits an event without an owner for a global one', async () => {
+  test('emits an event without an owner for a global one', async () => {
     const { events } = await followCall(app, () =>
       app.admin('POST', PATH, { url: URL_OF_A_SUBSCRIBER, is_global: true, account }),
     )
     expect(events).toMatchObject([{ event: 'webhook.create', account: null }])
   })
 
-  it.each([
+  test.each([
     ['a URL of 2048 characters', { url: `https://hooks.example.com/${'p'.repeat(2048 - 26)}` }],
     ['a name of 100 characters', { name: 'n'.repeat(100) }],
     ['a description of 500 characters', { description: 'd'.repeat(500) }],
@@ -82,7 +82,7 @@ describe('creating a webhook', () => {
     expect(await createWebhook(body)).toMatchObject(body)
   })
 
-  it.each([
+  test.each([
     ['a URL of 2049 characters', { url: `https://hooks.example.com/${'p'.repeat(2049 - 26)}` }, 'url', 'url_too_long'],
     ['an empty URL', { url: '' }, 'url', 'minLength'],
     ['null for the URL', { url: null }, 'url', 'type'],
@@ -118,7 +118,7 @@ describe('creating a webhook', () => {
     expect(problem.errors).toMatchObject([{ path, code }])
   })
 
-  it('subscribes it to the events of the body, by name or id, and emits webhook.create alone', async () => {
+  test('subscribes it to the events of the body, by name or id, and emits webhook.create alone', async () => {
     const list = await app.admin('GET', '/api/v3/webhook/event?filters=internal|eq|contract.delete')
     const wanted = ['contract.update', list.body.data[0].document_id, 'contract.delete', 'webhook.test', 'role.create']
     const { answer, events } = await followCall(app, () =>
@@ -137,14 +137,14 @@ describe('creating a webhook', () => {
     expect(set.warnings).toMatchObject([{ event: 'role.create', code: 'never_fires' }])
   })
 
-  it('subscribes it at once: a read is recorded from then on', async () => {
+  test('subscribes it at once: a read is recorded from then on', async () => {
     const read = () => app.admin('GET', `/api/v3/identity/account/${account}`)
     expect((await followCall(app, read)).events).toEqual([])
     await createWebhook({ events: ['account.find-one'] })
     expect((await followCall(app, read)).events).toMatchObject([{ event: 'account.find-one' }])
   })
 
-  it('names each event that is none, or deactivated, by its place, and creates nothing', async () => {
+  test('names each event that is none, or deactivated, by its place, and creates nothing', async () => {
     const before = await dumpDatabase(app.database.pool)
     const events = ['contract.paint', 'contract.update', UNKNOWN_ID]
     const problem = await expectRefusal(
@@ -167,19 +167,19 @@ describe('creating a webhook', () => {
     }
   })
 
-  it('refuses a body without a URL, and one without an account unless it is global', async () => {
+  test('refuses a body without a URL, and one without an account unless it is global', async () => {
     const withoutUrl = await expectRefusal(() => app.admin('POST', PATH, { account }), 422, 'validation_failed')
     expect(withoutUrl.errors).toMatchObject([{ path: 'url', code: 'required' }])
     const withoutAccount = () => app.admin('POST', PATH, { url: URL_OF_A_SUBSCRIBER })
     expect((await expectRefusal(withoutAccount, 422, 'validation_failed')).errors).toMatchObject([{ path: 'account' }])
   })
 
-  it('refuses what is no JSON object', async () => {
+  test('refuses what is no JSON object', async () => {
     await expectRefusal(() => app.admin('POST', PATH, '{"url":'), 400, 'malformed_request')
     await expectRefusal(() => app.admin('POST', PATH, '[]'), 422, 'validation_failed')
   })
 
-  it('under one Idempotency-Key emits once, and the replay tells no secret', async () => {
+  test('under one Idempotency-Key emits once, and the replay tells no secret', async () => {
     const body = { url: URL_OF_A_SUBSCRIBER, account, name: 'twice' }
     const send = () => app.admin('POST', PATH, body, { 'idempotency-key': 'create-twice' })
     const first = await followCall(app, send)
@@ -196,7 +196,7 @@ describe('creating a webhook', () => {
 })
 
 describe('the name service, at registration', () => {
-  it.each([
+  test.each([
     ['a private address', ['10.0.0.7']],
     ['one private address among public ones', ['93.184.216.34', '127.0.0.1']],
     ['the metadata address', ['169.254.169.254']],
@@ -209,17 +209,17 @@ describe('the name service, at registration', () => {
     for (const address of addresses) expect(JSON.stringify(problem)).not.toContain(address)
   })
 
-  it('a host with public addresses only is accepted', async () => {
+  test('a host with public addresses only is accepted', async () => {
     names.set('public.example.com', async () => ['93.184.216.34', '2606:2800:220:1::1'])
     await createWebhook({ url: 'https://public.example.com/' })
   })
 
-  it('one that answers too late is not waited for: the webhook is accepted', async () => {
+  test('one that answers too late is not waited for: the webhook is accepted', async () => {
     names.set('slow.example.com', () => new Promise(() => {}))
     await createWebhook({ url: 'https://slow.example.com/' })
   })
 
-  it('holds up nobody while an update waits for it: the router goes on', async () => {
+  test('holds up nobody while an update waits for it: the router goes on', async () => {
     const events = (await app.admin('GET', '/api/v3/webhook/event?filters=internal|eq|contract.create')).body.data
     const { document_id: id } = await createWebhook()
     await app.admin('PUT', `${PATH}/${id}/events`, { events: [events[0].document_id] })
@@ -262,7 +262,7 @@ describe('what happens to a webhook while the name service is asked for its new 
     }
   }
 
-  it('is not undone: another change made meanwhile stays', async () => {
+  test('is not undone: another change made meanwhile stays', async () => {
     const { document_id: id } = await createWebhook()
     const update = await startUpdate(id)
     await app.admin('PATCH', `${PATH}/${id}`, { is_global: true, name: 'meanwhile' })
@@ -274,7 +274,7 @@ describe('what happens to a webhook while the name service is asked for its new 
     })
   })
 
-  it('counts: of one that was deleted meanwhile nothing is changed', async () => {
+  test('counts: of one that was deleted meanwhile nothing is changed', async () => {
     const { document_id: id } = await createWebhook()
     const update = await startUpdate(id)
     await app.admin('DELETE', `${PATH}/${id}`)
@@ -285,7 +285,7 @@ describe('what happens to a webhook while the name service is asked for its new 
 })
 
 describe('changing a webhook', () => {
-  it('emits webhook.update once and names who did it', async () => {
+  test('emits webhook.update once and names who did it', async () => {
     const { document_id: id } = await createWebhook()
     const key = await app.admin('POST', '/api/v3/identity/api-key', { name: 'a program', permissions: ['webhook:*'] })
     const { answer, events, audit } = await followCall(app, () =>
@@ -296,25 +296,25 @@ describe('changing a webhook', () => {
     expect(audit).toMatchObject([{ action: 'webhook.update', user: app.adminId, target: id }])
   })
 
-  it('sets what is null and leaves what is absent', async () => {
+  test('sets what is null and leaves what is absent', async () => {
     const { document_id: id } = await createWebhook({ name: 'n', description: 'd' })
     const changed = (await app.admin('PATCH', `${PATH}/${id}`, { name: null })).body.data
     expect(changed).toMatchObject({ name: null, description: 'd', url: URL_OF_A_SUBSCRIBER, account })
   })
 
-  it('moves it to another account, and the event goes to the new owner', async () => {
+  test('moves it to another account, and the event goes to the new owner', async () => {
     const { document_id: id } = await createWebhook()
     const { events } = await followCall(app, () => app.admin('PATCH', `${PATH}/${id}`, { account: other }))
     expect(events).toMatchObject([{ event: 'webhook.update', account: other }])
   })
 
-  it('ignores the account of a global one', async () => {
+  test('ignores the account of a global one', async () => {
     const { document_id: id } = await createWebhook({ is_global: true })
     const changed = await app.admin('PATCH', `${PATH}/${id}`, { account: UNKNOWN_ID })
     expect(changed.body.data).toMatchObject({ is_global: true, account: null })
   })
 
-  it('is refused without any member, with unknown ones, and with values over the limits', async () => {
+  test('is refused without any member, with unknown ones, and with values over the limits', async () => {
     const { document_id: id } = await createWebhook()
     const before = await readRow(id)
     for (const body of [{}, { colour: 'red' }, { name: 'n'.repeat(101) }, { url: null }, { account: UNKNOWN_ID }])
@@ -322,7 +322,7 @@ describe('changing a webhook', () => {
     expect(await readRow(id)).toEqual(before)
   })
 
-  it('is refused while its URL breaks the rules of today, whatever is changed, until the URL is mended', async () => {
+  test('is refused while its URL breaks the rules of today, whatever is changed, until the URL is mended', async () => {
     const { document_id: id } = await createWebhook()
     await app.database.pool.query(`update webhook set url = 'http://old.example.com/' where document_id = $1`, [id])
     for (const body of [{ name: 'n' }, { is_global: true }, { description: null }]) {
@@ -333,7 +333,7 @@ describe('changing a webhook', () => {
     expect(mended.body.data).toMatchObject({ name: 'n', url: 'https://old.example.com/' })
   })
 
-  it('asks the name service about a new URL only: an unchanged one is guarded at each attempt', async () => {
+  test('asks the name service about a new URL only: an unchanged one is guarded at each attempt', async () => {
     names.delete('moved.example.com')
     const { document_id: id } = await createWebhook({ url: 'https://moved.example.com/' })
     let asked = 0
@@ -350,7 +350,7 @@ describe('changing a webhook', () => {
     expect(asked).toBe(1)
   })
 
-  it('of ten webhooks with a dead name server at once takes no connection of the pool', async () => {
+  test('of ten webhooks with a dead name server at once takes no connection of the pool', async () => {
     const dead = Promise.withResolvers<string[]>()
     names.set('dead.example.com', () => dead.promise)
     const ids = await Promise.all(Array.from({ length: 10 }, async () => (await createWebhook()).document_id))
@@ -364,7 +364,7 @@ describe('changing a webhook', () => {
 })
 
 describe('secrets', () => {
-  it('are in no column of any table, neither the first nor the rotated one', async () => {
+  test('are in no column of any table, neither the first nor the rotated one', async () => {
     const created = await createWebhook({ name: 'at rest' })
     const headers = { 'idempotency-key': 'at-rest' }
     const again = await app.admin('POST', PATH, { url: URL_OF_A_SUBSCRIBER, is_global: true }, headers)
@@ -381,7 +381,7 @@ describe('secrets', () => {
     }
   })
 
-  it('rotation emits webhook.rotate-secret once, and a replay of it tells nothing', async () => {
+  test('rotation emits webhook.rotate-secret once, and a replay of it tells nothing', async () => {
     const { document_id: id, secret } = await createWebhook()
     const rotate = () =>
       app.admin('POST', `${PATH}/${id}/rotate-secret`, undefined, { 'idempotency-key': `rotate-${id}` })
@@ -399,7 +399,7 @@ describe('secrets', () => {
 })
 
 describe('ending and resting', () => {
-  it('a webhook is soft-deleted once: the second time there is none', async () => {
+  test('a webhook is soft-deleted once: the second time there is none', async () => {
     const { document_id: id } = await createWebhook()
     const { answer, events, audit } = await followCall(app, () => app.admin('DELETE', `${PATH}/${id}`))
     expect(answer.body.data).toMatchObject({ document_id: id, updated_by: app.adminId })
@@ -408,7 +408,7 @@ describe('ending and resting', () => {
     await expectRefusal(() => app.admin('DELETE', `${PATH}/${id}`), 404, 'not_found')
   })
 
-  it('two deletions at once delete it once', async () => {
+  test('two deletions at once delete it once', async () => {
     const { document_id: id } = await createWebhook()
     let statuses: number[] = []
     const { events } = await followCall(app, async () => {
@@ -420,7 +420,7 @@ describe('ending and resting', () => {
     expect(events).toHaveLength(1)
   })
 
-  it.each([false, true])(
+  test.each([false, true])(
     'purge (soft-deleted before: %s) emits a purge without an account, once',
     async (isDeleted) => {
       const { document_id: id } = await createWebhook()
@@ -434,7 +434,7 @@ describe('ending and resting', () => {
     },
   )
 
-  it('activating clears what a disable left; deactivating leaves it; each emits webhook.active once', async () => {
+  test('activating clears what a disable left; deactivating leaves it; each emits webhook.active once', async () => {
     const { document_id: id } = await createWebhook()
     await app.database.pool.query(
       `update webhook set is_actived = false, consecutive_failures = 20, disabled_at = now(),
@@ -468,7 +468,7 @@ describe('whoever may not', () => {
     ['POST', '/{id}/rotate-secret', 'webhook:rotate-secret'],
   ] as const
 
-  it.each(operations)(
+  test.each(operations)(
     '%s %s: is asked for a token, then for the permission, whatever else is wrong',
     async (...one) => {
       const [method, suffix, permission] = one
@@ -486,7 +486,7 @@ describe('whoever may not', () => {
     },
   )
 
-  it.each(operations.filter(([, suffix]) => suffix !== ''))('%s %s: a 404 comes before a 422', async (...one) => {
+  test.each(operations.filter(([, suffix]) => suffix !== ''))('%s %s: a 404 comes before a 422', async (...one) => {
     const [method, suffix] = one
     const wrong = method === 'GET' ? undefined : { nonsense: true }
     const { document_id: gone } = await createWebhook()

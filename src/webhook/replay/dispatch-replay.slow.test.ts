@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type DeliveryApp, openDelivery } from '../../../test/harness/app/delivery-app.ts'
 import { endRows } from '../../../test/harness/delivery/ledger-rows.ts'
 import { passRetrySchedule } from '../../../test/harness/delivery/retry-schedule.ts'
@@ -36,7 +36,7 @@ async function bringInto(d: DeliveryApp, status: string) {
 const NEEDS_CONFIRMATION = ['pending', 'retrying', 'success']
 
 describe('replay', () => {
-  it.each(['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'])(
+  test.each(['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'])(
     'of a row that is %s makes one POST, with the confirmation that this needs',
     async (status) => {
       await using d = await openDelivery()
@@ -60,7 +60,7 @@ describe('replay', () => {
     },
   )
 
-  it('of an exhausted row that fails again leaves it exhausted with six attempts, and no retry follows', async () => {
+  test('of an exhausted row that fails again leaves it exhausted with six attempts, and no retry follows', async () => {
     await using d = await openDelivery()
     const { id, webhook } = await bringInto(d, 'exhausted')
     d.receiver.behave(FAILING)
@@ -82,7 +82,7 @@ describe('replay', () => {
     expect(log.map((one) => one.attempt_trigger)).toEqual([...Array(5).fill('schedule'), 'replay', 'replay'])
   })
 
-  it.each(['pending', 'retrying'])(
+  test.each(['pending', 'retrying'])(
     'of a row that is %s makes its next attempt now, and what is left of the schedule goes on after it',
     async (status) => {
       await using d = await openDelivery()
@@ -118,7 +118,7 @@ describe('replay', () => {
     },
   )
 
-  it('that is redirected ends as failed', async () => {
+  test('that is redirected ends as failed', async () => {
     await using d = await openDelivery()
     const { id } = await bringInto(d, 'exhausted')
     d.receiver.behave(REDIRECT)
@@ -127,7 +127,7 @@ describe('replay', () => {
     expect(await d.listRows()).toMatchObject([{ status: 'failed', attempts: 6 }])
   })
 
-  it('that is asked for twice at the same time is one POST', async () => {
+  test('that is asked for twice at the same time is one POST', async () => {
     await using d = await openDelivery()
     const { id } = await bringInto(d, 'failed')
     const answers = await Promise.all([d.replay(id), d.replay(id)])
@@ -137,7 +137,7 @@ describe('replay', () => {
     expect(d.receiver.requests).toHaveLength(2)
   })
 
-  it('while an attempt is in flight is refused, and the attempt is recorded', async () => {
+  test('while an attempt is in flight is refused, and the attempt is recorded', async () => {
     await using d = await openDelivery()
     const answer = Promise.withResolvers<void>()
     await d.makeWebhook()
@@ -155,7 +155,7 @@ describe('replay', () => {
     expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 1 }])
   })
 
-  it.each(['inactive', 'deleted'])('for an %s webhook is refused, confirmed or not', async (state) => {
+  test.each(['inactive', 'deleted'])('for an %s webhook is refused, confirmed or not', async (state) => {
     await using d = await openDelivery()
     const { id, webhook } = await bringInto(d, 'failed')
     if (state === 'inactive') await d.setActive(webhook, false)
@@ -165,13 +165,13 @@ describe('replay', () => {
     expect(await d.listRows()).toMatchObject([{ status: 'failed', attempts: 1 }])
   })
 
-  it('is refused while ENABLE_API_EVENT_QUEUE is false', async () => {
+  test('is refused while ENABLE_API_EVENT_QUEUE is false', async () => {
     await using d = await openDelivery({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
     const { id } = await bringInto(d, 'cancelled')
     expect(await d.replay(id)).toMatchObject({ status: 409, body: { code: 'conflict' } })
   })
 
-  it('that was asked for before its webhook was deactivated rests, and goes on when it is active', async () => {
+  test('that was asked for before its webhook was deactivated rests, and goes on when it is active', async () => {
     await using d = await openDelivery()
     const { id, webhook, posts } = await bringInto(d, 'exhausted')
     await d.replay(id)

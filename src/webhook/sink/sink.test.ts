@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestApp } from '../../../test/harness/app/app.ts'
 import { systemRandom } from '../../base/random.ts'
 import { createSecret, signTimestamped } from '../../outbound/signature.ts'
@@ -36,12 +36,12 @@ async function openSink(env: Record<string, string>) {
 const DEVELOPMENT = { APP_ENV: 'development', WEBHOOK_SINK_SECRET: SECRET }
 
 describe('the sink', () => {
-  it('accepts a body that is signed for its secret', async () => {
+  test('accepts a body that is signed for its secret', async () => {
     await using sink = await openSink(DEVELOPMENT)
     expect(await sink.deliver()).toMatchObject({ status: 200, body: { data: { accepted: true } } })
   })
 
-  it.each([
+  test.each([
     [300, 200],
     [-300, 200],
     [301, 401],
@@ -51,7 +51,7 @@ describe('the sink', () => {
     expect((await sink.deliver({ ageSeconds })).status).toBe(status)
   })
 
-  it('refuses a foreign secret, a body that was changed, and a missing or malformed signature, all alike', async () => {
+  test('refuses a foreign secret, a body that was changed, and a missing or malformed signature, all alike', async () => {
     await using sink = await openSink(DEVELOPMENT)
     const header = signTimestamped(SECRET, Math.floor(sink.t.clock.now() / 1000), BODY)
     const answers = [
@@ -64,26 +64,26 @@ describe('the sink', () => {
     expect(new Set(answers.map((answer) => answer.body.detail)).size).toBe(1)
   })
 
-  it('refuses a signed body that is no envelope, after its signature', async () => {
+  test('refuses a signed body that is no envelope, after its signature', async () => {
     await using sink = await openSink(DEVELOPMENT)
     expect((await sink.deliver({ body: '{"id":1}' })).status).toBe(422)
     expect((await sink.deliver({ body: '{"id":1}', secret: createSecret(systemRandom) })).status).toBe(401)
   })
 
-  it('does not exist in production, whatever the variable says', async () => {
+  test('does not exist in production, whatever the variable says', async () => {
     const keys = { BASE_URL: 'https://signalbox.example.com', DATABASE_URL: 'postgres://127.0.0.1/none' }
     await using sink = await openSink({ ...keys, APP_ENV: 'production', WEBHOOK_SINK_SECRET: SECRET })
     expect((await sink.deliver()).status).toBe(404)
   })
 
-  it('exists in certification only when its secret is set', async () => {
+  test('exists in certification only when its secret is set', async () => {
     await using without = await openSink({ APP_ENV: 'certification' })
     expect((await without.deliver()).status).toBe(404)
     await using with_ = await openSink({ APP_ENV: 'certification', WEBHOOK_SINK_SECRET: SECRET })
     expect((await with_.deliver()).status).toBe(200)
   })
 
-  it('emits no event: a global webhook on the sink would feed itself', async () => {
+  test('emits no event: a global webhook on the sink would feed itself', async () => {
     await using sink = await openSink(DEVELOPMENT)
     await sink.deliver()
     const events = await sink.t.database.db.selectFrom('event_occurrence').select('event').execute()

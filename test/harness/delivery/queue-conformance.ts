@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Claim, DeliveryQueue, Work } from '../../../src/delivery/policy.ts'
 import { describeGroupOrder } from './queue-group-order.ts'
 import { describeLateGroups } from './queue-late-groups.ts'
@@ -38,7 +38,7 @@ export function describeQueue<Claimed extends Work, Ended extends Claim, Settled
 type Opens<Claimed extends Work, Ended extends Claim, Settled> = () => Promise<QueueUnderTest<Claimed, Ended, Settled>>
 
 function describeOrder<C extends Work, E extends Claim, S>(open: Opens<C, E, S>): void {
-  it('claims what is due at this millisecond, and leaves what is due in the next', async () => {
+  test('claims what is due at this millisecond, and leaves what is due in the next', async () => {
     await using t = await open()
     const [worker, group, now] = [buildWorker(t), await t.addGroup(), t.clock.now()]
     const [due] = await t.addRows(group)
@@ -48,7 +48,7 @@ function describeOrder<C extends Work, E extends Claim, S>(open: Opens<C, E, S>)
     expect(idsOf(await worker.claim())).toEqual([next])
   })
 
-  it('claims the longest due of a group first', async () => {
+  test('claims the longest due of a group first', async () => {
     await using t = await open()
     const [worker, group, now] = [buildWorker(t), await t.addGroup(), t.clock.now()]
     const [late] = await t.addRows(group, { dueAt: new Date(now - 1) })
@@ -57,7 +57,7 @@ function describeOrder<C extends Work, E extends Claim, S>(open: Opens<C, E, S>)
     expect(idsOf(await worker.claim({ fastSlots: 1 }))).toEqual([late])
   })
 
-  it('counts the attempt with the claim, and claims no row that is claimed or ended', async () => {
+  test('counts the attempt with the claim, and claims no row that is claimed or ended', async () => {
     await using t = await open()
     const [worker, group] = [buildWorker(t), await t.addGroup()]
     const ids = await t.addRows(group, { count: 2 })
@@ -70,7 +70,7 @@ function describeOrder<C extends Work, E extends Claim, S>(open: Opens<C, E, S>)
     for (const id of ids) expect(await t.readRow(id)).toEqual({ state: 'ended', attempts: 1, dueAt: null })
   })
 
-  it('lets the rows of a group rest while it is not active', async () => {
+  test('lets the rows of a group rest while it is not active', async () => {
     await using t = await open()
     if (!t.setActive) return
     const [worker, group] = [buildWorker(t), await t.addGroup()]
@@ -86,7 +86,7 @@ function describeOrder<C extends Work, E extends Claim, S>(open: Opens<C, E, S>)
 }
 
 function describeCaps<C extends Work, E extends Claim, S>(open: Opens<C, E, S>): void {
-  it('gives no more rows than there are slots, and none without a slot', async () => {
+  test('gives no more rows than there are slots, and none without a slot', async () => {
     await using t = await open()
     const [worker, group] = [buildWorker(t), await t.addGroup()]
     await t.addRows(group, { count: 10 })
@@ -94,7 +94,7 @@ function describeCaps<C extends Work, E extends Claim, S>(open: Opens<C, E, S>):
     expect(await worker.claim({ fastSlots: 3 })).toHaveLength(3)
   })
 
-  it('holds the cap of a group, and claims again when an attempt ended', async () => {
+  test('holds the cap of a group, and claims again when an attempt ended', async () => {
     await using t = await open()
     const [worker, group] = [buildWorker(t), await t.addGroup()]
     await t.addRows(group, { count: 10 })
@@ -105,7 +105,7 @@ function describeCaps<C extends Work, E extends Claim, S>(open: Opens<C, E, S>):
     expect(await worker.claim({ perGroup: 4 })).toHaveLength(1)
   })
 
-  it('gives slow groups the slow slots only, and the others the fast ones', async () => {
+  test('gives slow groups the slow slots only, and the others the fast ones', async () => {
     await using t = await open()
     const [worker, slow, prompt] = [buildWorker(t), await t.addGroup(), await t.addGroup()]
     await t.addRows(slow, { count: 20, dueAt: new Date(t.clock.now() - MINUTE_MS) })
@@ -121,7 +121,7 @@ function describeCaps<C extends Work, E extends Claim, S>(open: Opens<C, E, S>):
 }
 
 function describeSharedCaps<C extends Work, E extends Claim, S>(open: Opens<C, E, S>): void {
-  it('holds the cap of a group over two workers, one after the other', async () => {
+  test('holds the cap of a group over two workers, one after the other', async () => {
     await using t = await open()
     const [a, b, group] = [buildWorker(t, 'worker-a'), buildWorker(t, 'worker-b'), await t.addGroup()]
     await t.addRows(group, { count: 10 })
@@ -132,7 +132,7 @@ function describeSharedCaps<C extends Work, E extends Claim, S>(open: Opens<C, E
     expect(await b.claim({ perGroup: 4 })).toHaveLength(3)
   })
 
-  it('holds the cap over workers that claim at the same time, and gives no row to two of them', async () => {
+  test('holds the cap over workers that claim at the same time, and gives no row to two of them', async () => {
     await using t = await open()
     const groups = [await t.addGroup(), await t.addGroup()]
     for (const group of groups) await t.addRows(group, { count: 60 })
@@ -147,7 +147,7 @@ function describeSharedCaps<C extends Work, E extends Claim, S>(open: Opens<C, E
 }
 
 function describeTurns<C extends Work, E extends Claim, S>(open: Opens<C, E, S>): void {
-  it('gives each group a row before any group a second one, however long a backlog is due', async () => {
+  test('gives each group a row before any group a second one, however long a backlog is due', async () => {
     await using t = await open()
     const [worker, long, short, single] = [buildWorker(t), await t.addGroup(), await t.addGroup(), await t.addGroup()]
     await t.addRows(long, { count: 100, dueAt: new Date(t.clock.now() - MINUTE_MS) })
@@ -162,7 +162,7 @@ function describeTurns<C extends Work, E extends Claim, S>(open: Opens<C, E, S>)
     )
   })
 
-  it('prefers the group with fewer attempts in flight over the one that is due longer', async () => {
+  test('prefers the group with fewer attempts in flight over the one that is due longer', async () => {
     await using t = await open()
     const [worker, busy, idle] = [buildWorker(t), await t.addGroup(), await t.addGroup()]
     await t.addRows(busy, { count: 10, dueAt: new Date(t.clock.now() - MINUTE_MS) })
@@ -171,7 +171,7 @@ function describeTurns<C extends Work, E extends Claim, S>(open: Opens<C, E, S>)
     expect(countByGroup(await worker.claim({ fastSlots: 5 }))).toEqual(new Map([[idle, 5]]))
   })
 
-  it('serves groups in turn by the slot, though each attempt ends before the next claim', async () => {
+  test('serves groups in turn by the slot, though each attempt ends before the next claim', async () => {
     await using t = await open()
     const worker = buildWorker(t)
     const groups = [await t.addGroup(), await t.addGroup(), await t.addGroup()]
@@ -189,7 +189,7 @@ function describeTurns<C extends Work, E extends Claim, S>(open: Opens<C, E, S>)
 }
 
 function describeManyGroups<C extends Work, E extends Claim, S>(open: Opens<C, E, S>): void {
-  it('reaches a group behind hundreds that have no room', async () => {
+  test('reaches a group behind hundreds that have no room', async () => {
     await using t = await open()
     const worker = buildWorker(t)
     const full: string[] = []
@@ -213,7 +213,7 @@ function describeManyGroups<C extends Work, E extends Claim, S>(open: Opens<C, E
 }
 
 function describeFences<C extends Work, E extends Claim, S>(open: Opens<C, E, S>): void {
-  it('records the result of a claim once', async () => {
+  test('records the result of a claim once', async () => {
     await using t = await open()
     const [worker, group] = [buildWorker(t), await t.addGroup()]
     const [id] = await t.addRows(group)
@@ -224,7 +224,7 @@ function describeFences<C extends Work, E extends Claim, S>(open: Opens<C, E, S>
     expect(await t.countLogged(id!)).toBe(1)
   })
 
-  it('voids the result of a claim that was taken back, while the row waits and while another worker has it', async () => {
+  test('voids the result of a claim that was taken back, while the row waits and while another worker has it', async () => {
     await using t = await open()
     const [a, b, group] = [buildWorker(t, 'worker-a'), buildWorker(t, 'worker-b'), await t.addGroup()]
     const [id] = await t.addRows(group)
@@ -239,7 +239,7 @@ function describeFences<C extends Work, E extends Claim, S>(open: Opens<C, E, S>
     expect(await t.countLogged(id!)).toBe(2)
   })
 
-  it('records one of two results that come at the same time, for each claim', async () => {
+  test('records one of two results that come at the same time, for each claim', async () => {
     await using t = await open()
     const [worker, group] = [buildWorker(t), await t.addGroup()]
     const ids = await t.addRows(group, { count: 30 })
@@ -255,7 +255,7 @@ function describeFences<C extends Work, E extends Claim, S>(open: Opens<C, E, S>
 }
 
 function describeReturns<C extends Work, E extends Claim, S>(open: Opens<C, E, S>): void {
-  it('releases a claim without counting its attempt, due at once, and voids what comes of that claim later', async () => {
+  test('releases a claim without counting its attempt, due at once, and voids what comes of that claim later', async () => {
     await using t = await open()
     const [worker, group] = [buildWorker(t), await t.addGroup()]
     const [id] = await t.addRows(group, { dueAt: new Date(t.clock.now() - MINUTE_MS) })
@@ -270,7 +270,7 @@ function describeReturns<C extends Work, E extends Claim, S>(open: Opens<C, E, S
     expect(await worker.settle(again, 'delivered')).toEqual([id])
   })
 
-  it('reclaims the claims of one worker, made until then, at most as many as asked for', async () => {
+  test('reclaims the claims of one worker, made until then, at most as many as asked for', async () => {
     await using t = await open()
     const [a, b, group] = [buildWorker(t, 'worker-a'), buildWorker(t, 'worker-b'), await t.addGroup()]
     await t.addRows(group, { count: 4 })
@@ -286,7 +286,7 @@ function describeReturns<C extends Work, E extends Claim, S>(open: Opens<C, E, S
     expect(await a.claim()).toEqual([])
   })
 
-  it('lets the worker itself end a claim that another one has looked at', async () => {
+  test('lets the worker itself end a claim that another one has looked at', async () => {
     await using t = await open()
     const [worker, group] = [buildWorker(t), await t.addGroup()]
     const [id] = await t.addRows(group)
@@ -313,17 +313,20 @@ function describeAttempts<C extends Work, E extends Claim, S>(open: Opens<C, E, 
     return attempts
   }
 
-  it.each(['failed', 'interrupted'] as const)('ends a row whose attempts are %s with the last attempt', async (end) => {
-    await using t = await open()
-    const [worker, group] = [buildWorker(t), await t.addGroup()]
-    const [id] = await t.addRows(group)
-    const attempts = await exhaust(t, id!, async (claims) => (await worker.settle(claims, end)).length === 1)
-    expect(attempts).toBe(most)
-    expect(await t.readRow(id!)).toEqual({ state: 'ended', attempts: most, dueAt: null })
-    expect(await t.countLogged(id!)).toBe(most)
-  })
+  test.each(['failed', 'interrupted'] as const)(
+    'ends a row whose attempts are %s with the last attempt',
+    async (end) => {
+      await using t = await open()
+      const [worker, group] = [buildWorker(t), await t.addGroup()]
+      const [id] = await t.addRows(group)
+      const attempts = await exhaust(t, id!, async (claims) => (await worker.settle(claims, end)).length === 1)
+      expect(attempts).toBe(most)
+      expect(await t.readRow(id!)).toEqual({ state: 'ended', attempts: most, dueAt: null })
+      expect(await t.countLogged(id!)).toBe(most)
+    },
+  )
 
-  it('makes no further attempt, whatever mixture of results, releases and lost workers comes between', async () => {
+  test('makes no further attempt, whatever mixture of results, releases and lost workers comes between', async () => {
     await using t = await open()
     const [worker, group] = [buildWorker(t), await t.addGroup()]
     const [id] = await t.addRows(group)
@@ -356,7 +359,7 @@ function describeAttempts<C extends Work, E extends Claim, S>(open: Opens<C, E, 
 }
 
 function describeNextDue<C extends Work, E extends Claim, S>(open: Opens<C, E, S>): void {
-  it('is null without a waiting row, else the time of the earliest', async () => {
+  test('is null without a waiting row, else the time of the earliest', async () => {
     await using t = await open()
     const [worker, now] = [buildWorker(t), t.clock.now()]
     expect(await t.queue.nextDueAt()).toBeNull()
@@ -374,7 +377,7 @@ function describeNextDue<C extends Work, E extends Claim, S>(open: Opens<C, E, S
     expect(await t.queue.nextDueAt()).toBeNull()
   })
 
-  it('is the time of a retry, and now for what was released or interrupted', async () => {
+  test('is the time of a retry, and now for what was released or interrupted', async () => {
     await using t = await open()
     const [worker, group] = [buildWorker(t), await t.addGroup()]
     const [id] = await t.addRows(group)
@@ -389,7 +392,7 @@ function describeNextDue<C extends Work, E extends Claim, S>(open: Opens<C, E, S
     expect(await t.queue.nextDueAt()).toEqual(dueAt)
   })
 
-  it('leaves out groups for which the worker has no room', async () => {
+  test('leaves out groups for which the worker has no room', async () => {
     await using t = await open()
     const [worker, full, slow] = [buildWorker(t), await t.addGroup(), await t.addGroup()]
     await t.addRows(full, { count: 2 })
@@ -403,7 +406,7 @@ function describeNextDue<C extends Work, E extends Claim, S>(open: Opens<C, E, S
     expect(await worker.claim({ ...room, perGroup: 2, slowSlots: 1 })).toHaveLength(2)
   })
 
-  it('leaves out groups that rest, once a claim has seen that they do', async () => {
+  test('leaves out groups that rest, once a claim has seen that they do', async () => {
     await using t = await open()
     if (!t.setActive) return
     const [worker, group] = [buildWorker(t), await t.addGroup()]
@@ -442,7 +445,7 @@ function describeBreaks<C extends Work, E extends Claim, S>(open: Opens<C, E, S>
       }
   }
 
-  it('in a claim leave each row waiting, or claimed by a worker whose claims are found', async () => {
+  test('in a claim leave each row waiting, or claimed by a worker whose claims are found', async () => {
     await breakEverywhere(async (t, breakable) => {
       const [worker, group] = [buildWorker(t), await t.addGroup()]
       const ids = await t.addRows(group, { count: 3 })
@@ -456,7 +459,7 @@ function describeBreaks<C extends Work, E extends Claim, S>(open: Opens<C, E, S>
     })
   })
 
-  it('in a settlement leave all of it or nothing, and settling again records each result once', async () => {
+  test('in a settlement leave all of it or nothing, and settling again records each result once', async () => {
     await breakEverywhere(async (t, breakable) => {
       const [worker, group] = [buildWorker(t), await t.addGroup()]
       const ids = await t.addRows(group, { count: 3 })
@@ -475,7 +478,7 @@ function describeBreaks<C extends Work, E extends Claim, S>(open: Opens<C, E, S>
     })
   })
 
-  it('in a release leave the claims as they were, or all given back', async () => {
+  test('in a release leave the claims as they were, or all given back', async () => {
     await breakEverywhere(async (t, breakable) => {
       const [worker, group] = [buildWorker(t), await t.addGroup()]
       const ids = await t.addRows(group, { count: 3 })

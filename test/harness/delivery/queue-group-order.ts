@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Claim, Work } from '../../../src/delivery/policy.ts'
 import { buildWorker, idsOf, MINUTE_MS, type QueueUnderTest } from './queue-under-test.ts'
 
@@ -6,7 +6,7 @@ import { buildWorker, idsOf, MINUTE_MS, type QueueUnderTest } from './queue-unde
 export function describeGroupOrder<C extends Work, E extends Claim, S>(
   open: () => Promise<QueueUnderTest<C, E, S>>,
 ): void {
-  it('gives rows of a group to one worker at a time', async () => {
+  test('gives rows of a group to one worker at a time', async () => {
     await using t = await open()
     const [a, b, group] = [buildWorker(t, 'worker-a'), buildWorker(t, 'worker-b'), await t.addGroup()]
     const ids = await t.addRows(group, { count: 5 })
@@ -20,7 +20,7 @@ export function describeGroupOrder<C extends Work, E extends Claim, S>(
     expect(await a.claim()).toEqual([])
   })
 
-  it('gives no row of a group before an earlier one that waits for its retry', async () => {
+  test('gives no row of a group before an earlier one that waits for its retry', async () => {
     await using t = await open()
     const [worker, group, other] = [buildWorker(t), await t.addGroup(), await t.addGroup()]
     const [id] = await t.addRows(group)

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Claim, Work } from '../../../src/delivery/policy.ts'
 import { buildWorker, countByGroup, MINUTE_MS, type QueueUnderTest } from './queue-under-test.ts'
 
@@ -6,7 +6,7 @@ import { buildWorker, countByGroup, MINUTE_MS, type QueueUnderTest } from './que
 export function describeLateGroups<C extends Work, E extends Claim, S>(
   open: () => Promise<QueueUnderTest<C, E, S>>,
 ): void {
-  it('gets nothing and keeps its place, while the others take every slot', async () => {
+  test('gets nothing and keeps its place, while the others take every slot', async () => {
     await using t = await open()
     const [worker, late, prompt] = [buildWorker(t), await t.addGroup(), await t.addGroup()]
     await t.addRows(late, { count: 20, dueAt: new Date(t.clock.now() - MINUTE_MS) })
@@ -16,7 +16,7 @@ export function describeLateGroups<C extends Work, E extends Claim, S>(
     expect(countByGroup(await worker.claim({ ...room, lateGroups: [] }))).toEqual(new Map([[late, 10]]))
   })
 
-  it('is not what the worker waits for', async () => {
+  test('is not what the worker waits for', async () => {
     await using t = await open()
     const [worker, late] = [buildWorker(t), await t.addGroup()]
     await t.addRows(late)
