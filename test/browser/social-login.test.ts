@@ -217,7 +217,7 @@ describe('an error page of the callback', () => {
     const errors: string[] = []
     page.on('pageerror', ({ message }) => errors.push(message))
     await reach(page)
-    await page.waitForFunction("location.search === '' && location.hash === ''")
+    await page.waitForURL(({ search, hash }) => search === '' && hash === '')
     const { pathname } = new URL(page.url())
     expect([page.url(), pathname.endsWith('/callback')]).toEqual([`${fixture.origin}${pathname}`, true])
     await page.goto('/auth/sign-in')

@@ -35,12 +35,15 @@ function isSequence(text: string, index: number): boolean {
 }
 
 /**
- * The estimate below which a secret counts as guessable. Of 100,000 random texts of 32 hexadecimal digits the lowest is 57;
+ * The estimate below which a secret counts as guessable. Of 1,000,000 random texts of 32 hexadecimal digits the lowest is 49;
  * a word that is repeated to 32 characters has some 30.
  */
 const SECRET_BITS = 48
 
-/** The same of a token, each guess of which is a request: random texts of 16 characters are above it. */
+/**
+ * The same of a token, each guess of which is a request. Of 3,000,000 random texts of 16 characters 11 are below it, the
+ * lowest with 17.
+ */
 const TOKEN_BITS = 24
 
 /** Whether a secret of the service can be guessed from what it protects. */
