@@ -1,7 +1,10 @@
 import { type Connection, type ConnectionOptions, type ConnectionTarget, openConnection } from './connection.ts'
 import { buildIdleLimits } from './idle-limit.ts'
 
-/** Limits of idle connections, for one target and in total. The caller limits the connections in use. */
+/**
+ * Limits of idle connections, for one target and in total. Over them the longest idle one is closed. The caller limits the
+ * connections in use.
+ */
 export interface IdleCaps {
   perTarget: number
   total: number
@@ -12,6 +15,13 @@ const DELIVERY_CAPS: IdleCaps = { perTarget: 256, total: 1_024 }
 
 /** A connection that was idle for less than this was read of last in this turn of the event loop or shortly before. */
 const UNREAD_MS = 100
+
+/** What a connection is reused for: the origin and the checked addresses, in no order. */
+function buildKey({ origin, addresses }: ConnectionTarget): string {
+  if (addresses.length === 1) return `${origin} ${addresses[0]!.address}`
+  const sorted = addresses.map(({ address }) => address).sort()
+  return `${origin} ${sorted.join(' ')}`
+}
 
 /** A connection with its key in the pool. */
 export interface PooledConnection extends Connection {
@@ -30,7 +40,7 @@ export interface ConnectionPool {
    * that waits there unread would meet the POST. Undefined where nothing is to be waited for.
    */
   settle(target: ConnectionTarget): Promise<void> | undefined
-  /** Returns a connection whose response was read to its end; closes it over the limits. */
+  /** Returns a connection whose response was read to its end; over the limits, closes the one that was idle the longest. */
   giveBack(connection: PooledConnection): void
   /** Ends a connection that is in use. */
   drop(connection: PooledConnection): void
@@ -88,12 +98,6 @@ export function buildConnectionPool(options: ConnectionOptions, caps: IdleCaps =
     return connection
   }
 
-  const buildKey = ({ origin, addresses }: ConnectionTarget) =>
-    `${origin} ${addresses
-      .map(({ address }) => address)
-      .sort()
-      .join(' ')}`
-
   return {
     settle(target) {
       const kept = idleByKey.get(buildKey(target))?.at(-1)
@@ -115,10 +119,11 @@ export function buildConnectionPool(options: ConnectionOptions, caps: IdleCaps =
       if (beforeMs !== null) limits.noteOpen(connection.origin, beforeMs)
       connection.idle = { sinceMs: options.now(), beforeMs: null }
       const siblings = idleByKey.get(connection.key) ?? []
-      if (siblings.length >= caps.perTarget) return connection.destroy()
       idleByKey.set(connection.key, siblings)
       siblings.push(connection)
       idle.add(connection)
+      // The one that was used last is the one to reuse: without this, those too old for that would keep their places.
+      if (siblings.length > caps.perTarget) drop(siblings[0]!)
       if (idle.size > caps.total) drop(idle.values().next().value!)
     },
     drop,

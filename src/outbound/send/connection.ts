@@ -151,8 +151,13 @@ function dialSocket(
     if (!isTls) end(null)
   })
   if (isTls) socket.once('secureConnect', () => end(null))
-  socket.on('error', (error: NodeJS.ErrnoException) => end(toDialError(error, { stage, target })))
-  socket.once('close', () => end(new DialError(stage, 'CLOSED')))
+  // Both come again when a connection that was in use ends; an error costs its stack.
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    if (!isOver) end(toDialError(error, { stage, target }))
+  })
+  socket.once('close', () => {
+    if (!isOver) end(new DialError(stage, 'CLOSED'))
+  })
   return socket
 }
 
