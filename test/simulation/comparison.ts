@@ -17,8 +17,11 @@ export async function compare(simulation: Simulation): Promise<void> {
         .onRef('open.attempts', '=', 'log.attempt')
         .on('open.lease_owner', 'is', null),
     )
+    .leftJoin('webhook_dispatch_ended as ended', (join) =>
+      join.onRef('ended.document_id', '=', 'log.dispatch').onRef('ended.attempts', '=', 'log.attempt'),
+    )
     .select(['log.dispatch', 'log.attempt', 'log.attempt_trigger', 'log.status_code', 'log.error_class'])
-    .select('open.next_attempt_at')
+    .select(['open.next_attempt_at', 'ended.ended_at'])
     .execute()
   const entries = log
     .map(
@@ -28,8 +31,8 @@ export async function compare(simulation: Simulation): Promise<void> {
         trigger: row.attempt_trigger as AttemptTrigger,
         statusCode: row.status_code,
         errorClass: row.error_class as ErrorClass | null,
-        // A lost attempt is due again at once.
-        takenBackAtMs: row.next_attempt_at?.getTime() ?? null,
+        // A lost attempt is due again at once, or ends its row: a success after it sets the count to 0.
+        takenBackAtMs: (row.next_attempt_at ?? row.ended_at)?.getTime() ?? null,
       }),
     )
     .filter((entry) => !simulation.seenLog.has(`${entry.dispatch} ${entry.attempt}`))

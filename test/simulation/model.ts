@@ -16,9 +16,9 @@ export interface ModelWebhook {
   url: string
   secret: string
   failures: number
-  /** When its deliveries ended that count: successes, and failures. */
-  succeededAtMs: number[]
-  failedAtMs: number[]
+  /** When its deliveries ended that count: successes, and failures. One that is replayed has not ended any more. */
+  succeededAtMs: Map<DispatchId, number>
+  failedAtMs: Map<DispatchId, number>
   /** The share of its POSTs that fail. */
   illness: number
 }
@@ -66,7 +66,7 @@ export interface LogEntry {
   trigger: AttemptTrigger
   statusCode: number | null
   errorClass: ErrorClass | null
-  /** When a lost attempt was taken back; null when that cannot be seen any more, or it is not made again. */
+  /** When a lost attempt was taken back; null when that cannot be seen any more. */
   takenBackAtMs: number | null
 }
 
@@ -194,7 +194,7 @@ function advanceRow(
   if (row.trigger === 'test' || (row.keepsSchedule && decision.status === 'retrying')) row.trigger = 'schedule'
   row.keepsSchedule = false
   countStatus(model, decision.status)
-  countEnd(webhook, decision.failureCount, ended.endedAtMs)
+  countEnd(webhook, row.id, { kind: decision.failureCount, atMs: ended.endedAtMs })
   if (webhook.isActive && webhook.failures >= AUTO_DISABLE_AFTER_FAILURES) {
     webhook.isActive = false
     model.disables += 1
@@ -202,13 +202,18 @@ function advanceRow(
 }
 
 /** Counts the failures since the last success, in the order in which deliveries ended. */
-function countEnd(webhook: ModelWebhook, kind: 'reset' | 'add' | 'keep', atMs: number): void {
+function countEnd(
+  webhook: ModelWebhook,
+  id: DispatchId,
+  { kind, atMs }: { kind: 'reset' | 'add' | 'keep'; atMs: number },
+): void {
+  const isLater = (other: number) => other > atMs
   if (kind === 'reset') {
-    webhook.succeededAtMs.push(atMs)
-    webhook.failures = Math.min(webhook.failures, webhook.failedAtMs.filter((one) => one > atMs).length)
+    webhook.succeededAtMs.set(id, atMs)
+    webhook.failures = Math.min(webhook.failures, [...webhook.failedAtMs.values()].filter(isLater).length)
   }
   if (kind === 'add') {
-    webhook.failedAtMs.push(atMs)
-    if (!webhook.succeededAtMs.some((one) => one > atMs)) webhook.failures += 1
+    webhook.failedAtMs.set(id, atMs)
+    if (![...webhook.succeededAtMs.values()].some(isLater)) webhook.failures += 1
   }
 }

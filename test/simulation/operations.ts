@@ -75,7 +75,7 @@ export async function createWebhook(simulation: Simulation): Promise<void> {
   model.webhooks.set(id, {
     ...webhook,
     ...{ events, url, secret, illness: pickIllness(simulation) },
-    ...{ failures: 0, succeededAtMs: [], failedAtMs: [] },
+    ...{ failures: 0, succeededAtMs: new Map(), failedAtMs: new Map() },
   })
 }
 
@@ -222,5 +222,7 @@ async function replay(simulation: Simulation, now: Date): Promise<void> {
     keepsSchedule,
   } as const
   Object.assign(row, due)
+  webhook?.succeededAtMs.delete(row.id)
+  webhook?.failedAtMs.delete(row.id)
   countStatus(simulation.model, 'retrying')
 }
