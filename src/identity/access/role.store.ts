@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import type { Id, UserId } from '../../base/id.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
+import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
 
 export type RoleId = Id<'role'>
 
@@ -49,7 +50,7 @@ const COLUMNS = [
 ] as const
 
 /** The columns above, as SQL. */
-const RETURNED = sql.raw(COLUMNS.join(', '))
+const RETURNED = COLUMNS.join(', ')
 
 /** The patterns of a role, sorted. */
 const PATTERNS = sql<string[]>`array(
@@ -122,23 +123,24 @@ export async function findRoleByName(db: Database, name: string): Promise<RoleRe
   return row && toRoleRecord(row)
 }
 
+/** A role that is made. */
+type NewRole = Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date }
+
+const insert = statement<RoleColumns, NewRole>(`
+  with made as (
+    insert into role (${RETURNED})
+    values ($id, $name, $description, $isSystem, $isAccountScoped, $requiresSecondFactor, $now, $now)
+    returning ${RETURNED}
+  ), given as (
+    insert into role_permission (role, pattern)
+    select made.document_id, x.pattern from made, unnest($patterns::text[]) as x (pattern)
+  )
+  select ${RETURNED} from made`)
+
 /** Inserts a role with its patterns. Violates `role_name_key` when the name is taken. */
-export async function insertRole(
-  db: Database,
-  row: Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date },
-): Promise<RoleRecord> {
-  const { id, name, description, isSystem, isAccountScoped, requiresSecondFactor, patterns, now } = row
-  const { rows } = await sql<RoleColumns>`
-    with made as (
-      insert into role (${RETURNED})
-      values (${id}, ${name}, ${description}, ${isSystem}, ${isAccountScoped}, ${requiresSecondFactor}, ${now}, ${now})
-      returning ${RETURNED}
-    ), given as (
-      insert into role_permission (role, pattern)
-      select made.document_id, x.pattern from made, unnest(${patterns}::text[]) as x (pattern)
-    )
-    select ${RETURNED} from made`.execute(db)
-  return toRoleRecord(rows[0] as RoleColumns)
+export async function insertRole(db: Database, row: NewRole): Promise<RoleRecord> {
+  const [made] = await insert(db, row)
+  return toRoleRecord(made as RoleColumns)
 }
 
 /** Upserts the system role of this name. Writes nothing when the row is up to date. */
@@ -165,6 +167,36 @@ export async function upsertSystemRole(
     .execute()
 }
 
+/** What may change in a role. Members left out stay. */
+export interface RoleChange {
+  name?: string
+  description?: string | null
+  isAccountScoped?: boolean
+  requiresSecondFactor?: boolean
+  patterns?: readonly string[]
+  now: Date
+}
+
+const changeColumns = columnChange<Omit<RoleChange, 'patterns'>>('role', {
+  name: 'name = $name',
+  description: 'description = $description',
+  // Written only when it differs: a trigger reports every write.
+  isAccountScoped: 'is_account_scoped = $isAccountScoped',
+  requiresSecondFactor: 'requires_second_factor = $requiresSecondFactor',
+  now: 'updated_at = $now',
+})
+
+/** The parts of a statement that replaces the patterns of a role. */
+const PATTERN_CHANGE = `
+  taken_patterns as (delete from role_permission where role = $role and not pattern = any($patterns::text[])),
+  given_patterns as (
+    insert into role_permission (role, pattern) select $role::uuid, x.pattern from unnest($patterns::text[]) as x (pattern)
+    on conflict do nothing)`
+
+type PatternChange = { role: RoleId; patterns: readonly string[] }
+const changePatterns = closingStatement<PatternChange>(PATTERN_CHANGE)
+const replaceNow = changeStatement<PatternChange>(`with ${PATTERN_CHANGE} select`)
+
 /**
  * Changes the columns of `change`, with the last statement of the transaction; `patterns` replaces all patterns. `explain`
  * finds the problem of a violated `role_name_key`: the name is taken.
@@ -172,43 +204,17 @@ export async function upsertSystemRole(
 export async function updateRole(
   db: Database,
   id: RoleId,
-  change: {
-    name?: string
-    description?: string | null
-    isAccountScoped?: boolean
-    requiresSecondFactor?: boolean
-    patterns?: readonly string[]
-    now: Date
-  },
+  change: RoleChange,
   explain: (error: unknown) => unknown,
 ): Promise<void> {
-  const { name, description, isAccountScoped, requiresSecondFactor, patterns, now } = change
-  const columns = [
-    sql`updated_at = ${now}`,
-    ...(name === undefined ? [] : [sql`name = ${name}`]),
-    ...(description === undefined ? [] : [sql`description = ${description}`]),
-    // Written only when it differs: a trigger sends a note for every write.
-    ...(isAccountScoped === undefined ? [] : [sql`is_account_scoped = ${isAccountScoped}`]),
-    ...(requiresSecondFactor === undefined ? [] : [sql`requires_second_factor = ${requiresSecondFactor}`]),
-  ]
-  const { sql: text, parameters: values } = sql`
-    changed_role as (update role set ${sql.join(columns)} where document_id = ${id})
-    ${patterns === undefined ? sql`` : sql`, ${buildPatternChange(id, patterns)}`}`.compile(db)
-  await writeAtEnd(db, { parts: { name: text, text, values }, notes: '*', explain })
-}
-
-/** The parts of a statement that replace the patterns of a role. */
-function buildPatternChange(role: RoleId, patterns: readonly string[]) {
-  return sql`
-    taken_patterns as (delete from role_permission where role = ${role} and not pattern = any(${patterns}::text[])),
-    given_patterns as (
-      insert into role_permission (role, pattern) select ${role}::uuid, x.pattern from unnest(${patterns}::text[]) as x (pattern)
-      on conflict do nothing)`
+  const { patterns, ...columns } = change
+  await writeAtEnd(db, { parts: asPart('changed_role', changeColumns(id, columns)), notes: '*', explain })
+  if (patterns) await changePatterns(db, { role: id, patterns })
 }
 
 /** Replaces the patterns of a role. */
 export async function replacePatterns(db: Database, role: RoleId, patterns: readonly string[]): Promise<void> {
-  await sql`with ${buildPatternChange(role, patterns)} select`.execute(db)
+  await replaceNow(db, { role, patterns })
 }
 
 const remove = closingStatement<{ id: RoleId }>('removed_role as (delete from role where document_id = $id)')

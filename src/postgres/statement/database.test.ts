@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import {
@@ -41,7 +41,7 @@ function open(connectionString: string, silenceLimitMs?: number) {
 describe('a silent connection', () => {
   const openImpatient = () => open(database.connectionString, 100)
 
-  it('stays open while nothing uses it', async () => {
+  test('stays open while nothing uses it', async () => {
     await using opened = openImpatient()
     const { promise, resolve } = Promise.withResolvers<Socket>()
     opened.pool.on('connect', (client) =>
@@ -56,7 +56,7 @@ describe('a silent connection', () => {
     expect(opened.errors).toEqual([])
   })
 
-  it('ends under a statement that the server does not answer', async () => {
+  test('ends under a statement that the server does not answer', async () => {
     await using opened = openImpatient()
     // On a busy machine the server may be silent for as long while it starts a process: then the pool tries again.
     const pass = (error: unknown) => {
@@ -72,12 +72,12 @@ describe('a silent connection', () => {
 })
 
 describe('a transaction', () => {
-  it('commits the writes of its work, and returns its result', async () => {
+  test('commits the writes of its work, and returns its result', async () => {
     expect(await inTransaction(database.db, (tx) => insertRow(tx, 'kept').then(() => 'done'))).toBe('done')
     expect(await hasRow('kept')).toBe(true)
   })
 
-  it('rolls back when its work throws, and rethrows', async () => {
+  test('rolls back when its work throws, and rethrows', async () => {
     const fault = new Error('refused')
     const work = inTransaction(database.db, async (tx) => {
       await insertRow(tx, 'lost')
@@ -87,7 +87,7 @@ describe('a transaction', () => {
     expect(await hasRow('lost')).toBe(false)
   })
 
-  it('within another transaction joins it', async () => {
+  test('within another transaction joins it', async () => {
     const work = inTransaction(database.db, async (outer) => {
       await inTransaction(outer, async (inner) => {
         expect(inner).toBe(outer)
@@ -101,7 +101,7 @@ describe('a transaction', () => {
 })
 
 describe('a connection', () => {
-  it('returns counts as numbers, uses UTC, sets its application name, and cancels long statements', async () => {
+  test('returns counts as numbers, uses UTC, sets its application name, and cancels long statements', async () => {
     await using own = open(database.connectionString)
     const { rows } = await own.pool.query(
       `select count(*) as count, 9007199254740991::int8 as large, current_setting('timezone') as timezone,
@@ -120,7 +120,7 @@ describe('a connection', () => {
     ])
   })
 
-  it('that is lost while idle is reported without its connection data, and replaced at the next use', async () => {
+  test('that is lost while idle is reported without its connection data, and replaced at the next use', async () => {
     await using own = open(database.connectionString)
     await own.pool.query('select 1')
     await database.pool.query(
@@ -132,7 +132,7 @@ describe('a connection', () => {
     expect((await own.pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
   })
 
-  it('that is lost between two statements of a transaction fails only the next one', async () => {
+  test('that is lost between two statements of a transaction fails only the next one', async () => {
     await using own = open(database.connectionString)
     const work = inTransaction(own.db, async (tx) => {
       const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
@@ -145,16 +145,30 @@ describe('a connection', () => {
     expect(await hasRow('cut')).toBe(false)
     expect(await isDatabaseReady(own.db)).toBe(true)
   })
+
+  test('that is lost before a rollback does not hide why the work failed', async () => {
+    await using own = open(database.connectionString)
+    const fault = new Error('refused')
+    const work = inTransaction(own.db, async (tx) => {
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
+      await insertRow(tx, 'left')
+      await database.pool.query('select pg_terminate_backend($1, 5000)', [rows[0]?.pid])
+      throw fault
+    })
+    await expect(work).rejects.toBe(fault)
+    expect(await hasRow('left')).toBe(false)
+    expect(await isDatabaseReady(own.db)).toBe(true)
+  })
 })
 
 describe('readiness', () => {
-  it('is true while the database answers', async () => {
+  test('is true while the database answers', async () => {
     expect(await isDatabaseReady(database.db)).toBe(true)
     await using none = open('postgres://nobody@127.0.0.1:1/none')
     expect(await isDatabaseReady(none.db)).toBe(false)
   })
 
-  it('is false after 2 s for a server that accepts the connection and does not answer', async () => {
+  test('is false after 2 s for a server that accepts the connection and does not answer', async () => {
     const sockets: Socket[] = []
     const server = createServer((socket) => {
       sockets.push(socket.on('error', () => {}))
@@ -171,7 +185,7 @@ describe('readiness', () => {
 })
 
 describe('the class of an error', () => {
-  it.each([
+  test.each([
     ['08006', true],
     ['08P01', true],
     ['53300', true],
@@ -194,7 +208,7 @@ describe('the class of an error', () => {
     expect(isDatabaseUnavailable(Object.assign(new Error('x'), { code }))).toBe(isUnavailable)
   })
 
-  it.each([
+  test.each([
     ['40P01', true],
     ['40001', true],
     ['40002', false],
@@ -204,14 +218,14 @@ describe('the class of an error', () => {
     expect(isGivenUp(null)).toBe(false)
   })
 
-  it('follows the texts of the driver for errors without a code', () => {
+  test('follows the texts of the driver for errors without a code', () => {
     expect(isDatabaseUnavailable(new Error('timeout exceeded when trying to connect'))).toBe(true)
     expect(isDatabaseUnavailable(new Error('Connection terminated unexpectedly'))).toBe(true)
     for (const other of [new Error('x'), null, undefined, 'ECONNREFUSED', 7, {}, { code: 8 }])
       expect(isDatabaseUnavailable(other)).toBe(false)
   })
 
-  it('distinguishes a refused connection, a lost one, and a violated constraint', async () => {
+  test('distinguishes a refused connection, a lost one, and a violated constraint', async () => {
     await using none = open('postgres://nobody@127.0.0.1:1/none')
     expect(isDatabaseUnavailable(await none.pool.query('select 1').catch((error: unknown) => error))).toBe(true)
     await using own = open(database.connectionString)
@@ -228,7 +242,7 @@ describe('the class of an error', () => {
 })
 
 describe('an instant', () => {
-  it.each([
+  test.each([
     ['2026-09-11 12:00:00.123+00', '2026-09-11T12:00:00.123Z'],
     ['2026-09-11 12:00:00+00', '2026-09-11T12:00:00.000Z'],
     ['1970-01-01 00:00:00.5+00', '1970-01-01T00:00:00.500Z'],
@@ -242,7 +256,7 @@ describe('an instant', () => {
   })
 })
 
-it.each(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])(
+test.each(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])(
   'a connection that fails by %s is one that may be tried again, so its request is answered 503',
   (code) => {
     expect(isDatabaseUnavailable(Object.assign(new Error('no connection'), { code }))).toBe(true)

@@ -274,9 +274,9 @@ class PreparingConnection implements DatabaseConnection {
       const ended = this.#commit ?? this.#client.query('rollback')
       this.#flush()
       await ended
-    } catch (error) {
+    } catch {
+      // The server rolls back what its connection left. What made the caller roll back is the error to report.
       this.#isBroken = true
-      throw error
     } finally {
       this.#commit = undefined
     }

@@ -1,6 +1,6 @@
-import { sql } from 'kysely'
 import type { Id, UserId } from '../../base/id.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
+import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
@@ -135,6 +135,18 @@ export interface TargetChange {
   deletedAt?: Date
 }
 
+const changeColumns = columnChange<TargetChange & { by: UserId; now: Date }>('provisioning_target', {
+  // What was learned of users holds for the former URL.
+  url: 'url = $url, generation = generation + 1',
+  name: 'name = $name',
+  description: 'description = $description',
+  isActived: 'is_actived = $isActived',
+  secretEncrypted: 'secret_encrypted = $secretEncrypted',
+  deletedAt: 'deleted_at = $deletedAt',
+  by: 'updated_by = $by',
+  now: 'updated_at = $now',
+})
+
 /** Changes a locked target with the last statement of the transaction. Returns the row behind the change. */
 export async function changeLockedTarget(
   db: Database,
@@ -142,23 +154,8 @@ export async function changeLockedTarget(
   change: TargetChange,
   { by, now }: { by: UserId; now: Date },
 ): Promise<TargetRecord> {
-  const { secretEncrypted, ...columns } = change
-  const { sql: text, parameters: values } = db
-    .updateTable('provisioning_target')
-    .set({
-      // What was learned of users holds for the former URL.
-      ...(change.url !== undefined && { url: change.url, generation: sql<number>`generation + 1` }),
-      ...(change.name !== undefined && { name: change.name }),
-      ...(change.description !== undefined && { description: change.description }),
-      ...(change.isActived !== undefined && { is_actived: change.isActived }),
-      ...(secretEncrypted !== undefined && { secret_encrypted: secretEncrypted }),
-      ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt }),
-      updated_by: by,
-      updated_at: now,
-    })
-    .where('document_id', '=', target.id)
-    .compile()
-  const parts = { name: text, text: `changed_target as (${text})`, values }
+  const { secretEncrypted: _, ...columns } = change
+  const parts = asPart('changed_target', changeColumns(target.id, { ...change, by, now }))
   await writeAtEnd(db, { parts, ...(change.deletedAt !== undefined && { notes: 't' }) })
   return { ...target, ...columns, updatedBy: by, updatedAt: now }
 }

@@ -1,7 +1,9 @@
 import type { AccountId, Id, UserId, WebhookId } from '../../base/id.ts'
 import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
+import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { compileFragment } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
 /** Why the service disabled a webhook (docs/contract/webhooks.md#webhook). */
@@ -212,29 +214,24 @@ export interface WebhookChange {
   by?: UserId
 }
 
-function buildUpdate(db: Database, id: WebhookId, change: WebhookChange, now: Date) {
-  return db
-    .updateTable('webhook')
-    .set({
-      ...(change.url !== undefined && { url: change.url }),
-      ...(change.name !== undefined && { name: change.name }),
-      ...(change.description !== undefined && { description: change.description }),
-      ...(change.isGlobal !== undefined && { is_global: change.isGlobal }),
-      ...(change.account !== undefined && { account: change.account }),
-      ...(change.isActived !== undefined && { is_actived: change.isActived }),
-      ...(change.consecutiveFailures !== undefined && { consecutive_failures: change.consecutiveFailures }),
-      ...(change.disabledAt !== undefined && { disabled_at: change.disabledAt }),
-      ...(change.disabledReason !== undefined && { disabled_reason: change.disabledReason }),
-      ...(change.secretEncrypted !== undefined && { secret_encrypted: change.secretEncrypted }),
-      ...(change.by !== undefined && { updated_by: change.by }),
-      updated_at: now,
-    })
-    .where('document_id', '=', id)
-}
+const changeColumns = columnChange<WebhookChange & { now: Date }>('webhook', {
+  url: 'url = $url',
+  name: 'name = $name',
+  description: 'description = $description',
+  isGlobal: 'is_global = $isGlobal',
+  account: 'account = $account',
+  isActived: 'is_actived = $isActived',
+  consecutiveFailures: 'consecutive_failures = $consecutiveFailures',
+  disabledAt: 'disabled_at = $disabledAt',
+  disabledReason: 'disabled_reason = $disabledReason',
+  secretEncrypted: 'secret_encrypted = $secretEncrypted',
+  by: 'updated_by = $by',
+  now: 'updated_at = $now',
+})
 
 /** Changes a webhook. */
 export async function updateWebhook(db: Database, id: WebhookId, change: WebhookChange, now: Date): Promise<void> {
-  await buildUpdate(db, id, change, now).execute()
+  await db.executeQuery(compileFragment(changeColumns(id, { ...change, now })))
 }
 
 /** Changes a locked webhook with the last statement of the transaction. Returns the row behind the change. */
@@ -244,10 +241,9 @@ export async function changeLockedWebhook(
   change: Pick<WebhookChange, 'url' | 'name' | 'description' | 'isGlobal' | 'account'> & { by: UserId },
   now: Date,
 ): Promise<WebhookRecord> {
-  const { sql: text, parameters: values } = buildUpdate(db, webhook.id, change, now).compile()
+  const parts = asPart('changed_webhook', changeColumns(webhook.id, { ...change, now }))
   // The owner is copied to the subscriptions, which is a change of them.
   const isMoved = change.account !== undefined || change.isGlobal !== undefined
-  const parts = { name: text, text: `changed_webhook as (${text})`, values }
   await writeAtEnd(db, { parts, ...(isMoved && { notes: 'r' }) })
   const { by, ...columns } = change
   return { ...webhook, ...columns, updatedBy: by, updatedAt: now }

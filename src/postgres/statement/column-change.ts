@@ -1,0 +1,34 @@
+import type { Fragment } from './fragment.ts'
+import { compileNames, valuesOf } from './named-text.ts'
+
+/** What each member of a change sets, with `$member` for its value: `name = $name`. */
+export type ChangedColumns<Change> = { readonly [Member in keyof Required<Change>]: string }
+
+/**
+ * A write of some columns of the row `document_id` of a table: of those whose members the change has. Members that are left
+ * out or undefined stay as they are; of others nothing is taken. Each combination of members is one constant text, compiled
+ * once.
+ */
+export function columnChange<Change extends object>(
+  table: string,
+  columns: ChangedColumns<Change>,
+): (id: string, change: Change) => Fragment {
+  const members = Object.keys(columns) as (keyof Change & string)[]
+  const compiledBy = new Map<string, ReturnType<typeof compileNames>>()
+  return (id, change) => {
+    const given = members.filter((member) => change[member] !== undefined)
+    const name = `change of ${table}: ${given.join(', ')}`
+    let compiled = compiledBy.get(name)
+    if (!compiled) {
+      const set = given.map((member) => columns[member]).join(', ')
+      compiled = compileNames(`update ${table} set ${set} where document_id = $id`)
+      compiledBy.set(name, compiled)
+    }
+    return { name, text: compiled.text, values: valuesOf(compiled, { ...change, id }) }
+  }
+}
+
+/** A statement as a part of `with`, for the last statement of a transaction (`writeAtEnd`). */
+export function asPart(name: string, { text, ...fragment }: Fragment): Fragment {
+  return { ...fragment, text: `${name} as (${text})` }
+}
