@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import pg from 'pg'
-import { describe, expect, inject, it } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { type DeliveryApp, openDelivery } from '../../test/harness/app/delivery-app.ts'
 import { buildListeningLogger } from '../../test/harness/app/listening-logger.ts'
 import { untilWaiting } from '../../test/harness/plan/lock-waits.ts'
@@ -16,7 +16,7 @@ async function closeDatabase(d: DeliveryApp): Promise<() => Promise<void>> {
   const server = new pg.Client({ connectionString: inject('databaseServerUrl') })
   await server.connect()
   await server.query(`alter database ${name} with allow_connections false`)
-  await server.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+  await server.query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1', [name])
   return async () => {
     await server.query(`alter database ${name} with allow_connections true`)
     await server.end()
@@ -24,7 +24,7 @@ async function closeDatabase(d: DeliveryApp): Promise<() => Promise<void>> {
 }
 
 describe('stopping', () => {
-  it('lets a running POST end, and records it', async () => {
+  test('lets a running POST end, and records it', async () => {
     await using d = await openDelivery()
     const answer = Promise.withResolvers<void>()
     await d.makeWebhook()
@@ -39,7 +39,7 @@ describe('stopping', () => {
     expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 1, lease_owner: null }])
   })
 
-  it('interrupts a POST that does not end, and makes it due at once for the next worker', async () => {
+  test('interrupts a POST that does not end, and makes it due at once for the next worker', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     d.receiver.behave({ kind: 'hang' })
@@ -61,7 +61,7 @@ describe('stopping', () => {
     expect(d.t.app.dispatcher.inFlight()).toBe(0)
   })
 
-  it('gives back what was claimed and not posted: no attempt is counted', async () => {
+  test('gives back what was claimed and not posted: no attempt is counted', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     await d.emit(3)
@@ -83,7 +83,7 @@ describe('stopping', () => {
     expect(d.receiver.connectionCount()).toBe(0)
   })
 
-  it('gives back rows that were claimed as they were routed, when their statement ends behind the stop', async () => {
+  test('gives back rows that were claimed as they were routed, when their statement ends behind the stop', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     const { router, dispatcher } = d.t.app
@@ -104,7 +104,7 @@ describe('stopping', () => {
     expect(d.receiver.connectionCount()).toBe(0)
   })
 
-  it('ends its lease, except where claims may be left that it does not know of', async () => {
+  test('ends its lease, except where claims may be left that it does not know of', async () => {
     const listWorkers = async ({ t }: DeliveryApp) =>
       t.database.db.selectFrom('delivery_worker').select('worker_id').execute()
     await using d = await openDelivery()
@@ -119,7 +119,7 @@ describe('stopping', () => {
     expect(await listWorkers(clean)).toEqual([])
   })
 
-  it('claims nothing after it was asked to stop', async () => {
+  test('claims nothing after it was asked to stop', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     await d.emit()
@@ -132,7 +132,7 @@ describe('stopping', () => {
 })
 
 describe('a database that refuses while results wait', () => {
-  it('loses no result and repeats no POST, however long the leases have run out meanwhile', async () => {
+  test('loses no result and repeats no POST, however long the leases have run out meanwhile', async () => {
     let onRefused = () => {}
     const clock = buildManualClock()
     const logger = buildListeningLogger((message) => {
@@ -163,7 +163,7 @@ describe('a database that refuses while results wait', () => {
     expect(d.receiver.requests).toHaveLength(5)
   })
 
-  it('goes on by itself when the database is back', async () => {
+  test('goes on by itself when the database is back', async () => {
     const clock = buildManualClock()
     let onFailed = (_message: string) => {}
     const logger = buildListeningLogger((message) => onFailed(message))
@@ -196,7 +196,7 @@ describe('a database that refuses while results wait', () => {
     ])
   })
 
-  it('claims nothing before the database has registered it as a worker', async () => {
+  test('claims nothing before the database has registered it as a worker', async () => {
     const clock = buildManualClock()
     let onFailed = () => {}
     const logger = buildListeningLogger((message) => {
@@ -231,7 +231,7 @@ describe('a statement whose answer was lost', () => {
     await d.t.database.db.updateTable('webhook_dispatch_open').set(leaked).execute()
   }
 
-  it('leaves claims that are made again 20 s later, when no answer can be on its way any more', async () => {
+  test('leaves claims that are made again 20 s later, when no answer can be on its way any more', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     await d.emit()
@@ -246,7 +246,7 @@ describe('a statement whose answer was lost', () => {
     expect(await d.listOutcomes(row!.document_id)).toEqual(['interrupted', 200])
   })
 
-  it('never makes the process take back what it posts itself, however long the POST takes', async () => {
+  test('never makes the process take back what it posts itself, however long the POST takes', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     const answer = Promise.withResolvers<void>()
@@ -282,7 +282,7 @@ async function loseClaims(d: DeliveryApp, attempts: number, leaseUntil: Date): P
 }
 
 describe('a process that is lost', () => {
-  it('leaves nothing behind: its claims are made again when its lease has run out, and count', async () => {
+  test('leaves nothing behind: its claims are made again when its lease has run out, and count', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     await d.emit()
@@ -296,7 +296,7 @@ describe('a process that is lost', () => {
     expect(await d.listOutcomes(row!.document_id)).toEqual(['interrupted', 200])
   })
 
-  it('does not stop the service when nobody looked for longer than a length in milliseconds can be stored', async () => {
+  test('does not stop the service when nobody looked for longer than a length in milliseconds can be stored', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     await d.emit()
@@ -309,7 +309,7 @@ describe('a process that is lost', () => {
     ])
   })
 
-  it('reports a webhook that a lost attempt disabled', async () => {
+  test('reports a webhook that a lost attempt disabled', async () => {
     const messages: string[] = []
     await using d = await openDelivery({ logger: buildListeningLogger((message) => messages.push(message)) })
     const { id } = await d.makeWebhook()

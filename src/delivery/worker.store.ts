@@ -1,5 +1,6 @@
 import type { Database } from '../postgres/statement/database.ts'
-import { statement } from '../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../postgres/statement/statement.ts'
+import { sweepOnce } from '../postgres/sweep.ts'
 
 /** Another worker, as the database knows it. */
 export interface OtherWorker {
@@ -65,3 +66,17 @@ const remove = statement<never, { workerId: string }>('delete from delivery_work
 export async function removeWorker(db: Database, workerId: string): Promise<void> {
   await remove(db, { workerId })
 }
+
+const deleteIdle = changeStatement<{ before: Date }>(`
+  delete from delivery_worker w
+  where w.lease_until < $before and not exists (select from webhook_dispatch_open d where d.lease_owner = w.worker_id)
+    and not exists (select from realtime_message_open m where m.lease_owner = w.worker_id)
+    and not exists (select from provisioning_stream s where s.lease_owner = w.worker_id)`)
+
+/** Workers that are gone are kept this long. */
+const WORKER_KEPT_MS = 3_600_000
+
+/** Deletes workers whose lease ended an hour ago and whose claims were all taken back. */
+export const workerSweep = sweepOnce('workers', ({ db, now }) =>
+  deleteIdle(db, { before: new Date(now.getTime() - WORKER_KEPT_MS) }),
+)

@@ -171,12 +171,18 @@ export function findCrowdedFolders(files: readonly SourceFile[]): Finding[] {
     .map(([folder, count]) => ({ key: folder, message: `${count} source files, over ${FOLDER_LIMIT}: split it` }))
 }
 
+/** The list of the sweeps of an area names the deletions of its own features. */
+function isOwnSweep({ from, to }: { from: string; to: string }): boolean {
+  const [, area] = /^(src\/[^/]+\/)sweeps\.ts$/.exec(from) ?? []
+  return area !== undefined && to.startsWith(area)
+}
+
 /** A feature calls another feature's operations, never its store. The shape of a record (`import type`) may be known. */
 export function findForeignStores(files: readonly SourceFile[]): Finding[] {
   return listServiceImports(files)
     .filter((one) => one.to.endsWith('.store.ts') && !one.isTypeOnly)
     .filter((one) => !one.from.startsWith(`src/${RECORDING}/`) && featureOf(one.from) !== undefined)
-    .filter((one) => featureOf(one.from) !== featureOf(one.to))
+    .filter((one) => featureOf(one.from) !== featureOf(one.to) && !isOwnSweep(one))
     .map((one) => ({ key: keyOf(one), message: 'the store of another feature; call one of its operations' }))
 }
 

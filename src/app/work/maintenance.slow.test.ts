@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRow, addLedgerRows, type LedgerRowSpec } from '../../../test/harness/delivery/ledger-rows.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
@@ -57,7 +57,7 @@ async function startFixture(given: TestApp = app) {
   }
 }
 
-it('ledger rows and their events are kept for 30 days to the millisecond, and not one longer', async () => {
+test('ledger rows and their events are kept for 30 days to the millisecond, and not one longer', async () => {
   const fixture = await startFixture()
   const kept = await fixture.addEvent(30 * DAY_MS)
   await fixture.addDispatch(kept, 'success', 30 * DAY_MS)
@@ -71,7 +71,7 @@ it('ledger rows and their events are kept for 30 days to the millisecond, and no
   expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 1 })
 })
 
-it('WEBHOOK_LEDGER_RETENTION_DAYS moves that edge', async () => {
+test('WEBHOOK_LEDGER_RETENTION_DAYS moves that edge', async () => {
   await using own = await createTestApp({ env: { WEBHOOK_LEDGER_RETENTION_DAYS: '2' } })
   const fixture = await startFixture(own)
   await fixture.addDispatch(await fixture.addEvent(2 * DAY_MS), 'failed', 2 * DAY_MS)
@@ -79,7 +79,7 @@ it('WEBHOOK_LEDGER_RETENTION_DAYS moves that edge', async () => {
   expect(await fixture.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 1 })
 })
 
-it('every ended status goes with age; a row that waits or is being posted never does, nor its event', async () => {
+test('every ended status goes with age; a row that waits or is being posted never does, nor its event', async () => {
   const fixture = await startFixture()
   const ended = ['success', 'exhausted', 'failed', 'cancelled']
   for (const status of ended) await fixture.addDispatch(await fixture.addEvent(400 * DAY_MS), status, 400 * DAY_MS)
@@ -91,7 +91,7 @@ it('every ended status goes with age; a row that waits or is being posted never 
   expect(await fixture.countRows('event_occurrence', `created_at < '${fixture.at(DAY_MS).toISOString()}'`)).toBe(3)
 })
 
-it('an old event stays while one of its rows is younger, and while no router has seen it', async () => {
+test('an old event stays while one of its rows is younger, and while no router has seen it', async () => {
   const fixture = await startFixture()
   const event = await fixture.addEvent(40 * DAY_MS)
   await fixture.addDispatch(event, 'success', 40 * DAY_MS)
@@ -101,7 +101,7 @@ it('an old event stays while one of its rows is younger, and while no router has
   expect(await fixture.countRows('event_occurrence', `document_id in ('${event}', '${unrouted}')`)).toBe(2)
 })
 
-it('attempts go with their row', async () => {
+test('attempts go with their row', async () => {
   const fixture = await startFixture()
   await fixture.addDispatch(await fixture.addEvent(40 * DAY_MS), 'success', 40 * DAY_MS)
   await fixture.app.database.pool.query(
@@ -112,7 +112,7 @@ it('attempts go with their row', async () => {
   expect(await fixture.countRows('webhook_attempt')).toBe(0)
 })
 
-it('one sweep removes more than one batch, and passes over what another transaction holds', async () => {
+test('one sweep removes more than one batch, and passes over what another transaction holds', async () => {
   const fixture = await startFixture()
   const { pool } = fixture.app.database
   await fixture.addDispatches(2500, 'success', 31 * DAY_MS)
@@ -127,7 +127,7 @@ it('one sweep removes more than one batch, and passes over what another transact
   expect((await pool.query('select document_id from webhook_dispatch')).rows).toEqual(held.rows)
 })
 
-it('the changes of the counts of webhooks become one row', async () => {
+test('the changes of the counts of webhooks become one row', async () => {
   const fixture = await startFixture()
   await fixture.addWebhook()
   await fixture.app.app.maintenance.sweep()
@@ -135,7 +135,7 @@ it('the changes of the counts of webhooks become one row', async () => {
   expect(await fixture.countRows('webhook_count', 'active = 2')).toBe(1)
 })
 
-it('what still waits for a deleted webhook is cancelled and counted, and nothing of a living one', async () => {
+test('what still waits for a deleted webhook is cancelled and counted, and nothing of a living one', async () => {
   const fixture = await startFixture()
   const other = await fixture.addWebhook()
   const event = await fixture.addEvent(0)
@@ -153,7 +153,7 @@ it('what still waits for a deleted webhook is cancelled and counted, and nothing
   ).toBe(1)
 })
 
-it('what was routed to a webhook while it was purged is deleted with its attempts and its place in the queue', async () => {
+test('what was routed to a webhook while it was purged is deleted with its attempts and its place in the queue', async () => {
   const fixture = await startFixture()
   const { pool } = fixture.app.database
   const other = await fixture.addWebhook()
@@ -180,7 +180,7 @@ it('what was routed to a webhook while it was purged is deleted with its attempt
   expect(await fixture.countRows('webhook_queue', `webhook = '${other}'`)).toBe(1)
 })
 
-it('a worker is kept for an hour after its lease ended, and as long as it has claims that nobody took back', async () => {
+test('a worker is kept for an hour after its lease ended, and as long as it has claims that nobody took back', async () => {
   const fixture = await startFixture()
   const { pool } = fixture.app.database
   const add = (id: string, ageMs: number) =>
@@ -194,7 +194,7 @@ it('a worker is kept for an hour after its lease ended, and as long as it has cl
 })
 
 /** Each of these: a table, its column of time, other columns, how old it may be, and whether that instant itself is kept. */
-it.each([
+test.each([
   ['idempotencyKeys', 'idempotency_key', DAY_MS, false],
   ['rateWindows', 'rate_limit', 600_000, true],
   ['loginThrottles', 'login_throttle', FORGET_AFTER_MS, true],
@@ -238,7 +238,7 @@ it.each([
   expect(await fixture.countRows(table)).toBe(before - 1)
 })
 
-it('a session that others were opened from stays until they went', async () => {
+test('a session that others were opened from stays until they went', async () => {
   const fixture = await startFixture()
   const insert = async (parent: string | null, ageMs: number) =>
     (
@@ -256,7 +256,7 @@ it('a session that others were opened from stays until they went', async () => {
   expect(await fixture.countRows('session')).toBe(0)
 })
 
-it('a step that fails is logged by its name and keeps no other from being made', async () => {
+test('a step that fails is logged by its name and keeps no other from being made', async () => {
   const lines: { msg: string; step?: string }[] = []
   const logger = pino({ level: 'error' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   await using own = await createTestApp({ logger })
@@ -273,7 +273,7 @@ it('a step that fails is logged by its name and keeps no other from being made',
   expect(failed.map((line) => line.step)).toEqual(['dispatches', 'cancelled'])
 })
 
-it('runs at once and then every minute, and ends when it is stopped', async () => {
+test('runs at once and then every minute, and ends when it is stopped', async () => {
   const clock = buildManualClock()
   const sleeps: number[] = []
   const watched = {
@@ -298,15 +298,15 @@ it('runs at once and then every minute, and ends when it is stopped', async () =
   await running
 })
 
-it('two sweeps at once share the work', async () => {
+test('two sweeps at once share the work', async () => {
   const fixture = await startFixture()
   await fixture.addDispatches(1500, 'success', 31 * DAY_MS)
   const sweep = (one: TestApp) => one.app.maintenance.sweep()
   const reports = await Promise.all([sweep(fixture.app), sweep(fixture.app)])
-  expect(reports.reduce((sum, report) => sum + report.dispatches, 0)).toBe(1500)
+  expect(reports.reduce((sum, report) => sum + report.dispatches!, 0)).toBe(1500)
 })
 
-it('flows of a sign-in and one-time codes are deleted by the first sweep after they expired', async () => {
+test('flows of a sign-in and one-time codes are deleted by the first sweep after they expired', async () => {
   const fixture = await startFixture()
   const { pool } = app.database
   await pool.query('truncate login_flow, login_code')

@@ -4,6 +4,7 @@ import { reencryptTotpSecrets } from '../../identity/sign-in/second-factor/totp-
 import { reencryptSigningKeys } from '../../oauth/signing-key/signing-key.ts'
 import type { SecretPlace } from '../../operations/stored-secret/stored-secret.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { type Sweep, sweepOnce } from '../../postgres/sweep.ts'
 import { TARGET_SECRETS } from '../../provisioning/target/stored-secrets.ts'
 import { WEBHOOK_SECRETS } from '../../webhook/registry/stored-secrets.ts'
 
@@ -15,4 +16,16 @@ export function buildReencryption(keyring: Keyring, db: Database): Record<Secret
     totp_factor: () => reencryptTotpSecrets({ keyring }, db),
     oauth_signing_key: () => reencryptSigningKeys(keyring, db),
   }
+}
+
+/** The same as steps of the maintenance. */
+export function buildReencryptionSweeps(keyring: Keyring, db: Database): readonly Sweep[] {
+  const { webhook, provisioning_target, totp_factor, oauth_signing_key } = buildReencryption(keyring, db)
+  return [
+    sweepOnce('reencryptedFactors', totp_factor),
+    sweepOnce('reencrypted', async () => {
+      const ofReceivers = (await webhook()) + (await provisioning_target())
+      return ofReceivers + (await oauth_signing_key())
+    }),
+  ]
 }

@@ -7,6 +7,7 @@ import type { Random } from '../../base/random.ts'
 import type { Lookup } from '../../outbound/guard/dns.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../../outbound/send/http-sender.ts'
+import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
 import type { DatabasePool } from '../../postgres/statement/database.ts'
 import type { Tracer } from '../../tracing/tracer.ts'
 import type { Config } from '../config/config.ts'
@@ -34,7 +35,7 @@ export interface WorkerParts {
   baseUrl: () => string
   tracer: Tracer
   /** Runs for each change of what the process holds in memory; without it the process holds nothing. */
-  onChange?: (note: string) => void
+  onChange?: (change: Invalidation) => void
   /** The pool of requests. */
   requestDatabase: DatabasePool
   /** The pool of long reads, which metrics name. Default: that of requests. */

@@ -10,6 +10,7 @@ import { buildWorkerLease } from '../../delivery/worker-lease.ts'
 import { buildMailWorker, type MailWorker } from '../../identity/mail/mail-worker.ts'
 import type { AlertWorker } from '../../operations/alert/alert-worker.ts'
 import { buildMetrics, type Metrics, type MetricsDeps } from '../../operations/metrics/metrics.ts'
+import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
 import { buildNotifier } from '../../postgres/connection/notify.ts'
 import { buildJobWorker } from '../../provisioning/job/job-worker.ts'
 import { buildTargetGate, type TargetGate } from '../../provisioning/target/target-gate.ts'
@@ -42,8 +43,8 @@ export interface Workers {
   metrics: Metrics
   /** Tells this process and the others that there is work. Never throws. */
   notify(): void
-  /** Whether notes of changes are proven to arrive (`Notifier.isProven`). */
-  isProven(withinMs?: number): boolean
+  /** Whether the connection that reports changes is live (`Notifier.isLive`). */
+  isLive(withinMs?: number): boolean
   /** Starts the workers of the process's roles. */
   start(): void
   /** Ends them in order; resolves when all have ended and nothing is claimed any more. */
@@ -118,7 +119,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     alertWorker,
     metrics,
     notify,
-    isProven: (withinMs) => notifier.isProven(withinMs),
+    isLive: (withinMs) => notifier.isLive(withinMs),
     start: () => {
       running.push(notifier.run())
       if (clockWatch) running.push(clockWatch.run())
@@ -163,16 +164,16 @@ function buildAppMaintenance(parts: WorkerParts, { countSwept }: Metrics): Maint
   return buildMaintenance({ db, clock, logger, config, keyring, workerId, ...sweeping })
 }
 
-/** A trigger notes that something was queued for a target; what else becomes due is seen by polling. */
+/** A trigger reports what was queued for a target; what else becomes due is seen by polling. */
 function buildChangeListener(to: {
   gate: Pick<TargetGate, 'note'>
   provisioner: Pick<Dispatcher, 'notify'>
   onChange: WorkerParts['onChange']
-}): (note: string) => void {
-  return (note) => {
-    if (note === 't' || note === '*') to.gate.note()
-    if (note === 'p' || note === '*') to.provisioner.notify()
-    to.onChange?.(note)
+}): (change: Invalidation) => void {
+  return (change) => {
+    if (change === 't' || change === '*') to.gate.note()
+    if (change === 'p' || change === '*') to.provisioner.notify()
+    to.onChange?.(change)
   }
 }
 

@@ -2,6 +2,7 @@ import type { Id } from '../../base/id.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
+import { sweepLedger } from '../../postgres/sweep.ts'
 
 export type IncidentId = Id<'incident'>
 
@@ -152,4 +153,7 @@ export async function postponeIncident(db: Database, id: IncidentId, dueAt: Date
 }
 
 /** Deletes up to `limit` incidents that ended before `before`. Returns how many went. */
-export const deleteOldIncidents = deletionOfOld('alert_incident', { key: 'document_id', time: 'resolved_at' })
+const deleteOldIncidents = deletionOfOld('alert_incident', { key: 'document_id', time: 'resolved_at' })
+
+/** Incidents that ended are kept as long as the ledgers. */
+export const incidentSweep = sweepLedger('incidents', deleteOldIncidents)

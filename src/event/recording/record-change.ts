@@ -138,7 +138,7 @@ export function buildRecorders(
     recordRead: async ({ route, outcome, request }) => {
       if (!deps.enableApiEventQueue || route.event === 'none') return
       const subscribed = deps.isReadSubscribed(eventNameOf(route))
-      // Not awaited without need: most reads have no subscriber, and the answer is held in memory.
+      // Not awaited without need: most reads have no subscriber, and the answer is cached.
       if (subscribed === false || !(await subscribed)) return
       // A list reads no single resource, and yet it is one operation: one event without an id.
       const changed = outcome.changed ?? [{ id: null, account: null }]

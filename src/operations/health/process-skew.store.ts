@@ -1,6 +1,7 @@
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
+import { sweepOld } from '../../postgres/sweep.ts'
 
 /** A process whose machine has another time than the database. */
 export interface ProcessSkew {
@@ -38,4 +39,10 @@ export function listProcessSkews(
 }
 
 /** Deletes up to `limit` processes that last reported themselves before `before`. Returns how many went. */
-export const deleteOldSkews = deletionOfOld('process_skew', { key: 'process', time: 'seen_at' })
+const deleteOldSkews = deletionOfOld('process_skew', { key: 'process', time: 'seen_at' })
+
+/** What a process said of its clock is kept this long after it was last heard of. */
+const SKEW_KEPT_MS = 3_600_000
+
+/** Deletes what processes that are gone said of their clocks. */
+export const skewSweep = sweepOld('processSkews', SKEW_KEPT_MS, deleteOldSkews)

@@ -1,19 +1,7 @@
-import { AUDIT_COLUMNS } from '../../event/recording/audit.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listNames } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
-
-const deleteIdle = statement<{ worker_id: string }, { before: Date }>(`
-  delete from delivery_worker w
-  where w.lease_until < $before and not exists (select from webhook_dispatch_open d where d.lease_owner = w.worker_id)
-    and not exists (select from realtime_message_open m where m.lease_owner = w.worker_id)
-    and not exists (select from provisioning_stream s where s.lease_owner = w.worker_id)
-  returning w.worker_id`)
-
-/** Deletes workers whose lease ended before `before` and whose claims were all taken back. Returns how many there were. */
-export async function deleteIdleWorkers(db: Database, before: Date): Promise<number> {
-  return (await deleteIdle(db, { before })).length
-}
+import { AUDIT_COLUMNS } from './audit.store.ts'
 
 const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
 

@@ -1,0 +1,55 @@
+import type { Keyring } from '../base/keyring.ts'
+import type { Database } from './statement/database.ts'
+
+/** What a sweep is given. */
+export interface SweepContext {
+  db: Database
+  /** Now, by the clock of the database. */
+  now: Date
+  /** Most rows of one statement: short locks, so that no delivery waits (docs/contract/delivery.md#retention). */
+  limit: number
+  /** Rows of the ledgers that ended before this are over (`WEBHOOK_LEDGER_RETENTION_DAYS`). */
+  ledgerBefore: Date
+  /** Audit entries from before this are over (`AUDIT_RETENTION_DAYS`). */
+  auditBefore: Date
+  /** The worker of this process. */
+  workerId: string
+  keyring: Keyring
+}
+
+/** A step of the maintenance: it removes or mends what a feature no longer needs. Several processes may run it at once. */
+export interface Sweep {
+  /** What it counts, in camel case: a label of the metric, and a field of the log line in snake case. */
+  counts: readonly [name: string, ...others: string[]]
+  /** Whether it runs until a statement finds fewer than `limit` rows, by its first count. */
+  isBatched: boolean
+  /** Returns the counts, in their order. */
+  run(context: SweepContext): Promise<readonly number[]>
+}
+
+/** A sweep that runs once and counts one thing. */
+export function sweepOnce(name: string, run: (context: SweepContext) => Promise<number>): Sweep {
+  return { counts: [name], isBatched: false, run: async (context) => [await run(context)] }
+}
+
+/** A sweep in batches, which counts one thing. */
+export function sweepBatches(name: string, run: (context: SweepContext) => Promise<number>): Sweep {
+  return { ...sweepOnce(name, run), isBatched: true }
+}
+
+/** A sweep in batches of rows that ended `keptMs` ago. */
+export function sweepOld(
+  name: string,
+  keptMs: number,
+  deleteOld: (db: Database, before: Date, limit: number) => Promise<number>,
+): Sweep {
+  return sweepBatches(name, ({ db, now, limit }) => deleteOld(db, new Date(now.getTime() - keptMs), limit))
+}
+
+/** A sweep in batches of rows that are kept as long as the ledgers. */
+export function sweepLedger(
+  name: string,
+  deleteOld: (db: Database, before: Date, limit: number) => Promise<number>,
+): Sweep {
+  return sweepBatches(name, ({ db, ledgerBefore, limit }) => deleteOld(db, ledgerBefore, limit))
+}

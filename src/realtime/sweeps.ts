@@ -1,0 +1,28 @@
+import { type Sweep, sweepOld, sweepOnce } from '../postgres/sweep.ts'
+import { deleteOldGrants } from './authorization/grant.store.ts'
+import { deleteOldChannelEvents, deleteOldChannelStates } from './channel/channel-event.store.ts'
+import { deleteOldMessages } from './delivery/settle.store.ts'
+import { deleteOldWatches } from './watch/watch.store.ts'
+
+const DAY_MS = 24 * 3_600_000
+
+/** Messages that ended are kept this long, for the inspector. */
+const MESSAGE_KEPT_MS = 3 * DAY_MS
+
+/** Watches of processes that are gone are kept this long. */
+const WATCH_KEPT_MS = 3_600_000
+
+/** The state of a channel is kept this long after the last report of it. */
+const CHANNEL_KEPT_MS = 30 * DAY_MS
+
+/** Authorized subscriptions are kept this long: a connection that lives longer is authorized again when it returns. */
+const GRANT_KEPT_MS = 7 * DAY_MS
+
+/** Messages, channels and what browsers were allowed. */
+export const realtimeSweeps: readonly Sweep[] = [
+  sweepOld('realtimeMessages', MESSAGE_KEPT_MS, deleteOldMessages),
+  sweepOnce('realtimeWatches', ({ db, now }) => deleteOldWatches(db, new Date(now.getTime() - WATCH_KEPT_MS))),
+  sweepOld('realtimeChannelEvents', DAY_MS, deleteOldChannelEvents),
+  sweepOld('realtimeChannelStates', CHANNEL_KEPT_MS, deleteOldChannelStates),
+  sweepOld('realtimeGrants', GRANT_KEPT_MS, deleteOldGrants),
+]
