@@ -11,6 +11,7 @@ import { buildCatalogue } from '../src/event/catalogue/catalogue.ts'
 import { renderCatalogueFiles } from '../src/event/catalogue/catalogue-files.ts'
 import { startEmbeddedPostgres } from '../src/postgres/embedded/embedded.ts'
 import { migrate } from '../src/postgres/migration/migrate.ts'
+import { renderClientOperations } from './client-operations.ts'
 import { renderConfigurationDocs, renderEnvExample } from './configuration.ts'
 import { renderDashboard } from './grafana-dashboard.ts'
 import { readOpenApi } from './openapi.ts'
@@ -41,7 +42,8 @@ try {
   const files = new Map([
     ...renderCatalogueFiles(buildCatalogue(ROUTE_TREE)),
     ['openapi.json', openApi],
-    ['test/client/api.generated.ts', await renderClientTypes(openApi)],
+    ['packages/client/src/api.generated.ts', await renderClientTypes(openApi)],
+    ['packages/client/src/operations.generated.ts', renderClientOperations(openApi)],
     ['.env.example', renderEnvExample(DOCUMENTED)],
     ['docs/configuration.md', renderConfigurationDocs(DOCUMENTED)],
     ['deploy/grafana/signalbox.json', renderDashboard()],

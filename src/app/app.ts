@@ -14,14 +14,17 @@ import { mountPageFiles } from '../identity/pages/brand/page-file.ts'
 import { buildProblemRenderer } from '../identity/pages/frame/problem-page.ts'
 import { mountStartPage } from '../identity/pages/sign-in/start-page.ts'
 import { buildPasswordHashing } from '../identity/password/password.ts'
+import { mountConsole } from '../operations/console/console.ts'
+import { CONSOLE_FOLDER } from '../operations/console/console-build.ts'
 import type { Metrics } from '../operations/metrics/metrics.ts'
 import type { CallbackRules } from '../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import { buildHttpSender } from '../outbound/send/http-sender.ts'
+import type { Invalidation } from '../postgres/connection/invalidated-cache.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { buildBaseUrl, buildSinkUrl, readPort } from './config/base-url.ts'
 import type { Config } from './config/config.ts'
-import { buildHeld, buildPipeline, type Held } from './feature/app-pipeline.ts'
+import { buildPipeline } from './feature/app-pipeline.ts'
 import { describeDevelopment, mountDevelopmentRoutes } from './feature/development-routes.ts'
 import type { FeatureParts } from './feature/feature.ts'
 import { type BuiltParts, buildFeatureParts } from './feature/feature-parts.ts'
@@ -33,6 +36,7 @@ import { ROUTE_TREE } from './feature/route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './feature/service-routes.ts'
 import { buildLifecycle, buildStopAnnouncement, type Lifecycle, warnOfCounts } from './lifecycle.ts'
 import type { AppOptions } from './part/app-options.ts'
+import { buildCaches, type Caches } from './part/caches.ts'
 import { buildWorkers, type Workers } from './work/workers.ts'
 
 /** The running parts of one process. */
@@ -71,12 +75,12 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { lookup, ca } = options
   const sender = buildHttpSender({ lookup, rules: callbackRules, ...(ca && { ca }) })
   const isApi = config.roles.includes('api')
-  const known = buildHeld(db, () => workers.isProven())
-  const applyNote = (note: string) => {
-    known.apply(note)
-    workers.realtime.guard?.apply(note)
+  const own = buildCaches(db, () => workers.isLive())
+  const invalidate = (change: Invalidation) => {
+    own.invalidate(change)
+    workers.realtime.guard?.invalidate(change)
   }
-  const held = { ...known, apply: applyNote }
+  const caches = { ...own, invalidate }
   const embedded = prepareEmbeddedRealtime(config, { keyring, baseUrl, findPort: () => readPort(server) })
   const workers: Workers = buildWorkers({
     ...options,
@@ -89,7 +93,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     fetchTarget: buildGuardedFetch({ lookup, rules: callbackRules, ...(ca && { ca }) }),
     tracer,
     embeddedRealtime: embedded?.publishing,
-    ...(isApi && { onChange: held.apply }),
+    ...(isApi && { onChange: caches.invalidate }),
   })
   const { metrics } = workers
   const announcement = buildStopAnnouncement(server)
@@ -103,7 +107,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     brand,
     baseUrl,
     workers,
-    held,
+    caches,
     limiter,
     equalEntries,
     sinkUrl,
@@ -153,22 +157,22 @@ async function mountApi(
   server: FastifyInstance,
   options: AppOptions,
   parts: Omit<BuiltParts, 'authenticate' | 'accountLimits' | 'passwords'> & {
-    held: Held
+    caches: Caches
     limiter: RateLimiter
     equalEntries: EqualEntries
     sinkUrl: () => string
   },
 ): Promise<Pick<FeatureParts, 'checkEngine'>> {
-  const { held, limiter, equalEntries, sinkUrl, ...built } = parts
+  const { caches, limiter, equalEntries, sinkUrl, ...built } = parts
   const { ids, baseUrl, keyring, brand } = built
   const { notify, metrics, realtime } = built.workers
   const { config, logger, random } = options
   const { db } = options.database
   const onRecorded = realtime.noteUnpublished
   const passwords = buildPasswordHashing(config.passwordHashCost, random, options.hashingGate)
-  const shared = { ids, baseUrl, held, limiter, equalEntries, passwords }
+  const shared = { ids, baseUrl, caches, limiter, equalEntries, passwords }
   const pipeline = buildPipeline({ options, ...shared, notify, onRecorded })
-  const limits = { defaults: config.accountLimits, cache: held.limits, limiter }
+  const limits = { defaults: config.accountLimits, cache: caches.limits, limiter }
   const accountLimits = buildAccountLimiter(limits)
   const features = buildFeatureParts(options, {
     ...built,
@@ -179,9 +183,13 @@ async function mountApi(
   countRequests(server, metrics)
   for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, features)
   mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
+  const { consoleFolder = CONSOLE_FOLDER } = options
+  const { appEnv: environment } = config
+  const visits = { limit: limiter.limitVisit }
+  mountConsole(server, { ...features.pages, ...visits, random, environment, folder: consoleFolder })
   const development = describeDevelopment(config, { baseUrl, findRealtime: realtime.findApp })
   mountStartPage(server, { brand, development, limit: limiter.limitVisit })
-  await mountOauthProvider(server, options, { parts: features, limiter, clients: held.clients })
+  await mountOauthProvider(server, options, { parts: features, limiter, clients: caches.clients })
   const { webhookSinkSecret: sinkSecret } = config
   const sink = { db, logger, keyring, sinkSecret, sinkUrl }
   mountDevelopmentRoutes(server, { config, pipeline, brand, sink, features, limiter, clock: options.clock })

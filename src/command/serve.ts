@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Logger } from 'pino'
 import { readConfig } from '../app/config/config.ts'
 import type { PrepareDemonstration, StopRequest } from '../app/serve.ts'
 import { readMonotonicMs } from '../base/clock.ts'
@@ -25,6 +26,7 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
       // In a terminal a person tries the service, and sees each request then.
       const onShown = () => {
         if (isQuiet && isTerminal) logger.level = config.logLevel
+        if (config.appEnv === 'development') void buildConsole(logger, stopRequested)
       }
       // A closed standard output (`npm start | head`, a closed terminal) does not end the service.
       process.stdout.on('error', () => {})
@@ -40,6 +42,14 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
       await log.drain()
       process.exit(code)
     })
+}
+
+/** Builds the console of a checkout whose sources changed, after all that a person waits for. */
+async function buildConsole(logger: Logger, stopRequested: Promise<StopRequest>): Promise<void> {
+  const stop = new AbortController()
+  void stopRequested.then(() => stop.abort())
+  const { buildConsoleInBackground } = await import('../operations/console/build-console.ts')
+  await buildConsoleInBackground(logger, stop.signal)
 }
 
 /** Loads the demonstration when the service listens: the start does not wait for its modules. */

@@ -49,6 +49,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'signalbox verify': 'it needs a capture; test/command/receiver-cli-verify.test.ts',
     'signalbox replay': 'it needs a dispatch; pasted in webhooks.md',
   },
+  'console.md': { 'npm start': 'the command of the README; pasted below' },
   'second-factors.md': {
     '/session/step-up': 'it needs a code of the moment; src/identity/sign-in/step-up/step-up.test.ts',
     '/login/factor': 'it needs a code of the moment; src/identity/sign-in/second-factor/factor-login.slow.test.ts',

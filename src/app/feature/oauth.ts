@@ -1,16 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Provider } from 'oidc-provider'
+import type { AdapterPayload, Provider } from 'oidc-provider'
 import { systemClock } from '../../base/clock.ts'
 import type { RateLimiter } from '../../http/rate-limit/rate-limit.ts'
 import { mountProtocol } from '../../http/server/mount-protocol.ts'
 import { findVisitor } from '../../identity/pages/browser/browser-session.ts'
-import type { ClientCache } from '../../oauth/client/client-cache.ts'
 import { findClientMetadata } from '../../oauth/client/client-metadata.ts'
 import { serveProvider } from '../../oauth/provider/provider-mount.ts'
 import { buildProviderPages } from '../../oauth/provider/provider-pages.ts'
 import { buildProviderSource, PROVIDER_PATH, type ProviderSource } from '../../oauth/provider/provider-source.ts'
 import { noticeSignOut } from '../../oauth/provider/sign-out-notice.ts'
 import { buildGuardedFetch } from '../../outbound/guarded-fetch.ts'
+import type { InvalidatedCache } from '../../postgres/connection/invalidated-cache.ts'
 import type { AppOptions } from '../part/app-options.ts'
 import type { FeatureParts } from './feature.ts'
 import { decideCookieSafety } from './identity-engine.ts'
@@ -23,7 +23,7 @@ const METADATA_PATH = `/.well-known/oauth-authorization-server${PROVIDER_PATH}`
 export async function mountOauthProvider(
   server: FastifyInstance,
   options: AppOptions,
-  { parts, limiter, clients }: { parts: FeatureParts; limiter: RateLimiter; clients: ClientCache },
+  { parts, limiter, clients }: { parts: FeatureParts; limiter: RateLimiter; clients: InvalidatedCache<AdapterPayload> },
 ): Promise<void> {
   if (options.config.identityEngine !== 'embedded') return
   const { baseUrl } = parts.pages
@@ -82,7 +82,7 @@ function followSignOuts(server: FastifyInstance, source: ProviderSource, { logge
 
 function buildSource(
   options: AppOptions,
-  { parts, clients }: { parts: FeatureParts; clients: ClientCache },
+  { parts, clients }: { parts: FeatureParts; clients: InvalidatedCache<AdapterPayload> },
 ): ProviderSource {
   const { config, database, logger, lookup, ca } = options
   const { pages, keyring, ids, random } = parts
@@ -98,8 +98,8 @@ function buildSource(
     cookieKeys: keyring.deriveKeys('oauth cookie').map((key) => key.toString('base64url')),
     cookies: decideCookieSafety(config),
     findPerson: (header) => findPerson(parts, header),
-    findClient: (id) => clients.find(id, () => findClientMetadata(db, id)),
-    findKeptClient: clients.findKept,
+    findClient: (id) => clients.read(id, () => findClientMetadata(db, id)),
+    findKeptClient: (id) => clients.find(id),
     pages: buildProviderPages(pages.brand),
     endings: buildProviderEndings(options, parts),
     keepSilentGrant: buildSilentGrants(options, parts),

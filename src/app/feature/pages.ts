@@ -48,15 +48,25 @@ export function buildPageSettings(parts: {
   engine: Engine
 }): PageSettings {
   const { config, brand, secrets, random, baseUrl, authenticate, engine } = parts
-  const { sessionCookieDomain: domain } = config
   return {
     brand,
     baseUrl,
     authenticate,
-    cookies: buildBrowserCookies({ ...decideCookieSafety(config), domain }),
-    browserKeys: buildBrowserKeys({ secrets, random, issuer: baseUrl }),
+    ...buildBrowserParts(config, { secrets, random, issuer: baseUrl }),
     redirectRules: () => buildRedirectRules(config, baseUrl()),
     listProviders: (goal) => listProviderButtons(engine, { ...goal, baseUrl: baseUrl() }),
+  }
+}
+
+/** Builds the cookies of browsers, and the keys of what they are handed. */
+export function buildBrowserParts(
+  config: Config,
+  keys: { secrets: readonly string[]; random: Random; issuer: () => string },
+): Pick<PageSettings, 'cookies' | 'browserKeys'> {
+  const { sessionCookieDomain: domain } = config
+  return {
+    cookies: buildBrowserCookies({ ...decideCookieSafety(config), domain }),
+    browserKeys: buildBrowserKeys(keys),
   }
 }
 
@@ -65,13 +75,12 @@ export function buildKnownBrowserFinder(
   config: Config,
   parts: { secrets: readonly string[]; random: Random; issuer: () => string; clock: Pick<Clock, 'now'> },
 ): Pipeline['findKnownBrowser'] {
-  const cookies = buildBrowserCookies({ ...decideCookieSafety(config), domain: config.sessionCookieDomain })
-  const keys = buildBrowserKeys(parts)
+  const { cookies, browserKeys } = buildBrowserParts(config, parts)
   return (header, body) => {
     const { browser } = cookies.read(header)
     const { email } = (body ?? {}) as { email?: unknown }
     if (browser === undefined || typeof email !== 'string') return undefined
-    return keys.findKnownBrowser(browser, { email, now: new Date(parts.clock.now()) })
+    return browserKeys.findKnownBrowser(browser, { email, now: new Date(parts.clock.now()) })
   }
 }
 

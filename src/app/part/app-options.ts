@@ -50,6 +50,8 @@ export interface AppOptions {
   loadProviderKeys?: () => Promise<unknown>
   /** Gets the OAuth provider when it is built; for tests that break it. */
   onProviderBuilt?: (provider: Provider) => void
+  /** The folder of the built console. Default: that of the repository. */
+  consoleFolder?: string
   /** Ends the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
   onCrashPoint?: (point: NonNullable<Config['crashPoint']>) => void
 }

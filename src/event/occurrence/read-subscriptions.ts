@@ -1,37 +1,27 @@
+import { buildInvalidatedCache, type InvalidatedCache } from '../../postgres/connection/invalidated-cache.ts'
+
 /**
- * Which event types of reads have an active subscriber, held in memory (docs/contract/events.md#events-of-reads): a read
- * without a subscriber costs nothing. The note `r` of the triggers drops what is held; without a proof that notes arrive
- * (`Notifier.isProven`) the database is asked each time.
+ * Which event types of reads have an active subscriber, in memory (docs/contract/events.md#events-of-reads): a read without
+ * a subscriber costs nothing.
  */
-export interface ReadSubscriptions {
+export interface ReadSubscriptions extends Pick<InvalidatedCache<unknown>, 'invalidate'> {
   /** Whether some active webhook subscribes to `eventType`. */
   has(eventType: string): boolean | Promise<boolean>
-  apply(note: string): void
 }
+
+/** The key of the only entry. */
+const ALL = ''
 
 /** Builds it. `list` reads the event types from the database. */
 export function buildReadSubscriptions(options: {
-  isProven: () => boolean
+  isLive: () => boolean
   list: () => Promise<string[]>
 }): ReadSubscriptions {
-  const { isProven, list } = options
-  let held: ReadonlySet<string> | undefined
-  let notes = 0
-
-  async function read(eventType: string): Promise<boolean> {
-    const before = notes
-    const types = new Set(await list())
-    // What was read before a note arrived is not held after it.
-    if (before === notes) held = types
-    return types.has(eventType)
-  }
-
+  const { isLive, list } = options
+  const cache = buildInvalidatedCache<ReadonlySet<string>>({ limit: 1, isLive, changesOf: () => ['r'] })
+  const read = async (eventType: string) => (await cache.read(ALL, async () => new Set(await list()))).has(eventType)
   return {
-    has: (eventType) => (held && isProven() ? held.has(eventType) : read(eventType)),
-    apply: (note) => {
-      if (note !== 'r' && note !== '*') return
-      notes += 1
-      held = undefined
-    },
+    has: (eventType) => cache.find(ALL)?.has(eventType) ?? read(eventType),
+    invalidate: cache.invalidate,
   }
 }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -40,6 +41,8 @@ export interface Pipeline {
   clock: Clock
   /** The caller of an `Authorization` header; undefined when there is none or it is not valid. */
   authenticate(authorization: string | undefined): Promise<Caller | undefined>
+  /** The person at a page of the service that makes the call; undefined when there is none. */
+  authenticatePage(headers: IncomingHttpHeaders): Promise<Caller | undefined>
   /**
    * Writes events, audit entry and stored answer in one statement, the last of the transaction `tx`: `commit` is sent with
    * it. Returns the cache keys that the transaction invalidates, for `afterCommit`.

@@ -74,11 +74,15 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   if (route.takesPlace) pipeline.limitVisit(request, reply)
   else await pipeline.limitAddress(route, request, reply)
   checkMediaType(route, request)
-  const isRead = route.access !== 'public' || (route.readsCaller && request.headers.authorization !== undefined)
+  const { authorization } = request.headers
+  const isRead = route.access !== 'public' || (route.readsCaller && authorization !== undefined)
   if (!isRead) return
-  const caller = await pipeline.authenticate(request.headers.authorization)
+  const caller =
+    authorization === undefined
+      ? await pipeline.authenticatePage(request.headers)
+      : await pipeline.authenticate(authorization)
   if (!caller) {
-    throw new Problem('unauthenticated', describeMissingCaller(request.headers.authorization), {
+    throw new Problem('unauthenticated', describeMissingCaller(authorization), {
       headers: { 'www-authenticate': 'Bearer' },
     })
   }

@@ -5,7 +5,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { bindHoldings, type Holdings } from '../access/delegation.ts'
 import { verifySessionToken } from '../session/token/session-token.ts'
 import { findKeyCaller, findSessionCaller, touchApiKey, touchSession } from './caller.store.ts'
-import type { CallerCache } from './caller-cache.ts'
+import type { CachedCaller, CallerCache } from './caller-cache.ts'
 
 /** Interval between updates of a key's last use (docs/contract/identity.md#api-keys). */
 const LAST_USED_PRECISION_MS = 60_000
@@ -21,7 +21,7 @@ export interface AuthenticateOptions {
   sessionSecrets: readonly string[]
   /** `BASE_URL`. */
   issuer: () => string
-  cache: CallerCache<Caller>
+  cache: CallerCache
   /** The permissions within the scopes of an app, which are separated by spaces (RFC 6749 section 3.3). */
   findPermissionsOf: (scope: string) => readonly string[]
 }
@@ -46,22 +46,22 @@ export function buildAuthenticate(
     const token = readBearerToken(authorization)
     if (token === undefined) return undefined
     const now = new Date(options.clock.now())
-    return token.startsWith('sbx_') ? authenticateKey(options, token, now) : authenticateSession(options, token, now)
+    const found = token.startsWith('sbx_')
+      ? await authenticateKey(options, token, now)
+      : // The key is the whole token with its signature, so a cached token needs no second verification.
+        await options.cache.read(token, () => authenticateSession(options, token, now), now)
+    return found?.caller
   }
 }
 
 async function authenticateSession(
-  { db, cache, findPermissionsOf, ...keys }: AuthenticateOptions,
+  { db, findPermissionsOf, ...keys }: AuthenticateOptions,
   token: string,
   now: Date,
-): Promise<Caller | undefined> {
-  // The cache key is the whole token with its signature, so a cached token needs no second verification.
-  const held = cache.find(token, now)
-  if (held) return held
+): Promise<CachedCaller | undefined> {
   const result = verifySessionToken({ secrets: keys.sessionSecrets, issuer: keys.issuer }, token, now)
   if (!result.ok) return undefined
   const { sessionId, userId, expiresAt } = result.claims
-  const mark = cache.mark()
   const found = await findSessionCaller(db, { sessionId, userId, now })
   if (!found) return undefined
   const { accountId, accounts, client } = found
@@ -87,8 +87,7 @@ async function authenticateSession(
   // Cached until its last use has to be written again.
   const touchAt = new Date((isUseDue ? now : found.lastUsedAt).getTime() + SESSION_USED_PRECISION_MS)
   const endsAt = [found.expiresAt, expiresAt].reduce((first, one) => (one < first ? one : first), touchAt)
-  cache.hold(token, { caller, userId, note: `s:${sessionId}`, expiresAt: endsAt }, mark)
-  return caller
+  return { caller, userId, tokenChange: `s:${sessionId}`, expiresAt: endsAt }
 }
 
 function pickHoldings({ patterns, accountPatterns, membershipPatterns, accounts }: Holdings): Holdings {
@@ -99,13 +98,13 @@ async function authenticateKey(
   { db, cache }: AuthenticateOptions,
   token: string,
   now: Date,
-): Promise<Caller | undefined> {
+): Promise<CachedCaller | undefined> {
   if (!API_KEY_PATTERN.test(token)) return undefined
   const hash = createHash('sha256').update(token).digest()
-  const key = `h:${hash.toString('base64')}`
-  const held = cache.find(key, now)
-  if (held) return held
-  const mark = cache.mark()
+  return cache.read(`h:${hash.toString('base64')}`, () => readKeyCaller(db, hash, now), now)
+}
+
+async function readKeyCaller(db: Database, hash: Buffer, now: Date): Promise<CachedCaller | undefined> {
   const found = await findKeyCaller(db, hash, now)
   if (!found) return undefined
   const before = new Date(now.getTime() - LAST_USED_PRECISION_MS)
@@ -127,6 +126,5 @@ async function authenticateKey(
   const usedAt = isUseDue || found.lastUsedAt === null ? now : found.lastUsedAt
   const touchAt = new Date(usedAt.getTime() + LAST_USED_PRECISION_MS)
   const expiresAt = found.expiresAt !== null && found.expiresAt < touchAt ? found.expiresAt : touchAt
-  cache.hold(key, { caller, userId: found.userId, note: `k:${found.apiKeyId}`, expiresAt }, mark)
-  return caller
+  return { caller, userId: found.userId, tokenChange: `k:${found.apiKeyId}`, expiresAt }
 }

@@ -210,7 +210,7 @@ export function insertClient(
   return insert(db, { ...toParams(row), secretId: secret?.id ?? null, secretHash: secret?.hash ?? null })
 }
 
-/** The note of a changed client, which drops it from `ClientCache`. */
+/** The change of a client, which drops it from the caches of processes. */
 const noteOf = (id: ClientId) => `c:${id}`
 
 const update = closingStatement<ClientParams>(`

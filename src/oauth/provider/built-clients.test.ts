@@ -1,13 +1,17 @@
 import Provider, { type Adapter, type AdapterPayload } from 'oidc-provider'
 import { expect, test } from 'vitest'
-import { buildClientCache } from '../client/client-cache.ts'
+import { buildInvalidatedCache } from '../../postgres/connection/invalidated-cache.ts'
 import { keepBuiltClients } from './built-clients.ts'
 
 const ID = 'client'
 
 function open() {
-  const state = { isProven: true, name: 'first', reads: 0 }
-  const clients = buildClientCache(() => state.isProven)
+  const state = { isLive: true, name: 'first', reads: 0 }
+  const clients = buildInvalidatedCache<AdapterPayload>({
+    limit: 10,
+    isLive: () => state.isLive,
+    changesOf: (id) => [`c:${id}`],
+  })
   const read = async (): Promise<AdapterPayload> => {
     state.reads += 1
     return {
@@ -20,7 +24,7 @@ function open() {
   const nothing = async () => undefined
   const adapter: Adapter = {
     upsert: nothing,
-    find: (id) => clients.find(id, read),
+    find: (id) => clients.read(id, read),
     findByUid: nothing,
     findByUserCode: nothing,
     consume: nothing,
@@ -28,12 +32,12 @@ function open() {
     revokeByGrantId: nothing,
   }
   const provider = new Provider('http://127.0.0.1', { adapter: () => adapter })
-  keepBuiltClients(provider, { findKeptClient: clients.findKept })
+  keepBuiltClients(provider, { findKeptClient: (id) => clients.find(id) })
   const find = () => provider.Client.find(ID)
   return { state, clients, provider, find }
 }
 
-test('a client that is kept is built once', async () => {
+test('a client that is cached is built once', async () => {
   const { state, find } = open()
   await find()
   const second = await find()
@@ -41,18 +45,18 @@ test('a client that is kept is built once', async () => {
   expect(state.reads).toBe(1)
 })
 
-test('a client that changed is built anew after its note', async () => {
+test('a client that changed is built anew after its change was reported', async () => {
   const { state, clients, find } = open()
   for (let count = 0; count < 3; count += 1) expect((await find())?.clientName).toBe('first')
   state.name = 'second'
-  clients.apply(`c:${ID}`)
+  clients.invalidate(`c:${ID}`)
   for (let count = 0; count < 3; count += 1) expect((await find())?.clientName).toBe('second')
 })
 
-test('without a proof that notes arrive, a changed client is read although it was built', async () => {
+test('while changes may not be reported, a changed client is read although it was built', async () => {
   const { state, find } = open()
   for (let count = 0; count < 3; count += 1) await find()
-  state.isProven = false
+  state.isLive = false
   state.name = 'second'
   expect((await find())?.clientName).toBe('second')
 })
@@ -62,7 +66,7 @@ test('a client that changes while it is built is not handed out later', async ()
   await find()
   const building = find()
   state.name = 'second'
-  clients.apply(`c:${ID}`)
+  clients.invalidate(`c:${ID}`)
   await building
   expect((await find())?.clientName).toBe('second')
 })

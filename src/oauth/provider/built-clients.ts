@@ -7,8 +7,8 @@ interface ClientModel {
 
 /**
  * Hands out the client that was built from a kept payload. The library reads the payload from its adapter at each use, and
- * hashes it as JSON to find what it has built. A payload is kept only while notes of changes are proven to arrive, and a
- * changed client has another one (`ClientCache`): so what was built is dropped with it.
+ * hashes it as JSON to find what it has built. A payload is cached only while changes are reported (`InvalidatedCache`), and
+ * a changed client has another one: so what was built is dropped with it.
  */
 export function keepBuiltClients(
   provider: Provider,

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
-/** Reads of callers and clients, which a process holds in memory while notes of their changes are proven to arrive. */
+/** Reads of callers and clients, which a process caches while their changes are reported to it. */
 const HELD = /from oauth_client c|account_patterns/
 
 async function countStatements(perform: () => Promise<unknown>): Promise<{ reads: number; writes: number }> {

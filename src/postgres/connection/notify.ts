@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
+import type { Invalidation } from './invalidated-cache.ts'
 import { buildListener, closeClient, endClient, openClient } from './listener.ts'
 
 /** The channel on which processes notify each other of work. */
@@ -32,7 +33,7 @@ export interface Notifier {
    * Whether a notification that was sent within the last `withinMs` (one second unless said) has arrived here.
    * Notifications arrive in the order of their commits, so every change committed before that was reported to `onChange`.
    */
-  isProven(withinMs?: number): boolean
+  isLive(withinMs?: number): boolean
   /** Whether the listening connection is alive, as far as is known here; it holds the lock of the worker. */
   isListening(): boolean
   /** How often a listening connection was opened in place of one that ended or was silent. */
@@ -59,8 +60,8 @@ export interface NotifierOptions {
   workerId?: string
   /** Whether others may have to do what this process is notified of; yes unless said. */
   hasPeers?: () => boolean
-  /** Runs for each change that a trigger notes; with `*` when notifications may have been missed. */
-  onChange?: (note: string) => void
+  /** Runs for each change that a trigger reports; with `*` when notifications may have been missed. */
+  onChange?: (change: Invalidation) => void
   onError: (error: unknown) => void
 }
 
@@ -81,7 +82,7 @@ export function buildNotifier(options: NotifierOptions): Notifier {
     channels: [...(onWork ? [WORK_CHANNEL] : []), ...(onChange ? [CHANGE_CHANNEL, proof.channel] : [])],
     onNotification: (channel, payload) => {
       if (channel === WORK_CHANNEL) onWork?.()
-      else if (channel === CHANGE_CHANNEL) onChange?.(payload)
+      else if (channel === CHANGE_CHANNEL) onChange?.(payload as Invalidation)
       else proof.receive(payload)
     },
     ...(workerId !== undefined && { lock: workerId }),
@@ -128,7 +129,7 @@ export function buildNotifier(options: NotifierOptions): Notifier {
     },
     isListening: () => isListening,
     countReconnects: () => Math.max(0, connections - 1),
-    isProven: (withinMs) => proof.holds(withinMs),
+    isLive: (withinMs) => proof.holds(withinMs),
     run: async () => {
       if (!onWork && !onChange) return
       await Promise.all([listener.run(), onChange && prove()])

@@ -1,5 +1,5 @@
 import PusherServer from 'pusher'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestApp, type TestCall } from '../../../test/harness/app/app.ts'
 import { openRealtime, type RealtimeApp } from '../../../test/harness/app/realtime-app.ts'
 import type { AccountId, UserId } from '../../base/id.ts'
@@ -34,29 +34,29 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('a member', () => {
-  it('joins the channel of its account: the answer is exactly that of the official SDK, and is not cached', async () => {
+  test('joins the channel of its account: the answer is exactly that of the official SDK, and is not cached', async () => {
     const answer = await ask(member.call, channelOf(own))
     expect([answer.status, answer.body]).toEqual([200, sdk.authorizeChannel(SOCKET, channelOf(own))])
     expect(answer.headers['cache-control']).toBe('no-store')
   })
 
-  it('joins the channel of a contract of its account', async () => {
+  test('joins the channel of a contract of its account', async () => {
     const channel = `private-contract-${contract}`
     expect((await ask(member.call, channel)).body).toEqual(sdk.authorizeChannel(SOCKET, channel))
   })
 
-  it('may send a form, as browsers do, with members that a client library adds', async () => {
+  test('may send a form, as browsers do, with members that a client library adds', async () => {
     const body = `socket_id=${SOCKET}&channel_name=${channelOf(own)}&x=y`
     const answer = await member.call('POST', AUTH, body, FORM)
     expect([answer.status, answer.body]).toEqual([200, sdk.authorizeChannel(SOCKET, channelOf(own))])
   })
 
-  it('says who it is at a connection', async () => {
+  test('says who it is at a connection', async () => {
     const answer = await member.call('POST', USER_AUTH, `socket_id=${SOCKET}`, FORM)
     expect([answer.status, answer.body]).toEqual([200, sdk.authenticateUser(SOCKET, { id: member.userId })])
   })
 
-  it.each([
+  test.each([
     ['another account', () => channelOf(foreign)],
     ['an unknown account', () => channelOf(UNKNOWN)],
     ['an unknown contract', () => `private-contract-${UNKNOWN}`],
@@ -67,7 +67,7 @@ describe('a member', () => {
     expect(JSON.stringify(answer.body)).not.toContain('hmac')
   })
 
-  it('does not join the channel of a contract of another account, or of a deleted one', async () => {
+  test('does not join the channel of a contract of another account, or of a deleted one', async () => {
     const other = await fixture.addContract(foreign)
     expect((await ask(member.call, `private-contract-${other}`)).status).toBe(403)
     const deleted = await fixture.addContract(own)
@@ -77,12 +77,12 @@ describe('a member', () => {
 })
 
 describe('an administrator', () => {
-  it('joins every channel that exists', async () => {
+  test('joins every channel that exists', async () => {
     for (const channel of [channelOf(own), channelOf(foreign), `private-contract-${contract}`])
       expect((await ask(fixture.t.admin, channel)).status).toBe(200)
   })
 
-  it('joins none that does not exist', async () => {
+  test('joins none that does not exist', async () => {
     for (const channel of [channelOf(UNKNOWN), `private-contract-${UNKNOWN}`])
       expect((await ask(fixture.t.admin, channel)).status).toBe(403)
   })
@@ -90,7 +90,7 @@ describe('an administrator', () => {
 
 describe('a request that is malformed', () => {
   const uuid = UNKNOWN
-  it.each<[string, unknown]>([
+  test.each<[string, unknown]>([
     ['a UUID in upper case', channelOf(uuid.toUpperCase())],
     ['an upper-case prefix', `PRIVATE-account-${uuid}`],
     ['a trailing line break', `${channelOf(uuid)}\n`],
@@ -110,7 +110,7 @@ describe('a request that is malformed', () => {
     expect((await ask(fixture.t.admin, channel)).status).toBe(422)
   })
 
-  it.each<[string, unknown]>([
+  test.each<[string, unknown]>([
     ['a colon', '1.1:private'],
     ['a trailing line break', '1.1\n'],
     ['a leading line break', '\n1.1'],
@@ -127,7 +127,7 @@ describe('a request that is malformed', () => {
     expect((await member.call('POST', USER_AUTH, { socket_id: socket })).status).toBe(422)
   })
 
-  it('has a field twice in its form', async () => {
+  test('has a field twice in its form', async () => {
     const twice = `socket_id=${SOCKET}&channel_name=${channelOf(own)}&channel_name=${channelOf(foreign)}`
     expect((await member.call('POST', AUTH, twice, FORM)).status).toBe(422)
     expect((await member.call('POST', AUTH, `socket_id=${SOCKET}&channel_name[]=${channelOf(own)}`, FORM)).status).toBe(
@@ -135,12 +135,12 @@ describe('a request that is malformed', () => {
     )
   })
 
-  it.each(['text/plain', 'multipart/form-data; boundary=x', 'application/xml'])('is sent as %s', async (type) => {
+  test.each(['text/plain', 'multipart/form-data; boundary=x', 'application/xml'])('is sent as %s', async (type) => {
     const body = `socket_id=${SOCKET}&channel_name=${channelOf(own)}`
     expect((await member.call('POST', AUTH, body, { 'content-type': type })).status).toBe(415)
   })
 
-  it('has no body, or a member is missing', async () => {
+  test('has no body, or a member is missing', async () => {
     expect((await member.call('POST', AUTH)).status).toBe(422)
     expect((await member.call('POST', AUTH, { socket_id: SOCKET })).status).toBe(422)
     expect((await member.call('POST', AUTH, { channel_name: channelOf(own) })).status).toBe(422)
@@ -153,7 +153,7 @@ describe('a caller', () => {
     expect((await call('POST', USER_AUTH, { socket_id: SOCKET })).status).toBe(status)
   }
 
-  it('without a token, or with one that is not of this service, is refused', async () => {
+  test('without a token, or with one that is not of this service, is refused', async () => {
     await expectStatus(fixture.t.anonymous, 401)
     await expectStatus(fixture.t.callAs('not-a-token'), 401)
     const [head, body] = member.token.split('.')
@@ -162,7 +162,7 @@ describe('a caller', () => {
     await expectStatus(fixture.t.callAs(other.adminToken), 401)
   })
 
-  it('with a token that expired is refused', async () => {
+  test('with a token that expired is refused', async () => {
     const late = await fixture.t.signInMember([own])
     await expectStatus(late.call, 200)
     const before = fixture.t.clock.now()
@@ -171,24 +171,24 @@ describe('a caller', () => {
     fixture.t.clock.set(before)
   })
 
-  it('that is disabled is refused', async () => {
+  test('that is disabled is refused', async () => {
     const disabled = await fixture.t.signInMember([own])
     await fixture.call('POST', `/api/v3/identity/user/${disabled.userId}/disable`)
     await expectStatus(disabled.call, 401)
   })
 
-  it('without the permission is refused, though it belongs to the account', async () => {
+  test('without the permission is refused, though it belongs to the account', async () => {
     const user = await fixture.t.signInMember([own])
     await fixture.t.database.pool.query('delete from user_role where "user" = $1', [user.userId])
     await expectStatus(user.call, 403)
   })
 
-  it('with an API key that leaves the permission out is refused', async () => {
+  test('with an API key that leaves the permission out is refused', async () => {
     const made = await fixture.call('POST', '/api/v3/identity/api-key', { name: 'narrow', permissions: ['contract:*'] })
     await expectStatus(fixture.t.callAs(made.body.data.key), 403)
   })
 
-  it('with an API key that is bound to an account joins no channel of another account', async () => {
+  test('with an API key that is bound to an account joins no channel of another account', async () => {
     const user = await fixture.t.signInMember([own, foreign])
     const body = { name: 'bound', account: own, permissions: ['realtime:auth'] }
     const made = await user.call('POST', '/api/v3/identity/api-key', body)
@@ -198,7 +198,7 @@ describe('a caller', () => {
     expect((await ask(call, channelOf(foreign))).status).toBe(403)
   })
 
-  it('that holds the permission everywhere, and is no administrator, joins its own accounts only', async () => {
+  test('that holds the permission everywhere, and is no administrator, joins its own accounts only', async () => {
     const role = await fixture.call('POST', '/api/v3/identity/role', {
       name: 'realtime-everywhere',
       description: 'x',
@@ -212,7 +212,7 @@ describe('a caller', () => {
   })
 })
 
-it('a contract that was deleted is refused after five seconds, and one of another account at once', async () => {
+test('a contract that was deleted is refused after five seconds, and one of another account at once', async () => {
   const contract = await fixture.addContract(own)
   const channel = `private-contract-${contract}`
   const [member, stranger] = [await fixture.t.signInMember([own]), await fixture.t.signInMember([foreign])]
@@ -233,7 +233,7 @@ describe('who loses its access', () => {
     fixture.provider.terminated.length = 0
   })
 
-  it('by a membership that ends loses its connections at the provider, and joins no more', async () => {
+  test('by a membership that ends loses its connections at the provider, and joins no more', async () => {
     const user = await fixture.t.signInMember([own, foreign])
     expect((await ask(user.call, channelOf(own))).status).toBe(200)
     await fixture.call('DELETE', `/api/v3/identity/account/${foreign}/member`, { user: user.userId })
@@ -246,7 +246,7 @@ describe('who loses its access', () => {
     expect((await ask(user.call, channelOf(own))).status).toBe(403)
   })
 
-  it('by being disabled loses its connections at the provider', async () => {
+  test('by being disabled loses its connections at the provider', async () => {
     const user = await fixture.t.signInMember([own])
     await ask(user.call, channelOf(own))
     await fixture.call('POST', `/api/v3/identity/user/${user.userId}/disable`)
@@ -254,7 +254,7 @@ describe('who loses its access', () => {
     expect(fixture.provider.terminated).toEqual([user.userId])
   })
 
-  it('that another process granted, which is gone, loses its connections too', async () => {
+  test('that another process granted, which is gone, loses its connections too', async () => {
     const user = await fixture.t.signInMember([own])
     const row = [user.userId, channelOf(own), own, new Date(fixture.t.clock.now())]
     await fixture.t.database.pool.query('insert into realtime_grant values ($1, $2, $3, $4)', row)
@@ -265,7 +265,7 @@ describe('who loses its access', () => {
     expect(rows).toEqual([])
   })
 
-  it('while the provider does not answer loses its connections when it answers again', async () => {
+  test('while the provider does not answer loses its connections when it answers again', async () => {
     const user = await fixture.t.signInMember([own])
     await ask(user.call, channelOf(own))
     fixture.provider.behave({ kind: 'answers', status: 503 })
@@ -279,7 +279,7 @@ describe('who loses its access', () => {
     expect(fixture.provider.terminated).toEqual([user.userId])
   })
 
-  it('is stored once for each channel, whatever number of connections asks', async () => {
+  test('is stored once for each channel, whatever number of connections asks', async () => {
     const user = await fixture.t.signInMember([own])
     await Promise.all(Array.from({ length: 20 }, () => ask(user.call, channelOf(own))))
     const read = () =>
@@ -290,17 +290,17 @@ describe('who loses its access', () => {
     expect((await read()).rows).toEqual(before)
   })
 
-  it('keeps what it did not lose: another change of the user ends nothing', async () => {
+  test('keeps what it did not lose: another change of the user ends nothing', async () => {
     const user = await fixture.t.signInMember([own])
     await ask(user.call, channelOf(own))
-    fixture.t.app.realtime.guard?.apply(`u:${user.userId}`)
-    fixture.t.app.realtime.guard?.apply('*')
+    fixture.t.app.realtime.guard?.invalidate(`u:${user.userId}`)
+    fixture.t.app.realtime.guard?.invalidate('*')
     await letGuardWork()
     expect(fixture.provider.terminated).toEqual([])
   })
 })
 
-it('clients get the public settings of connections, and never the secret', async () => {
+test('clients get the public settings of connections, and never the secret', async () => {
   const { status, body } = await fixture.t.anonymous('GET', '/api/v3/realtime/realtime/config')
   expect([status, body.data]).toEqual([
     200,
@@ -316,7 +316,7 @@ it('clients get the public settings of connections, and never the secret', async
   expect(JSON.stringify(body)).not.toContain(fixture.provider.app.secret)
 })
 
-it('in log-only mode channels and settings are not available', async () => {
+test('in log-only mode channels and settings are not available', async () => {
   await using t = await createTestApp()
   for (const answer of [
     await t.admin('POST', AUTH, { socket_id: SOCKET, channel_name: channelOf(UNKNOWN) }),

@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { AccountId, UserId } from '../../base/id.ts'
 import type { Caller } from '../../http/shape/caller.ts'
@@ -57,7 +57,7 @@ function buildFixture(users: readonly UserId[], end: (userId: UserId) => Promise
   return { clock, gone, ended, reads, lists, guard, settle, page: (next: typeof pages) => (pages = next) }
 }
 
-it('a note for all reads many users with one statement each, and ends what was lost some at a time', async () => {
+test('a note for all reads many users with one statement each, and ends what was lost some at a time', async () => {
   let [running, most] = [0, 0]
   const users = Array.from({ length: 1_200 }, (_, n) => name(n))
   const fixture = buildFixture(users, async () => {
@@ -67,24 +67,24 @@ it('a note for all reads many users with one statement each, and ends what was l
     running -= 1
   })
   for (let n = 0; n < 1_200; n += 12) fixture.gone.add(name(n))
-  fixture.guard.apply('*')
+  fixture.guard.invalidate('*')
   await fixture.settle()
   expect(fixture.reads).toEqual([500, 500, 200])
   expect(new Set(fixture.ended)).toEqual(fixture.gone)
   expect(most).toBe(ENDED_AT_ONCE)
 })
 
-it('a user who is named loses the access while the look at all users is still under way', async () => {
+test('a user who is named loses the access while the look at all users is still under way', async () => {
   const fixture = buildFixture([name(1)])
   const held = Promise.withResolvers<void>()
   fixture.page(async function* () {
     await held.promise
     yield [name(1)]
   })
-  fixture.guard.apply('*')
+  fixture.guard.invalidate('*')
   fixture.clock.advance(COLLECT_MS)
   fixture.gone.add(name(2))
-  fixture.guard.apply('u:user-2')
+  fixture.guard.invalidate('u:user-2')
   fixture.clock.advance(COLLECT_MS)
   await expect.poll(() => fixture.ended).toEqual([name(2)])
   held.resolve()
@@ -92,30 +92,30 @@ it('a user who is named loses the access while the look at all users is still un
   expect(fixture.reads).toEqual([1, 1])
 })
 
-it('notes for all that come during a look at all lead to one more, and no more', async () => {
+test('notes for all that come during a look at all lead to one more, and no more', async () => {
   const fixture = buildFixture([name(1)])
   const held = Promise.withResolvers<void>()
   fixture.page(async function* () {
     await held.promise
     yield [name(1)]
   })
-  fixture.guard.apply('*')
+  fixture.guard.invalidate('*')
   fixture.clock.advance(COLLECT_MS)
   await expect.poll(() => fixture.lists).toHaveLength(1)
-  for (let n = 0; n < 5; n += 1) fixture.guard.apply('*')
+  for (let n = 0; n < 5; n += 1) fixture.guard.invalidate('*')
   held.resolve()
   await fixture.guard.settled()
   expect(fixture.lists).toHaveLength(2)
 })
 
-it('users whose connections could not be ended are tried again together, and the others are not', async () => {
+test('users whose connections could not be ended are tried again together, and the others are not', async () => {
   const tries: UserId[] = []
   const fixture = buildFixture([name(1), name(2), name(3)], async (userId) => {
     tries.push(userId)
     if (userId !== name(2) && tries.length <= 3) throw new Error('the provider is away')
   })
   for (const n of [1, 2, 3]) fixture.gone.add(name(n))
-  fixture.guard.apply('*')
+  fixture.guard.invalidate('*')
   await fixture.settle()
   expect(fixture.ended).toEqual([name(2)])
   fixture.clock.advance(RETRY_MS)
@@ -125,7 +125,7 @@ it('users whose connections could not be ended are tried again together, and the
   expect(fixture.reads).toEqual([3, 2])
 })
 
-it('a look at all users that breaks off begins again', async () => {
+test('a look at all users that breaks off begins again', async () => {
   const fixture = buildFixture([name(1)])
   fixture.gone.add(name(1))
   let tries = 0
@@ -134,7 +134,7 @@ it('a look at all users that breaks off begins again', async () => {
     if (tries === 1) throw new Error('the database is away')
     yield [name(1)]
   })
-  fixture.guard.apply('*')
+  fixture.guard.invalidate('*')
   await fixture.settle()
   expect(fixture.ended).toEqual([])
   fixture.clock.advance(RETRY_MS)

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { UserId } from '../../base/id.ts'
 import { isTokenName, type TokenName } from '../../identity/caller/token-life.ts'
+import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
 import { type AccessCheckDeps, checkAccess } from './access-check.ts'
 import type { GrantedSubscription, GrantedToken } from './granted-access.ts'
 import { checkTokens, type TokenCheckDeps } from './token-check.ts'
@@ -23,10 +24,9 @@ const NOBODY: ReadonlySet<UserId> = new Set()
 export interface SubscriptionGuard {
   remember(granted: GrantedSubscription): Promise<void>
   /**
-   * Takes the note of a change: `u:<user>`, `s:<session>`, `k:<API key>`, or `*` for a change that may concern all. Others are
-   * ignored.
+   * Takes a change of a user, a session or an API key, or `*` for one that may concern all. Others are ignored.
    */
-  apply(note: string): void
+  invalidate(change: Invalidation): void
   /** Takes a grant that another process made. */
   noteGrant(userId: UserId, token?: string): void
   /** Looks each second at tokens that end by themselves, until stopped. */
@@ -137,7 +137,7 @@ export function buildSubscriptionGuard(deps: SubscriptionGuardDeps): Subscriptio
       noteGrant(granted.userId, granted.token?.name)
     },
     noteGrant,
-    apply: (text) => {
+    invalidate: (text) => {
       const isToken = isTokenName(text)
       if (text !== '*' && !isToken && !text.startsWith('u:')) return
       seen.add(text)

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestAnswer, type TestApp } from '../../../test/harness/app/app.ts'
 import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
 import { followCall } from '../../../test/harness/run/trail.ts'
@@ -61,32 +61,32 @@ async function expectRefusal(call: () => Promise<TestAnswer>, status: number, co
 
 describe('the plan of an event set', () => {
   const id = (n: number) => `type-${n}` as EventTypeId
-  const test = id(0)
+  const always = id(0)
   const some = fc.array(fc.nat(8).map(id))
 
-  it('ends in exactly what is wanted, and webhook.test', () => {
+  test('ends in exactly what is wanted, and webhook.test', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.nat(8).map(id)), some, (current, wanted) => {
-        const { add, remove } = planEventSet(current, wanted, test)
+        const { add, remove } = planEventSet(current, wanted, always)
         const after = [...current.filter((one) => !remove.includes(one)), ...add]
-        expect(new Set(after)).toEqual(new Set([test, ...wanted]))
+        expect(new Set(after)).toEqual(new Set([always, ...wanted]))
         expect(after).toHaveLength(new Set(after).size)
       }),
     )
   })
 
-  it('touches nothing that is there and stays, and never removes webhook.test', () => {
+  test('touches nothing that is there and stays, and never removes webhook.test', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.nat(8).map(id)), some, (current, wanted) => {
-        const { add, remove } = planEventSet(current, wanted, test)
+        const { add, remove } = planEventSet(current, wanted, always)
         expect(add.filter((one) => current.includes(one))).toEqual([])
-        expect(remove.filter((one) => wanted.includes(one) || one === test)).toEqual([])
+        expect(remove.filter((one) => wanted.includes(one) || one === always)).toEqual([])
       }),
     )
   })
 })
 
-it('only what has no owner warns, only an account webhook is warned, and never of webhook.test', () => {
+test('only what has no owner warns, only an account webhook is warned, and never of webhook.test', () => {
   const events = [
     { internal: 'webhook.test', accountScope: 'none' },
     { internal: 'contract.create', accountScope: 'account' },
@@ -97,7 +97,7 @@ it('only what has no owner warns, only an account webhook is warned, and never o
 })
 
 describe('replacing the event set', () => {
-  it('emits webhook-event.set once, about the webhook, with the path that reads the set', async () => {
+  test('emits webhook-event.set once, about the webhook, with the path that reads the set', async () => {
     const webhook = await createWebhook()
     const { answer, events, audit } = await followCall(app, () => putSet(webhook, ids('contract.create')))
     expect(answer.status).toBe(200)
@@ -109,7 +109,7 @@ describe('replacing the event set', () => {
     ])
   })
 
-  it('answers webhook.test first and the rest by name, whatever the order and the repetitions of the body', async () => {
+  test('answers webhook.test first and the rest by name, whatever the order and the repetitions of the body', async () => {
     const webhook = await createWebhook()
     const wanted = ids('contract.update', 'account.update', 'contract.update', 'webhook.test', 'contract.create')
     expect(namesOf(await putSet(webhook, wanted))).toEqual([
@@ -121,7 +121,7 @@ describe('replacing the event set', () => {
     expect(await readLinks(webhook)).toHaveLength(4)
   })
 
-  it('names every id that is no event type, by its place, and changes nothing', async () => {
+  test('names every id that is no event type, by its place, and changes nothing', async () => {
     const webhook = await createWebhook()
     await putSet(webhook, ids('contract.create'))
     const wanted = [UNKNOWN_ID, idOf['contract.update'], OTHER_UNKNOWN_ID]
@@ -133,7 +133,7 @@ describe('replacing the event set', () => {
     expect(await readNames(webhook)).toEqual(['webhook.test', 'contract.create'])
   })
 
-  it.each([
+  test.each([
     ['an empty list', { events: [] }, 'events'],
     ['no list', {}, 'events'],
     ['null', { events: null }, 'events'],
@@ -147,14 +147,14 @@ describe('replacing the event set', () => {
     expect((await expectRefusal(call, 422, 'validation_failed')).errors).toMatchObject([{ path }])
   })
 
-  it('takes names as well as ids, and both for one event type', async () => {
+  test('takes names as well as ids, and both for one event type', async () => {
     const webhook = await createWebhook()
     const mixed = ['contract.update', ...ids('contract.create'), 'contract.create', 'webhook.test']
     expect(namesOf(await putSet(webhook, mixed))).toEqual(['webhook.test', 'contract.create', 'contract.update'])
     expect((await putSet(webhook, ids('contract.update', 'contract.create'))).body.message).toContain('unchanged')
   })
 
-  it.each([
+  test.each([
     ['a name that no event type has', 'contract.paint'],
     ['a name in capitals', 'Contract.Create'],
     ['an id in capitals', UNKNOWN_ID.toUpperCase().replace('0199', 'ABCD')],
@@ -166,11 +166,11 @@ describe('replacing the event set', () => {
     expect(await readNames(webhook)).toEqual(['webhook.test'])
   })
 
-  it('takes 1,000 ids', async () => {
+  test('takes 1,000 ids', async () => {
     expect((await putSet(await createWebhook(), Array(1000).fill(idOf['contract.create']))).status).toBe(200)
   })
 
-  it('keeps a deactivated event type that was there, and takes it nowhere new', async () => {
+  test('keeps a deactivated event type that was there, and takes it nowhere new', async () => {
     const had = await createWebhook()
     await putSet(had, ids('contract.delete'))
     await app.database.pool.query(`update event set is_actived = false where internal = 'contract.delete'`)
@@ -187,7 +187,7 @@ describe('replacing the event set', () => {
     }
   })
 
-  it('revives the link that was deleted, under its old id, and leaves the present ones untouched', async () => {
+  test('revives the link that was deleted, under its old id, and leaves the present ones untouched', async () => {
     const webhook = await createWebhook()
     await putSet(webhook, ids('contract.create', 'contract.update'))
     const first = await readLinks(webhook)
@@ -204,7 +204,7 @@ describe('replacing the event set', () => {
     expect(updated(last, 'contract.create').updated_at.getTime()).toBe(app.clock.now())
   })
 
-  it('warns an account webhook of what never fires, in data and message, and still takes it', async () => {
+  test('warns an account webhook of what never fires, in data and message, and still takes it', async () => {
     const webhook = await createWebhook()
     const { body } = await putSet(webhook, ids('role.create', 'contract.create'))
     expect(body.data.warnings).toMatchObject([{ event: 'role.create', code: 'never_fires' }])
@@ -214,7 +214,7 @@ describe('replacing the event set', () => {
     expect((await putSet(global, ids('role.create'))).body.data.warnings).toEqual([])
   })
 
-  it('of one webhook from two sides at once ends in one of the two sets', async () => {
+  test('of one webhook from two sides at once ends in one of the two sets', async () => {
     const webhook = await createWebhook()
     const sets = [ids('contract.create', 'contract.update'), ids('contract.delete')]
     const answers = await Promise.all(sets.map((events) => putSet(webhook, events)))
@@ -225,7 +225,7 @@ describe('replacing the event set', () => {
     ]).toContainEqual(await readNames(webhook))
   })
 
-  it('that waits for another one of the same webhook replaces what that one has written', async () => {
+  test('that waits for another one of the same webhook replaces what that one has written', async () => {
     const webhook = await createWebhook()
     const { db } = app.database
     const replaced = Promise.withResolvers<void>()
@@ -247,7 +247,7 @@ describe('replacing the event set', () => {
 })
 
 describe('a link of its own', () => {
-  it('is created with a Location, emits once, and is read and listed as it is', async () => {
+  test('is created with a Location, emits once, and is read and listed as it is', async () => {
     const webhook = await createWebhook()
     const { answer, events, audit } = await followCall(app, () =>
       app.admin('POST', LINKS, { webhook, event: idOf['contract.create'] }),
@@ -266,7 +266,7 @@ describe('a link of its own', () => {
     expect(list.body.data).toEqual([row])
   })
 
-  it('is there once: a second one is a conflict, and a replay under one key is none', async () => {
+  test('is there once: a second one is a conflict, and a replay under one key is none', async () => {
     const webhook = await createWebhook()
     const body = { webhook, event: idOf['contract.create'] }
     const headers = { 'idempotency-key': `link-${webhook}` }
@@ -277,7 +277,7 @@ describe('a link of its own', () => {
     await expectRefusal(() => app.admin('POST', LINKS, body), 409, 'conflict')
   })
 
-  it('refuses what it cannot join', async () => {
+  test('refuses what it cannot join', async () => {
     const webhook = await createWebhook()
     const gone = await createWebhook()
     await app.admin('DELETE', `${WEBHOOKS}/${gone}`)
@@ -297,7 +297,7 @@ describe('a link of its own', () => {
     }
   })
 
-  it('moves to another event type, as the link to that one, and back to its old id', async () => {
+  test('moves to another event type, as the link to that one, and back to its old id', async () => {
     const webhook = await createWebhook()
     const link = await createLink(webhook, 'contract.create')
     const { answer, events } = await followCall(app, () =>
@@ -312,7 +312,7 @@ describe('a link of its own', () => {
     expect(back.body.data.document_id).toBe(link.document_id)
   })
 
-  it('moved to where it is stays as it is, and still warns', async () => {
+  test('moved to where it is stays as it is, and still warns', async () => {
     const webhook = await createWebhook()
     const link = await createLink(webhook, 'role.create')
     app.clock.advance(1_000)
@@ -321,7 +321,7 @@ describe('a link of its own', () => {
     expect(body.data.warnings).toMatchObject([{ code: 'never_fires' }])
   })
 
-  it('moves neither to what is subscribed already nor to what is no event type, and then still stands', async () => {
+  test('moves neither to what is subscribed already nor to what is no event type, and then still stands', async () => {
     const webhook = await createWebhook()
     const link = await createLink(webhook, 'contract.create')
     await createLink(webhook, 'contract.update')
@@ -331,7 +331,7 @@ describe('a link of its own', () => {
     expect(await readNames(webhook)).toEqual(['webhook.test', 'contract.create', 'contract.update'])
   })
 
-  it('to webhook.test neither goes nor moves; an unknown event type is said first', async () => {
+  test('to webhook.test neither goes nor moves; an unknown event type is said first', async () => {
     const webhook = await createWebhook()
     const [test] = await readLinks(webhook)
     const path = `${LINKS}/${test.id}`
@@ -341,7 +341,7 @@ describe('a link of its own', () => {
     expect(await readNames(webhook)).toEqual(['webhook.test'])
   })
 
-  it('goes once, softly, and emits once, from two sides at once too', async () => {
+  test('goes once, softly, and emits once, from two sides at once too', async () => {
     const webhook = await createWebhook()
     const link = await createLink(webhook, 'contract.create')
     const path = `${LINKS}/${link.document_id}`
@@ -360,7 +360,7 @@ describe('a link of its own', () => {
     expect(row.deleted_at.getTime()).toBe(app.clock.now())
   })
 
-  it('moved to two places at once ends in one of them', async () => {
+  test('moved to two places at once ends in one of them', async () => {
     const webhook = await createWebhook()
     const link = await createLink(webhook, 'contract.create')
     const move = (name: string) => app.admin('PATCH', `${LINKS}/${link.document_id}`, { event: idOf[name] })
@@ -369,7 +369,7 @@ describe('a link of its own', () => {
     expect(await readNames(webhook)).toHaveLength(2)
   })
 
-  it('of a deleted webhook is no more', async () => {
+  test('of a deleted webhook is no more', async () => {
     const webhook = await createWebhook()
     const link = await createLink(webhook, 'contract.create')
     await app.admin('DELETE', `${WEBHOOKS}/${webhook}`)
@@ -378,7 +378,7 @@ describe('a link of its own', () => {
   })
 })
 
-it('whoever holds no token or no permission is told so, and nothing of what is there', async () => {
+test('whoever holds no token or no permission is told so, and nothing of what is there', async () => {
   const webhook = await createWebhook()
   const link = await createLink(webhook, 'contract.create')
   const member = await app.signInMember([account])

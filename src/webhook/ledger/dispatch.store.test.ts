@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildCommitGate } from '../../../test/harness/database/commit-gate.ts'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { listMiscounts } from '../../../test/harness/delivery/delivery-counts.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import { deleteOldEvents } from '../../app/work/maintenance.store.ts'
 import { findEvent } from '../../event/occurrence/event.store.ts'
+import { deleteOldEvents } from '../../event/recording/event-removal.store.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { cameInto, countChanges, findShard, readTotals } from '../delivery/delivery-count.store.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
@@ -46,7 +46,7 @@ async function addToTotals(db: Database, workerId: string, status: DispatchStatu
 }
 
 describe('a purged webhook', () => {
-  it('loses its whole ledger, however long, and no other does', async () => {
+  test('loses its whole ledger, however long, and no other does', async () => {
     await using t = await openLedger()
     const [purged, other] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     await t.ledger.addDispatches(purged, { count: 20_001, status: 'success' })
@@ -57,7 +57,7 @@ describe('a purged webhook', () => {
     expect(await listMiscounts(t.db)).toEqual([])
   })
 
-  it('loses a row too that ends while the purge waits for it', async () => {
+  test('loses a row too that ends while the purge waits for it', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 2 })
@@ -70,7 +70,7 @@ describe('a purged webhook', () => {
     expect(await t.countByStatus()).toEqual({})
   })
 
-  it('loses a row too that is replayed while the purge waits for it', async () => {
+  test('loses a row too that is replayed while the purge waits for it', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const ids = await t.ledger.addDispatches(webhook, { count: 2, status: 'exhausted' })
@@ -85,7 +85,7 @@ describe('a purged webhook', () => {
 })
 
 describe('cancelling', () => {
-  it('ends what waits for one webhook and leaves what ended, what is being posted and what is of others', async () => {
+  test('ends what waits for one webhook and leaves what ended, what is being posted and what is of others', async () => {
     await using t = await openLedger()
     const [deleted, other] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     const [waiting] = await t.ledger.addDispatches(deleted, { status: 'retrying', attempts: 2, dueAt: t.later(DAY_MS) })
@@ -104,7 +104,7 @@ describe('cancelling', () => {
     expect(await readTotals(t.db)).toEqual(new Map([['cancelled', 3]]))
   })
 
-  it('leaves the rest of a very long backlog to the sweeps, which end it batch by batch', async () => {
+  test('leaves the rest of a very long backlog to the sweeps, which end it batch by batch', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ isDeleted: true })
     await t.ledger.addDispatches(webhook, { count: 10_500 })
@@ -116,7 +116,7 @@ describe('cancelling', () => {
     expect(await readTotals(t.db)).toEqual(new Map([['cancelled', 10_500]]))
   })
 
-  it('finds the orphans of deleted webhooks only, and not what is being posted', async () => {
+  test('finds the orphans of deleted webhooks only, and not what is being posted', async () => {
     await using t = await openLedger()
     const [deleted, inactive] = [
       await t.ledger.addWebhook({ isDeleted: true }),
@@ -131,7 +131,7 @@ describe('cancelling', () => {
 })
 
 describe('totals', () => {
-  it('adds up what many processes count at the same time', async () => {
+  test('adds up what many processes count at the same time', async () => {
     await using t = await openLedger()
     const statuses: DispatchStatus[] = ['success', 'retrying', 'exhausted']
     await Promise.all(
@@ -154,7 +154,7 @@ describe('totals', () => {
     )
   })
 
-  it('counts nothing of a transaction that was rolled back', async () => {
+  test('counts nothing of a transaction that was rolled back', async () => {
     await using t = await openLedger()
     const failing = inTransaction(t.db, async (tx) => {
       await addToTotals(tx, 'worker-a', 'success', 5)
@@ -164,7 +164,7 @@ describe('totals', () => {
     expect(await readTotals(t.db)).toEqual(new Map())
   })
 
-  it('never falls: not when the ledger is pruned, not when a webhook is purged', async () => {
+  test('never falls: not when the ledger is pruned, not when a webhook is purged', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 5, status: 'success', createdAt: t.later(-40 * DAY_MS) })
@@ -175,7 +175,7 @@ describe('totals', () => {
     expect(await readTotals(t.db)).toEqual(new Map([['success', 5]]))
   })
 
-  it('counts a row as pending when it is written, with the head that lets it be visited', async () => {
+  test('counts a row as pending when it is written, with the head that lets it be visited', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const dispatch = () => ({
@@ -202,7 +202,7 @@ describe('totals', () => {
 })
 
 describe('retention', () => {
-  it('deletes ended rows past their time in batches, with their attempts, and keeps what waits however old it is', async () => {
+  test('deletes ended rows past their time in batches, with their attempts, and keeps what waits however old it is', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const old = t.later(-30 * DAY_MS - 1)
@@ -230,7 +230,7 @@ describe('retention', () => {
     expect(await t.db.selectFrom('webhook_attempt').selectAll().execute()).toEqual([])
   })
 
-  it('does not wait for a row that another transaction holds', async () => {
+  test('does not wait for a row that another transaction holds', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [held] = await t.ledger.addDispatches(webhook, {
@@ -244,7 +244,7 @@ describe('retention', () => {
     })
   })
 
-  it('keeps an event as long as a row refers to it, or it was not routed yet', async () => {
+  test('keeps an event as long as a row refers to it, or it was not routed yet', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const old = t.later(-40 * DAY_MS)

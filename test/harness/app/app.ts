@@ -79,6 +79,8 @@ export interface TestAppOptions {
   onCrashPoint?: AppOptions['onCrashPoint']
   onProviderBuilt?: AppOptions['onProviderBuilt']
   hasStarted?: () => boolean
+  /** The folder of the built console. */
+  consoleFolder?: string
 }
 
 /** Builds the service for a test. Without `lookup` no name resolves. */
@@ -121,6 +123,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     ...(options.hashingGate && { hashingGate: options.hashingGate }),
     ...(options.onCrashPoint && { onCrashPoint: options.onCrashPoint }),
     ...(options.hasStarted && { hasStarted: options.hasStarted }),
+    ...(options.consoleFolder && { consoleFolder: options.consoleFolder }),
   })
   const ids = buildIdMaker(clock, systemRandom)
   const deps = { ids, random: systemRandom, keys: { secrets: TEST_SECRETS.sessionJwt, issuer: () => app.baseUrl() } }

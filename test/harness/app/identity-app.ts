@@ -134,6 +134,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     readDb: db,
     readInTurn: (_reader, work) => work(),
     clock,
+    authenticatePage: async () => undefined,
     authenticate: buildAuthenticate({
       db,
       clock,

@@ -255,6 +255,7 @@ export async function buildPipelineServer(options: {
     readDb: options.db,
     readInTurn: (_reader, work) => work(),
     clock,
+    authenticatePage: async () => buildCaller(''),
     authenticate: async (authorization) => buildCaller(authorization?.replace(/^Bearer /, '') ?? ''),
     recordChange: async (tx, { route, outcome, request, kept }) => {
       const changed = outcome.kind === 'refusal' ? [] : (outcome.changed ?? [])

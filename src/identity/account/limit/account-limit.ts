@@ -2,6 +2,7 @@ import type { AccountId, UserId } from '../../../base/id.ts'
 import { notFound, Problem } from '../../../http/problem/problem.ts'
 import type { RateLimiter } from '../../../http/rate-limit/rate-limit.ts'
 import type { PermissionScope } from '../../../http/shape/caller.ts'
+import type { InvalidatedCache } from '../../../postgres/connection/invalidated-cache.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import {
   type AccountLimits,
@@ -15,7 +16,6 @@ import {
   type RoomOwner,
   writeLimitOverrides,
 } from './account-limit.store.ts'
-import type { LimitCache } from './limit-cache.ts'
 
 /** A limit of a number of rows. */
 type CountName = 'webhooks' | 'subscriptions'
@@ -49,7 +49,8 @@ export interface AccountLimiter {
 export interface AccountLimiterDeps {
   /** The limits of an account without its own. */
   defaults: AccountLimits
-  cache: LimitCache
+  /** The limits of accounts, which each publication of a tenant is judged by. */
+  cache: InvalidatedCache<AccountLimits>
   limiter: Pick<RateLimiter, 'take'>
 }
 
@@ -66,7 +67,7 @@ function mergeLimits(defaults: AccountLimits, own: LimitOverrides): AccountLimit
 /** Builds the limits of accounts. */
 export function buildAccountLimiter({ defaults, cache, limiter }: AccountLimiterDeps): AccountLimiter {
   const findLimits = (db: Database, account: AccountId) =>
-    cache.find(account, async () => mergeLimits(defaults, await findLimitOverrides(db, account)))
+    cache.read(account, async () => mergeLimits(defaults, await findLimitOverrides(db, account)))
 
   return {
     lockRoom: async (db, owner) => {

@@ -77,7 +77,7 @@ export function buildBrowserKeys({
       return `${salt}.${build('form', `${salt}.${browserId}`)}`
     },
     isFormToken: (token, browserId) => {
-      const [salt = '', code = ''] = token.split('.')
+      const [salt, code] = splitOnce(token)
       return isCode('form', `${salt}.${browserId}`, code)
     },
     createKnownBrowserId: ({ email, now }) => {
@@ -97,13 +97,19 @@ export function buildBrowserKeys({
     },
     sealRefreshToken: (token, browserId) => `${token}.${build('refresh', `${token}.${browserId}`)}`,
     openRefreshToken: (sealed, browserId) => {
-      const [token = '', code = ''] = sealed.split('.')
+      const [token, code] = splitOnce(sealed)
       return isCode('refresh', `${token}.${browserId}`, code) ? token : undefined
     },
   }
 }
 
 const toCode = (signature: string) => Buffer.from(signature, 'base64url').subarray(0, KNOWN_BYTES)
+
+/** What stands before the first dot, and all that stands behind it. */
+function splitOnce(text: string): [string, string] {
+  const at = text.indexOf('.')
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
+}
 
 function isSame(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one), Buffer.from(other)]

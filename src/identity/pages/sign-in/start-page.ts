@@ -61,6 +61,7 @@ function buildStartPage(brand: Brand, texts: Texts, development: StartPageDeps['
 </div>
 <section class="panel" aria-label="${texts.say('start.ways')}">
 <ul class="rows">
+${renderWay(texts, { title: 'start.console', text: 'start.console-text', href: '/console', label: 'start.console-open' })}
 ${renderWay(texts, { title: 'start.account', text: 'start.account-text', href: '/auth/', label: 'start.account-open' })}
 ${renderWay(texts, { title: 'start.reference', text: 'start.reference-text', href: '/docs', label: 'start.reference-open' })}
 ${development?.hasMails === true && renderWay(texts, { title: 'start.mails', text: 'start.mails-text', href: '/auth/mail', label: 'start.mails-open' })}

@@ -1,0 +1,17 @@
+import { QueryClient } from '@tanstack/react-query'
+import { isSignedOut, leaveFor } from './api.ts'
+
+/** How long an answer counts as new, ms. */
+const FRESH_MS = 2_000
+
+/** The answers of the API, shared by the screens. The client repeats what may be repeated, so nothing is repeated here. */
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: { staleTime: FRESH_MS, retry: false, refetchOnWindowFocus: true, throwOnError: false },
+    mutations: { retry: false },
+  },
+})
+
+queries.getQueryCache().subscribe(({ type, query }) => {
+  if (type === 'updated' && query.state.status === 'error' && isSignedOut(query.state.error)) leaveFor('sign-in')
+})

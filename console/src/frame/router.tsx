@@ -1,0 +1,167 @@
+import { Center, Loader } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  type ErrorComponentProps,
+  Link,
+  redirect,
+} from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { Page } from '../parts/page.tsx'
+import { ProblemCard } from '../parts/problem.tsx'
+import { AppScreen } from '../screens/apps/app-screen.tsx'
+import { AppsScreen } from '../screens/apps/apps-screen.tsx'
+import { CreateAppScreen } from '../screens/apps/create-app-screen.tsx'
+import { AuditScreen } from '../screens/audit/audit-screen.tsx'
+import { DeliveriesScreen } from '../screens/deliveries/deliveries-screen.tsx'
+import { DeliveryDrawer } from '../screens/deliveries/delivery-drawer.tsx'
+import { readDeliveryFilters } from '../screens/deliveries/filters.ts'
+import { EventScreen } from '../screens/events/event-screen.tsx'
+import { EventsScreen } from '../screens/events/events-screen.tsx'
+import { HealthScreen } from '../screens/health/health-screen.tsx'
+import { OverviewScreen } from '../screens/overview/overview-screen.tsx'
+import { UserScreen } from '../screens/users/user-screen.tsx'
+import { UsersScreen } from '../screens/users/users-screen.tsx'
+import { CreateWebhookScreen } from '../screens/webhooks/create-webhook-screen.tsx'
+import { WebhookScreen } from '../screens/webhooks/webhook-screen.tsx'
+import { WebhooksScreen } from '../screens/webhooks/webhooks-screen.tsx'
+import { api, isSignedOut } from './api.ts'
+import { AccessProvider } from './session.tsx'
+import { Shell } from './shell.tsx'
+
+/** The texts of a query that a screen reads: others are dropped. */
+function readTexts<Name extends string>(...names: readonly Name[]) {
+  return (search: Record<string, unknown>): Partial<Record<Name, string>> =>
+    Object.fromEntries(
+      names.flatMap((name) => {
+        const value = search[name]
+        return typeof value === 'string' && value !== '' ? [[name, value]] : []
+      }),
+    ) as Partial<Record<Name, string>>
+}
+
+function Root() {
+  const session = useQuery({
+    queryKey: ['session'],
+    queryFn: ({ signal }) => api.auth.sessionFindOne({ signal }),
+    staleTime: 60_000,
+  })
+  if (session.data)
+    return (
+      <AccessProvider session={session.data.data}>
+        <Shell />
+      </AccessProvider>
+    )
+  if (session.isError && !isSignedOut(session.error))
+    return <ProblemCard error={session.error} onRetry={() => void session.refetch()} />
+  return (
+    <Center h="100vh">
+      <Loader aria-label="Signalbox" />
+    </Center>
+  )
+}
+
+function NotFound() {
+  const { t } = useTranslation()
+  return (
+    <Page title={t('not-found.title')} lead={t('not-found.text')}>
+      <Link to="/">{t('not-found.home')}</Link>
+    </Page>
+  )
+}
+
+const root = createRootRoute({ component: Root, notFoundComponent: NotFound })
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/overview' })
+  },
+})
+const overview = createRoute({ getParentRoute: () => root, path: 'overview', component: OverviewScreen })
+const deliveries = createRoute({
+  getParentRoute: () => root,
+  path: 'deliveries',
+  component: DeliveriesScreen,
+  validateSearch: readDeliveryFilters,
+})
+const delivery = createRoute({ getParentRoute: () => deliveries, path: '$id', component: DeliveryDrawer })
+const webhooks = createRoute({
+  getParentRoute: () => root,
+  path: 'webhooks',
+  component: WebhooksScreen,
+  validateSearch: readTexts('q', 'state', 'scope'),
+})
+const createWebhook = createRoute({ getParentRoute: () => root, path: 'webhooks/new', component: CreateWebhookScreen })
+const webhook = createRoute({
+  getParentRoute: () => root,
+  path: 'webhooks/$id',
+  component: WebhookScreen,
+  validateSearch: readTexts('tab'),
+})
+const events = createRoute({
+  getParentRoute: () => root,
+  path: 'events',
+  component: EventsScreen,
+  validateSearch: readTexts('event', 'account'),
+})
+const event = createRoute({ getParentRoute: () => root, path: 'events/$id', component: EventScreen })
+const users = createRoute({
+  getParentRoute: () => root,
+  path: 'users',
+  component: UsersScreen,
+  validateSearch: readTexts('q', 'state'),
+})
+const user = createRoute({ getParentRoute: () => root, path: 'users/$id', component: UserScreen })
+const apps = createRoute({ getParentRoute: () => root, path: 'apps', component: AppsScreen })
+const createApp = createRoute({ getParentRoute: () => root, path: 'apps/new', component: CreateAppScreen })
+const app = createRoute({ getParentRoute: () => root, path: 'apps/$id', component: AppScreen })
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: 'audit',
+  component: AuditScreen,
+  validateSearch: readTexts('action', 'user', 'target', 'outcome'),
+})
+const health = createRoute({ getParentRoute: () => root, path: 'health', component: HealthScreen })
+
+const routes = root.addChildren([
+  home,
+  overview,
+  deliveries.addChildren([delivery]),
+  webhooks,
+  createWebhook,
+  webhook,
+  events,
+  event,
+  users,
+  user,
+  apps,
+  createApp,
+  app,
+  audit,
+  health,
+])
+
+function Fault({ error, reset }: ErrorComponentProps) {
+  return <ProblemCard error={error} onRetry={reset} />
+}
+
+/** Builds the routes of the console, below `/console`. */
+export function buildConsoleRouter() {
+  return createRouter({
+    routeTree: routes,
+    basepath: '/console',
+    defaultErrorComponent: Fault,
+    defaultNotFoundComponent: NotFound,
+    scrollRestoration: true,
+  })
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof buildConsoleRouter>
+  }
+}

@@ -1,0 +1,32 @@
+import './frame/styles.css'
+import { MantineProvider } from '@mantine/core'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { setNonce } from 'get-nonce'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { queries } from './frame/queries.ts'
+import { buildConsoleRouter } from './frame/router.tsx'
+import { settings } from './frame/settings.ts'
+import { resolveVariables, theme } from './frame/theme.ts'
+import { startLanguage } from './language/i18n.ts'
+
+const root = document.getElementById('console')
+if (!root) throw new Error('the page was not served by Signalbox')
+// The style sheets that hold the page still behind a dialog.
+setNonce(settings.nonce)
+await startLanguage(settings.language)
+createRoot(root).render(
+  <StrictMode>
+    <MantineProvider
+      theme={theme}
+      cssVariablesResolver={resolveVariables}
+      defaultColorScheme="auto"
+      getStyleNonce={() => settings.nonce}
+    >
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={buildConsoleRouter()} />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+)

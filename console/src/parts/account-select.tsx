@@ -1,0 +1,29 @@
+import { Select } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { api } from '../frame/api.ts'
+import { useAccess } from '../frame/session.tsx'
+
+/** Chooses an account: of all that the person sees, else of its own. */
+export function AccountSelect({ value, onChange }: { value: string; onChange: (id: string) => void }) {
+  const { t } = useTranslation()
+  const { may, session } = useAccess()
+  const accounts = useQuery({
+    queryKey: ['accounts', 'choice'],
+    queryFn: ({ signal }) => api.identity.accountFindAll({ query: { sort: 'name', page_size: 200 }, signal }),
+    enabled: may('account:find-all'),
+    staleTime: 30_000,
+  })
+  const shown = accounts.data?.data ?? session.accounts
+  return (
+    <Select
+      label={t('account.label')}
+      description={t('account.hint')}
+      data={shown.map(({ document_id, name }) => ({ value: document_id, label: name }))}
+      value={value === '' ? null : value}
+      onChange={(id) => onChange(id ?? '')}
+      searchable
+      nothingFoundMessage={t('account.none')}
+    />
+  )
+}

@@ -1,0 +1,17 @@
+/** Largest unit first, with its length in seconds. */
+const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+]
+
+/** An instant in words, seen from now: `in 4 minutes`, `2 days ago`. Pure. */
+export function describeAge(atMs: number, nowMs: number, language: string): string {
+  const seconds = Math.round((atMs - nowMs) / 1000)
+  const [unit, length] = UNITS.find(([, one]) => Math.abs(seconds) >= one) ?? ['second', 1]
+  return new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' }).format(
+    Math.round(seconds / length),
+    unit,
+  )
+}

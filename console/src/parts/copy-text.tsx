@@ -1,0 +1,31 @@
+import { ActionIcon, CopyButton, Group, Text, Tooltip } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+import { Icon } from '../frame/icons.tsx'
+
+/** A text that is copied whole. `short`: of an id, its first and last characters. */
+export function CopyText({ text, isShort = false }: { text: string; isShort?: boolean }) {
+  const { t } = useTranslation()
+  const shown = isShort && text.length > 16 ? `${text.slice(0, 8)}…${text.slice(-4)}` : text
+  return (
+    <Group gap={2} wrap="nowrap" display="inline-flex">
+      <Text component="span" className={isShort ? 'mono nowrap' : 'mono wrap'} title={text}>
+        {shown}
+      </Text>
+      <CopyButton value={text}>
+        {({ copied, copy }) => (
+          <Tooltip label={copied ? t('copy.done') : t('copy.do')}>
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              size={24}
+              onClick={copy}
+              aria-label={t('copy.what', { text: shown })}
+            >
+              <Icon name={copied ? 'good' : 'copy'} size={14} />
+            </ActionIcon>
+          </Tooltip>
+        )}
+      </CopyButton>
+    </Group>
+  )
+}

@@ -1,0 +1,61 @@
+import { CloseButton, Drawer, Group, Modal, Title } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+
+interface DialogProps {
+  title: string
+  isOpen: boolean
+  /** Left out for a dialog that closes by a button in it alone. */
+  onClose?: (() => void) | undefined
+  children: ReactNode
+}
+
+/** A dialog in the middle of the screen. Its heading is no `header`, which would be a second banner of the page. */
+export function Dialog({ title, isOpen, onClose, children }: DialogProps) {
+  const isClosable = onClose !== undefined
+  return (
+    <Modal.Root
+      opened={isOpen}
+      onClose={onClose ?? (() => {})}
+      closeOnClickOutside={isClosable}
+      closeOnEscape={isClosable}
+      centered
+      transitionProps={{ duration: 0 }}
+    >
+      <Modal.Overlay />
+      <Modal.Content aria-label={title}>
+        <Modal.Body p="md">
+          <Heading title={title} onClose={onClose} />
+          {children}
+        </Modal.Body>
+      </Modal.Content>
+    </Modal.Root>
+  )
+}
+
+/** A dialog at the side of the screen, beside what it was opened from. */
+export function SidePanel({ title, isOpen, onClose, children }: DialogProps & { onClose: () => void }) {
+  return (
+    <Drawer.Root opened={isOpen} onClose={onClose} position="right" size="lg" transitionProps={{ duration: 0 }}>
+      <Drawer.Overlay />
+      <Drawer.Content aria-label={title}>
+        <Drawer.Body p="md">
+          <Heading title={title} onClose={onClose} />
+          {children}
+        </Drawer.Body>
+      </Drawer.Content>
+    </Drawer.Root>
+  )
+}
+
+function Heading({ title, onClose }: { title: string; onClose: (() => void) | undefined }) {
+  const { t } = useTranslation()
+  return (
+    <Group justify="space-between" mb="sm" wrap="nowrap">
+      <Title order={2} size="h4">
+        {title}
+      </Title>
+      {onClose && <CloseButton onClick={onClose} aria-label={t('dialog.close')} />}
+    </Group>
+  )
+}

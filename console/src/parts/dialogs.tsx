@@ -1,0 +1,109 @@
+import { Button, Checkbox, Code, Group, Stack, Text, TextInput } from '@mantine/core'
+import { type ReactNode, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { CopyText } from './copy-text.tsx'
+import { Dialog } from './dialog.tsx'
+import { ProblemCard } from './problem.tsx'
+
+interface ConfirmProps {
+  title: string
+  children: ReactNode
+  /** What the button says that does it. */
+  label: string
+  isOpen: boolean
+  onClose: () => void
+  onConfirm: () => void
+  isRunning: boolean
+  error: unknown
+  /** Destroys something: the name that has to be typed. */
+  typed?: string
+}
+
+/** Asks before something is done that cannot be taken back. */
+export function ConfirmDialog(props: ConfirmProps) {
+  const { title, children, label, isOpen, onClose, onConfirm, isRunning, error, typed } = props
+  const { t } = useTranslation()
+  const [text, setText] = useState('')
+  return (
+    <Dialog title={title} isOpen={isOpen} onClose={onClose}>
+      <Stack>
+        <div>{children}</div>
+        {typed !== undefined && (
+          <TextInput
+            label={t('dialog.type', { name: typed })}
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+            autoComplete="off"
+          />
+        )}
+        {error !== null && error !== undefined && <ProblemCard error={error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t('dialog.cancel')}
+          </Button>
+          <Button
+            {...(typed !== undefined && { color: 'red' })}
+            loading={isRunning}
+            disabled={typed !== undefined && text !== typed}
+            onClick={onConfirm}
+          >
+            {label}
+          </Button>
+        </Group>
+      </Stack>
+    </Dialog>
+  )
+}
+
+/** Shows a secret the only time that the service tells it. It closes by its button alone, and keeps the value nowhere. */
+export function SecretDialog({
+  title,
+  name,
+  secret,
+  children,
+  onDone,
+}: {
+  title: string
+  /** The name of the variable that holds it. */
+  name: string
+  secret: string
+  children?: ReactNode
+  onDone: () => void
+}) {
+  const { t } = useTranslation()
+  const [isShown, setIsShown] = useState(false)
+  const [isStored, setIsStored] = useState(false)
+  return (
+    <Dialog title={title} isOpen>
+      <Stack>
+        <Text size="sm">{t('secret.once')}</Text>
+        {children}
+        <Group wrap="nowrap">
+          <Code block className="wrap" flex={1} data-testid="secret">
+            {isShown ? secret : '•'.repeat(32)}
+          </Code>
+          <Button size="xs" variant="default" onClick={() => setIsShown(!isShown)}>
+            {isShown ? t('secret.hide') : t('secret.show')}
+          </Button>
+        </Group>
+        <Group gap="xs">
+          <Text size="sm" c="dimmed">
+            {t('secret.line')}
+          </Text>
+          <CopyText text={isShown ? `${name}=${secret}` : t('secret.hidden')} />
+        </Group>
+        <Checkbox
+          label={t('secret.stored')}
+          disabled={!isShown}
+          checked={isStored}
+          onChange={(event) => setIsStored(event.currentTarget.checked)}
+        />
+        <Group justify="flex-end">
+          <Button disabled={!isStored} onClick={onDone}>
+            {t('secret.done')}
+          </Button>
+        </Group>
+      </Stack>
+    </Dialog>
+  )
+}

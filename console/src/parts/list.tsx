@@ -1,0 +1,179 @@
+import { Button, Group, Paper, Skeleton, Stack, Table, Text } from '@mantine/core'
+import { type QueryKey, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { type ReactNode, useEffect, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { ProblemCard } from './problem.tsx'
+
+/** One column of a list. */
+export interface Column<Row> {
+  label: string
+  cell: (row: Row) => ReactNode
+  isNumber?: boolean
+}
+
+interface RowsPage<Row> {
+  data: Row[]
+  pagination: { next_cursor: string | null }
+}
+
+interface Row {
+  document_id: string
+}
+
+/** How long a new row waits before a list says that it is there, ms. */
+const FOLLOW_MS = 2_000
+
+/** What a list is loaded by: `load` reads the page of a cursor, of the given size. */
+export interface ListSource<One extends Row> {
+  key: QueryKey
+  load: (page: { cursor?: string; page_size: number }, signal: AbortSignal) => Promise<RowsPage<One>>
+  /** Whether the newest rows come first, so that the list can say when there are newer ones. */
+  isNewestFirst?: boolean
+}
+
+/** The rows of a list, page by page, and how many newer ones there are. Rows that are shown never move. */
+export function useRows<One extends Row>({ key, load, isNewestFirst = false }: ListSource<One>) {
+  const rows = useInfiniteQuery({
+    queryKey: key,
+    queryFn: ({ pageParam, signal }) =>
+      load({ page_size: 50, ...(pageParam !== null && { cursor: pageParam }) }, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ pagination }) => pagination.next_cursor,
+    placeholderData: (before) => before,
+    // A list that follows says that there is more; what is read stays where it is.
+    refetchOnWindowFocus: !isNewestFirst,
+  })
+  const shown = rows.data?.pages.flatMap(({ data }) => data) ?? []
+  const first = shown[0]?.document_id
+  const newest = useQuery({
+    queryKey: [...key, 'newest', first],
+    queryFn: ({ signal }) => load({ page_size: 20 }, signal),
+    enabled: isNewestFirst && rows.isSuccess && !rows.isPlaceholderData,
+    refetchInterval: FOLLOW_MS,
+    refetchIntervalInBackground: false,
+  })
+  const index = newest.data?.data.findIndex(({ document_id }) => document_id === first) ?? 0
+  const newer = index < 0 ? (newest.data?.data.length ?? 0) : index
+  return { ...rows, shown, newer }
+}
+
+interface ListProps<One extends Row> {
+  caption: string
+  columns: readonly Column<One>[]
+  rows: ReturnType<typeof useRows<One>>
+  /** Whether a filter is set, so that an empty list may be its doing. */
+  isFiltered: boolean
+  onClear?: () => void
+  /** What the rows are, and how the first one comes to be. */
+  empty: ReactNode
+}
+
+/** A list in each of its states. */
+export function List<One extends Row>({ caption, columns, rows, isFiltered, onClear, empty }: ListProps<One>) {
+  const { t } = useTranslation()
+  const isSlow = useSlow(rows.isPending)
+  if (rows.isError && rows.shown.length === 0)
+    return <ProblemCard error={rows.error} onRetry={() => void rows.refetch()} />
+  if (rows.isPending)
+    return (
+      <Stack gap="xs" aria-busy="true">
+        <span className="visually-hidden">{t('list.loading')}</span>
+        {isSlow && Array.from({ length: 8 }, (_, index) => <Skeleton key={String(index)} height={34} />)}
+      </Stack>
+    )
+  if (rows.shown.length === 0)
+    return (
+      <Paper withBorder p="xl" ta="center">
+        {isFiltered ? (
+          <Stack align="center">
+            <Text>{t('list.no-match')}</Text>
+            {onClear && (
+              <Button variant="default" onClick={onClear}>
+                {t('list.clear')}
+              </Button>
+            )}
+          </Stack>
+        ) : (
+          empty
+        )}
+      </Paper>
+    )
+  return (
+    <Stack gap="sm">
+      {rows.newer > 0 && (
+        <Group justify="center">
+          <Button size="compact-sm" radius="xl" onClick={() => void rows.refetch()}>
+            {t('list.newer', { count: rows.newer })}
+          </Button>
+        </Group>
+      )}
+      <p className="visually-hidden" role="status">
+        {rows.newer > 0 ? t('list.newer', { count: rows.newer }) : ''}
+      </p>
+      {rows.isError && <ProblemCard error={rows.error} onRetry={() => void rows.refetch()} />}
+      <RowTable
+        caption={caption}
+        columns={columns}
+        rows={rows.shown}
+        isBusy={rows.isFetching}
+        isOld={rows.isPlaceholderData}
+      />
+      {rows.hasNextPage && (
+        <Group justify="center">
+          <Button variant="default" loading={rows.isFetchingNextPage} onClick={() => void rows.fetchNextPage()}>
+            {t('list.more')}
+          </Button>
+        </Group>
+      )}
+    </Stack>
+  )
+}
+
+/** Rows as a table, which scrolls sideways where it has no room. */
+export function RowTable<One extends Row>({
+  caption,
+  columns,
+  rows,
+  isBusy = false,
+  isOld = false,
+}: Pick<ListProps<One>, 'caption' | 'columns'> & { rows: readonly One[]; isBusy?: boolean; isOld?: boolean }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable)
+    <section className="scroll" tabIndex={0} aria-label={caption}>
+      <Table aria-busy={isBusy} opacity={isOld ? 0.6 : 1}>
+        <Table.Caption className="visually-hidden">{caption}</Table.Caption>
+        <Table.Thead>
+          <Table.Tr>
+            {columns.map(({ label, isNumber }) => (
+              <Table.Th key={label} scope="col" ta={isNumber ? 'end' : 'start'} className="nowrap">
+                {label}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map((row) => (
+            <Table.Tr key={row.document_id}>
+              {columns.map(({ label, cell, isNumber }) => (
+                <Table.Td key={label} ta={isNumber ? 'end' : 'start'}>
+                  {cell(row)}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </section>
+  )
+}
+
+/** Whether something takes longer than people notice: until then nothing is drawn for it. */
+function useSlow(isWaiting: boolean): boolean {
+  const [isSlow, setIsSlow] = useState(false)
+  useEffect(() => {
+    if (!isWaiting) return setIsSlow(false)
+    const timer = setTimeout(() => setIsSlow(true), 200)
+    return () => clearTimeout(timer)
+  }, [isWaiting])
+  return isSlow
+}

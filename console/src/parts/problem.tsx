@@ -1,0 +1,64 @@
+import { Alert, Button, Code, Group, List, Stack, Text } from '@mantine/core'
+import { ConnectionError, isProblem, ProblemError } from '@signalbox/client'
+import { useTranslation } from 'react-i18next'
+import { leaveFor, needsStepUp } from '../frame/api.ts'
+import { Icon } from '../frame/icons.tsx'
+import { CopyText } from './copy-text.tsx'
+
+/** An error, with what to do about it: the missing permission, a fresh proof, or another try. */
+export function ProblemCard({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const { t } = useTranslation()
+  if (isProblem(error, 'permission_denied')) return <NoPermission permission={error.problem.missing?.permission} />
+  const isOffline = error instanceof ConnectionError
+  const detail = error instanceof ProblemError ? error.problem.detail : isOffline ? t('problem.offline') : String(error)
+  return (
+    <Alert color="red" variant="outline" icon={<Icon name="warn" />} title={t('problem.title')} role="alert">
+      <Stack gap="xs">
+        <Text size="sm" className="wrap">
+          {detail}
+        </Text>
+        {error instanceof ProblemError && error.problem.errors && (
+          <List size="sm">
+            {error.problem.errors.map(({ path, message }) => (
+              <List.Item key={`${path} ${message}`}>
+                <Code>{path}</Code> {message}
+              </List.Item>
+            ))}
+          </List>
+        )}
+        {error instanceof ProblemError && (
+          <Group gap="xs">
+            <Code>{error.code}</Code>
+            <Text size="xs" c="dimmed">
+              {t('problem.request')}
+            </Text>
+            <CopyText text={error.requestId} />
+          </Group>
+        )}
+        <Group>
+          {needsStepUp(error) && (
+            <Button size="xs" onClick={() => leaveFor('step-up')}>
+              {t('problem.step-up')}
+            </Button>
+          )}
+          {onRetry && (
+            <Button size="xs" variant="default" onClick={onRetry}>
+              {t('problem.retry')}
+            </Button>
+          )}
+        </Group>
+      </Stack>
+    </Alert>
+  )
+}
+
+/** What stands in place of a screen that the person may not see. */
+export function NoPermission({ permission }: { permission?: string | undefined }) {
+  const { t } = useTranslation()
+  return (
+    <Alert color="gray" variant="outline" icon={<Icon name="warn" />} title={t('problem.forbidden')}>
+      <Text size="sm">{t('problem.forbidden-text')}</Text>
+      {permission && <Code>{permission}</Code>}
+    </Alert>
+  )
+}

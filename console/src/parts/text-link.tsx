@@ -1,0 +1,10 @@
+import { Anchor, type AnchorProps } from '@mantine/core'
+import { createLink, type LinkComponent } from '@tanstack/react-router'
+import type { AnchorHTMLAttributes, Ref } from 'react'
+
+type PlainProps = Omit<AnchorProps, 'href'> & AnchorHTMLAttributes<HTMLAnchorElement> & { ref?: Ref<HTMLAnchorElement> }
+
+const RoutedAnchor = createLink((props: PlainProps) => <Anchor {...props} />)
+
+/** A link to another screen, which looks like any link. */
+export const TextLink: LinkComponent<(props: PlainProps) => React.ReactElement> = (props) => <RoutedAnchor {...props} />

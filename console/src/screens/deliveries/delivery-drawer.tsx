@@ -1,0 +1,209 @@
+import { Alert, Button, Checkbox, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import type { Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { Icon } from '../../frame/icons.tsx'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { SidePanel } from '../../parts/dialog.tsx'
+import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { Status } from '../../parts/status.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { Instant, Time } from '../../parts/time.tsx'
+import { RetryStrip } from './retry-strip.tsx'
+
+type Delivery = Schemas['DispatchWithAttempts']
+
+const ACTIVE = ['pending', 'retrying']
+
+/** One delivery, beside the ledger: what happened at each attempt, why, and what can be done. */
+export function DeliveryDrawer() {
+  const { t } = useTranslation()
+  const { id } = useParams({ from: '/deliveries/$id' })
+  const navigate = useNavigate()
+  const delivery = useQuery({
+    queryKey: ['delivery', id],
+    queryFn: ({ signal }) => api.webhook.webhookDispatchFindOne({ path: { id }, signal }),
+    refetchInterval: ({ state }) => (ACTIVE.includes(state.data?.data.status ?? '') ? 2_000 : false),
+  })
+  return (
+    <SidePanel title={t('delivery.title')} isOpen onClose={() => void navigate({ to: '/deliveries', search: true })}>
+      {delivery.isPending && <Skeleton height={200} />}
+      {delivery.isError && <ProblemCard error={delivery.error} onRetry={() => void delivery.refetch()} />}
+      {delivery.data && <Detail delivery={delivery.data.data} />}
+    </SidePanel>
+  )
+}
+
+function Detail({ delivery }: { delivery: Delivery }) {
+  const { t } = useTranslation()
+  const { document_id, status, event, webhook, event_id, account, attempts_log, created_at, next_attempt_at } = delivery
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <Group gap="xs">
+          <Status name={status} />
+          <Title order={3} size="h4">
+            {event}
+          </Title>
+        </Group>
+        <Group gap="xs">
+          <Replay delivery={delivery} />
+          <ApiCall
+            operation="webhook.webhookDispatchFindOne"
+            method="GET"
+            path={`/api/v3/webhook/dispatch/${document_id}`}
+          />
+        </Group>
+      </Group>
+      <RetryStrip delivery={delivery} />
+      <Explanation delivery={delivery} />
+      <Facts
+        lines={[
+          [t('delivery.id'), <CopyText key="id" text={document_id} />],
+          [
+            t('deliveries.event'),
+            <TextLink key="event" to="/events/$id" params={{ id: event_id }} className="mono">
+              {event_id}
+            </TextLink>,
+          ],
+          [
+            t('deliveries.webhook'),
+            <TextLink key="webhook" to="/webhooks/$id" params={{ id: webhook }} className="mono">
+              {webhook}
+            </TextLink>,
+          ],
+          account === null ? undefined : [t('delivery.account'), <CopyText key="account" text={account} />],
+          [t('deliveries.created'), <Instant key="created" at={created_at} />],
+          next_attempt_at === null ? undefined : [t('deliveries.next'), <Time key="next" at={next_attempt_at} />],
+        ]}
+      />
+      <Title order={3} size="h5">
+        {t('delivery.attempts', { count: attempts_log.length })}
+      </Title>
+      {attempts_log.length === 0 ? (
+        <Text c="dimmed">{t('delivery.no-attempt')}</Text>
+      ) : (
+        <Timeline bulletSize={22} lineWidth={2} active={attempts_log.length}>
+          {attempts_log.map((attempt) => (
+            <Timeline.Item
+              key={attempt.attempt}
+              bullet={<Icon name={attempt.error_class === null ? 'good' : 'bad'} size={12} />}
+              color={attempt.error_class === null ? 'teal' : 'red'}
+              title={t('delivery.attempt', { number: attempt.attempt, trigger: t(`trigger.${attempt.trigger}`) })}
+            >
+              <AttemptDetail attempt={attempt} />
+            </Timeline.Item>
+          ))}
+        </Timeline>
+      )}
+    </Stack>
+  )
+}
+
+function AttemptDetail({ attempt }: { attempt: Schemas['Attempt'] }) {
+  const { t } = useTranslation()
+  const { status_code: code, error_class: fault, duration_ms: ms, timings, response_excerpt: text } = attempt
+  const parts = timings && [
+    ['DNS', timings.dns_ms],
+    [t('delivery.connect'), timings.connect_ms],
+    ['TLS', timings.tls_ms],
+    [t('delivery.first-byte'), timings.first_byte_ms],
+  ]
+  const shown = (parts ?? []).flatMap(([name, value]) =>
+    value === null ? [] : [`${name} ${Math.round(Number(value))} ms`],
+  )
+  return (
+    <Stack gap={4}>
+      <Text size="sm">
+        <Instant at={attempt.started_at} /> · {code === null ? '' : `HTTP ${code} · `}
+        {fault === null ? '' : `${t(`fault.${fault}`)} · `}
+        {t('deliveries.ms', { ms })}
+      </Text>
+      {shown.length > 0 && (
+        <Text size="xs" c="dimmed">
+          {shown.join(' · ')}
+        </Text>
+      )}
+      {text && (
+        <details>
+          <summary>{t('delivery.answer')}</summary>
+          {attempt.response_headers && (
+            <Code block className="wrap">
+              {Object.entries(attempt.response_headers)
+                .map(([name, value]) => `${name}: ${value}`)
+                .join('\n')}
+            </Code>
+          )}
+          <Code block className="wrap" mt={4}>
+            {text}
+          </Code>
+        </details>
+      )}
+    </Stack>
+  )
+}
+
+/** Why a delivery failed and what helps, in plain words. */
+function Explanation({ delivery }: { delivery: Delivery }) {
+  const { t } = useTranslation()
+  const { last_error: fault, last_status_code: code, status } = delivery
+  if (fault === null || status === 'success') return null
+  const known = code === 401 || code === 403 || code === 404 || code === 410 || code === 429
+  const text = known ? t(`explain.${code}`) : t(`explain.${fault as Exclude<Schemas['Attempt']['error_class'], null>}`)
+  return (
+    <Alert color="gray" variant="outline" title={t('explain.title')} icon={<Icon name="warn" />}>
+      <Text size="sm">{text}</Text>
+    </Alert>
+  )
+}
+
+function Replay({ delivery }: { delivery: Delivery }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const [isOpen, { open, close }] = useDisclosure(false)
+  const [isConfirmed, setIsConfirmed] = useState(false)
+  const isRisky = ['success', ...ACTIVE].includes(delivery.status)
+  const path = { id: delivery.document_id }
+  const replay = useChange({
+    make: () => api.webhook.webhookDispatchReplay({ path, body: { confirm_duplicate: isConfirmed } }),
+    touches: [['delivery', delivery.document_id], ['deliveries'], ['dashboard']],
+    onDone: close,
+  })
+  if (!may('webhook-dispatch:replay')) return null
+  return (
+    <>
+      <Button size="compact-sm" onClick={open}>
+        {isRisky ? t('replay.force') : t('replay.do')}
+      </Button>
+      <ConfirmDialog
+        title={t('replay.title')}
+        label={t('replay.do')}
+        isOpen={isOpen}
+        onClose={close}
+        onConfirm={() => replay.mutate(undefined)}
+        isRunning={replay.isPending}
+        error={replay.error}
+      >
+        <Stack gap="xs">
+          <Text size="sm">{t('replay.text')}</Text>
+          {isRisky && (
+            <Checkbox
+              label={t('replay.confirm')}
+              checked={isConfirmed}
+              onChange={({ currentTarget }) => setIsConfirmed(currentTarget.checked)}
+            />
+          )}
+        </Stack>
+      </ConfirmDialog>
+    </>
+  )
+}

@@ -1,0 +1,52 @@
+import { Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useTranslation } from 'react-i18next'
+import { type Column, RowTable } from '../../parts/list.tsx'
+import { Status } from '../../parts/status.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { Time } from '../../parts/time.tsx'
+
+type Delivery = Schemas['Dispatch']
+
+/** The columns of deliveries. */
+export function useDeliveryColumns(): Column<Delivery>[] {
+  const { t } = useTranslation()
+  return [
+    { label: t('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
+    {
+      label: t('deliveries.event'),
+      cell: ({ document_id, event, is_test }) => (
+        <TextLink to="/deliveries/$id" params={{ id: document_id }} search size="sm" className="nowrap">
+          {event}
+          {is_test ? ` (${t('deliveries.test')})` : ''}
+        </TextLink>
+      ),
+    },
+    { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { label: t('deliveries.attempts'), isNumber: true, cell: ({ attempts }) => attempts },
+    { label: t('deliveries.answer'), cell: (row) => <LastAnswer row={row} /> },
+    {
+      label: t('deliveries.duration'),
+      isNumber: true,
+      cell: ({ last_duration_ms }) => (last_duration_ms === null ? '–' : t('deliveries.ms', { ms: last_duration_ms })),
+    },
+    { label: t('deliveries.next'), cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
+  ]
+}
+
+/** What the receiver answered last, or why nothing came. */
+function LastAnswer({ row }: { row: Delivery }) {
+  const { last_status_code: code, last_error: fault } = row
+  if (code === null && fault === null) return <>–</>
+  return (
+    <Text component="span" size="sm" className="nowrap">
+      {code ?? ''} {code === null ? fault : ''}
+    </Text>
+  )
+}
+
+/** Some deliveries, without paging. */
+export function DeliveryTable({ rows }: { rows: readonly Delivery[] }) {
+  const { t } = useTranslation()
+  return <RowTable caption={t('deliveries.title')} columns={useDeliveryColumns()} rows={rows} />
+}

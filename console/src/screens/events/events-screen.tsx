@@ -1,0 +1,116 @@
+import { Button, Group, Text, TextInput } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { type Column, List, useRows } from '../../parts/list.tsx'
+import { Page } from '../../parts/page.tsx'
+import { NoPermission } from '../../parts/problem.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { Time } from '../../parts/time.tsx'
+
+interface Filters {
+  event?: string
+  account?: string
+}
+
+/** What happened: every event, newest first. */
+export function EventsScreen() {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const filters = useSearch({ from: '/events' })
+  const navigate = useNavigate()
+  const choose = (next: Filters) => void navigate({ to: '/events', search: next, replace: true })
+  const apiFilters = Object.entries(filters).map(([name, value]) => `${name}|eq|${value.replaceAll(/[\\,]/g, '\\$&')}`)
+  const query = { sort: '-created_at' as const, ...(apiFilters.length > 0 && { filters: apiFilters }) }
+  const rows = useRows({
+    key: ['events', apiFilters],
+    load: (page, signal) => api.webhook.eventOccurrenceFindAll({ query: { ...query, ...page }, signal }),
+    isNewestFirst: true,
+  })
+  const columns: Column<Schemas['EventOccurrence']>[] = [
+    {
+      label: t('deliveries.event'),
+      cell: ({ document_id, event }) => (
+        <TextLink to="/events/$id" params={{ id: document_id }} size="sm">
+          {event}
+        </TextLink>
+      ),
+    },
+    { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      label: t('event.resource'),
+      cell: ({ resource_id }) => (resource_id === null ? '–' : <CopyText text={resource_id} isShort />),
+    },
+    {
+      label: t('delivery.account'),
+      cell: ({ account }) => (account === null ? '–' : <CopyText text={account} isShort />),
+    },
+    { label: t('event.routed'), cell: ({ routed_at }) => (routed_at ? <Time at={routed_at} /> : t('event.waiting')) },
+  ]
+  if (!may('event-occurrence:find-all'))
+    return (
+      <Page title={t('event.title')}>
+        <NoPermission permission="event-occurrence:find-all" />
+      </Page>
+    )
+  return (
+    <Page
+      title={t('event.title')}
+      lead={t('event.lead')}
+      actions={
+        <ApiCall
+          operation="webhook.eventOccurrenceFindAll"
+          method="GET"
+          path="/api/v3/webhook/event-occurrence"
+          query={query}
+        />
+      }
+    >
+      <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={choose} />
+      <List
+        caption={t('event.title')}
+        columns={columns}
+        rows={rows}
+        isFiltered={apiFilters.length > 0}
+        onClear={() => choose({})}
+        empty={<Text>{t('event.empty')}</Text>}
+      />
+    </Page>
+  )
+}
+
+function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: Filters) => void }) {
+  const { t } = useTranslation()
+  const [event, setEvent] = useState(filters.event ?? '')
+  const [account, setAccount] = useState(filters.account ?? '')
+  const submit = (submitted: SyntheticEvent) => {
+    submitted.preventDefault()
+    onChoose({ ...(event.trim() && { event: event.trim() }), ...(account.trim() && { account: account.trim() }) })
+  }
+  return (
+    <form onSubmit={submit} aria-label={t('filters.title')}>
+      <Group align="flex-end" gap="sm">
+        <TextInput
+          label={t('deliveries.event')}
+          placeholder="contract.update"
+          value={event}
+          onChange={({ currentTarget }) => setEvent(currentTarget.value)}
+        />
+        <TextInput
+          label={t('delivery.account')}
+          placeholder="id"
+          value={account}
+          onChange={({ currentTarget }) => setAccount(currentTarget.value)}
+        />
+        <Button type="submit" variant="default">
+          {t('filters.apply')}
+        </Button>
+      </Group>
+    </form>
+  )
+}

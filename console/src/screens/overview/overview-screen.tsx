@@ -1,0 +1,137 @@
+import { Alert, Button, Card, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { Page } from '../../parts/page.tsx'
+import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { DeliveryTable } from '../deliveries/delivery-table.tsx'
+import { HourBars } from './hour-bars.tsx'
+
+/** How often the figures are read again, ms. */
+const REFRESH_MS = 5_000
+
+/** What happened in the last 24 hours, and what needs somebody. */
+export function OverviewScreen() {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const summary = useQuery({
+    queryKey: ['dashboard'],
+    queryFn: ({ signal }) => api.webhook.webhookDashboard({ signal }),
+    refetchInterval: REFRESH_MS,
+    enabled: may('webhook:dashboard'),
+  })
+  if (!may('webhook:dashboard'))
+    return (
+      <Page title={t('overview.title')}>
+        <NoPermission permission="webhook:dashboard" />
+      </Page>
+    )
+  return (
+    <Page
+      title={t('overview.title')}
+      lead={t('overview.lead')}
+      actions={<ApiCall operation="webhook.webhookDashboard" method="GET" path="/api/v3/webhook/dashboard/summary" />}
+    >
+      {summary.isError && <ProblemCard error={summary.error} onRetry={() => void summary.refetch()} />}
+      {summary.data && <Figures summary={summary.data.data} />}
+    </Page>
+  )
+}
+
+function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
+  const { t, i18n } = useTranslation()
+  const { may } = useAccess()
+  const { deliveries_24h: counts, webhooks, catalogue, recent_failures: failures, series_24h: series } = summary
+  const number = new Intl.NumberFormat(i18n.language)
+  const ended = counts.success + counts.exhausted + counts.failed
+  const rate =
+    ended === 0
+      ? '–'
+      : new Intl.NumberFormat(i18n.language, { style: 'percent', maximumFractionDigits: 1 }).format(
+          counts.success / ended,
+        )
+  if (webhooks.active + webhooks.inactive + webhooks.auto_disabled === 0)
+    return (
+      <Card withBorder p="xl">
+        <Stack align="flex-start">
+          <Title order={2} size="h3">
+            {t('overview.first')}
+          </Title>
+          <Text>{t('overview.first-text')}</Text>
+          {may('webhook:create') && (
+            <Button component={Link} to="/webhooks/new">
+              {t('webhooks.new')}
+            </Button>
+          )}
+        </Stack>
+      </Card>
+    )
+  return (
+    <>
+      {webhooks.auto_disabled > 0 && (
+        <Alert color="red" variant="outline" title={t('overview.disabled', { count: webhooks.auto_disabled })}>
+          <TextLink to="/webhooks" search={{ state: 'disabled' }} size="sm">
+            {t('overview.disabled-open')}
+          </TextLink>
+        </Alert>
+      )}
+      {catalogue?.in_sync === false && (
+        <Alert color="yellow" variant="outline" title={t('overview.catalogue')}>
+          <Text size="sm">
+            {t('overview.catalogue-text', { generated: catalogue.generated_count, synced: catalogue.synced_count })}
+          </Text>
+        </Alert>
+      )}
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
+        <Figure label={t('overview.delivered')} value={number.format(counts.success)} to="success" />
+        <Figure label={t('overview.waiting')} value={number.format(counts.pending + counts.retrying)} to="retrying" />
+        <Figure label={t('overview.lost')} value={number.format(counts.exhausted + counts.failed)} to="exhausted" />
+        <Figure label={t('overview.rate')} value={rate} note={t('overview.webhooks', { count: webhooks.active })} />
+      </SimpleGrid>
+      <Card withBorder>
+        <HourBars series={series} />
+      </Card>
+      <Stack gap="xs">
+        <Title order={2} size="h4">
+          {t('overview.failures')}
+        </Title>
+        {failures.length === 0 ? (
+          <Text c="dimmed">{t('overview.no-failures')}</Text>
+        ) : (
+          <DeliveryTable rows={failures} />
+        )}
+      </Stack>
+    </>
+  )
+}
+
+function Figure({ label, value, note, to }: { label: string; value: string; note?: string; to?: string }) {
+  const text = (
+    <>
+      <Text size="sm" c="dimmed">
+        {label}
+      </Text>
+      <Group align="baseline" gap="xs">
+        <Text fz={28} fw={650} lh={1.3}>
+          {value}
+        </Text>
+        {note && (
+          <Text size="xs" c="dimmed">
+            {note}
+          </Text>
+        )}
+      </Group>
+    </>
+  )
+  if (to === undefined) return <Card withBorder>{text}</Card>
+  return (
+    <Card withBorder component={Link} to={`/deliveries?status=${to}`} className="row-link">
+      {text}
+    </Card>
+  )
+}

@@ -1,0 +1,94 @@
+import { Button, Checkbox, Fieldset, Group, SimpleGrid, Skeleton, Stack, Text, TextInput } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { ProblemCard } from '../../parts/problem.tsx'
+
+/** Reads every active event type, once for all pickers. */
+async function readEventTypes(signal: AbortSignal): Promise<Schemas['EventType'][]> {
+  const query = { filters: ['is_actived|eq|true'], sort: 'internal' as const, page_size: 200 }
+  const types: Schemas['EventType'][] = []
+  for await (const type of api.webhook.eventFindAll.each({ query, signal })) types.push(type)
+  return types
+}
+
+/** Every webhook gets it, whatever it subscribes to. */
+const ALWAYS = 'webhook.test'
+
+/** Chooses event types, by the resource that they are of. */
+export function EventPicker({
+  chosen,
+  onChange,
+  isGlobal,
+}: {
+  chosen: ReadonlySet<string>
+  onChange: (chosen: Set<string>) => void
+  /** Whether the webhook is global: others never get events without an account. */
+  isGlobal: boolean
+}) {
+  const { t } = useTranslation()
+  const [text, setText] = useState('')
+  const types = useQuery({
+    queryKey: ['event-types'],
+    queryFn: ({ signal }) => readEventTypes(signal),
+    staleTime: 60_000,
+  })
+  if (types.isPending) return <Skeleton height={240} />
+  if (types.isError) return <ProblemCard error={types.error} onRetry={() => void types.refetch()} />
+  const shown = types.data.filter(({ internal }) => internal !== ALWAYS && internal.includes(text.trim()))
+  const groups = [...Map.groupBy(shown, ({ internal }) => internal.split('.')[0] ?? '')]
+  const set = (names: readonly string[], isChosen: boolean) => {
+    const next = new Set(chosen)
+    for (const name of names) isChosen ? next.add(name) : next.delete(name)
+    onChange(next)
+  }
+  return (
+    <Stack>
+      <Group justify="space-between" align="flex-end">
+        <TextInput
+          label={t('picker.search')}
+          value={text}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
+          autoComplete="off"
+        />
+        <Text role="status" size="sm">
+          {t('picker.count', { count: chosen.size })}
+        </Text>
+      </Group>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
+      <section className="picker" tabIndex={0} aria-label={t('create.events')}>
+        {groups.map(([resource, members]) => {
+          const names = members.map(({ internal }) => internal)
+          const isWhole = names.every((name) => chosen.has(name))
+          return (
+            <Fieldset
+              key={resource}
+              legend={
+                <Group gap="xs">
+                  {resource}
+                  <Button size="compact-xs" variant="subtle" onClick={() => set(names, !isWhole)}>
+                    {isWhole ? t('picker.none-of', { resource }) : t('picker.all-of', { resource })}
+                  </Button>
+                </Group>
+              }
+            >
+              <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="xs">
+                {members.map(({ internal, account_scope }) => (
+                  <Checkbox
+                    key={internal}
+                    label={internal}
+                    description={!isGlobal && account_scope === 'none' ? t('picker.never') : undefined}
+                    checked={chosen.has(internal)}
+                    onChange={({ currentTarget }) => set([internal], currentTarget.checked)}
+                  />
+                ))}
+              </SimpleGrid>
+            </Fieldset>
+          )
+        })}
+      </section>
+    </Stack>
+  )
+}

@@ -1,0 +1,66 @@
+import { Alert, Button, Group, PasswordInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { Icon } from '../../frame/icons.tsx'
+import { examine, type SignatureVerdict } from './signature.ts'
+
+/** Says which part of a signature is wrong. What is pasted stays in this tab. */
+export function SignatureDebugger() {
+  const { t } = useTranslation()
+  const [header, setHeader] = useState('')
+  const [secret, setSecret] = useState('')
+  const [body, setBody] = useState('')
+  const [verdict, setVerdict] = useState<SignatureVerdict | undefined>()
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    void examine({ header, secret, body }, Date.now()).then(setVerdict)
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack maw={720}>
+        <Text size="sm" c="dimmed">
+          {t('signature.lead')}
+        </Text>
+        <TextInput
+          label="X-Service-Signature"
+          placeholder="t=1789128000,v1=…"
+          required
+          value={header}
+          onChange={({ currentTarget }) => setHeader(currentTarget.value)}
+          autoComplete="off"
+        />
+        <PasswordInput
+          label={t('signature.secret')}
+          required
+          value={secret}
+          onChange={({ currentTarget }) => setSecret(currentTarget.value)}
+          autoComplete="off"
+          visibilityToggleButtonProps={{ 'aria-label': t('secret.show') }}
+        />
+        <Textarea
+          label={t('signature.body')}
+          description={t('signature.body-hint')}
+          required
+          autosize
+          minRows={4}
+          value={body}
+          onChange={({ currentTarget }) => setBody(currentTarget.value)}
+        />
+        <Group>
+          <Button type="submit">{t('signature.do')}</Button>
+        </Group>
+        {verdict && (
+          <Alert
+            role="status"
+            color={verdict === 'valid' ? 'teal' : 'red'}
+            variant="outline"
+            icon={<Icon name={verdict === 'valid' ? 'good' : 'bad'} />}
+            title={t(`signature.${verdict}`)}
+          >
+            <Text size="sm">{t(`signature.${verdict}-text`)}</Text>
+          </Alert>
+        )}
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,159 @@
+import { Button, Group, Menu, Stack, Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { Icon } from '../../frame/icons.tsx'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { nameOf } from './webhook-name.ts'
+
+type Webhook = Schemas['Webhook']
+
+/** What can be done with a webhook. */
+export function WebhookActions({ webhook }: { webhook: Webhook }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const navigate = useNavigate()
+  const [asked, setAsked] = useState<Question | undefined>()
+  const { document_id: id, is_actived } = webhook
+  const touches = listTouched(id)
+  const send = useChange({
+    make: () => api.webhook.webhookTest({ path: { id } }),
+    touches,
+    onDone: ({ data }) =>
+      void navigate({ to: '/deliveries/$id', params: { id: data.dispatch_id }, search: { webhook: id } }),
+  })
+  const setActive = useChange({
+    make: () => api.webhook.webhookActive({ path: { id }, body: { is_actived: !is_actived } }),
+    touches,
+  })
+  return (
+    <Stack gap="xs" align="flex-end">
+      <Group gap="xs">
+        {may('webhook:test') && (
+          <Button size="compact-md" loading={send.isPending} onClick={() => send.mutate(undefined)}>
+            {t('webhooks.test')}
+          </Button>
+        )}
+        {may('webhook:active') && (
+          <Button
+            size="compact-md"
+            variant="default"
+            loading={setActive.isPending}
+            onClick={() => setActive.mutate(undefined)}
+          >
+            {is_actived ? t('webhooks.deactivate') : t('webhooks.activate')}
+          </Button>
+        )}
+        <MoreActions onAsk={setAsked} />
+        <ApiCall operation="webhook.webhookFindOne" method="GET" path={`/api/v3/webhook/webhook/${id}`} />
+      </Group>
+      {[send.error, setActive.error].map((error) => error && <ProblemCard key={error.message} error={error} />)}
+      <RotateSecret webhook={webhook} isAsked={asked === 'rotate'} onClose={() => setAsked(undefined)} />
+      <Removal webhook={webhook} asked={asked} onClose={() => setAsked(undefined)} />
+    </Stack>
+  )
+}
+
+/** What a person is asked before it happens. */
+type Question = 'rotate' | 'delete' | 'purge'
+
+/** The answers that a change of a webhook makes untrue. */
+const listTouched = (id: string) => [['webhook', id], ['webhooks'], ['deliveries'], ['dashboard']]
+
+function MoreActions({ onAsk }: { onAsk: (question: Question) => void }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button size="compact-md" variant="default" aria-label={t('webhooks.more')}>
+          <Icon name="more" />
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {may('webhook:rotate-secret') && <Menu.Item onClick={() => onAsk('rotate')}>{t('webhooks.rotate')}</Menu.Item>}
+        {may('webhook:delete') && <Menu.Item onClick={() => onAsk('delete')}>{t('webhooks.delete')}</Menu.Item>}
+        {may('webhook:purge') && <Menu.Item onClick={() => onAsk('purge')}>{t('webhooks.purge')}</Menu.Item>}
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
+
+function RotateSecret({ webhook, isAsked, onClose }: { webhook: Webhook; isAsked: boolean; onClose: () => void }) {
+  const { t } = useTranslation()
+  const path = { id: webhook.document_id }
+  const rotate = useChange({
+    make: () => api.webhook.webhookRotateSecret({ path }),
+    touches: listTouched(webhook.document_id),
+    onDone: onClose,
+  })
+  const secret = rotate.data?.data.secret
+  return (
+    <>
+      <ConfirmDialog
+        title={t('webhooks.rotate')}
+        label={t('webhooks.rotate')}
+        isOpen={isAsked}
+        onClose={onClose}
+        onConfirm={() => rotate.mutate(undefined)}
+        isRunning={rotate.isPending}
+        error={rotate.error}
+      >
+        {t('webhooks.rotate-text')}
+      </ConfirmDialog>
+      {secret && (
+        <SecretDialog
+          title={t('create.secret')}
+          name="SIGNALBOX_WEBHOOK_SECRET"
+          secret={secret}
+          onDone={() => rotate.reset()}
+        >
+          <Text size="sm">{t('webhooks.rotated')}</Text>
+        </SecretDialog>
+      )}
+    </>
+  )
+}
+
+function Removal({ webhook, asked, onClose }: { webhook: Webhook; asked: Question | undefined; onClose: () => void }) {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  const path = { id: webhook.document_id }
+  const touches = listTouched(webhook.document_id)
+  const onDone = () => void navigate({ to: '/webhooks' })
+  const remove = useChange({ make: () => api.webhook.webhookDelete({ path }), touches, onDone })
+  const purge = useChange({ make: () => api.webhook.webhookPurge({ path }), touches, onDone })
+  return (
+    <>
+      <ConfirmDialog
+        title={t('webhooks.delete')}
+        label={t('webhooks.delete')}
+        isOpen={asked === 'delete'}
+        onClose={onClose}
+        onConfirm={() => remove.mutate(undefined)}
+        isRunning={remove.isPending}
+        error={remove.error}
+      >
+        {t('webhooks.delete-text')}
+      </ConfirmDialog>
+      <ConfirmDialog
+        title={t('webhooks.purge')}
+        label={t('webhooks.purge')}
+        isOpen={asked === 'purge'}
+        onClose={onClose}
+        onConfirm={() => purge.mutate(undefined)}
+        isRunning={purge.isPending}
+        error={purge.error}
+        typed={nameOf(webhook)}
+      >
+        {t('webhooks.purge-text')}
+      </ConfirmDialog>
+    </>
+  )
+}

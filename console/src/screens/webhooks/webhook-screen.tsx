@@ -1,0 +1,149 @@
+import { Alert, Group, Progress, Skeleton, Tabs, Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { Icon } from '../../frame/icons.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { List, useRows } from '../../parts/list.tsx'
+import { Page } from '../../parts/page.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { Status, webhookState } from '../../parts/status.tsx'
+import { Instant } from '../../parts/time.tsx'
+import { useDeliveryColumns } from '../deliveries/delivery-table.tsx'
+import { SignatureDebugger } from './signature-debugger.tsx'
+import { WebhookActions } from './webhook-actions.tsx'
+import { WebhookEventSet } from './webhook-event-set.tsx'
+import { nameOf } from './webhook-name.ts'
+import { WebhookSettings } from './webhook-settings.tsx'
+import { DISABLE_AFTER } from './webhooks-screen.tsx'
+
+type Webhook = Schemas['Webhook']
+
+const TABS = ['deliveries', 'events', 'signature', 'settings'] as const
+
+/** One webhook: what it gets, what came of it, its events and settings. */
+export function WebhookScreen() {
+  const { t } = useTranslation()
+  const { id } = useParams({ from: '/webhooks/$id' })
+  const webhook = useQuery({
+    queryKey: ['webhook', id],
+    queryFn: ({ signal }) => api.webhook.webhookFindOne({ path: { id }, signal }),
+    refetchInterval: 5_000,
+  })
+  const parent = { label: t('webhooks.title'), to: '/webhooks' }
+  const row = webhook.data?.data
+  if (!row)
+    return (
+      <Page title={t('webhooks.one')} parent={parent}>
+        {webhook.isError ? (
+          <ProblemCard error={webhook.error} onRetry={() => void webhook.refetch()} />
+        ) : (
+          <Skeleton height={240} />
+        )}
+      </Page>
+    )
+  return (
+    <Page
+      title={nameOf(row)}
+      parent={parent}
+      lead={
+        <Group gap="xs">
+          <Status name={webhookState(row)} />
+          <CopyText text={row.url} />
+        </Group>
+      }
+      actions={<WebhookActions webhook={row} />}
+    >
+      <Disabled webhook={row} />
+      <Sections webhook={row} />
+    </Page>
+  )
+}
+
+function Disabled({ webhook }: { webhook: Webhook }) {
+  const { t } = useTranslation()
+  const { is_actived, disabled_reason: reason, disabled_at, consecutive_failures: failures } = webhook
+  if (!is_actived && reason !== null)
+    return (
+      <Alert color="red" variant="outline" icon={<Icon name="warn" />} title={t(`disabled.${reason}`)}>
+        <Text size="sm">
+          <Instant at={disabled_at} />. {t(`disabled.${reason}-text`)}
+        </Text>
+      </Alert>
+    )
+  if (failures === 0) return null
+  return (
+    <Alert
+      color="yellow"
+      variant="outline"
+      icon={<Icon name="warn" />}
+      title={t('webhooks.streak', { count: failures })}
+    >
+      <Text size="sm" mb="xs">
+        {t('webhooks.streak-text', { left: DISABLE_AFTER - failures })}
+      </Text>
+      <Progress
+        value={(failures / DISABLE_AFTER) * 100}
+        color={failures >= 15 ? 'red' : 'yellow'}
+        aria-label={t('webhooks.failures')}
+      />
+    </Alert>
+  )
+}
+
+function Sections({ webhook }: { webhook: Webhook }) {
+  const { t } = useTranslation()
+  const { tab } = useSearch({ from: '/webhooks/$id' })
+  const navigate = useNavigate()
+  const params = { id: webhook.document_id }
+  return (
+    <Tabs
+      value={TABS.find((one) => one === tab) ?? 'deliveries'}
+      onChange={(value) =>
+        void navigate({ to: '/webhooks/$id', params, search: value === null ? {} : { tab: value }, replace: true })
+      }
+      keepMounted={false}
+    >
+      <Tabs.List>
+        {TABS.map((one) => (
+          <Tabs.Tab key={one} value={one}>
+            {t(`webhooks.tab.${one}`)}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      <Tabs.Panel value="deliveries" pt="md">
+        <Deliveries webhook={webhook} />
+      </Tabs.Panel>
+      <Tabs.Panel value="events" pt="md">
+        <WebhookEventSet webhook={webhook} />
+      </Tabs.Panel>
+      <Tabs.Panel value="signature" pt="md">
+        <SignatureDebugger />
+      </Tabs.Panel>
+      <Tabs.Panel value="settings" pt="md">
+        <WebhookSettings webhook={webhook} />
+      </Tabs.Panel>
+    </Tabs>
+  )
+}
+
+function Deliveries({ webhook }: { webhook: Webhook }) {
+  const { t } = useTranslation()
+  const query = { filters: [`webhook|eq|${webhook.document_id}`], sort: '-created_at' as const }
+  const rows = useRows({
+    key: ['deliveries', 'webhook', webhook.document_id],
+    load: (page, signal) => api.webhook.webhookDispatchFindAll({ query: { ...query, ...page }, signal }),
+    isNewestFirst: true,
+  })
+  return (
+    <List
+      caption={t('deliveries.title')}
+      columns={useDeliveryColumns()}
+      rows={rows}
+      isFiltered={false}
+      empty={<Text>{t('webhooks.no-delivery')}</Text>}
+    />
+  )
+}

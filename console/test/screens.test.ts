@@ -1,0 +1,113 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { createSecret, signTimestamped } from '../../src/outbound/signature.ts'
+import { buildAccess } from '../src/frame/access.ts'
+import { describeAge } from '../src/parts/age.ts'
+import { toCurl, toProgram } from '../src/parts/shown-call.ts'
+import { readDeliveryFilters, toApiFilters } from '../src/screens/deliveries/filters.ts'
+import { examine } from '../src/screens/webhooks/signature.ts'
+
+const NOW_MS = Date.UTC(2026, 8, 11, 12)
+
+describe('what a person may do', () => {
+  const session = (patterns: { everywhere?: string[]; own?: string[]; member?: string[] }) =>
+    buildAccess({
+      permissions: patterns.everywhere ?? [],
+      account_permissions: patterns.own ?? [],
+      membership_permissions: [{ account: 'a', permissions: patterns.member ?? [] }],
+    } as never)
+
+  test.each([
+    ['*:*', true],
+    ['webhook:*', true],
+    ['webhook:create', true],
+    ['webhook:find-one', false],
+    ['webhook', false],
+    ['webhook-dispatch:*', false],
+  ])('with %s: webhook:create %s', (pattern, isAllowed) => {
+    expect(session({ everywhere: [pattern] }).mayEverywhere('webhook:create')).toBe(isAllowed)
+    for (const where of ['own', 'member']) {
+      const { may, mayEverywhere } = session({ [where]: [pattern] })
+      expect([may('webhook:create'), mayEverywhere('webhook:create')]).toEqual([isAllowed, false])
+    }
+  })
+})
+
+describe('the filters of the ledger', () => {
+  test('are those of the URL, and nothing else of it', () => {
+    const given = { status: 'failed', code: 503, event: '', webhook: ['a'], other: 'x' }
+    expect(readDeliveryFilters(given)).toEqual({ status: 'failed', code: '503' })
+  })
+
+  test.each([
+    [{}, []],
+    [{ status: 'exhausted' }, ['status|eq|exhausted']],
+    [{ status: 'test' }, ['is_test|eq|true']],
+    [{ code: '5xx' }, ['last_status_code|between|500,599']],
+    [{ code: '404' }, ['last_status_code|eq|404']],
+    [{ code: 'none' }, ['last_status_code|null|true']],
+    [{ code: '6xx' }, []],
+    [{ event: 'a,b\\c' }, ['event|eq|a\\,b\\\\c']],
+    [{ since: '24h' }, ['created_at|gte|2026-09-10T12:00:00.000Z']],
+    [{ since: 'ever' }, []],
+    [{ webhook: 'w', account: 'a' }, ['webhook|eq|w', 'account|eq|a']],
+  ])('%j is %j for the API', (filters, wanted) => {
+    expect(toApiFilters(filters, NOW_MS)).toEqual(wanted)
+  })
+})
+
+describe('a call that is shown', () => {
+  const id = '01997e2a-6c00-7000-8000-0000000000a1'
+
+  test('is a command that a shell takes, whatever a filter holds', () => {
+    const call = {
+      operation: 'webhook.webhookDispatchFindAll',
+      method: 'GET',
+      path: '/api/v3/webhook/dispatch',
+      query: { filters: ["event|eq|it's"] },
+    }
+    const command = toCurl(call, 'https://id.example')
+    expect(command).toContain("'https://id.example/api/v3/webhook/dispatch?filters=event%7Ceq%7Cit%27s'")
+    expect(command).toContain('-H "authorization: Bearer $SIGNALBOX_TOKEN"')
+  })
+
+  test('with a body quotes it', () => {
+    const call = { operation: 'a.b', method: 'POST', path: '/api', body: { name: "it's" } }
+    expect(toCurl(call, 'https://id.example')).toContain(`-d '{"name":"it'\\''s"}'`)
+  })
+
+  test('is a call of the client', () => {
+    const call = { operation: 'webhook.webhookFindOne', method: 'GET', path: `/api/v3/webhook/webhook/${id}` }
+    expect(toProgram(call)).toBe(`await signalbox.webhook.webhookFindOne({\n  "path": {\n    "id": "${id}"\n  }\n})`)
+  })
+})
+
+test.each([
+  [0, 'now'],
+  [-59_400, '59 sec. ago'],
+  [60_000, 'in 1 min.'],
+  [-86_400_000, 'yesterday'],
+])('%d ms from now is %s', (ms, words) => {
+  expect(describeAge(NOW_MS + ms, NOW_MS, 'en')).toBe(words)
+})
+
+describe('the signature debugger', () => {
+  const secret = createSecret({ bytes: (size: number) => Buffer.alloc(size, 7) } as never)
+  const body = '{"type":"contract.create"}'
+  const seconds = NOW_MS / 1000
+  const header = signTimestamped(secret, seconds, body)
+
+  test.each([
+    ['valid', { header, secret, body }, 0],
+    ['valid', { header: ` ${header} `, secret: `${secret}\n`, body }, 300],
+    ['too-old', { header, secret, body }, 301],
+    ['too-new', { header, secret, body }, -301],
+    ['other-secret-or-body', { header, secret, body: `${body} ` }, 0],
+    ['other-secret-or-body', { header, secret: secret.replace('whsec_B', 'whsec_C'), body }, 0],
+    ['header', { header: header.slice(0, -1), secret, body }, 0],
+    ['header', { header: createHmac('sha256', secret).update(body).digest('hex'), secret, body }, 0],
+    ['secret', { header, secret: 'sbx_secret', body }, 0],
+  ] as const)('says %s', async (verdict, given, age) => {
+    expect(await examine(given, NOW_MS + age * 1000)).toBe(verdict)
+  })
+})

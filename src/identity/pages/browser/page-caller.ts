@@ -1,0 +1,40 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Caller } from '../../../http/shape/caller.ts'
+import type { BrowserDeps } from './browser-session.ts'
+
+/** The header by which a page of the service proves that it makes a call (docs/contract/pages.md#calls-of-the-console). */
+const FORM_TOKEN_HEADER = 'x-form-token'
+
+/** What the callers of pages are found by. */
+export interface PageCallerDeps extends Pick<BrowserDeps, 'cookies' | 'browserKeys' | 'authenticate'> {
+  /** The base URL of the service. */
+  baseUrl: () => string
+}
+
+/**
+ * Finds the person at a page of the service that calls the API, by the session cookie: the page sends the token of a form
+ * with the call. Undefined for a call without the token, of another site, or with another session than that of a person.
+ */
+export function buildPageAuthenticate(
+  deps: PageCallerDeps,
+): (headers: IncomingHttpHeaders) => Promise<Caller | undefined> {
+  return async (headers) => {
+    const token = headers[FORM_TOKEN_HEADER]
+    if (typeof token !== 'string' || isOfOtherSite(headers, deps.baseUrl())) return undefined
+    const { session, browser } = deps.cookies.read(headers.cookie)
+    if (session === undefined || browser === undefined || !deps.browserKeys.isFormToken(token, browser))
+      return undefined
+    const caller = await deps.authenticate(`Bearer ${session}`)
+    // An API key in the cookie is not a session, and the session of an app is not a person at a browser.
+    return caller?.sessionId && caller.clientId === null ? caller : undefined
+  }
+}
+
+/**
+ * Whether a browser says that another site makes the call. A page of another site cannot send the header of the token
+ * without asking, which the service never allows (Fetch standard, "CORS protocol"); this holds beside it.
+ */
+function isOfOtherSite({ origin, 'sec-fetch-site': site }: IncomingHttpHeaders, baseUrl: string): boolean {
+  if (site !== undefined) return site !== 'same-origin'
+  return origin !== undefined && origin !== new URL(baseUrl).origin
+}

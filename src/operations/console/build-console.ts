@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { constants, setPriority } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Logger } from 'pino'
+import { CONSOLE_FOLDER } from './console-build.ts'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** What the console is made of. */
+const SOURCES = ['console/src', 'console/package.json', 'console/vite.config.ts', 'packages/client/src']
+
+const BUILDER = join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js')
+
+/** Holds the hash of the sources that a build was made of. */
+const MARK = 'sources'
+
+/** What a build came to. `no sources`: this is an installation that brings the console built, or without it. */
+export type ConsoleBuildResult = 'built' | 'unchanged' | 'no sources'
+
+/**
+ * Builds the console in a process of its own, with the lowest priority, unless the sources are those of the build that is
+ * there. The new build takes the place of the old one at once and whole. Throws what the builder printed when it fails.
+ */
+export async function buildConsole({ stop }: { stop?: AbortSignal } = {}): Promise<ConsoleBuildResult> {
+  if (!existsSync(join(ROOT, 'console', 'src')) || !existsSync(BUILDER)) return 'no sources'
+  const mark = await hashSources()
+  if ((await readFile(join(CONSOLE_FOLDER, MARK), 'utf8').catch(() => '')) === mark) return 'unchanged'
+  const made = `${CONSOLE_FOLDER}-${process.pid}`
+  const old = `${made}-old`
+  try {
+    await runBuilder(made, stop)
+    await writeFile(join(made, MARK), mark)
+    await rename(CONSOLE_FOLDER, old).catch(() => {})
+    // Another process may have put the same build there meanwhile.
+    await rename(made, CONSOLE_FOLDER).catch(() => {})
+    return 'built'
+  } finally {
+    for (const folder of [made, old]) await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** The same for a service that runs: a failure is logged, unless the service stops. */
+export async function buildConsoleInBackground(logger: Logger, stop: AbortSignal): Promise<void> {
+  await buildConsole({ stop }).catch((error: unknown) => {
+    if (!stop.aborted) logger.warn({ err: error }, 'console not built: see docs/operations.md, console')
+  })
+}
+
+async function hashSources(): Promise<string> {
+  const hash = createHash('sha256')
+  for (const source of SOURCES) {
+    const path = join(ROOT, source)
+    const names = source.includes('.') ? [''] : (await readdir(path, { recursive: true })).sort()
+    for (const name of names) {
+      const file = join(path, name)
+      const text = await readFile(file).catch(() => undefined)
+      if (text) hash.update(`${source} ${name}\n`).update(text)
+    }
+  }
+  return hash.digest('hex')
+}
+
+async function runBuilder(outDir: string, stop: AbortSignal | undefined): Promise<void> {
+  const builder = spawn(process.execPath, [BUILDER, 'build', 'console', '--outDir', outDir, '--logLevel', 'warn'], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(stop && { signal: stop }),
+  })
+  lowerPriority(builder)
+  const output: Buffer[] = []
+  for (const stream of [builder.stdout, builder.stderr]) stream.on('data', (bytes: Buffer) => output.push(bytes))
+  const [code] = (await once(builder, 'close')) as [number | null]
+  if (code !== 0) throw new Error(`the console was not built:\n${Buffer.concat(output)}`)
+}
+
+/** The service comes first. Where the system does not allow it, the build takes its share. */
+function lowerPriority({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_LOW)
+  } catch {}
+}

@@ -1,0 +1,91 @@
+import { readFileSync, statSync } from 'node:fs'
+import { basename, extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Where the console is built. */
+export const CONSOLE_FOLDER = fileURLToPath(new URL('../../../console/dist', import.meta.url))
+
+/** A file of the built console. */
+export interface ConsoleFile {
+  type: string
+  body: Buffer
+  /** The same, compressed with Brotli; undefined for what does not get smaller. */
+  compressed: Buffer | undefined
+}
+
+/** The built console: its files by their path below `/console/assets/`, and those that the page names. */
+export interface ConsoleBuild {
+  files: ReadonlyMap<string, ConsoleFile>
+  script: string
+  styles: readonly string[]
+  /** Scripts that the first one imports, so that the browser loads them at once. */
+  preloads: readonly string[]
+}
+
+/** A chunk in the manifest that Vite writes. */
+interface Chunk {
+  file: string
+  isEntry?: boolean
+  css?: readonly string[]
+  imports?: readonly string[]
+  assets?: readonly string[]
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+}
+
+/** Written last, so a folder with it has a whole build. */
+const MANIFEST = 'manifest.json'
+
+/** Reads the build in a folder into memory. Undefined when there is none. */
+function readConsoleBuild(folder: string): ConsoleBuild | undefined {
+  const manifest = readManifest(folder)
+  const entry = Object.values(manifest ?? {}).find((chunk) => chunk.isEntry)
+  if (!manifest || !entry) return undefined
+  const chunks = Object.values(manifest)
+  const names = new Set(chunks.flatMap(({ file, css = [], assets = [] }) => [file, ...css, ...assets]))
+  const first = (entry.imports ?? []).flatMap((name) => manifest[name] ?? [])
+  return {
+    files: new Map([...names].map((name) => [basename(name), readFile(folder, name)])),
+    script: basename(entry.file),
+    styles: [entry, ...first].flatMap(({ css = [] }) => css).map((name) => basename(name)),
+    preloads: first.map(({ file }) => basename(file)),
+  }
+}
+
+/** Reads the build once, and again when a newer one has taken its place. */
+export function buildConsoleReader(folder: string): () => ConsoleBuild | undefined {
+  let kept: { build: ConsoleBuild | undefined; builtAtMs: number } | undefined
+  return () => {
+    const builtAtMs = statSync(join(folder, MANIFEST), { throwIfNoEntry: false })?.mtimeMs
+    if (builtAtMs === undefined) return kept?.build
+    if (kept?.builtAtMs !== builtAtMs) kept = { build: readConsoleBuild(folder), builtAtMs }
+    return kept.build
+  }
+}
+
+function readManifest(folder: string): Record<string, Chunk> | undefined {
+  const text = readIfThere(join(folder, MANIFEST))
+  return text && (JSON.parse(text.toString()) as Record<string, Chunk>)
+}
+
+function readFile(folder: string, name: string): ConsoleFile {
+  const path = join(folder, name)
+  return {
+    type: TYPES[extname(name)] ?? 'application/octet-stream',
+    body: readFileSync(path),
+    compressed: readIfThere(`${path}.br`),
+  }
+}
+
+function readIfThere(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path)
+  } catch {
+    return undefined
+  }
+}

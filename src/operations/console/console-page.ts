@@ -1,0 +1,83 @@
+import { html } from '../../base/html.ts'
+import type { Texts } from '../../base/language/texts.ts'
+import type { ConsoleBuild } from './console-build.ts'
+
+/** Below this path are the files of the console. */
+export const ASSETS_PATH = '/console/assets/'
+
+/** What the page hands to the script. It holds no token of the session. */
+export interface ConsoleSettings {
+  /** Proves that calls come from this page (docs/contract/pages.md#calls-of-the-console). */
+  formToken: string
+  /** The nonce of style sheets that the script adds. */
+  nonce: string
+  service: string
+  environment: string
+  version: string
+  language: string
+}
+
+/** Renders the page that loads the console. */
+export function renderConsolePage(build: ConsoleBuild, settings: ConsoleSettings): string {
+  const { script, styles, preloads } = build
+  return html`<!doctype html>
+<html lang="${settings.language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="signalbox-console" content="${JSON.stringify(settings)}">
+<title>${settings.service}</title>
+<link rel="icon" href="/auth/icon.svg">
+${preloads.map((name) => html`<link rel="modulepreload" href="${ASSETS_PATH}${name}">\n`)}${styles.map((name) => html`<link rel="stylesheet" href="${ASSETS_PATH}${name}">\n`)}<script type="module" src="${ASSETS_PATH}${script}"></script>
+</head>
+<body>
+<div id="console"></div>
+</body>
+</html>
+`.text
+}
+
+/** Renders what stands there until the console is built; it looks again by itself. */
+export function renderUnbuiltPage(texts: Texts, service: string): string {
+  return html`<!doctype html>
+<html lang="${texts.lang}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="refresh" content="2">
+<title>${service}</title>
+<link rel="stylesheet" href="/auth/style.css">
+</head>
+<body class="card">
+<main><h1>${texts.say('console.unbuilt')}</h1><p>${texts.say('console.unbuilt-text')}</p></main>
+</body>
+</html>
+`.text
+}
+
+/** The headers of the page: scripts are files of the service, style sheets too or have the nonce. */
+export function buildConsoleHeaders(nonce: string): Record<string, string> {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ]
+  return {
+    'content-security-policy': policy.join('; '),
+    'referrer-policy': 'same-origin',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'x-robots-tag': 'noindex, nofollow',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+  }
+}

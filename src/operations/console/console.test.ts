@@ -1,0 +1,215 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { brotliDecompressSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
+import {
+  buildPageVisitor,
+  PAGE_ENV,
+  PAGE_ORIGIN,
+  type PageVisitor,
+} from '../../../test/harness/browser/page-visitor.ts'
+import { buildConsole } from './build-console.ts'
+import type { ConsoleSettings } from './console-page.ts'
+
+const PASSWORD = 'correct horse battery'
+const SAME_SITE = { 'sec-fetch-site': 'same-origin' }
+const WHO = '/api/v3/auth/session'
+
+let app: TestApp
+let people = 0
+
+beforeAll(async () => {
+  await buildConsole()
+  app = await createTestApp({ env: { ...PAGE_ENV, CORS_ALLOWED_ORIGINS: 'https://app.example' } })
+})
+afterAll(() => app?.[Symbol.asyncDispose]())
+
+async function signIn() {
+  people += 1
+  const email = `person-${people}@example.test`
+  const id = await createUserWithPassword(app, { email }, PASSWORD)
+  const visitor = buildPageVisitor(app)
+  await visitor.get('/auth/sign-in')
+  await visitor.post('/auth/sign-in', { email, password: PASSWORD })
+  return { visitor, id, email }
+}
+
+function readSettings(body: string): ConsoleSettings {
+  const content = /<meta name="signalbox-console" content="([^"]+)">/.exec(body)?.[1] ?? ''
+  return JSON.parse(content.replaceAll('&quot;', '"').replaceAll('&amp;', '&')) as ConsoleSettings
+}
+
+const openConsole = async (visitor: PageVisitor) => readSettings((await visitor.get('/console')).body)
+
+const withToken = (formToken: string, headers: Record<string, string> = SAME_SITE) => ({
+  'x-form-token': formToken,
+  ...headers,
+})
+
+describe('the page', () => {
+  test.each(['/console', '/console/', '/console/deliveries/1?status=failed'])(
+    'at %s asks for a sign-in, and comes back',
+    async (path) => {
+      const reply = await buildPageVisitor(app).get(path)
+      expect([reply.status, reply.location]).toEqual([303, `/auth/sign-in?next=${encodeURIComponent(path)}`])
+    },
+  )
+
+  test('lets no script run but its own, and hands it no token of the session', async () => {
+    const { visitor } = await signIn()
+    const [one, other] = [await visitor.get('/console'), await visitor.get('/console/webhooks')]
+    const settings = readSettings(one.body)
+    expect(one.status).toBe(200)
+    expect(one.headers['content-security-policy']).toContain("script-src 'self'; style-src 'self' 'nonce-")
+    expect(one.headers['content-security-policy']).toContain(`'nonce-${settings.nonce}'`)
+    expect(one.headers['content-security-policy']).toContain("frame-ancestors 'none'")
+    expect(one.headers['cache-control']).toBe('no-store')
+    expect(readSettings(other.body).nonce).not.toBe(settings.nonce)
+    const [session, refresh] = ['signalbox_session', 'signalbox_refresh'].map((name) =>
+      [...visitor.cookies].find(([cookie]) => cookie.endsWith(name)),
+    )
+    for (const cookie of [session, refresh]) expect(one.body).not.toContain(cookie?.[1].value)
+    expect(one.body).not.toMatch(/<script(?![^>]* src="\/console\/assets\/)/)
+  })
+
+  test('waits for the build where there is none', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'signalbox console '))
+    await using unbuilt = await createTestApp({ env: PAGE_ENV, consoleFolder: folder })
+    const email = 'waiting@example.test'
+    await createUserWithPassword(unbuilt, { email }, PASSWORD)
+    const visitor = buildPageVisitor(unbuilt)
+    await visitor.get('/auth/sign-in')
+    await visitor.post('/auth/sign-in', { email, password: PASSWORD })
+    const reply = await visitor.get('/console')
+    expect([reply.status, reply.body.includes('The console is being built')]).toEqual([503, true])
+    await writeFile(join(folder, 'main.js'), 'built')
+    await writeFile(join(folder, 'manifest.json'), JSON.stringify({ main: { file: 'main.js', isEntry: true } }))
+    expect((await visitor.get('/console')).status).toBe(200)
+    expect((await visitor.get('/console/assets/main.js')).body).toBe('built')
+    await rm(folder, { recursive: true })
+  })
+})
+
+describe('a file of the console', () => {
+  const get = (url: string, headers: Record<string, string> = {}) =>
+    app.app.server.inject({ method: 'GET', url, headers })
+
+  test('is kept for good, and compressed for who takes it', async () => {
+    const { visitor } = await signIn()
+    const path = /src="(\/console\/assets\/[\w.-]+\.js)"/.exec((await visitor.get('/console')).body)?.[1] ?? ''
+    const plain = await get(path)
+    expect(plain.statusCode).toBe(200)
+    expect(plain.headers).toMatchObject({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-type': 'text/javascript; charset=utf-8',
+      vary: 'accept-encoding',
+    })
+    const compressed = await get(path, { 'accept-encoding': 'gzip, br' })
+    expect(compressed.headers['content-encoding']).toBe('br')
+    expect(brotliDecompressSync(compressed.rawPayload).equals(plain.rawPayload)).toBe(true)
+    expect(compressed.rawPayload.length).toBeLessThan(250_000)
+  })
+
+  test.each(['other.js', '', '../manifest.json', '..%2f..%2fpackage.json', '%2e%2e/sources', 'sources'])(
+    '%j is none',
+    async (name) => {
+      const answer = await get(`/console/assets/${name}`)
+      expect([303, 404]).toContain(answer.statusCode)
+      expect(answer.body).not.toContain('"name"')
+    },
+  )
+})
+
+describe('a call of the console', () => {
+  test('is made for the person of the session cookie', async () => {
+    const { visitor, id, email } = await signIn()
+    const { formToken } = await openConsole(visitor)
+    const answer = await visitor.get(WHO, withToken(formToken))
+    expect([answer.status, JSON.parse(answer.body).data.user]).toEqual([
+      200,
+      expect.objectContaining({ document_id: id, email }),
+    ])
+    expect((await visitor.get(WHO, withToken(formToken, { origin: PAGE_ORIGIN }))).status).toBe(200)
+    expect((await visitor.get(WHO, withToken(formToken, {}))).status).toBe(200)
+  })
+
+  test('needs the token that its page was given in this browser', async () => {
+    const { visitor } = await signIn()
+    const { formToken } = await openConsole(visitor)
+    const other = await openConsole((await signIn()).visitor)
+    for (const token of ['', 'x', formToken.slice(0, -1), other.formToken, `${formToken}.x`.repeat(1_000)])
+      expect((await visitor.get(WHO, withToken(token))).status).toBe(401)
+    expect((await visitor.get(WHO, SAME_SITE)).status).toBe(401)
+  })
+
+  test.each([
+    ['another site', { 'sec-fetch-site': 'cross-site' }],
+    ['another host of the site', { 'sec-fetch-site': 'same-site' }],
+    ['nowhere', { 'sec-fetch-site': 'none' }],
+    ['another origin', { origin: 'https://evil.example' }],
+    ['an origin that is hidden', { origin: 'null' }],
+  ])('of %s is nobody', async (_where, headers) => {
+    const { visitor } = await signIn()
+    const { formToken } = await openConsole(visitor)
+    expect((await visitor.get(WHO, withToken(formToken, headers))).status).toBe(401)
+  })
+
+  test('with a bearer token is judged by that alone', async () => {
+    const { visitor } = await signIn()
+    const { formToken } = await openConsole(visitor)
+    const headers = { ...withToken(formToken), authorization: 'Bearer sbx_wrong' }
+    expect((await visitor.get(WHO, headers)).status).toBe(401)
+  })
+
+  test('with an API key in place of the session is nobody', async () => {
+    const { visitor } = await signIn()
+    const { formToken } = await openConsole(visitor)
+    const made = await app.admin('POST', '/api/v3/identity/api-key', { name: 'planted', permissions: ['*:*'] })
+    const [name, cookie] = [...visitor.cookies].find(([one]) => one.endsWith('signalbox_session'))!
+    visitor.cookies.set(name, { ...cookie, value: made.body.data.key })
+    expect((await visitor.get(WHO, withToken(formToken))).status).toBe(401)
+  })
+
+  test('ends with the session: by a sign-out, a disable, and its expiry', async () => {
+    const endings = [
+      async ({ visitor }: Awaited<ReturnType<typeof signIn>>) => {
+        const cookies = new Map(visitor.cookies)
+        await visitor.get('/auth/')
+        await visitor.post('/auth/sign-out')
+        // What a thief kept of the browser.
+        for (const [name, cookie] of cookies) visitor.cookies.set(name, cookie)
+      },
+      async ({ id }: Awaited<ReturnType<typeof signIn>>) => {
+        await app.admin('POST', `/api/v3/identity/user/${id}/disable`, {})
+      },
+      async () => {
+        app.clock.advance(24 * 3_600_000)
+      },
+    ]
+    for (const end of endings) {
+      const person = await signIn()
+      const { formToken } = await openConsole(person.visitor)
+      expect((await person.visitor.get(WHO, withToken(formToken))).status).toBe(200)
+      await end(person)
+      expect((await person.visitor.get(WHO, withToken(formToken))).status).toBe(401)
+    }
+  })
+
+  test('cannot be made by a page of another origin, which is not allowed to send the token', async () => {
+    const { headers } = await app.app.server.inject({
+      method: 'OPTIONS',
+      url: WHO,
+      headers: {
+        origin: 'https://app.example',
+        'access-control-request-method': 'GET',
+        'access-control-request-headers': 'x-form-token',
+      },
+    })
+    expect(headers['access-control-allow-origin']).toBe('https://app.example')
+    expect(headers['access-control-allow-headers']).not.toContain('x-form-token')
+    expect(headers).not.toHaveProperty('access-control-allow-credentials')
+  })
+})

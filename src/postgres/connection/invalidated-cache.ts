@@ -1,0 +1,97 @@
+import { buildCache } from '../../base/cache.ts'
+
+/**
+ * What a change made out of date, as the trigger of the changed row reports it (`note_change` in the migrations): a session
+ * (`s`), an API key (`k`), a user (`u`), an OAuth client (`c`), the limits of an account (`l`), the subscriptions to reads
+ * (`r`), the provisioning targets (`t`), what is queued for them (`p`), or everything.
+ */
+export type Invalidation = '*' | 'r' | 't' | 'p' | `${'s' | 'k' | 'u' | 'c' | 'l'}:${string}`
+
+/** Reads what triggers report: names of changes, separated by commas; none is the empty text. */
+export function readInvalidations(text: string): Invalidation[] {
+  return text === '' ? [] : (text.split(',') as Invalidation[])
+}
+
+/**
+ * Rows that this process keeps in memory until they change. They are used only while the listening connection is live
+ * (`Notifier.isLive`), so a change that was committed a second ago is never missed.
+ */
+export interface InvalidatedCache<Value> {
+  /** The cached value; undefined when there is none, when it has expired at `now`, and while the connection is not live. */
+  find(key: string, now?: Date): Value | undefined
+  /** The cached value, or else what `read` returns, which is cached unless a change was reported during the read. */
+  read<Read extends Value | undefined>(key: string, read: () => Promise<Read>, now?: Date): Promise<Value | Read>
+  /** Drops what the change made out of date. Ignores changes of what is not cached here. */
+  invalidate(change: Invalidation): void
+}
+
+/** Options of a cache. */
+export interface InvalidatedCacheOptions<Value> {
+  /** Most entries; beyond it the one that was used longest ago makes room. */
+  limit: number
+  /** Asked at each use. */
+  isLive: () => boolean
+  /** The changes that make an entry out of date. */
+  changesOf: (key: string, value: Value) => readonly Invalidation[]
+  /** When an entry ends by itself. */
+  expiryOf?: (value: Value) => Date | null
+}
+
+/** Builds an empty cache. */
+export function buildInvalidatedCache<Value extends {}>(
+  options: InvalidatedCacheOptions<Value>,
+): InvalidatedCache<Value> {
+  const { limit, isLive, changesOf, expiryOf = () => null } = options
+  const entries = buildCache<string, Value>({ limit, onGone: forget })
+  const keysOf = new Map<Invalidation, Set<string>>()
+  let changes = 0
+
+  function forget(key: string, value: Value): void {
+    for (const change of changesOf(key, value)) {
+      const keys = keysOf.get(change)
+      keys?.delete(key)
+      if (keys?.size === 0) keysOf.delete(change)
+    }
+  }
+
+  function put(key: string, value: Value): void {
+    entries.put(key, value)
+    for (const change of changesOf(key, value)) {
+      const keys = keysOf.get(change)
+      if (keys) keys.add(key)
+      else keysOf.set(change, new Set([key]))
+    }
+  }
+
+  function find(key: string, now?: Date): Value | undefined {
+    const value = entries.find(key)
+    if (value === undefined || !isLive()) return undefined
+    const expiresAt = expiryOf(value)
+    if (expiresAt === null || now === undefined || expiresAt > now) return value
+    entries.drop(key)
+    return undefined
+  }
+
+  return {
+    find,
+    read: async (key, read, now) => {
+      const cached = find(key, now)
+      if (cached !== undefined) return cached
+      const before = changes
+      const value = await read()
+      // A change that was reported during the read may be one that the read did not see.
+      if (value !== undefined && before === changes) put(key, value)
+      return value
+    },
+    invalidate: (change) => {
+      changes += 1
+      if (change === '*') {
+        // First, so that nothing is looked up for each entry.
+        keysOf.clear()
+        entries.clear()
+        return
+      }
+      for (const key of [...(keysOf.get(change) ?? [])]) entries.drop(key)
+    },
+  }
+}
