@@ -1,5 +1,6 @@
 -- additive
--- The schema before outbound webhooks were released (D79): people, accounts, contracts, and the first, unsigned webhooks.
+-- The schema before outbound webhooks were released (docs/contract/webhooks.md#legacy-migration): users, accounts,
+-- contracts, and the first, unsigned webhooks.
 
 create table "user" (
   document_id uuid primary key,
@@ -41,7 +42,7 @@ create table role (
   name text not null unique,
   description text,
   is_system boolean not null default false,
-  -- Whether its permissions hold for the accounts of the user only (`member`, D11).
+  -- Whether its permissions hold for the accounts of the user only (`member`, docs/contract/identity.md#system-roles).
   is_account_scoped boolean not null default false,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null
@@ -54,7 +55,7 @@ create table permission (
   updated_at timestamptz(3) not null
 );
 
--- A pattern is a permission's name, `resource:*` or `*:*` (D11).
+-- A pattern is a permission's name, `resource:*` or `*:*` (docs/contract/identity.md#permission-patterns).
 create table role_permission (
   role uuid not null references role (document_id) on delete cascade,
   pattern text not null,
@@ -96,10 +97,10 @@ create table session (
 );
 create index session_user_idx on session ("user") where revoked_at is null;
 create index session_expires_idx on session (expires_at);
--- Ending a session ends those that were opened from it (D32).
+-- Ending a session ends those that were opened from it (docs/contract/sessions.md#what-ends-what).
 create index session_parent_idx on session (parent) where parent is not null;
 
--- Only hashes: a copy of this table signs nobody in (D21).
+-- Only hashes: a copy of this table signs nobody in (docs/contract/sessions.md#refresh-tokens).
 create table session_refresh (
   token_hash bytea primary key,
   session uuid not null references session (document_id) on delete cascade,

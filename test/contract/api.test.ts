@@ -35,7 +35,7 @@ afterAll(() => app[Symbol.asyncDispose]())
 const raw = (method: 'GET' | 'POST' | 'PUT', url: string, headers: Record<string, string>, payload?: string) =>
   app.app.server.inject({ method, url, headers, ...(payload !== undefined && { payload }) })
 
-test('Versioning 1: every route of the tree is under /api/v3, and other versions are a 404', async () => {
+test('api#paths: every route of the tree is under /api/v3, and other versions are a 404', async () => {
   for (const route of ROUTES) expect(route.path).toMatch(/^\/api\/v3\//)
   for (const version of ['v1', 'v2', 'v4'])
     expectProblem(await app.admin('GET', WEBHOOKS.replace('v3', version)), 404, 'not_found')
@@ -83,7 +83,7 @@ test('api#errors: 400 malformed JSON', async () => {
     expectProblem(await app.admin('POST', WEBHOOKS, payload), 400, 'malformed_request')
 })
 
-test('api#errors, Authentication 1: 401 unauthenticated comes with WWW-Authenticate: Bearer', async () => {
+test('api#errors, identity#system-roles: 401 unauthenticated comes with WWW-Authenticate: Bearer', async () => {
   for (const authorization of [
     undefined,
     'Bearer',
@@ -357,7 +357,7 @@ test('api#errors: a body that is not UTF-8 JSON text is a 400', async () => {
   expect(answer.statusCode).toBe(400)
 })
 
-test('Limits 13: no variable changes tolerance, backoff, attempt cap and auto-disable threshold', () => {
+test('delivery#fixed-constants: no variable changes tolerance, backoff, attempt cap and auto-disable threshold', () => {
   const names = Object.keys(VARIABLES)
   expect(
     names.filter(

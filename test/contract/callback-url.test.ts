@@ -28,7 +28,7 @@ async function expectRefused(url: string, by = app) {
   return problem.errors[0].code
 }
 
-test('URL rules 1: https is required in every environment but development', async () => {
+test('webhooks#url-rules: https is required in every environment but development', async () => {
   for (const env of ['production', 'certification', 'test']) {
     await using other = await createTestApp({ database, env: { APP_ENV: env } })
     expect(await expectRefused('http://hooks.example.com/', other)).toBe('url_not_https')
@@ -36,13 +36,13 @@ test('URL rules 1: https is required in every environment but development', asyn
   }
 })
 
-test('URL rules 2: http:// is allowed in development, towards public hosts only', async () => {
+test('webhooks#url-rules: http:// is allowed in development, towards public hosts only', async () => {
   expect((await create('http://hooks.example.com/', development)).status).toBe(201)
   for (const host of ['127.0.0.1', '10.0.0.1', 'localhost', 'db.internal', '169.254.169.254'])
     expect(await expectRefused(`http://${host}/`, development)).toBe('url_host_not_public')
 })
 
-test('URL rules 3, Errors 4: other schemes are refused everywhere', async () => {
+test('webhooks#url-rules: other schemes are refused everywhere', async () => {
   for (const url of [
     'ftp://hooks.example.com/',
     'javascript:alert(1)',
@@ -66,7 +66,7 @@ const FORBIDDEN = {
 } as const
 
 for (const [kind, hosts] of Object.entries(FORBIDDEN)) {
-  test(`URL rules 4, webhooks#callback-guard, Errors 4: ${kind} hosts are refused`, async () => {
+  test(`webhooks#url-rules, webhooks#callback-guard: ${kind} hosts are refused`, async () => {
     for (const host of hosts) {
       for (const by of [app, development]) {
         const answer = await create(`https://${host}/hook`, by)
@@ -85,13 +85,13 @@ test('webhooks#callback-guard: user-info and the ports of other services are ref
     expect((await create(url)).status, url).toBe(201)
 })
 
-test('URL rules 5, Limits 1: 2048 characters are accepted, 2049 are refused', async () => {
+test('webhooks#url-rules: 2048 characters are accepted, 2049 are refused', async () => {
   const start = 'https://hooks.example.com/'
   expect((await create(start + 'a'.repeat(2048 - start.length))).status).toBe(201)
   expect(await expectRefused(start + 'a'.repeat(2049 - start.length))).toBe('url_too_long')
 })
 
-test('URL rules 6: every rule applies to an update', async () => {
+test('webhooks#url-rules: every rule applies to an update', async () => {
   const { document_id: id } = (await create('https://hooks.example.com/')).body.data
   for (const url of [
     '',
@@ -104,7 +104,7 @@ test('URL rules 6: every rule applies to an update', async () => {
   expect((await app.admin('GET', `${PATH}/${id}`)).body.data.url).toBe('https://hooks.example.com/')
 })
 
-test('URL rules 7: any update of a row that no longer passes the rules is refused', async () => {
+test('webhooks#url-rules: any update of a row that no longer passes the rules is refused', async () => {
   const { document_id: id } = (await create('http://hooks.example.com/', development)).body.data
   for (const body of [
     { name: 'renamed' },

@@ -28,7 +28,7 @@ async function listAll(): Promise<Json[]> {
   return rows
 }
 
-test('Catalogue 1, Events 1, events#event-types: the event table has one event type per v3 route, named <resource>.<action>', async () => {
+test('events#catalogue, events#synthetic-event-types, events#event-types: the event table has one event type per v3 route, named <resource>.<action>', async () => {
   const rows = await listAll()
   const wanted = ROUTE_TREE.filter((route) => route.event !== 'none').map(
     (route) => `${route.resource}.${route.action}`,
@@ -41,7 +41,7 @@ test('Catalogue 1, Events 1, events#event-types: the event table has one event t
   expect(stored.map((row) => row.internal).sort()).toEqual(rows.map((row) => row.internal).sort())
 })
 
-test('Catalogue 2: a row names its event, account_scope, method and route', async () => {
+test('events#catalogue-fields: a row names its event, account_scope, method and route', async () => {
   const { body } = await list('filters=internal|in|contract.create,role.create')
   const byName = Object.fromEntries(body.data.map((row: Json) => [row.internal, row]))
   expect(byName['contract.create']).toMatchObject({
@@ -52,22 +52,22 @@ test('Catalogue 2: a row names its event, account_scope, method and route', asyn
   expect(byName['role.create']).toMatchObject({ account_scope: 'none', method: 'POST', route: '/api/v3/identity/role' })
 })
 
-test('Catalogue 3: account_scope is account or none and says whether an owner is resolved', async () => {
+test('events#catalogue-fields: account_scope is account or none and says whether an owner is resolved', async () => {
   for (const row of await listAll()) expect(['account', 'none']).toContain(row.account_scope)
 })
 
-test('Events 1, events#event-types: webhook.test is in the catalogue and synthetic', async () => {
+test('events#synthetic-event-types, events#event-types: webhook.test is in the catalogue and synthetic', async () => {
   const { body } = await list('filters=internal|eq|webhook.test')
   expect(body.data).toMatchObject([{ internal: 'webhook.test', source: 'synthetic' }])
 })
 
-test('Endpoints 11, Endpoints 19: filters are <field>|<operator>|<comma-separated values>, for instance in on internal', async () => {
+test('events#catalogue-endpoints, api#filters: filters are <field>|<operator>|<comma-separated values>, for instance in on internal', async () => {
   const { status, body } = await list('filters=internal|in|webhook.create,webhook.delete&sort=internal')
   expect(status).toBe(200)
   expect(body.data.map((row: Json) => row.internal)).toEqual(['webhook.create', 'webhook.delete'])
 })
 
-test('Endpoints 19, Limits 12, api#filters: page_size sets the page, and its default is 50', async () => {
+test('api#filters, api#page-size: page_size sets the page, and its default is 50', async () => {
   expect((await list('page_size=3')).body.data).toHaveLength(3)
   const byDefault = (await list()).body
   expect(byDefault.data).toHaveLength(50)
@@ -77,7 +77,7 @@ test('Endpoints 19, Limits 12, api#filters: page_size sets the page, and its def
   )
 })
 
-test('Catalogue status 1, Catalogue status 3, Endpoints 16: a synced catalogue is in sync with equal counts', async () => {
+test('events#catalogue-status: a synced catalogue is in sync with equal counts', async () => {
   const generated = buildCatalogue(ROUTE_TREE).length
   expect(await readStatus()).toEqual({
     generated_count: generated,
@@ -88,7 +88,7 @@ test('Catalogue status 1, Catalogue status 3, Endpoints 16: a synced catalogue i
   })
 })
 
-test('Catalogue status 2, Catalogue status 4, Events 7: an event type without a row is missing until a sync writes it', async () => {
+test('events#catalogue-status, events#catalogue-sync: an event type without a row is missing until a sync writes it', async () => {
   const { pool } = fixture.app.database
   await pool.query(`delete from event where internal in ('contract.delete', 'role.delete')`)
   const generated = buildCatalogue(ROUTE_TREE).length
@@ -113,7 +113,7 @@ async function addStaleEvent(internal: string): Promise<string> {
   return rows[0].document_id
 }
 
-test('Catalogue status 5: an event type without a route is stale, and subscribable until an operator deactivates it', async () => {
+test('events#catalogue-status: an event type without a route is stale, and subscribable until an operator deactivates it', async () => {
   const account = (await fixture.createAccount()).document_id
   const id = await addStaleEvent('gone.create')
   expect(await readStatus()).toMatchObject({ in_sync: false, stale_internals: ['gone.create'] })
@@ -130,7 +130,7 @@ test('Catalogue status 5: an event type without a route is stale, and subscribab
   expect((await fixture.app.admin('GET', `${EVENTS}/${id}`)).body.data.is_actived).toBe(false)
 })
 
-test('Catalogue status 5: a sync neither deletes nor activates a stale row', async () => {
+test('events#catalogue-status: a sync neither deletes nor activates a stale row', async () => {
   const id = await addStaleEvent('gone.update')
   await fixture.app.admin('POST', '/api/v3/webhook/catalogue/sync')
   const read = await fixture.app.admin('GET', `${EVENTS}/${id}`)
@@ -139,18 +139,18 @@ test('Catalogue status 5: a sync neither deletes nor activates a stale row', asy
   expect((await readStatus()).in_sync).toBe(true)
 })
 
-test('Events 7: a row that differs from the code is out of sync until a sync updates it', async () => {
+test('events#catalogue-sync: a row that differs from the code is out of sync until a sync updates it', async () => {
   await fixture.app.database.pool.query(`update event set account_scope = 'none' where internal = 'contract.create'`)
   expect(await readStatus()).toMatchObject({ in_sync: false, missing_internals: [] })
   await fixture.app.admin('POST', '/api/v3/webhook/catalogue/sync')
   expect((await list('filters=internal|eq|contract.create')).body.data[0].account_scope).toBe('account')
 })
 
-test('Events 7: the committed catalogue and its docs match the route tree', async () => {
+test('events#catalogue-sync: the committed catalogue and its docs match the route tree', async () => {
   expect(await findCatalogueDrift(buildCatalogue(ROUTE_TREE))).toEqual([])
 })
 
-test('Events 7, events#event-types: the check finds every difference of the committed files', async () => {
+test('events#catalogue-sync, events#event-types: the check finds every difference of the committed files', async () => {
   const catalogue = buildCatalogue(ROUTE_TREE)
   const [first, ...rest] = catalogue
   expect(await findCatalogueDrift(rest)).toEqual(expect.arrayContaining(['catalogue.json', 'docs/events.md']))

@@ -37,7 +37,7 @@ async function deliverOne() {
   return { webhook, contract, request, row }
 }
 
-test('Events 3, webhooks#signature: x-service-signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>, keyed with the whole secret', async () => {
+test('webhooks#signature: x-service-signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>, keyed with the whole secret', async () => {
   const { webhook, request } = await deliverOne()
   const { t, v1, expected } = readSignature(request, webhook.secret)
   expect(t).toBe(Math.floor(fixture.app.clock.now() / 1000))
@@ -66,7 +66,7 @@ test('webhooks#delivery-headers: a delivery is a POST of JSON with headers for s
   })
 })
 
-test('Envelope 1, Envelope 2, Envelope 3, Events 4, Versioning 2, webhooks#envelope: the body has exactly these members', async () => {
+test('webhooks#envelope: the body has exactly these members', async () => {
   const { contract, request, row } = await deliverOne()
   const envelope = readEnvelope(request)
   expect(envelope).toEqual({
@@ -87,7 +87,7 @@ test('Envelope 1, Envelope 2, Envelope 3, Events 4, Versioning 2, webhooks#envel
   expect(Object.keys(envelope)).toEqual(['id', 'type', 'api_version', 'created_at', 'attempt', 'data'])
 })
 
-test('Envelope 1, webhooks#envelope: data.url reads the resource, and is null when the resource is gone', async () => {
+test('webhooks#envelope: data.url reads the resource, and is null when the resource is gone', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create', 'contract.delete'])
   const contract = await fixture.makeChange(account)
   await fixture.app.settle()
@@ -98,7 +98,7 @@ test('Envelope 1, webhooks#envelope: data.url reads the resource, and is null wh
   expect(readEnvelope(fixture.received(webhook)[1]).data).toMatchObject({ id: contract, url: null })
 })
 
-test('Envelope 2, webhooks#envelope: the event id is the same for every webhook, and each has its own dispatch', async () => {
+test('webhooks#envelope: the event id is the same for every webhook, and each has its own dispatch', async () => {
   const first = await fixture.createWebhook({ account }, ['contract.create'])
   const second = await fixture.createWebhook({ is_global: true }, ['contract.create'])
   await fixture.makeChange(account)
@@ -109,7 +109,7 @@ test('Envelope 2, webhooks#envelope: the event id is the same for every webhook,
   await fixture.subscribe(second.id, ['webhook.test'])
 })
 
-test('Envelope 4, webhooks#envelope, delivery#retry-timing: each attempt has its number, the same event id, and a signature of its own time', async () => {
+test('webhooks#envelope, delivery#retry-timing: each attempt has its number, the same event id, and a signature of its own time', async () => {
   fixture.receiver.behaveNext({ kind: 'status', status: 500 })
   const { webhook } = await deliverOne()
   fixture.app.clock.advance(60_000)
@@ -123,7 +123,7 @@ test('Envelope 4, webhooks#envelope, delivery#retry-timing: each attempt has its
   expect(signatures[1].t - signatures[0].t).toBe(60)
 })
 
-test('States 11, Limits 6, delivery#retry-timing: failed attempts are retried exactly 1 m, 5 m, 30 m and 2 h after the one before, in order', async () => {
+test('delivery#retry-timing: failed attempts are retried exactly 1 m, 5 m, 30 m and 2 h after the one before, in order', async () => {
   fixture.receiver.behave({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
   let posts = 1
@@ -146,7 +146,7 @@ test('States 11, Limits 6, delivery#retry-timing: failed attempts are retried ex
   }
 })
 
-test('States 12, Limits 7, delivery#statuses: after 5 POSTs the row is exhausted, without a sixth POST', async () => {
+test('delivery#automatic-attempts, delivery#statuses: after 5 POSTs the row is exhausted, without a sixth POST', async () => {
   fixture.receiver.behave({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
   await passRetrySchedule(fixture.app)
@@ -160,7 +160,7 @@ test('States 12, Limits 7, delivery#statuses: after 5 POSTs the row is exhausted
   expect(fixture.received(webhook)).toHaveLength(5)
 })
 
-test('Events 5, States 13, Errors 8, delivery#statuses: a 3xx ends the delivery as failed and is not followed', async () => {
+test('delivery#guarantees, delivery#redirects, delivery#statuses: a 3xx ends the delivery as failed and is not followed', async () => {
   for (const status of [300, 301, 302, 303, 304, 307, 308]) {
     fixture.receiver.behave({ kind: 'redirect', status, location: `${fixture.receiver.origin}/elsewhere` })
     const { webhook, row } = await deliverOne()
@@ -179,7 +179,7 @@ test('Events 5, States 13, Errors 8, delivery#statuses: a 3xx ends the delivery 
   expect(fixture.receiver.requests.filter((request) => request.path === '/elsewhere')).toEqual([])
 })
 
-test('States 14, Errors 7, delivery#retry-timing: a 401 after a rotation is retried on the schedule and succeeds once the secret is deployed', async () => {
+test('delivery#failed-attempts, delivery#retry-timing: a 401 after a rotation is retried on the schedule and succeeds once the secret is deployed', async () => {
   fixture.receiver.behaveNext({ kind: 'status', status: 401 })
   const { webhook, row } = await deliverOne()
   expect(await fixture.readDispatch(row.document_id)).toMatchObject({ status: 'retrying', last_error: 'http_4xx' })
@@ -246,7 +246,7 @@ test('delivery#statuses: no answer within 15 s is a failed attempt of the class 
   expect(ended.last_duration_ms).toBeLessThan(17_000)
 })
 
-test('delivery#url-and-secret-at-send-time, States 6: a waiting row is sent with the current URL and secret', async () => {
+test('delivery#url-and-secret-at-send-time, webhooks#secret-rotation: a waiting row is sent with the current URL and secret', async () => {
   fixture.receiver.behaveNext({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
   const path = `/api/v3/webhook/webhook/${webhook.id}`
@@ -264,7 +264,7 @@ test('delivery#url-and-secret-at-send-time, States 6: a waiting row is sent with
   expect(await fixture.readDispatch(row.document_id)).toMatchObject({ status: 'success' })
 })
 
-test('Endpoints 10, States 10: the test action answers 202 with a dispatch_id and delivers a signed webhook.test', async () => {
+test('webhooks#test-delivery, delivery#success: the test action answers 202 with a dispatch_id and delivers a signed webhook.test', async () => {
   const webhook = await fixture.createWebhook({ account })
   const answer = await fixture.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
   expect(answer.status).toBe(202)
@@ -281,7 +281,7 @@ test('Endpoints 10, States 10: the test action answers 202 with a dispatch_id an
   })
 })
 
-test('Endpoints 10: the test action posts to this webhook only, subscribed or not, active or not', async () => {
+test('webhooks#test-delivery: the test action posts to this webhook only, subscribed or not, active or not', async () => {
   const bystander = await fixture.createWebhook({ is_global: true })
   const webhook = await fixture.createWebhook({ account })
   await fixture.app.database.pool.query('update webhook_event set deleted_at = now() where webhook = $1', [webhook.id])
@@ -292,7 +292,7 @@ test('Endpoints 10: the test action posts to this webhook only, subscribed or no
   expect(fixture.received(bystander)).toEqual([])
 })
 
-test('Events 5: delivery is at least once: an attempt of a lost process is repeated with the same event id', async () => {
+test('delivery#guarantees: delivery is at least once: an attempt of a lost process is repeated with the same event id', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await fixture.makeChange(account)
   await fixture.app.app.router.drain()
@@ -314,7 +314,7 @@ test('Events 5: delivery is at least once: an attempt of a lost process is repea
   expect(await fixture.readDispatch(row.document_id)).toMatchObject({ status: 'success', attempts: 2 })
 })
 
-test('Events 5: an event is delivered once to each webhook without failures', async () => {
+test('delivery#guarantees: an event is delivered once to each webhook without failures', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   for (let change = 0; change < 5; change += 1) await fixture.makeChange(account)
   await fixture.app.settle()

@@ -26,7 +26,7 @@ async function countEvents(from = fixture): Promise<number> {
   return rows[0].count
 }
 
-test('Events 2, events#atomicity, Versioning 4: with ENABLE_API_EVENT_QUEUE=false a change records and sends no event', async () => {
+test('events#event-queue-switch, events#atomicity, webhooks#legacy-migration: with ENABLE_API_EVENT_QUEUE=false a change records and sends no event', async () => {
   await using off = await startContractFixture({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
   const owner = (await off.createAccount()).document_id
   const webhook = await off.createWebhook({ account: owner }, ['contract.create', 'contract.find-one'])
@@ -39,7 +39,7 @@ test('Events 2, events#atomicity, Versioning 4: with ENABLE_API_EVENT_QUEUE=fals
   expect((await off.app.admin('GET', `${CONTRACTS}/${contract}`)).status).toBe(200)
 })
 
-test('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing are refused with the reason', async () => {
+test('events#event-queue-switch: with ENABLE_API_EVENT_QUEUE=false the test action and publishing are refused with the reason', async () => {
   await using off = await startContractFixture({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
   const owner = (await off.createAccount()).document_id
   const webhook = await off.createWebhook({ account: owner })
@@ -51,7 +51,7 @@ test('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing
   expect(off.receiver.requests).toEqual([])
 })
 
-test('Events 2, events#atomicity: a process with ENABLE_API_EVENT_QUEUE=false does not send waiting events, and keeps them', async () => {
+test('events#event-queue-switch, events#atomicity: a process with ENABLE_API_EVENT_QUEUE=false does not send waiting events, and keeps them', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await fixture.makeChange(account)
   await fixture.app.app.router.drain()

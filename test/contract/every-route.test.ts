@@ -213,18 +213,18 @@ beforeAll(async () => {
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
-test('Endpoints 21: every declared route of the webhook, identity, contract, audit, health and provisioning modules answers', () => {
+test('api#route-declaration: every declared route of the webhook, identity, contract, audit, health and provisioning modules answers', () => {
   expect([...answers.keys()].sort()).toEqual(routes.map(eventNameOf).sort())
 })
 
-test('Events 6, events#event-types, events#emission: every route records the event named after its resource and action, also subscribed reads', () => {
+test('events#emission, events#event-types: every route records the event named after its resource and action, also subscribed reads', () => {
   const types = new Set(delivered.map((envelope) => envelope.type))
   const expected = routes.map(eventNameOf).filter((name) => !SILENT.includes(name) && name !== 'webhook.test')
   expect(expected.filter((name) => !types.has(name))).toEqual([])
   expect(SILENT.filter((name) => types.has(name))).toEqual([])
 })
 
-test('Events 6, Envelope 3, Routing 3: only account events have an account, except purges', () => {
+test('events#emission, webhooks#envelope, events#purge-events: only account events have an account, except purges', () => {
   const scopes = new Map(routes.map((route) => [eventNameOf(route), route.accountScope]))
   for (const { type, data } of delivered) {
     if (scopes.get(type) === 'none' || data.action === 'purge') expect(data.account, type).toBeNull()
@@ -233,7 +233,7 @@ test('Events 6, Envelope 3, Routing 3: only account events have an account, exce
   expect(delivered.filter(({ data }) => data.action === 'purge').length).toBeGreaterThan(0)
 })
 
-test('Envelope 1: an envelope contains only ids of the resource', () => {
+test('webhooks#envelope: an envelope contains only ids of the resource', () => {
   for (const envelope of delivered) {
     expect(Object.keys(envelope.data).sort(), envelope.type).toEqual(['account', 'action', 'id', 'resource', 'url'])
     expect(JSON.stringify(envelope)).not.toMatch(/Lease|walk@example\.com|whsec_|sbx_/)

@@ -38,7 +38,7 @@ const unsubscribe = (webhook: ContractWebhook) => fixture.subscribe(webhook.id, 
 const activate = (webhook: ContractWebhook, isActived: boolean) =>
   fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: isActived })
 
-test('States 4, Limits 8, delivery#failure-count: the 20th failed delivery in a row disables the webhook, the 19th does not', async () => {
+test('delivery#automatic-disable, delivery#failure-count: the 20th failed delivery in a row disables the webhook, the 19th does not', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(19)
   expect(await fixture.readWebhook(webhook)).toMatchObject({
@@ -56,7 +56,7 @@ test('States 4, Limits 8, delivery#failure-count: the 20th failed delivery in a 
   })
 })
 
-test('States 4: an auto-disabled webhook gets no further rows until it is activated', async () => {
+test('delivery#automatic-disable: an auto-disabled webhook gets no further rows until it is activated', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await failTimes(20)
   await succeedOnce()
@@ -82,7 +82,7 @@ test('delivery#failure-count: any success sets the count to 0', async () => {
   await unsubscribe(webhook)
 })
 
-test('delivery#failure-count, Webhook 8: five failed POSTs of one delivery count as one failure', async () => {
+test('delivery#failure-count, webhooks#webhook: five failed POSTs of one delivery count as one failure', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   fixture.receiver.behave({ kind: 'status', status: 500 })
   await fixture.makeChange(account)
@@ -149,7 +149,7 @@ test('delivery#failure-count: an automatic disable is logged and counted in the 
   expect(notices).toMatchObject([{ webhook: webhook.id, consecutive_failures: 20 }])
 })
 
-test('delivery#holding, States 2: waiting rows of an inactive webhook are held until it is active again', async () => {
+test('delivery#holding, webhooks#activation: waiting rows of an inactive webhook are held until it is active again', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   fixture.receiver.behaveNext({ kind: 'status', status: 500 })
   await fixture.makeChange(account)
@@ -165,7 +165,7 @@ test('delivery#holding, States 2: waiting rows of an inactive webhook are held u
   await unsubscribe(webhook)
 })
 
-test('delivery#holding, delivery#statuses, States 7: a soft delete cancels waiting rows without further POSTs', async () => {
+test('delivery#holding, delivery#statuses, webhooks#soft-delete: a soft delete cancels waiting rows without further POSTs', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   fixture.receiver.behaveNext({ kind: 'status', status: 500 })
   await fixture.makeChange(account)

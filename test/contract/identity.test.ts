@@ -78,11 +78,11 @@ async function listPermissions(): Promise<string[]> {
   return body.data.map((row: Json) => row.name)
 }
 
-test('Authentication 2: every permission of the table exists', async () => {
+test('identity#permissions: every permission of the table exists', async () => {
   expect(await listPermissions()).toEqual(expect.arrayContaining(CONTRACT_PERMISSIONS))
 })
 
-test('Authentication 1: all permissions on webhooks, events and the ledger are granted to administrator only, the account roles to nobody', async () => {
+test('identity#system-roles: all permissions on webhooks, events and the ledger are granted to administrator only, the account roles to nobody', async () => {
   const { body } = await app.admin('GET', `${IDENTITY}/role?page_size=200`)
   const holders = body.data
     .filter((role: Json) => role.is_system)
@@ -99,7 +99,7 @@ test('Authentication 1: all permissions on webhooks, events and the ledger are g
   expect(rowCount).toBe(0)
 })
 
-test('Authentication 1: one matching permission opens its route only', async () => {
+test('identity#system-roles: one matching permission opens its route only', async () => {
   const role = await createRole(['webhook:find-all'])
   const { call } = await signInWith([role.document_id])
   expect((await call('GET', WEBHOOKS)).status).toBe(200)

@@ -40,7 +40,7 @@ async function deliverOne(answer: 'success' | 'failed' | 'retrying' | 'exhausted
 const replay = (id: string, body?: unknown) => fixture.app.admin('POST', `${DISPATCHES}/${id}/replay`, body)
 const CONFIRMED = { confirm_duplicate: true }
 
-test('Ledger 1, Ledger 3, Ledger 4, Endpoints 12, delivery#ledger-row: a row has exactly these members, under the id that is its dispatch_id', async () => {
+test('delivery#ledger-row, delivery#ledger-endpoints: a row has exactly these members, under the id that is its dispatch_id', async () => {
   const { webhook, row, id } = await deliverOne('success')
   const at = expect.stringMatching(TIMESTAMP)
   expect(row).toEqual({
@@ -93,7 +93,7 @@ test('delivery#ledger-row: the trigger of a test delivery is test', async () => 
   expect(row).toMatchObject({ is_test: true, attempts_log: [{ trigger: 'test', attempt: 1 }] })
 })
 
-test('Ledger 2, delivery#statuses: a row is pending before its first POST, then retrying after a failed one', async () => {
+test('delivery#ledger-row, delivery#statuses: a row is pending before its first POST, then retrying after a failed one', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   fixture.receiver.behave({ kind: 'status', status: 500 })
   await fixture.makeChange(account)
@@ -109,7 +109,7 @@ test('Ledger 2, delivery#statuses: a row is pending before its first POST, then 
   })
 })
 
-test('States 15, Limits 7, delivery#replay: a replay of an exhausted row is one more POST, and attempts continues to count', async () => {
+test('delivery#replay, delivery#automatic-attempts: a replay of an exhausted row is one more POST, and attempts continues to count', async () => {
   const { webhook, id } = await deliverOne('exhausted')
   fixture.receiver.behave({ kind: 'status', status: 500 })
   for (const attempts of [6, 7]) {
@@ -127,7 +127,7 @@ test('States 15, Limits 7, delivery#replay: a replay of an exhausted row is one 
   expect(await fixture.readDispatch(id)).toMatchObject({ status: 'success', attempts: 8, last_error: null })
 })
 
-test('States 16, Ledger 1, delivery#replay, Versioning 3: a replay has the next attempt number and the same event id', async () => {
+test('delivery#replay, delivery#ledger-row, webhooks#release-history: a replay has the next attempt number and the same event id', async () => {
   const { webhook, id } = await deliverOne('success')
   await replay(id, CONFIRMED)
   await fixture.app.settle()
@@ -137,7 +137,7 @@ test('States 16, Ledger 1, delivery#replay, Versioning 3: a replay has the next 
   expect(await fixture.readDispatch(id)).toMatchObject({ status: 'success', attempts: 2 })
 })
 
-test('States 16, Endpoints 14, delivery#replay: without confirm_duplicate a success, pending or retrying row is refused with 409', async () => {
+test('delivery#replay: without confirm_duplicate a success, pending or retrying row is refused with 409', async () => {
   for (const status of ['success', 'retrying'] as const) {
     const { webhook, id } = await deliverOne(status)
     for (const body of [undefined, {}, { confirm_duplicate: false }])
@@ -194,14 +194,14 @@ test('delivery#replay: a replay with a 3xx answer fails', async () => {
   expect(row).toMatchObject({ attempts: 6, next_attempt_at: null, last_error: 'redirect' })
 })
 
-test('Endpoints 14: a replay takes only confirm_duplicate, and a missing row is a 404', async () => {
+test('delivery#replay: a replay takes only confirm_duplicate, and a missing row is a 404', async () => {
   const { id } = await deliverOne('success')
   expectProblem(await replay(id, { confirm_duplicate: 'yes' }), 422, 'validation_failed')
   expectProblem(await replay(id, { ...CONFIRMED, more: 1 }), 422, 'validation_failed')
   expectProblem(await replay(NO_ONE, CONFIRMED), 404, 'not_found')
 })
 
-test('Endpoints 13, delivery#ledger-endpoints: the ledger can be filtered by each documented field', async () => {
+test('delivery#ledger-endpoints: the ledger can be filtered by each documented field', async () => {
   const { webhook, row } = await deliverOne('success')
   const filters = [
     `webhook|eq|${webhook.id}`,
@@ -267,7 +267,7 @@ test('api#filters: page_size is 1 to 200; unknown fields and operators are a 422
   expectProblem(await fixture.app.admin('GET', `${DISPATCHES}?cursor=forged`), 422, 'validation_failed')
 })
 
-test('Events 5: ten events of one resource are ten deliveries with ids of their own, in any order', async () => {
+test('delivery#guarantees: ten events of one resource are ten deliveries with ids of their own, in any order', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.update'])
   const contract = await fixture.makeChange(account)
   for (let change = 0; change < 10; change += 1)

@@ -51,7 +51,7 @@ async function changeTimes(count: number, from = fixture, owner = account) {
   await from.app.settle()
 }
 
-test('Endpoints 18, delivery#health: the health component answers its name, status, instant and figures without a token', async () => {
+test('delivery#health-of-outbound-webhooks, delivery#health: the health component answers its name, status, instant and figures without a token', async () => {
   await fixture.app.settle()
   const answer = await fixture.app.anonymous('GET', HEALTH)
   expect(answer.status).toBe(200)
@@ -66,7 +66,7 @@ test('Endpoints 18, delivery#health: the health component answers its name, stat
   })
 })
 
-test('Limits 9, States 12: 10 exhausted deliveries in the last 24 h degrade the component, 9 or older ones do not', async () => {
+test('delivery#health-of-outbound-webhooks, delivery#automatic-attempts: 10 exhausted deliveries in the last 24 h degrade the component, 9 or older ones do not', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const webhook = await fresh.createWebhook({ account: owner })
@@ -81,7 +81,7 @@ test('Limits 9, States 12: 10 exhausted deliveries in the last 24 h degrade the 
   expect(await readHealth(fresh)).toMatchObject({ status: 'operational', details: { exhausted_24h: 0 } })
 })
 
-test('Limits 9, States 4: one auto-disabled webhook degrades the component until it is activated', async () => {
+test('delivery#health-of-outbound-webhooks, delivery#automatic-disable: one auto-disabled webhook degrades the component until it is activated', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const webhook = await fresh.createWebhook({ account: owner }, ['contract.create'])
@@ -92,7 +92,7 @@ test('Limits 9, States 4: one auto-disabled webhook degrades the component until
   expect(await readHealth(fresh)).toMatchObject({ status: 'operational', details: { auto_disabled: 0 } })
 })
 
-test('Endpoints 18: health is operational or degraded, never down', async () => {
+test('delivery#health-of-outbound-webhooks: health is operational or degraded, never down', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   for (let each = 0; each < 3; each += 1) {
@@ -109,7 +109,7 @@ test('Endpoints 18: health is operational or degraded, never down', async () => 
   expect(answer.body.data.status).toBe('degraded')
 })
 
-test('Endpoints 18: a webhook that an operator switched off does not degrade the component', async () => {
+test('delivery#health-of-outbound-webhooks: a webhook that an operator switched off does not degrade the component', async () => {
   const webhook = await fixture.createWebhook({ account })
   await fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
   expect(await readHealth()).toMatchObject({ status: 'operational', details: { auto_disabled: 0 } })
@@ -130,7 +130,7 @@ test('delivery#health: all components, liveness and readiness are public, withou
   expect(all.components.map((one: Json) => one.component)).toContain('webhook-out')
 })
 
-test('Endpoints 15, delivery#dashboard: the summary has exactly these members', async () => {
+test('delivery#dashboard: the summary has exactly these members', async () => {
   const summary = await readSummary()
   expect(Object.keys(summary).sort()).toEqual([
     'catalogue',
@@ -159,7 +159,7 @@ test('Endpoints 15, delivery#dashboard: the summary has exactly these members', 
     })
 })
 
-test('Endpoints 15, Limits 10: deliveries by status count the last 24 h only', async () => {
+test('delivery#dashboard: deliveries by status count the last 24 h only', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   await fresh.createWebhook({ account: owner }, ['contract.create'])
@@ -173,7 +173,7 @@ test('Endpoints 15, Limits 10: deliveries by status count the last 24 h only', a
   expect((await readSummary(fresh)).deliveries_24h.success).toBe(1)
 })
 
-test('Endpoints 15: active, inactive and auto-disabled webhooks are counted, deleted ones are not', async () => {
+test('delivery#dashboard: active, inactive and auto-disabled webhooks are counted, deleted ones are not', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const ids: string[] = []
@@ -187,7 +187,7 @@ test('Endpoints 15: active, inactive and auto-disabled webhooks are counted, del
   expect((await readSummary(fresh)).webhooks).toEqual({ active: 1, inactive: 2, auto_disabled: 1 })
 })
 
-test('Endpoints 15, Limits 10: the 10 most recent failures are shown, newest first', async () => {
+test('delivery#dashboard: the 10 most recent failures are shown, newest first', async () => {
   await using fresh = await startContractFixture()
   const owner = (await fresh.createAccount()).document_id
   const webhook = await fresh.createWebhook({ account: owner })
@@ -204,7 +204,7 @@ test('Endpoints 15, Limits 10: the 10 most recent failures are shown, newest fir
   expect(failures[0]).toMatchObject({ webhook: webhook.id, status: 'failed' })
 })
 
-test('Events 8, delivery#metrics: webhook_out_deliveries_total counts by status and is a counter', async () => {
+test('delivery#delivery-totals, delivery#metrics: webhook_out_deliveries_total counts by status and is a counter', async () => {
   const before = { success: await total('success'), failed: await total('failed') }
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await changeTimes(3)

@@ -49,7 +49,7 @@ function postSigned(
   })
 }
 
-test('Errors 1, Events 9, Endpoints 17: production answers 404, with or without WEBHOOK_SINK_SECRET', async () => {
+test('webhooks#sink-availability, webhooks#sink: production answers 404, with or without WEBHOOK_SINK_SECRET', async () => {
   for (const env of [{}, { WEBHOOK_SINK_SECRET: SECRET }] as Record<string, string>[]) {
     await using production = await createTestApp({ database, env: { APP_ENV: 'production', ...env } })
     expectProblem(await postSigned(production), 404, 'not_found')
@@ -58,7 +58,7 @@ test('Errors 1, Events 9, Endpoints 17: production answers 404, with or without 
   }
 })
 
-test('Endpoints 17: the sink is mounted in development and certification only', async () => {
+test('webhooks#sink-availability: the sink is mounted in development and certification only', async () => {
   const statuses: Record<string, number> = {}
   for (const env of ['development', 'certification', 'test']) {
     await using app = await createTestApp({ database, env: { APP_ENV: env, WEBHOOK_SINK_SECRET: SECRET } })
@@ -67,7 +67,7 @@ test('Endpoints 17: the sink is mounted in development and certification only', 
   expect(statuses).toEqual({ development: 200, certification: 200, test: 404 })
 })
 
-test('Endpoints 17: without a sink secret the sink is a 404', async () => {
+test('webhooks#sink-availability: without a sink secret the sink is a 404', async () => {
   for (const env of ['development', 'certification']) {
     await using app = await createTestApp({ database, env: { APP_ENV: env } })
     expectProblem(await postSigned(app), 404, 'not_found')
@@ -80,13 +80,13 @@ test('webhooks#sink: a signed envelope is answered 200 with accepted, without an
   expect(answer.body).toEqual({ data: { accepted: true }, message: expect.any(String) })
 })
 
-test('webhooks#sink, Limits 5, Events 3: a signature up to 300 s off is accepted, 301 s is refused, in both directions', async () => {
+test('webhooks#sink, webhooks#signature-tolerance, webhooks#signature: a signature up to 300 s off is accepted, 301 s is refused, in both directions', async () => {
   for (const skewSeconds of [-300, 300]) expect((await postSigned(certification, { skewSeconds })).status).toBe(200)
   for (const skewSeconds of [-301, 301])
     expectProblem(await postSigned(certification, { skewSeconds }), 401, 'signature_invalid')
 })
 
-test('webhooks#sink, Authentication 6: another secret, another body, or no signature is 401', async () => {
+test('webhooks#sink, webhooks#signature: another secret, another body, or no signature is 401', async () => {
   expectProblem(await postSigned(certification, { secret: createSecret(systemRandom) }), 401, 'signature_invalid')
   expectProblem(await postSigned(certification, { signed: `${ENVELOPE} ` }), 401, 'signature_invalid')
   expectProblem(await certification.anonymous('POST', SINK, ENVELOPE), 401, 'signature_invalid')
@@ -122,7 +122,7 @@ async function startListening(options: TestAppOptions & { port?: number }) {
   return { app, lines }
 }
 
-test('Events 9, States 10: a test delivery to the sink succeeds with the secret in WEBHOOK_SINK_SECRET', async () => {
+test('webhooks#sink, delivery#success: a test delivery to the sink succeeds with the secret in WEBHOOK_SINK_SECRET', async () => {
   const first = await startListening({ database })
   const url = `${first.app.app.baseUrl()}${SINK}`
   const { port } = new URL(url)

@@ -29,7 +29,7 @@ const readLinks = async (id: string) =>
   (await fixture.app.database.pool.query('select * from webhook_event where webhook = $1 order by created_at', [id]))
     .rows
 
-test('Subscription 1: a link joins one webhook to one event type, once', async () => {
+test('webhooks#subscriptions: a link joins one webhook to one event type, once', async () => {
   const webhook = await fixture.createWebhook({ account })
   const [event] = await fixture.findEventIds(['contract.create'])
   const created = await fixture.app.admin('POST', LINKS, { webhook: webhook.id, event })
@@ -44,7 +44,7 @@ test('Subscription 1: a link joins one webhook to one event type, once', async (
   )
 })
 
-test('Subscription 2: unsubscribing soft-deletes the link and subscribing again restores it', async () => {
+test('webhooks#subscriptions: unsubscribing soft-deletes the link and subscribing again restores it', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   const [link] = (await listLinks(webhook.id)).filter((one) => one.event)
   const [event] = await fixture.findEventIds(['contract.create'])
@@ -61,12 +61,12 @@ test('Subscription 2: unsubscribing soft-deletes the link and subscribing again 
   expect(revived[0]).toMatchObject({ document_id: own.document_id, deleted_at: null })
 })
 
-test('Subscription 3, Events 1, States 1: webhook.test is subscribed at create', async () => {
+test('webhooks#event-set, events#synthetic-event-types, webhooks#webhook: webhook.test is subscribed at create', async () => {
   const webhook = await fixture.createWebhook({ account })
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test'])
 })
 
-test('Subscription 3, Events 1: replacing the set prepends webhook.test once, in the body or not', async () => {
+test('webhooks#event-set, events#synthetic-event-types: replacing the set prepends webhook.test once, in the body or not', async () => {
   const webhook = await fixture.createWebhook({ account })
   const set = await fixture.subscribe(webhook.id, ['contract.create', 'account.update'])
   expect(namesOf(set)).toEqual(['webhook.test', 'account.update', 'contract.create'])
@@ -76,7 +76,7 @@ test('Subscription 3, Events 1: replacing the set prepends webhook.test once, in
   expect(namesOf(onlyTest)).toEqual(['webhook.test'])
 })
 
-test('Subscription 3: webhook.test cannot be unsubscribed or moved to another event type', async () => {
+test('webhooks#event-set: webhook.test cannot be unsubscribed or moved to another event type', async () => {
   const webhook = await fixture.createWebhook({ account })
   const [link] = await listLinks(webhook.id)
   expectProblem(await fixture.app.admin('DELETE', `${LINKS}/${link.document_id}`), 409, 'conflict')
@@ -85,7 +85,7 @@ test('Subscription 3: webhook.test cannot be unsubscribed or moved to another ev
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test'])
 })
 
-test('States 9, Endpoints 9: PUT events keeps present links, inserts new ones, soft-deletes absent ones', async () => {
+test('webhooks#event-set: PUT events keeps present links, inserts new ones, soft-deletes absent ones', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create', 'contract.update'])
   const before = await readLinks(webhook.id)
   fixture.app.clock.advance(1_000)
@@ -103,7 +103,7 @@ test('States 9, Endpoints 9: PUT events keeps present links, inserts new ones, s
   expect(rowOf(after, createId).deleted_at.getTime()).toBe(fixture.app.clock.now())
 })
 
-test('Endpoints 9, Errors 6, Limits 4: an empty list, an unknown id or name, or none at all is a 422', async () => {
+test('webhooks#event-set: an empty list, an unknown id or name, or none at all is a 422', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   for (const body of [{ events: [] }, {}, { events: [NO_ONE] }, { events: ['contract.nothing'] }, { events: null }]) {
     expectProblem(await fixture.app.admin('PUT', setPath(webhook.id), body), 422, 'validation_failed')
@@ -111,7 +111,7 @@ test('Endpoints 9, Errors 6, Limits 4: an empty list, an unknown id or name, or 
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test', 'contract.create'])
 })
 
-test('Endpoints 9: one id is enough', async () => {
+test('webhooks#event-set: one id is enough', async () => {
   const webhook = await fixture.createWebhook({ account })
   const [event] = await fixture.findEventIds(['contract.create'])
   expect((await fixture.app.admin('PUT', setPath(webhook.id), { events: [event] })).status).toBe(200)
@@ -129,7 +129,7 @@ test('delivery#ledger-endpoints: /events reads the event set, and the links have
   expectProblem(await fixture.app.admin('GET', `${LINKS}/${NO_ONE}`), 404, 'not_found')
 })
 
-test('Routing 1: an account webhook receives account events of its own account only', async () => {
+test('events#routing-rules: an account webhook receives account events of its own account only', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   const own = await fixture.makeChange(account)
   await fixture.makeChange(other)
@@ -137,7 +137,7 @@ test('Routing 1: an account webhook receives account events of its own account o
   expect(fixture.received(webhook).map((request) => readEnvelope(request).data)).toMatchObject([{ account, id: own }])
 })
 
-test('Webhook 5, Routing 1: a global webhook receives the events of every account', async () => {
+test('webhooks#scope, events#routing-rules: a global webhook receives the events of every account', async () => {
   const webhook = await fixture.createWebhook({ is_global: true }, ['contract.create'])
   await fixture.makeChange(account)
   await fixture.makeChange(other)
@@ -146,7 +146,7 @@ test('Webhook 5, Routing 1: a global webhook receives the events of every accoun
   expect(accounts.sort()).toEqual([account, other].sort())
 })
 
-test('Routing 2: an account webhook may subscribe to a none event, and the answer warns that it is not delivered', async () => {
+test('events#events-without-an-owner: an account webhook may subscribe to a none event, and the answer warns that it is not delivered', async () => {
   const webhook = await fixture.createWebhook({ account })
   const set = await fixture.app.admin('PUT', setPath(webhook.id), {
     events: await fixture.findEventIds(['role.create', 'contract.create']),
@@ -159,7 +159,7 @@ test('Routing 2: an account webhook may subscribe to a none event, and the answe
   expect(link.body.data.warnings).toMatchObject([{ event: 'user.create', code: 'never_fires' }])
 })
 
-test('Routing 2: a none event is delivered to a global webhook, without a warning, and not to an account webhook', async () => {
+test('events#events-without-an-owner: a none event is delivered to a global webhook, without a warning, and not to an account webhook', async () => {
   const scoped = await fixture.createWebhook({ account }, ['role.create'])
   const global = await fixture.createWebhook({ is_global: true })
   const set = await fixture.subscribe(global.id, ['role.create'])
@@ -172,7 +172,7 @@ test('Routing 2: a none event is delivered to a global webhook, without a warnin
   expect(readEnvelope(fixture.received(global)[0]).data.account).toBeNull()
 })
 
-test('Routing 3, Events 6: purge events have data.account null and are delivered to global webhooks only', async () => {
+test('events#purge-events, events#emission: purge events have data.account null and are delivered to global webhooks only', async () => {
   const scoped = await fixture.createWebhook({ account }, ['webhook.purge', 'webhook.delete'])
   const global = await fixture.createWebhook({ is_global: true }, ['webhook.purge'])
   const gone = await fixture.createWebhook({ account })
@@ -184,7 +184,7 @@ test('Routing 3, Events 6: purge events have data.account null and are delivered
   expect(envelopes).toMatchObject([{ type: 'webhook.purge', data: { account: null, id: gone.id, url: null } }])
 })
 
-test('Routing 4, States 2: an inactive webhook gets no dispatch rows, also not later for events of that time', async () => {
+test('events#routing-rules, webhooks#activation: an inactive webhook gets no dispatch rows, also not later for events of that time', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   const active = (isActived: boolean) =>
     fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: isActived })
@@ -200,7 +200,7 @@ test('Routing 4, States 2: an inactive webhook gets no dispatch rows, also not l
   expect(await fixture.readLedger(webhook)).toHaveLength(1)
 })
 
-test('Routing 5: only subscribed events are delivered, and none after the unsubscription', async () => {
+test('events#routing-rules: only subscribed events are delivered, and none after the unsubscription', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.update'])
   await fixture.makeChange(account)
   await fixture.app.settle()

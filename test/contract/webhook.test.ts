@@ -22,7 +22,7 @@ const create = (body: object, headers = {}) => fixture.app.admin('POST', PATH, b
 const globalOn = (url: string) => ({ url, is_global: true })
 const PUBLIC_URL = 'https://hooks.example.com/a'
 
-test('Webhook 1, api#identifiers: document_id is a lower-case UUID version 7 and is the {id} of the paths', async () => {
+test('webhooks#webhook, api#identifiers: document_id is a lower-case UUID version 7 and is the {id} of the paths', async () => {
   const created = (await create(globalOn(PUBLIC_URL))).body.data
   expect(created.document_id).toMatch(UUID_V7)
   const read = await fixture.app.admin('GET', `${PATH}/${created.document_id}`)
@@ -30,7 +30,7 @@ test('Webhook 1, api#identifiers: document_id is a lower-case UUID version 7 and
   expect(read.body.data.document_id).toBe(created.document_id)
 })
 
-test('Webhook 2, Errors 4: url is required and stored unchanged', async () => {
+test('webhooks#webhook, webhooks#url-rules: url is required and stored unchanged', async () => {
   const missing = expectProblem(await create({ is_global: true }), 422, 'validation_failed')
   expect(missing.errors.map((one: { path: string }) => one.path)).toEqual(['url'])
   expectProblem(await create(globalOn('')), 422, 'validation_failed')
@@ -38,7 +38,7 @@ test('Webhook 2, Errors 4: url is required and stored unchanged', async () => {
   expect(created.body.data.url).toBe('https://hooks.example.com/a?b=c')
 })
 
-test('Webhook 3, Limits 2: name is optional and has at most 100 characters', async () => {
+test('webhooks#webhook: name is optional and has at most 100 characters', async () => {
   expect((await create(globalOn(PUBLIC_URL))).body.data.name).toBeNull()
   const longest = await create({ ...globalOn(PUBLIC_URL), name: 'n'.repeat(100) })
   expect(longest.body.data.name).toBe('n'.repeat(100))
@@ -46,7 +46,7 @@ test('Webhook 3, Limits 2: name is optional and has at most 100 characters', asy
   expect(over.errors[0].path).toBe('name')
 })
 
-test('Webhook 4, Limits 3: description is optional and has at most 500 characters', async () => {
+test('webhooks#webhook: description is optional and has at most 500 characters', async () => {
   expect((await create(globalOn(PUBLIC_URL))).body.data.description).toBeNull()
   const longest = await create({ ...globalOn(PUBLIC_URL), description: 'd'.repeat(500) })
   expect(longest.body.data.description).toBe('d'.repeat(500))
@@ -58,7 +58,7 @@ test('Webhook 4, Limits 3: description is optional and has at most 500 character
   expect(over.errors[0].path).toBe('description')
 })
 
-test('Limits 2, Limits 3: lengths are in characters, not in UTF-16 units, also for an update', async () => {
+test('webhooks#webhook: lengths are in characters, not in UTF-16 units, also for an update', async () => {
   const created = await create({ ...globalOn(PUBLIC_URL), name: '🐦'.repeat(100), description: '🐦'.repeat(500) })
   expect(created.status).toBe(201)
   const path = `${PATH}/${created.body.data.document_id}`
@@ -66,25 +66,25 @@ test('Limits 2, Limits 3: lengths are in characters, not in UTF-16 units, also f
   expectProblem(await fixture.app.admin('PATCH', path, { description: 'd'.repeat(501) }), 422, 'validation_failed')
 })
 
-test('Webhook 5: is_global is false by default', async () => {
+test('webhooks#scope: is_global is false by default', async () => {
   const created = await create({ url: PUBLIC_URL, account })
   expect(created.body.data).toMatchObject({ is_global: false, account })
 })
 
-test('Webhook 6, Errors 5: account is required and must exist when is_global is false', async () => {
+test('webhooks#scope: account is required and must exist when is_global is false', async () => {
   for (const body of [{}, { account: null }, { is_global: false }, { account: NO_ONE }, { account: 'no uuid' }]) {
     const problem = expectProblem(await create({ url: PUBLIC_URL, ...body }), 422, 'validation_failed')
     expect(problem.errors[0].path).toBe('account')
   }
 })
 
-test('Webhook 6: a deleted account does not count as existing', async () => {
+test('webhooks#scope: a deleted account does not count as existing', async () => {
   const gone = (await fixture.createAccount()).document_id
   await fixture.app.admin('DELETE', `/api/v3/identity/account/${gone}`)
   expectProblem(await create({ url: PUBLIC_URL, account: gone }), 422, 'validation_failed')
 })
 
-test('Webhook 6: account is ignored and null when is_global is true', async () => {
+test('webhooks#scope: account is ignored and null when is_global is true', async () => {
   for (const given of [account, NO_ONE, null]) {
     const created = await create({ url: PUBLIC_URL, is_global: true, account: given })
     expect(created.status).toBe(201)
@@ -92,7 +92,7 @@ test('Webhook 6: account is ignored and null when is_global is true', async () =
   }
 })
 
-test('Webhook 6: an update to global clears the account, an update to an account needs an existing one', async () => {
+test('webhooks#scope: an update to global clears the account, an update to an account needs an existing one', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   const widened = await fixture.app.admin('PATCH', `${PATH}/${id}`, { is_global: true })
   expect(widened.body.data).toMatchObject({ is_global: true, account: null })
@@ -106,7 +106,7 @@ test('Webhook 6: an update to global clears the account, an update to an account
   expect(narrowed.body.data).toMatchObject({ is_global: false, account })
 })
 
-test('Webhook 7, Webhook 8, Webhook 9, Webhook 10, States 1: a new webhook is active, without failures, not disabled', async () => {
+test('webhooks#webhook: a new webhook is active, without failures, not disabled', async () => {
   const created = await create({ url: PUBLIC_URL, account })
   expect(created.body.data).toMatchObject({
     is_actived: true,
@@ -116,7 +116,7 @@ test('Webhook 7, Webhook 8, Webhook 9, Webhook 10, States 1: a new webhook is ac
   })
 })
 
-test('Webhook 11, webhooks#signature: secret is whsec_ and the base64 of 32 random bytes', async () => {
+test('webhooks#secret-visibility, webhooks#signature: secret is whsec_ and the base64 of 32 random bytes', async () => {
   const first = (await create(globalOn(PUBLIC_URL))).body.data.secret
   const second = (await create(globalOn(PUBLIC_URL))).body.data.secret
   expect(first).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -124,7 +124,7 @@ test('Webhook 11, webhooks#signature: secret is whsec_ and the base64 of 32 rand
   expect(second).not.toBe(first)
 })
 
-test('Webhook 11, Authentication 7, States 1: only create and rotate-secret show the secret', async () => {
+test('webhooks#secret-visibility, webhooks#webhook: only create and rotate-secret show the secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   const path = `${PATH}/${created.document_id}`
   const rotated = await fixture.app.admin('POST', `${path}/rotate-secret`)
@@ -147,7 +147,7 @@ test('Webhook 11, Authentication 7, States 1: only create and rotate-secret show
   }
 })
 
-test('Webhook 11, Endpoints 20, delivery#ledger-endpoints: no export format contains a secret', async () => {
+test('webhooks#secret-visibility, webhooks#export, delivery#ledger-endpoints: no export format contains a secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   for (const format of ['csv', 'json', 'ndjson']) {
     const exported = await fixture.app.admin('GET', `${PATH}/export?format=${format}`)
@@ -159,13 +159,13 @@ test('Webhook 11, Endpoints 20, delivery#ledger-endpoints: no export format cont
   }
 })
 
-test('Webhook 11: secrets are encrypted in the database', async () => {
+test('webhooks#secret-visibility: secrets are encrypted in the database', async () => {
   const { secret } = (await create(globalOn(PUBLIC_URL))).body.data
   const { rows } = await fixture.app.database.pool.query('select w::text as text from webhook w')
   for (const { text } of rows) expect(text).not.toContain(secret.slice(6))
 })
 
-test('Webhook 12, api#identifiers: every row has created_at, updated_at and deleted_at', async () => {
+test('webhooks#webhook, api#identifiers: every row has created_at, updated_at and deleted_at', async () => {
   const created = (await create(globalOn(PUBLIC_URL))).body.data
   expect(created).toMatchObject({ created_at: expect.stringMatching(TIMESTAMP), deleted_at: null })
   fixture.app.clock.advance(1_500)
@@ -177,7 +177,7 @@ test('Webhook 12, api#identifiers: every row has created_at, updated_at and dele
   expect(deleted.deleted_at).toMatch(TIMESTAMP)
 })
 
-test('Endpoints 1, api#success: create answers 201 with a Location, the row with its secret, and a message', async () => {
+test('webhooks#webhook-endpoints, api#success: create answers 201 with a Location, the row with its secret, and a message', async () => {
   const answer = await create({ url: PUBLIC_URL, account, name: 'n', description: 'd' })
   expect(answer.status).toBe(201)
   expect(Object.keys(answer.body).sort()).toEqual(['data', 'message'])
@@ -185,7 +185,7 @@ test('Endpoints 1, api#success: create answers 201 with a Location, the row with
   expect(answer.body.message).toEqual(expect.any(String))
 })
 
-test('Endpoints 2: the list has public rows without deleted ones', async () => {
+test('webhooks#webhook-endpoints: the list has public rows without deleted ones', async () => {
   const kept = (await create({ url: PUBLIC_URL, account })).body.data
   const gone = (await create({ url: PUBLIC_URL, account })).body.data
   await fixture.app.admin('DELETE', `${PATH}/${gone.document_id}`)
@@ -195,13 +195,13 @@ test('Endpoints 2: the list has public rows without deleted ones', async () => {
   expect(ids).not.toContain(gone.document_id)
 })
 
-test('Endpoints 3: the single read is the public row', async () => {
+test('webhooks#webhook-endpoints: the single read is the public row', async () => {
   const { secret: _secret, ...row } = (await create({ url: PUBLIC_URL, account })).body.data
   const read = await fixture.app.admin('GET', `${PATH}/${row.document_id}`)
   expect(read.body.data).toEqual(row)
 })
 
-test('Endpoints 4: PATCH changes only the members of the body', async () => {
+test('webhooks#webhook-endpoints: PATCH changes only the members of the body', async () => {
   const { secret: _secret, ...row } = (await create({ url: PUBLIC_URL, account, name: 'old', description: 'kept' }))
     .body.data
   const changed = await fixture.app.admin('PATCH', `${PATH}/${row.document_id}`, {
@@ -217,7 +217,7 @@ test('Endpoints 4: PATCH changes only the members of the body', async () => {
   })
 })
 
-test('Endpoints 4: members with an action of their own cannot be set by PATCH', async () => {
+test('webhooks#webhook-endpoints: members with an action of their own cannot be set by PATCH', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   for (const body of [
     { is_actived: false },
@@ -229,7 +229,7 @@ test('Endpoints 4: members with an action of their own cannot be set by PATCH', 
   }
 })
 
-test('Endpoints 5, States 7: DELETE is soft: the webhook is a 404 and its ledger stays', async () => {
+test('webhooks#webhook-endpoints, webhooks#soft-delete: DELETE is soft: the webhook is a 404 and its ledger stays', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   await fixture.makeChange(account)
   await fixture.app.settle()
@@ -242,7 +242,7 @@ test('Endpoints 5, States 7: DELETE is soft: the webhook is a 404 and its ledger
   expect(ledger[0].status).toBe('success')
 })
 
-test('Endpoints 6, States 8, delivery#holding: purge deletes the webhook and its ledger permanently, also after a soft delete', async () => {
+test('webhooks#webhook-endpoints, webhooks#purge, delivery#holding: purge deletes the webhook and its ledger permanently, also after a soft delete', async () => {
   for (const isDeletedFirst of [false, true]) {
     const webhook = await fixture.createWebhook({ account }, ['contract.create'])
     await fixture.makeChange(account)
@@ -259,7 +259,7 @@ test('Endpoints 6, States 8, delivery#holding: purge deletes the webhook and its
   }
 })
 
-test('Endpoints 7: active takes exactly { is_actived: boolean }', async () => {
+test('webhooks#webhook-endpoints: active takes exactly { is_actived: boolean }', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   const path = `${PATH}/${id}/active`
   for (const body of [{}, { is_actived: 'false' }, { is_actived: null }, { is_actived: false, more: 1 }])
@@ -268,7 +268,7 @@ test('Endpoints 7: active takes exactly { is_actived: boolean }', async () => {
   expect(answer.body.data.is_actived).toBe(false)
 })
 
-test('Endpoints 8, States 6: rotate-secret takes no body and answers the public row with a new secret', async () => {
+test('webhooks#webhook-endpoints, webhooks#secret-rotation: rotate-secret takes no body and answers the public row with a new secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   const path = `${PATH}/${created.document_id}/rotate-secret`
   expectProblem(await fixture.app.admin('POST', path, { secret: 'whsec_mine' }), 422, 'validation_failed')
@@ -278,7 +278,7 @@ test('Endpoints 8, States 6: rotate-secret takes no body and answers the public 
   expect(rotated.body.data.secret).not.toBe(created.secret)
 })
 
-test('States 6: rotating keeps the state: an inactive webhook stays inactive with its failure count', async () => {
+test('webhooks#secret-rotation: rotating keeps the state: an inactive webhook stays inactive with its failure count', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   await fixture.app.database.pool.query(
     `update webhook set is_actived = false, consecutive_failures = 20, disabled_at = $2, disabled_reason = 'consecutive-failures'
@@ -292,7 +292,7 @@ test('States 6: rotating keeps the state: an inactive webhook stays inactive wit
     expect(after[member]).toEqual(before[member])
 })
 
-test('States 3, Webhook 10: activating clears consecutive_failures, disabled_at and disabled_reason', async () => {
+test('webhooks#activation, webhooks#webhook: activating clears consecutive_failures, disabled_at and disabled_reason', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   for (const isActived of [false, true]) {
     await fixture.app.database.pool.query(
@@ -310,7 +310,7 @@ test('States 3, Webhook 10: activating clears consecutive_failures, disabled_at 
   }
 })
 
-test('States 2: deactivating keeps the failure count and does not set disabled_at', async () => {
+test('webhooks#activation: deactivating keeps the failure count and does not set disabled_at', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   await fixture.app.database.pool.query('update webhook set consecutive_failures = 7 where document_id = $1', [id])
   const answer = await fixture.app.admin('PATCH', `${PATH}/${id}/active`, { is_actived: false })
@@ -332,13 +332,13 @@ test('api#idempotency: a create repeated under one Idempotency-Key creates one w
   expect(list.body.data).toHaveLength(1)
 })
 
-test('Webhook 6: no update sets the account of a global webhook', async () => {
+test('webhooks#scope: no update sets the account of a global webhook', async () => {
   const { document_id: id } = (await create(globalOn(PUBLIC_URL))).body.data
   const changed = await fixture.app.admin('PATCH', `${PATH}/${id}`, { account })
   expect(changed.body.data).toMatchObject({ is_global: true, account: null })
 })
 
-test('api#filters, Endpoints 19: every operator filters webhooks, and repeated filters are joined by AND', async () => {
+test('api#filters: every operator filters webhooks, and repeated filters are joined by AND', async () => {
   const names = ['alpha', 'beta, gamma', 'Delta']
   const description = `of ${account}`
   for (const name of names) await create({ ...globalOn(PUBLIC_URL), name, description })

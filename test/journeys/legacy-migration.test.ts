@@ -143,7 +143,7 @@ test('webhooks#legacy-migration: the release runs on a database with rows in it,
   expect(ran).toEqual(names.slice(1))
 })
 
-test('webhooks#legacy-migration, Versioning 3: retry keeps its values as attempts', async () => {
+test('webhooks#legacy-migration, webhooks#release-history: retry keeps its values as attempts', async () => {
   const rows = await select('select document_id, attempts from webhook_dispatch')
   const attempts = Object.fromEntries(rows.map((row) => [row.document_id, row.attempts]))
   expect(attempts).toEqual(Object.fromEntries(DISPATCHES.map(({ id, retry }) => [id, retry])))
@@ -157,7 +157,7 @@ test('webhooks#legacy-migration: existing rows are unchanged', async () => {
   expect(await readOldData()).toEqual(before)
 })
 
-test('webhooks#legacy-migration, Versioning 3: webhook, dispatch and event have the new fields', async () => {
+test('webhooks#legacy-migration, webhooks#release-history: webhook, dispatch and event have the new fields', async () => {
   const columns = await select(`select table_name || '.' || column_name as name from information_schema.columns`)
   const names = columns.map((row) => row.name)
   for (const name of ['is_global', 'description', 'consecutive_failures', 'disabled_at', 'disabled_reason'])
@@ -169,7 +169,7 @@ test('webhooks#legacy-migration, Versioning 3: webhook, dispatch and event have 
   expect(account.is_nullable).toBe('YES')
 })
 
-test('States 5, webhooks#legacy-migration, Versioning 4: every old webhook is disabled with legacy-secret-rotation-required', async () => {
+test('webhooks#legacy-migration: every old webhook is disabled with legacy-secret-rotation-required', async () => {
   const rows = await select(
     'select is_actived, disabled_at, disabled_reason, is_global, consecutive_failures from webhook',
   )
@@ -209,7 +209,7 @@ async function startApp() {
   app = { ...app, admin: app.callAs(key.body.data.key) }
 }
 
-test('States 5: after a rotation and an activation, deliveries are signed with the new secret', async () => {
+test('webhooks#legacy-migration: after a rotation and an activation, deliveries are signed with the new secret', async () => {
   await startApp()
   const path = `${WEBHOOKS}/${LEGACY.webhooks.active}`
   expect((await app.admin('GET', path)).body.data).toMatchObject({
@@ -243,7 +243,7 @@ test('States 5: after a rotation and an activation, deliveries are signed with t
   })
 })
 
-test('States 5: the old subscriptions stay, and a replaced set also has webhook.test', async () => {
+test('webhooks#legacy-migration: the old subscriptions stay, and a replaced set also has webhook.test', async () => {
   const path = `${WEBHOOKS}/${LEGACY.webhooks.active}/events`
   const names = async () =>
     (await app.admin('GET', path)).body.data.events.map((event: { internal: string }) => event.internal)
@@ -252,14 +252,14 @@ test('States 5: the old subscriptions stay, and a replaced set also has webhook.
   expect(await names()).toEqual(['webhook.test', 'contract.create'])
 })
 
-test('Catalogue status 5, webhooks#legacy-migration: old event rows are synced by name, and those without a route are stale and subscribable', async () => {
+test('events#catalogue-status, webhooks#legacy-migration: old event rows are synced by name, and those without a route are stale and subscribable', async () => {
   const { body } = await app.admin('GET', '/api/v3/webhook/catalogue/status')
   expect(body.data).toMatchObject({ missing_internals: [], stale_internals: ['ledger.closed'] })
   const [row] = await select(`select account_scope, method, route from event where document_id = '${LEGACY.event}'`)
   expect(row).toEqual({ account_scope: 'account', method: 'POST', route: '/api/v3/contract/contract' })
 })
 
-test('URL rules 7: an update of an old row with http is refused until it sets an https URL', async () => {
+test('webhooks#url-rules: an update of an old row with http is refused until it sets an https URL', async () => {
   const path = `${WEBHOOKS}/${LEGACY.webhooks.insecure}`
   const refused = await app.admin('PATCH', path, { name: 'renamed' })
   expect(refused.status).toBe(422)

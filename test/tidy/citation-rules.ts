@@ -1,11 +1,8 @@
 import { listHeadings, slugOf } from './markdown.ts'
 import { type Finding, lineAt, type SourceFile } from './source-file.ts'
 
-/**
- * Where citations are written. Not in migrations: a migration that ran may not be edited. The tidy tests hold samples of
- * broken citations.
- */
-const CITING = /^(?:src|test(?!\/tidy)|packages|tools|bench|docs)\/|^[^/]+\.md$/
+/** Files that cite. The tidy tests hold samples of broken citations. */
+const CITING = /^(?:src|console|migrations|test(?!\/tidy)|packages|tools|bench|docs)\/|^[^/]+\.md$/
 
 const CITATION = /docs\/(contract|decisions)\/(\w[\w-]*)(?:\.md(?:#([\w-]+))?)?/g
 
