@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.ts'
-import { isDataRefused, isLockTimeout } from '../postgres/statement/database.ts'
-import { type Claim, type DeliveryPolicy, nameClaim, type Work } from './policy.ts'
+import type { Clock } from '../../base/clock.ts'
+import { isDataRefused, isLockTimeout } from '../../postgres/statement/database.ts'
+import { type Claim, type DeliveryPolicy, nameClaim, type Work } from '../policy.ts'
 
 /** Results recorded at once at most. */
 const RECORD_BATCH_SIZE = 500

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.ts'
-import { type Claim, type DeliveryPolicy, nameClaim, type Work } from './policy.ts'
-import { LEASE_MS, type WorkerLease } from './worker-lease.ts'
+import type { Clock } from '../../base/clock.ts'
+import { type Claim, type DeliveryPolicy, nameClaim, type Work } from '../policy.ts'
+import { LEASE_MS, type WorkerLease } from '../worker-lease.ts'
 
 /** Claims of a lost worker taken back at once. */
 const BATCH_SIZE = 500

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.ts'
-import type { Database } from '../postgres/statement/database.ts'
-import type { Dispatcher } from './dispatcher.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import { buildFanOut } from './fan-out.ts'
 import { type NamedPart, type RoutedBatch, type RoutedRows, routeBatch } from './routing.store.ts'
 

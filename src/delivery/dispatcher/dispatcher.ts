@@ -1,11 +1,11 @@
-import { buildMutex } from '../base/semaphore.ts'
+import { buildMutex } from '../../base/semaphore.ts'
+import { type Claim, type ClaimRequest, nameClaim, type Work } from '../policy.ts'
+import { JOIN_WAIT_MS } from '../worker-lease.ts'
 import { buildAcknowledger } from './acknowledger.ts'
 import type { Dispatcher, DispatcherDeps } from './dispatcher-parts.ts'
 import { buildGivingBack } from './giving-back.ts'
 import { buildLanes, LATE_AFTER_MS, LOOK_MS } from './lanes.ts'
-import { type Claim, type ClaimRequest, nameClaim, type Work } from './policy.ts'
 import { buildRecovery } from './recovery.ts'
-import { JOIN_WAIT_MS } from './worker-lease.ts'
 
 /** How long the dispatcher sleeps at most when nothing notifies it. */
 export const POLL_MS = 1_000
