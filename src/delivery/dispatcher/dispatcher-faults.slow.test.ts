@@ -8,7 +8,7 @@ import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { LEASE_MS } from '../worker-lease.ts'
-import { POLL_MS } from './dispatcher.ts'
+import { POLL_MS } from './waiting.ts'
 
 /** Makes a database refuse everyone, as one that restarts does, until the returned function is called. */
 async function closeDatabase(d: DeliveryApp): Promise<() => Promise<void>> {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../../base/clock.ts'
-import type { InlineRouting } from '../../delivery/routing/router.ts'
+import type { InlineRouting } from '../../delivery/routing/inline-routing.ts'
 import type { RoutedRows } from '../../delivery/routing/routing.store.ts'
 import { type Database, isDataRefused } from '../../postgres/statement/database.ts'
 import { type Publications, recordAndRoute, recordPublicationBatch } from './publication-batch.store.ts'
