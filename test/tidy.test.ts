@@ -12,6 +12,7 @@ import {
 import { findSlowStarters } from './tidy/project-rules.ts'
 import {
   findBadNames,
+  findLongClosures,
   findLongFiles,
   findLongFunctions,
   findLongParameterLists,
@@ -173,6 +174,16 @@ const RULES: Rule[] = [
     broken: { 'src/a.ts': `export async function run(\n  a: string,\n): Promise<void> {\n${'  a()\n'.repeat(67)}}\n` },
     kept: {
       'src/a.ts': `export async function run(parts: {\n  a: string\n}): Promise<void> {\n${'  a()\n'.repeat(66)}}\n`,
+    },
+  },
+  {
+    name: 'no closure is too long to follow',
+    find: findLongClosures,
+    broken: {
+      'src/a.ts': `export function build() {\n${'  function a() {\n    b()\n  }\n'.repeat(40)}}\n`,
+    },
+    kept: {
+      'src/a.ts': `export function build() {\n${'  function a() {\n  }\n'.repeat(59)}}\n`,
     },
   },
   {

@@ -8,7 +8,7 @@ import { buildProvisioningPolicy } from '../../src/provisioning/delivery/provisi
 import type { EndedDelivery } from '../../src/provisioning/delivery/settle.ts'
 import { startJob } from '../../src/provisioning/job/job.ts'
 import type { JobKind } from '../../src/provisioning/job/job-record.ts'
-import { buildJobWorker } from '../../src/provisioning/job/job-worker.ts'
+import { buildProvisioningJobWorker } from '../../src/provisioning/job/job-worker.ts'
 import { replayDelivery } from '../../src/provisioning/ledger/replay.ts'
 import type { TargetId } from '../../src/provisioning/target/target.store.ts'
 import { targetSecretContextOf } from '../../src/provisioning/target/target.ts'
@@ -53,7 +53,7 @@ export async function openProvisioningSimulation(seed: number) {
     concurrency: 10,
     perTarget: 10,
   })
-  const jobs = buildJobWorker({ db, clock, logger, isEnabled: true, onQueued: () => {} })
+  const jobs = buildProvisioningJobWorker({ db, clock, logger, isEnabled: true, onQueued: () => {} })
   const targets: TargetId[] = [await ledger.addTarget(), await ledger.addTarget()]
   const users: UserId[] = []
   const flights: Flight[] = []

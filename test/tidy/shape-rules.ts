@@ -4,6 +4,7 @@ import { type Finding, isTest, lineAt, type SourceFile } from './source-file.ts'
 const MAX_LINES = 300
 const MAX_TEST_LINES = 500
 const MAX_FUNCTION_LINES = 70
+const MAX_CLOSURE_LINES = 120
 const MAX_PARAMETERS = 3
 
 const DRAWERS = [
@@ -72,6 +73,19 @@ export function findLongFunctions(files: readonly SourceFile[]): Finding[] {
         return [{ key: path, message: `line ${start + 1}: a function of ${length} lines of its own` }]
       })
     })
+}
+
+/** Functions of more than 120 lines with all that is inside: what shares so much state is split by its states. */
+export function findLongClosures(files: readonly SourceFile[]): Finding[] {
+  return files
+    .filter(({ path }) => isProgram(path) && !isTest(path))
+    .flatMap(({ path, code }) =>
+      listFunctions(code.split('\n')).flatMap(({ start, end }) => {
+        const length = end - start + 1
+        if (length <= MAX_CLOSURE_LINES) return []
+        return [{ key: path, message: `line ${start + 1}: a function of ${length} lines with those inside` }]
+      }),
+    )
 }
 
 /** The functions of a program by their first and last line, counted from 0. */

@@ -159,8 +159,7 @@ function buildConnection({ service, list }: { service: Service; list: () => Chan
       forceTLS: settings.force_tls,
       // Without these the library tries a third party as well.
       enabledTransports: ['ws', 'wss'],
-      channelAuthorization: { customHandler: authorize },
-      userAuthentication: { customHandler: authenticate },
+      ...buildProofs(service, list),
     })
     made.connection.bind('state_change', (change: { current: string }) => follow(change.current))
     made.connection.bind('error', (error: { error?: { data?: { code?: number } } } | undefined) => {
@@ -203,27 +202,6 @@ function buildConnection({ service, list }: { service: Service; list: () => Chan
     isNudging = false
   }
 
-  type Answer<Body> = (error: Error | null, data: Body | null) => void
-
-  function authorize(request: { socketId: string; channelName: string }, answer: Answer<{ auth: string }>): void {
-    const { socketId, channelName: channel } = request
-    void service.authorize({ socketId, channel }).then((result) => {
-      if (result.kind === 'answer') return answer(null, { auth: result.body.auth })
-      if (result.kind === 'refused')
-        list()
-          .find((one) => one.name === channel)
-          ?.noteRefusal(result.reason)
-      answer(new Error(result.reason), null)
-    })
-  }
-
-  function authenticate(request: { socketId: string }, answer: Answer<{ auth: string; user_data: string }>): void {
-    void service.authenticate(request).then((result) => {
-      if (result.kind === 'answer') answer(null, result.body)
-      else answer(new Error(result.reason), null)
-    })
-  }
-
   return {
     add: (subscription: ChannelSubscription) => {
       if (library) subscription.attach(library.subscribe(subscription.name))
@@ -239,4 +217,32 @@ function buildConnection({ service, list }: { service: Service; list: () => Chan
       library?.disconnect()
     },
   }
+}
+
+type Answer<Body> = (error: Error | null, data: Body | null) => void
+
+/** Options of the library by which the service proves channels and the user; the page of a channel hears of a refusal. */
+function buildProofs(service: Service, list: () => readonly ChannelSubscription[]) {
+  const authorize = ({ socketId, channelName: channel }: ChannelRequest, answer: Answer<{ auth: string }>): void => {
+    void service.authorize({ socketId, channel }).then((result) => {
+      if (result.kind === 'answer') return answer(null, { auth: result.body.auth })
+      if (result.kind === 'refused')
+        list()
+          .find((one) => one.name === channel)
+          ?.noteRefusal(result.reason)
+      answer(new Error(result.reason), null)
+    })
+  }
+  const authenticate = (request: { socketId: string }, answer: Answer<{ auth: string; user_data: string }>): void => {
+    void service.authenticate(request).then((result) => {
+      if (result.kind === 'answer') answer(null, result.body)
+      else answer(new Error(result.reason), null)
+    })
+  }
+  return { channelAuthorization: { customHandler: authorize }, userAuthentication: { customHandler: authenticate } }
+}
+
+interface ChannelRequest {
+  socketId: string
+  channelName: string
 }

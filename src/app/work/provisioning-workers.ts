@@ -1,6 +1,6 @@
 import { systemClock } from '../../base/clock.ts'
 import { VERSION } from '../../base/version.ts'
-import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher.ts'
+import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher/dispatcher.ts'
 import { buildSecretCache } from '../../delivery/post/secret-cache.ts'
 import type { WorkerLease } from '../../delivery/worker-lease.ts'
 import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'

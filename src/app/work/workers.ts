@@ -1,18 +1,18 @@
 import { systemClock } from '../../base/clock.ts'
 import { mayDelete } from '../../base/database-clock.ts'
 import { VERSION } from '../../base/version.ts'
-import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher.ts'
-import type { JobRunner } from '../../delivery/job-runner.ts'
+import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher/dispatcher.ts'
+import type { JobRunner } from '../../delivery/job/job-runner.ts'
 import { type KeptLease, keepRenewed } from '../../delivery/lease-timer.ts'
 import { buildSecretCache } from '../../delivery/post/secret-cache.ts'
-import { buildRouter, type Router } from '../../delivery/router.ts'
+import { buildRouter, type Router } from '../../delivery/routing/router.ts'
 import { buildWorkerLease } from '../../delivery/worker-lease.ts'
 import { buildMailWorker, type MailWorker } from '../../identity/mail/mail-worker.ts'
 import type { AlertWorker } from '../../operations/alert/alert-worker.ts'
 import { buildMetrics, type Metrics, type MetricsDeps } from '../../operations/metrics/metrics.ts'
 import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
 import { buildNotifier } from '../../postgres/connection/notify.ts'
-import { buildJobWorker } from '../../provisioning/job/job-worker.ts'
+import { buildProvisioningJobWorker } from '../../provisioning/job/job-worker.ts'
 import { buildTargetGate, type TargetGate } from '../../provisioning/target/target-gate.ts'
 import { buildWebhookPolicy } from '../../webhook/delivery/webhook-policy.ts'
 import { secretContextOf } from '../../webhook/registry/webhook.ts'
@@ -79,7 +79,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const router = buildRouter({ ...fixture, db, dispatchers })
   const gate = buildTargetGate({ db, clock })
   const provisioner = buildProvisioningDispatcher(parts, { ...own, gate, onRecorded: metrics.countProvisioning })
-  const provisioningJobs = buildJobWorker({
+  const provisioningJobs = buildProvisioningJobWorker({
     ...{ db, clock, logger, isEnabled: config.enableApiEventQueue, isTrusted },
     onQueued: () => provisioner.notify(),
     gate: gate.pass,

@@ -1,4 +1,4 @@
-import { type NamedPart, type RoutedRows, routeInline } from '../../delivery/routing.store.ts'
+import { type NamedPart, type RoutedRows, routeInline } from '../../delivery/routing/routing.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { fragment, listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../../base/clock.ts'
-import type { InlineRouting } from '../../delivery/router.ts'
-import type { RoutedRows } from '../../delivery/routing.store.ts'
+import type { InlineRouting } from '../../delivery/routing/inline-routing.ts'
+import type { RoutedRows } from '../../delivery/routing/routing.store.ts'
 import { type Database, isDataRefused } from '../../postgres/statement/database.ts'
 import { type Publications, recordAndRoute, recordPublicationBatch } from './publication-batch.store.ts'
 

@@ -4,30 +4,20 @@ import { CLAIMS_OF_SCOPES, type ProviderAccount, toProviderAccount } from '../cl
 import { ACR_VALUES, type AskedClaims, findNeededAcrs, limitAskedClaims } from '../claims/asked-claims.ts'
 import { DEFAULT_SETTINGS } from '../client/client.ts'
 import { CLIENT_ALGORITHMS } from '../client/client-proof.ts'
-import { isOneOfSecrets } from '../client/client-secret.ts'
 import { FAMILY_SECONDS } from '../grant/family-members.ts'
 import { findGrantIdOf } from '../grant/state-id.ts'
 import { decideTokenClaims } from '../hook/token-hook.ts'
 import { SCOPES } from '../scope/scope-catalogue.ts'
 import type { SigningJwk } from '../signing-key/signing-key.ts'
-import { keepApiTokens } from './api-token.ts'
-import { keepBuiltClients } from './built-clients.ts'
 import { keepClientKeys, refuseLongAssertion } from './client-keys.ts'
 import { LocalSigningKey } from './local-signing-key.ts'
+import { applyOverrides } from './overrides.ts'
 import type { ProviderPages } from './provider-pages.ts'
-import { writeAtRequestEnd } from './request-end.ts'
+import { finishRequest } from './request-end.ts'
 import { buildAdapter, type StateDeps } from './state/adapter.ts'
-import { answerRepeat, isMarkedRepeat } from './state/refresh-repeat.ts'
-import { findWrites } from './state/request-state.ts'
-import { type FindPerson, followBrowserSession } from './state/session-bridge.ts'
+import type { FindPerson } from './state/session-bridge.ts'
 import { type ReadDeps, readAccount } from './state/state-reader.ts'
-import {
-  finishEndings,
-  followEndings,
-  hasEndings,
-  type ProviderEndings,
-  readEndingFacts,
-} from './token-family/endings.ts'
+import { followEndings, type ProviderEndings, readEndingFacts } from './token-family/endings.ts'
 import { type FamilyDeps, findFamily } from './token-family/family.ts'
 
 /** Lifetimes in seconds. Access tokens are short-lived: an API that checks the signature alone sees no revocation. */
@@ -80,29 +70,13 @@ export function buildProvider(deps: ProviderDeps): Provider {
   const provider = new Provider(deps.issuer, buildConfiguration(deps))
   // The forwarded headers are set by the mount, from BASE_URL and the address that the service found.
   provider.proxy = true
-  const { prototype } = provider.Client as unknown as { prototype: ClientPrototype }
-  prototype.compareClientSecret = async function (given) {
-    return isOneOfSecrets(this.clientSecret ?? '', given, deps.machineClock.now())
-  }
-  followBrowserSession(provider, deps)
-  keepApiTokens(provider, deps.apiResource)
+  applyOverrides(provider, { ...deps, findContext: () => Provider.ctx })
   followEndings(provider, deps.endings)
-  keepBuiltClients(provider, deps)
-  // One function and not one for each step: most requests end without any of them.
-  provider.use(async (given, next) => {
+  provider.use(async (ctx, next) => {
     await next()
-    const ctx = given as KoaContextWithOIDC
-    deps.pages.replaceSubmitPage(ctx)
-    const state = findWrites(ctx)
-    if (state) await writeAtRequestEnd(deps, ctx, state)
-    if (hasEndings(ctx)) await finishEndings(deps.endings, ctx)
-    if (isMarkedRepeat(ctx)) await answerRepeat(deps, ctx)
+    await finishRequest(deps, ctx as KoaContextWithOIDC)
   })
   return provider
-}
-
-interface ClientPrototype {
-  compareClientSecret(this: { clientSecret?: string }, given: string): Promise<boolean>
 }
 
 function buildConfiguration(deps: ProviderDeps): Configuration {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { disguiseJwt } from '../grant/state-id.ts'
+import { handOver } from './overrides.ts'
 import { PROVIDER_PATH, type ProviderSource } from './provider-source.ts'
 
 /** Largest body and longest target of a request: what a stranger sends is kept until it expires. */
@@ -75,14 +76,6 @@ function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
     request.on('error', () => resolve(undefined))
     request.on('close', () => resolve(undefined))
   })
-}
-
-/** Lets the provider read a body that was read here: it iterates over the chunks of a readable request. */
-function handOver(request: IncomingMessage, body: Buffer): void {
-  request.headers['content-length'] = String(body.length)
-  if (request.headers['transfer-encoding'] !== undefined) delete request.headers['transfer-encoding']
-  Object.defineProperty(request, 'readable', { value: true })
-  Object.assign(request, { iterator: () => [body] })
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Provider } from 'oidc-provider'
 import { keepSigningKeys, loadSigningKeys } from '../signing-key/signing-key.ts'
 import type { ProviderDeps } from './build-provider.ts'
+import { loadWithoutRuntimeLine } from './overrides.ts'
 
 /** How long a process signs and publishes the keys that it has read. Shorter than any key is published before its use. */
 export const KEYS_HELD_MS = 10_000
@@ -11,22 +12,6 @@ export interface ProviderSource {
   current(): Promise<Served>
   /** The provider itself; undefined when no request has needed it in this process. */
   provider(): Provider | undefined
-}
-
-/**
- * Loads the library without the line that it writes about every release of Node that is not LTS: the release is pinned,
- * and the tests of the provider run on it. Other lines are written.
- */
-async function importQuietly(): Promise<typeof import('./build-provider.ts')> {
-  const { warn } = console
-  console.warn = (...texts: unknown[]) => {
-    if (!String(texts[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn.apply(console, texts)
-  }
-  try {
-    return await import('./build-provider.ts')
-  } finally {
-    console.warn = warn
-  }
 }
 
 type Served = ReturnType<Provider['callback']>
@@ -68,7 +53,7 @@ export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
 
   async function build(jwks: ProviderDeps['jwks']): Promise<Provider> {
     // Loaded with the first request: a service that no OAuth client uses does not pay for it.
-    const { buildProvider } = await importQuietly()
+    const { buildProvider } = await loadWithoutRuntimeLine(() => import('./build-provider.ts'))
     const baseUrl = deps.baseUrl()
     const issuer = `${baseUrl}${PROVIDER_PATH}`
     const provider = buildProvider({ ...deps, issuer, jwks, apiResource: findApiResource(baseUrl) })

@@ -2,19 +2,40 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { Clock } from '../../base/clock.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { isRefreshRepeat, markRepeat, type RefreshRules, sealAnswer } from './state/refresh-repeat.ts'
-import { findBrowserOfRows, type RequestState, type SpentState } from './state/request-state.ts'
+import type { ProviderPages } from './provider-pages.ts'
+import { answerRepeat, isRefreshRepeat, markRepeat, type RefreshRules, sealAnswer } from './state/refresh-repeat.ts'
+import {
+  findBegunState,
+  findBrowserOfRows,
+  hasWrites,
+  type RequestState,
+  type SpentState,
+} from './state/request-state.ts'
 import { deleteFamily, findState } from './state/state.store.ts'
 import { writeStateBatch } from './state/state-batch.store.ts'
+import { finishEndings, hasEndings, type ProviderEndings } from './token-family/endings.ts'
 
-/** Dependencies of `writeAtRequestEnd`. */
+/** Dependencies of `finishRequest`. */
 export interface RequestEndDeps {
   db: Database
   keyring: Keyring
   machineClock: Clock
   refresh: RefreshRules
-  /** The page of an error of the authorization endpoint. */
-  pages: { renderError(ctx: KoaContextWithOIDC, out: { error: string }, error: unknown): Promise<void> }
+  pages: Pick<ProviderPages, 'renderError' | 'replaceSubmitPage'>
+  endings: ProviderEndings
+}
+
+/**
+ * Ends a request that the library has answered, before the answer is sent: a page of the library becomes one of the service,
+ * the state is written, what ended with a family is awaited, and a repeat gets its first answer. Most requests need nothing
+ * of it.
+ */
+export async function finishRequest(deps: RequestEndDeps, ctx: KoaContextWithOIDC): Promise<void> {
+  deps.pages.replaceSubmitPage(ctx)
+  const state = findBegunState(ctx)
+  if (state && hasWrites(state)) await writeAtRequestEnd(deps, ctx, state)
+  if (hasEndings(ctx)) await finishEndings(deps.endings, ctx)
+  if (state?.repeatOf) await answerRepeat(deps, ctx, state.repeatOf)
 }
 
 /**

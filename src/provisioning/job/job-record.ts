@@ -1,4 +1,5 @@
 import type { Id, UserId } from '../../base/id.ts'
+import type { JobStatus } from '../../delivery/job/job-state.ts'
 import type { TargetId } from '../target/target.store.ts'
 
 export type JobId = Id<'provisioning job'>
@@ -25,16 +26,6 @@ export interface JobRecord {
   updatedAt: Date
   endedAt: Date | null
 }
-
-/**
- * The states of a job and their moves:
- *
- *   running --- the last user looked at ---> done
- *   running --- pause ---> paused --- resume ---> running
- *   running, paused, failed --- cancel, or the target is deleted ---> cancelled
- *   running --- several rounds failed in a row ---> failed --- resume ---> running
- */
-export type JobStatus = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
 
 /** A user as a job finds it. */
 export interface UserAtTarget {

@@ -1,8 +1,16 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
-import { buildJobRunner, countJobFailure, type JobRunner, type MovedJob } from '../../delivery/job-runner.ts'
+import type { JobRunner } from '../../delivery/job/job-runner.ts'
+import { buildJobWorker, type JobStepResult } from '../../delivery/job/job-worker.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { type ClaimedJob, claimJob, listRunningJobs, lockNextUsers, queueUsers, updateJob } from './job.store.ts'
+import {
+  type ClaimedJob,
+  claimJob,
+  lockNextUsers,
+  provisioningJobs,
+  queueUsers,
+  type SyncProgress,
+} from './job.store.ts'
 import { decideSync } from './job.ts'
 import type { JobId, JobRecord } from './job-record.ts'
 
@@ -26,24 +34,34 @@ export interface JobWorkerDeps {
 }
 
 /** Builds what moves jobs on. One for each process with the role `provisioning`. */
-export function buildJobWorker(deps: JobWorkerDeps): JobRunner {
+export function buildProvisioningJobWorker(deps: JobWorkerDeps): JobRunner {
   const { db, clock, logger, isEnabled, isTrusted, onQueued, gate } = deps
-  return buildJobRunner<JobId, JobRecord>({
-    ...{ db, clock, logger, isTrusted, name: 'provisioning job', onQueued, gate },
-    listRunning: async () => (isEnabled ? await listRunningJobs(db) : []),
-    failedLine: 'provisioning job round failed: see docs/operations.md, provisioning jobs',
-    advance: advanceJob,
-    fail: countFailure,
-    describe: describeJob,
-  })
+  return buildJobWorker<JobId, JobRecord, ClaimedJob, SyncProgress>(
+    { db, clock, logger, isTrusted, onQueued, gate },
+    {
+      name: 'provisioning job',
+      failedLine: 'provisioning job round failed: see docs/operations.md, provisioning jobs',
+      table: {
+        ...provisioningJobs,
+        listRunning: async (running) => (isEnabled ? await provisioningJobs.listRunning(running) : []),
+      },
+      claim: claimJob,
+      step: queueNext,
+      describe: describeJob,
+      endsWithFailure: false,
+    },
+  )
 }
 
-/** Looks at the next users of a job in the transaction `tx`. Undefined when there is nothing to do for it now. */
-async function advanceJob(tx: Database, id: JobId, now: Date): Promise<MovedJob<JobRecord> | undefined> {
-  const claimed = await claimJob(tx, id)
-  const limit = claimed ? findBatchSize(claimed) : 0
-  if (!claimed || limit === 0) return undefined
+/** Looks at the next users of a job, and queues those that its target lacks. Undefined while it may not, or has enough open. */
+async function queueNext(
+  tx: Database,
+  claimed: ClaimedJob,
+  now: Date,
+): Promise<JobStepResult<SyncProgress> | undefined> {
   const { job, lastUser } = claimed
+  const limit = findBatchSize(claimed)
+  if (limit === 0) return undefined
   const users = await lockNextUsers(tx, { target: job.target, after: lastUser, limit })
   const changes = users.flatMap((user) => {
     const type = decideSync(job.kind, user)
@@ -54,36 +72,24 @@ async function advanceJob(tx: Database, id: JobId, now: Date): Promise<MovedJob<
     users: changes.map((one) => one.id),
     types: changes.map((one) => one.type),
     now,
-    job: id,
+    job: job.id,
   })
   const processed = job.processed + users.length
+  const isDone = users.length < limit
   const last = users.at(-1)
-  const changed = await updateJob(
-    tx,
-    id,
-    {
-      processed,
-      queued: job.queued + queued,
-      // Users that came since are looked at too.
-      total: Math.max(job.total, processed),
-      failures: 0,
-      lastError: null,
-      ...(last && { lastUser: last.id }),
-      ...(users.length < limit && { status: 'done' as const, endedAt: now, total: processed }),
-    },
-    now,
-  )
-  return { job: changed, queued }
+  const progress = {
+    processed,
+    queued: job.queued + queued,
+    // Users that came since are looked at too.
+    total: isDone ? processed : Math.max(job.total, processed),
+    ...(last && { lastUser: last.id }),
+  }
+  return { progress, queued, isDone }
 }
 
 /** How many users a job may look at now. Pure. */
 export function findBatchSize({ mayRun, open }: Pick<ClaimedJob, 'mayRun' | 'open'>): number {
   return mayRun ? Math.max(0, Math.min(JOB_BATCH_SIZE, JOB_OPEN_LIMIT - open)) : 0
-}
-
-async function countFailure(tx: Database, id: JobId, now: Date): Promise<JobRecord | undefined> {
-  const claimed = await claimJob(tx, id)
-  return claimed && updateJob(tx, id, countJobFailure(claimed.job.failures), now)
 }
 
 function describeJob({ id, target, kind, status, total, processed, queued }: JobRecord): Record<string, unknown> {

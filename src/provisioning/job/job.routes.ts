@@ -1,10 +1,11 @@
+import type { JobMove } from '../../delivery/job/job-state.ts'
 import { readPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { loadTarget } from '../target/target.ts'
 import { JobRow, JobWithOutcomes, toJobRow, toOutcomesRow } from './job.schema.ts'
 import { selectJobs, toJobRecord } from './job.store.ts'
-import { changeJob, type JobDeps, type JobMove, loadJob, loadJobWithOutcomes, startJob } from './job.ts'
+import { changeJob, type JobDeps, loadJob, loadJobWithOutcomes, startJob } from './job.ts'
 import type { JobKind } from './job-record.ts'
 
 const JOB_FIELDS = {

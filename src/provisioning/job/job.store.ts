@@ -1,8 +1,10 @@
 import type { UserId } from '../../base/id.ts'
+import type { JobStatus } from '../../delivery/job/job-state.ts'
+import { buildJobTable } from '../../delivery/job/job-table.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { TargetId } from '../target/target.store.ts'
-import type { JobId, JobKind, JobRecord, JobStatus, UserAtTarget } from './job-record.ts'
+import type { JobId, JobKind, JobRecord, UserAtTarget } from './job-record.ts'
 
 const COLUMNS = [
   'document_id',
@@ -62,16 +64,6 @@ export function selectJobs(db: Database) {
   return db.selectFrom('provisioning_job').select(COLUMNS)
 }
 
-const selectOne = statement<JobColumns, { id: string }>(
-  `select ${RETURNED} from provisioning_job where document_id = $id`,
-)
-
-/** The job with this id. */
-export async function findJob(db: Database, id: string): Promise<JobRecord | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row && toJobRecord(row)
-}
-
 /** The target is locked, so that jobs of one target follow each other and none begins while it is being deleted. */
 const insert = statement<JobColumns, { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date }>(`
   with t as materialized (
@@ -92,22 +84,21 @@ export async function insertJob(
   return inserted && toJobRecord(inserted)
 }
 
-const move = statement<
-  JobColumns,
-  { id: string; from: readonly JobStatus[]; to: JobStatus; endedAt: Date | null; now: Date }
->(`
-  update provisioning_job set status = $to, failures = 0, last_error = null, ended_at = $endedAt, updated_at = $now
-  where document_id = $id and status = any($from) returning ${RETURNED}`)
+/** What a step of a job changes in its counts. */
+export type SyncProgress = Partial<Pick<JobRecord, 'total' | 'processed' | 'queued'>> & { lastUser?: UserId }
 
-/** Brings a job that is in one of the states `from` into another. Undefined when there is no such job. */
-export async function moveJob(
-  db: Database,
-  id: string,
-  change: { from: readonly JobStatus[]; to: JobStatus; endedAt: Date | null; now: Date },
-): Promise<JobRecord | undefined> {
-  const [row] = await move(db, { id, ...change })
-  return row && toJobRecord(row)
-}
+/** The jobs as a runner and an operator move them. */
+export const provisioningJobs = buildJobTable<JobId, JobColumns, JobRecord, SyncProgress>({
+  table: 'provisioning_job',
+  columns: COLUMNS,
+  progress: {
+    total: 'total = $total',
+    processed: 'processed = $processed',
+    queued: 'queued = $queued',
+    lastUser: 'last_user = $lastUser',
+  },
+  toRecord: toJobRecord,
+})
 
 const selectWithOutcomes = statement<JobColumns & { outcomes: Record<string, number> | null }, { id: string }>(`
   select ${RETURNED}, (
@@ -129,18 +120,6 @@ export async function findJobWithOutcomes(
 ): Promise<{ job: JobRecord; outcomes: Record<string, number> } | undefined> {
   const [row] = await selectWithOutcomes(db, { id })
   return row && { job: toJobRecord(row), outcomes: row.outcomes ?? {} }
-}
-
-/** The jobs that run, oldest first. */
-export async function listRunningJobs(db: Database): Promise<JobId[]> {
-  const rows = await db
-    .selectFrom('provisioning_job')
-    .select('document_id')
-    .where('status', '=', 'running')
-    .orderBy('created_at')
-    .limit(100)
-    .execute()
-  return rows.map((row) => row.document_id as JobId)
 }
 
 /** A running job, locked, and what decides how far it may move now. */
@@ -237,41 +216,6 @@ export async function queueUsers(
   if (input.users.length === 0) return 0
   const [row] = await queue(db, input)
   return row?.queued ?? 0
-}
-
-/** Changes a locked job. Members left out stay. */
-export async function updateJob(
-  db: Database,
-  id: JobId,
-  change: {
-    status?: JobStatus
-    total?: number
-    processed?: number
-    queued?: number
-    lastUser?: UserId
-    failures?: number
-    lastError?: string | null
-    endedAt?: Date
-  },
-  now: Date,
-): Promise<JobRecord> {
-  const row = await db
-    .updateTable('provisioning_job')
-    .set({
-      ...(change.status !== undefined && { status: change.status }),
-      ...(change.total !== undefined && { total: change.total }),
-      ...(change.processed !== undefined && { processed: change.processed }),
-      ...(change.queued !== undefined && { queued: change.queued }),
-      ...(change.lastUser !== undefined && { last_user: change.lastUser }),
-      ...(change.failures !== undefined && { failures: change.failures }),
-      ...(change.lastError !== undefined && { last_error: change.lastError }),
-      ...(change.endedAt !== undefined && { ended_at: change.endedAt }),
-      updated_at: now,
-    })
-    .where('document_id', '=', id)
-    .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
-  return toJobRecord(row)
 }
 
 const deleteEnded = changeStatement<{ before: Date; limit: number }>(`

@@ -1,11 +1,13 @@
 import type { IdMaker, UserId } from '../../base/id.ts'
+import { moveJob } from '../../delivery/job/job-move.ts'
+import type { JobMove } from '../../delivery/job/job-state.ts'
 import { notFound, Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { ProvisioningEvent } from '../claim/payload.ts'
 import { checkQueueOn, type DeliveryDeps } from '../ledger/replay.ts'
 import { loadTarget } from '../target/target.ts'
-import { findJob, findJobWithOutcomes, insertJob, moveJob } from './job.store.ts'
-import type { JobKind, JobRecord, JobStatus, UserAtTarget } from './job-record.ts'
+import { findJobWithOutcomes, insertJob, provisioningJobs } from './job.store.ts'
+import type { JobKind, JobRecord, UserAtTarget } from './job-record.ts'
 
 /** What jobs use. */
 export interface JobDeps extends DeliveryDeps {
@@ -24,7 +26,7 @@ export function decideSync(kind: JobKind, user: UserAtTarget): ProvisioningEvent
 
 /** The job with this id, or a 404. */
 export async function loadJob(db: Database, id: string): Promise<JobRecord> {
-  const job = await findJob(db, id)
+  const job = await provisioningJobs.find(db, id)
   if (!job) throw notFound('provisioning job')
   return job
 }
@@ -56,27 +58,7 @@ export async function startJob(
   throw new Problem('conflict', 'The target has a job that has not ended. Wait for it, or cancel it.')
 }
 
-/** What an operator may ask of a job. */
-export type JobMove = 'pause' | 'resume' | 'cancel'
-
-const MOVES: Readonly<Record<JobMove, { from: readonly JobStatus[]; to: JobStatus }>> = {
-  pause: { from: ['running'], to: 'paused' },
-  resume: { from: ['paused', 'failed'], to: 'running' },
-  cancel: { from: ['running', 'paused', 'failed'], to: 'cancelled' },
-}
-
-/**
- * Pauses, resumes or cancels a job. Once this is committed it queues nothing more; what is queued already is delivered.
- * Throws 404, and 409 `conflict` when the state does not allow the move.
- */
-export async function changeJob(
-  db: Database,
-  id: string,
-  { move, now }: { move: JobMove; now: Date },
-): Promise<JobRecord> {
-  const { from, to } = MOVES[move]
-  const moved = await moveJob(db, id, { from, to, endedAt: to === 'cancelled' ? now : null, now })
-  if (moved) return moved
-  const { status } = await loadJob(db, id)
-  throw new Problem('conflict', `The job is ${status}; ${move} needs one that is ${from.join(' or ')}.`)
+/** Pauses, resumes or cancels a job (`moveJob`). */
+export function changeJob(db: Database, id: string, input: { move: JobMove; now: Date }): Promise<JobRecord> {
+  return moveJob({ table: provisioningJobs, load: loadJob, noun: 'job' }, db, id, input)
 }

@@ -6,7 +6,7 @@ import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { claimDeliveries, findNextDeliveryAt } from '../delivery/claim.store.ts'
-import { claimJob, insertJob, moveJob, updateJob } from '../job/job.store.ts'
+import { claimJob, insertJob, provisioningJobs } from '../job/job.store.ts'
 import { lockForReplay } from '../ledger/delivery.store.ts'
 import {
   changeLockedTarget,
@@ -163,10 +163,10 @@ test('a job begins for a living, active target alone, once until it ends, and wa
   await t.change(id, { deleted_at: null })
   const job = await t.startJob(id)
   for (const status of ['running', 'paused', 'failed'] as const) {
-    await updateJob(t.db, job!.id, { status }, t.ledger.now())
+    await provisioningJobs.change(t.db, job!.id, { status }, t.ledger.now())
     expect(await t.startJob(id)).toBeUndefined()
   }
-  await updateJob(t.db, job!.id, { status: 'cancelled' }, t.ledger.now())
+  await provisioningJobs.change(t.db, job!.id, { status: 'cancelled' }, t.ledger.now())
   expect(await t.startJob(id)).toMatchObject({ target: id, status: 'running', endedAt: null })
 })
 
@@ -195,11 +195,11 @@ test('a job that is moved has the time at which it ended, none while it goes on,
   const [id, other] = [await t.ledger.addTarget(), await t.ledger.addTarget()]
   const [job, untouched] = [(await t.startJob(id))!, await t.startJob(other)]
   const failed = { status: 'failed', failures: 5, lastError: 'why', endedAt: t.ledger.now() } as const
-  expect(await updateJob(t.db, job.id, failed, t.ledger.now())).toEqual({ ...job, ...failed })
+  expect(await provisioningJobs.change(t.db, job.id, failed, t.ledger.now())).toEqual({ ...job, ...failed })
   t.clock.advance(MINUTE_MS)
   const now = t.ledger.now()
   const move = (from: 'failed' | 'running', to: 'running' | 'cancelled', endedAt: Date | null) =>
-    moveJob(t.db, job.id, { from: [from], to, endedAt, now })
+    provisioningJobs.move(t.db, job.id, { from: [from], to, endedAt, now })
   expect(await move('running', 'cancelled', now)).toBeUndefined()
   const resumed = { status: 'running', failures: 0, lastError: null, endedAt: null, updatedAt: now }
   expect(await move('failed', 'running', null)).toEqual({ ...job, ...resumed })
@@ -207,6 +207,6 @@ test('a job that is moved has the time at which it ended, none while it goes on,
   const progress = { processed: 1, queued: 1, total: 2 }
   const lastUser = await t.ledger.addUser()
   const counted = { ...untouched, ...progress, updatedAt: now }
-  expect(await updateJob(t.db, untouched!.id, { ...progress, lastUser }, now)).toEqual(counted)
+  expect(await provisioningJobs.change(t.db, untouched!.id, { ...progress, lastUser }, now)).toEqual(counted)
   expect(await claimJob(t.db, untouched!.id)).toMatchObject({ job: counted, lastUser })
 })

@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listArrivals, openRealtime, type RealtimeApp } from '../../../test/harness/app/realtime-app.ts'
-import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher.ts'
+import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher/dispatcher.ts'
 import { buildWorkerLease } from '../../delivery/worker-lease.ts'
 import { OwnFault } from '../../outbound/own-fault/own-fault.ts'
 import { NOTHING_SEEN, observe } from '../authorization/verdict.ts'

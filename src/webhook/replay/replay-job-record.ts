@@ -1,4 +1,5 @@
 import type { AccountId, Id, UserId } from '../../base/id.ts'
+import type { JobStatus } from '../../delivery/job/job-state.ts'
 import type { ReplayRefusal } from '../ledger/replay.ts'
 
 export type ReplayJobId = Id<'replay job'>
@@ -6,7 +7,7 @@ export type ReplayJobId = Id<'replay job'>
 /** A bulk replay: its rows are fixed when it is made. */
 export interface ReplayJobRecord {
   id: ReplayJobId
-  status: ReplayJobStatus
+  status: JobStatus
   filters: string[]
   confirmDuplicate: boolean
   /** The accounts to whose rows it is limited; null for a job over all accounts. */
@@ -25,16 +26,6 @@ export interface ReplayJobRecord {
   updatedAt: Date
   endedAt: Date | null
 }
-
-/**
- * The states of a bulk replay and their moves:
- *
- *   running --- the last row dealt with ---> done
- *   running --- pause ---> paused --- resume ---> running
- *   running, paused, failed --- cancel ---> cancelled
- *   running --- several rounds failed in a row ---> failed --- resume ---> running
- */
-export type ReplayJobStatus = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
 
 /** How many rows were skipped for each reason. */
 export type SkipCounts = Partial<Record<SkipReason, number>>

@@ -1,3 +1,4 @@
+import type { JobMove } from '../../delivery/job/job-state.ts'
 import { parseFilters } from '../../http/listing/listing.ts'
 import { buildList, readScopedPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
@@ -13,14 +14,7 @@ import {
   toReplayPreviewRow,
 } from './replay-job.schema.ts'
 import { selectReplayJobs, toReplayJobRecord } from './replay-job.store.ts'
-import {
-  createReplayJob,
-  loadReplayJob,
-  moveReplayJob,
-  previewReplay,
-  type ReplayJobDeps,
-  type ReplayJobMove,
-} from './replay-job.ts'
+import { createReplayJob, loadReplayJob, moveReplayJob, previewReplay, type ReplayJobDeps } from './replay-job.ts'
 
 const REPLAY_JOB_FIELDS = {
   document_id: { type: 'uuid' },
@@ -35,7 +29,7 @@ const replayJobRowOf = (row: Parameters<typeof toReplayJobRecord>[0]) => toRepla
 const reachJob = buildReach('job')
 
 /** The three moves differ in their words only. */
-function defineMove(move: ReplayJobMove, words: { summary: string; description: string; message: string }) {
+function defineMove(move: JobMove, words: { summary: string; description: string; message: string }) {
   return defineRoute(
     {
       method: 'POST',

@@ -6,16 +6,13 @@ import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { DispatchId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import {
-  changeReplayJob,
   claimRunningJob,
   countOnTheirWay,
   deleteOldReplayJobs,
   findExistingDispatches,
-  findReplayJob,
   insertReplayJob,
   listNextItems,
-  listRunningJobs,
-  moveJob,
+  replayJobs,
 } from './replay-job.store.ts'
 
 async function openJobs() {
@@ -43,23 +40,23 @@ test('a job without rows is done at once, one with rows runs, and both are kept 
   expect(empty).toMatchObject({ status: 'done', total: 0, endedAt: t.ledger.now() })
   const full = await t.add([t.dispatch()])
   expect(full).toMatchObject({ status: 'running', total: 1, endedAt: null })
-  expect([await findReplayJob(t.db, empty.id), await findReplayJob(t.db, full.id)]).toEqual([empty, full])
-  expect(await listRunningJobs(t.db)).toEqual([full.id])
+  expect([await replayJobs.find(t.db, empty.id), await replayJobs.find(t.db, full.id)]).toEqual([empty, full])
+  expect(await replayJobs.listRunning(t.db)).toEqual([full.id])
 })
 
 test('a job that is moved has the time at which it ended, none while it goes on, and begins without failures', async () => {
   await using t = await openJobs()
   const [job, other] = [await t.add([t.dispatch()]), await t.add([t.dispatch()])]
   const failed = { status: 'failed', failures: 5, lastError: 'why', endedAt: t.ledger.now() } as const
-  expect(await changeReplayJob(t.db, job.id, failed, t.ledger.now())).toEqual({ ...job, ...failed })
+  expect(await replayJobs.change(t.db, job.id, failed, t.ledger.now())).toEqual({ ...job, ...failed })
   t.clock.advance(1000)
   const now = t.ledger.now()
   const move = (from: 'failed' | 'running', to: 'running' | 'cancelled', endedAt: Date | null) =>
-    moveJob(t.db, job.id, { from: [from], to, endedAt, now })
+    replayJobs.move(t.db, job.id, { from: [from], to, endedAt, now })
   expect(await move('running', 'cancelled', now)).toBeUndefined()
   expect(await move('failed', 'running', null)).toEqual({ ...job, updatedAt: now })
   expect(await move('running', 'cancelled', now)).toEqual({ ...job, status: 'cancelled', endedAt: now, updatedAt: now })
-  expect(await findReplayJob(t.db, other.id)).toEqual(other)
+  expect(await replayJobs.find(t.db, other.id)).toEqual(other)
 })
 
 test('a change writes what it names, of that job alone', async () => {
@@ -68,9 +65,9 @@ test('a change writes what it names, of that job alone', async () => {
   t.clock.advance(1000)
   const now = t.ledger.now()
   const change = { processed: 2, replayed: 1, skipped: 1, skippedReasons: { gone: 1 } }
-  expect(await changeReplayJob(t.db, job.id, change, now)).toEqual({ ...job, ...change, updatedAt: now })
-  expect(await changeReplayJob(t.db, job.id, { failures: 1 }, now)).toMatchObject({ ...change, failures: 1 })
-  expect(await findReplayJob(t.db, other.id)).toEqual(other)
+  expect(await replayJobs.change(t.db, job.id, change, now)).toEqual({ ...job, ...change, updatedAt: now })
+  expect(await replayJobs.change(t.db, job.id, { failures: 1 }, now)).toMatchObject({ ...change, failures: 1 })
+  expect(await replayJobs.find(t.db, other.id)).toEqual(other)
 })
 
 test('a running job is moved on by one worker at a time, and one that ended by none', async () => {
@@ -85,7 +82,7 @@ test('a running job is moved on by one worker at a time, and one that ended by n
   await whileHeld(
     t.db,
     (tx) => claimRunningJob(tx, job.id),
-    () => moveJob(t.db, job.id, move),
+    () => replayJobs.move(t.db, job.id, move),
   )
   expect(await claimRunningJob(t.db, job.id)).toBeUndefined()
 })
@@ -127,7 +124,7 @@ test('jobs that ended before an instant are deleted, so many at once, and none t
     await tx.selectFrom('replay_job').select('document_id').where('document_id', '=', first.id).forUpdate().execute()
     expect(await deleteOldReplayJobs(t.db, t.ledger.now(), 1)).toBe(1)
   })
-  expect(await findReplayJob(t.db, second.id)).toBeUndefined()
+  expect(await replayJobs.find(t.db, second.id)).toBeUndefined()
   expect(await deleteOldReplayJobs(t.db, t.ledger.now(), 10)).toBe(1)
-  expect([await findReplayJob(t.db, later.id), await findReplayJob(t.db, running.id)]).toEqual([later, running])
+  expect([await replayJobs.find(t.db, later.id), await replayJobs.find(t.db, running.id)]).toEqual([later, running])
 })

@@ -1,13 +1,15 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { AccountId, DispatchId, UserId } from '../../base/id.ts'
+import type { JobStatus } from '../../delivery/job/job-state.ts'
+import { buildJobTable } from '../../delivery/job/job-table.ts'
 import type { ListFields, ListFilter } from '../../http/listing/listing.ts'
 import { countListed, findListed, type ListTotal } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
-import type { JsonValue, ReplayJob } from '../../postgres/statement/tables.generated.ts'
+import type { ReplayJob } from '../../postgres/statement/tables.generated.ts'
 import { listDispatches } from '../ledger/dispatch.store.ts'
-import type { ReplayJobId, ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job-record.ts'
+import type { ReplayJobId, ReplayJobRecord, SkipCounts } from './replay-job-record.ts'
 
 const COLUMNS = [
   'document_id',
@@ -28,16 +30,13 @@ const COLUMNS = [
   'ended_at',
 ] as const
 
-/** The columns above, as SQL. */
-const RETURNED = COLUMNS.join(', ')
-
 type ReplayJobColumns = Pick<Selectable<ReplayJob>, (typeof COLUMNS)[number]>
 
 /** Maps a row of the `replay_job` table. */
 export function toReplayJobRecord(row: ReplayJobColumns): ReplayJobRecord {
   return {
     id: row.document_id as ReplayJobId,
-    status: row.status as ReplayJobStatus,
+    status: row.status as JobStatus,
     filters: row.filters,
     confirmDuplicate: row.confirm_duplicate,
     accounts: row.accounts as AccountId[] | null,
@@ -54,6 +53,9 @@ export function toReplayJobRecord(row: ReplayJobColumns): ReplayJobRecord {
     endedAt: row.ended_at,
   }
 }
+
+/** What a step of a job changes in its counts. */
+export type ReplayProgress = Partial<Pick<ReplayJobRecord, 'processed' | 'replayed' | 'skipped' | 'skippedReasons'>>
 
 /** Ledger rows that filters name. */
 export interface MatchQuery {
@@ -152,83 +154,18 @@ export function selectReplayJobs(db: Database) {
   return db.selectFrom('replay_job').select(COLUMNS)
 }
 
-const selectOne = statement<ReplayJobColumns, { id: string }>(
-  `select ${RETURNED} from replay_job where document_id = $id`,
-)
-
-/** The job with this id. */
-export async function findReplayJob(db: Database, id: string): Promise<ReplayJobRecord | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row && toReplayJobRecord(row)
-}
-
-const move = statement<
-  ReplayJobColumns,
-  { id: string; from: readonly ReplayJobStatus[]; to: ReplayJobStatus; endedAt: Date | null; now: Date }
->(`
-  update replay_job set status = $to, failures = 0, last_error = null, ended_at = $endedAt, updated_at = $now
-  where document_id = $id and status = any($from) returning ${RETURNED}`)
-
-/** Brings a job that is in one of the states `from` into another, without failures. Undefined when there is no such job. */
-export async function moveJob(
-  db: Database,
-  id: string,
-  change: { from: readonly ReplayJobStatus[]; to: ReplayJobStatus; endedAt: Date | null; now: Date },
-): Promise<ReplayJobRecord | undefined> {
-  const [row] = await move(db, { id, ...change })
-  return row && toReplayJobRecord(row)
-}
-
-/** What may change in a job. Members left out stay. */
-export interface ReplayJobChange {
-  status?: ReplayJobStatus
-  processed?: number
-  replayed?: number
-  skipped?: number
-  skippedReasons?: SkipCounts
-  failures?: number
-  lastError?: string | null
-  endedAt?: Date | null
-}
-
-/** Changes a job. */
-export async function changeReplayJob(
-  db: Database,
-  id: ReplayJobId,
-  change: ReplayJobChange,
-  now: Date,
-): Promise<ReplayJobRecord> {
-  const { skippedReasons } = change
-  const updated = await db
-    .updateTable('replay_job')
-    .set({
-      ...(change.status !== undefined && { status: change.status }),
-      ...(change.processed !== undefined && { processed: change.processed }),
-      ...(change.replayed !== undefined && { replayed: change.replayed }),
-      ...(change.skipped !== undefined && { skipped: change.skipped }),
-      ...(skippedReasons && { skipped_reasons: sql<JsonValue>`${JSON.stringify(skippedReasons)}::jsonb` }),
-      ...(change.failures !== undefined && { failures: change.failures }),
-      ...(change.lastError !== undefined && { last_error: change.lastError }),
-      ...(change.endedAt !== undefined && { ended_at: change.endedAt }),
-      updated_at: now,
-    })
-    .where('document_id', '=', id)
-    .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
-  return toReplayJobRecord(updated)
-}
-
-/** The jobs that run, oldest first. */
-export async function listRunningJobs(db: Database): Promise<ReplayJobId[]> {
-  const rows = await db
-    .selectFrom('replay_job')
-    .select('document_id')
-    .where('status', '=', 'running')
-    .orderBy('created_at')
-    .limit(100)
-    .execute()
-  return rows.map((row) => row.document_id as ReplayJobId)
-}
+/** The jobs as a runner and an operator move them. */
+export const replayJobs = buildJobTable<ReplayJobId, ReplayJobColumns, ReplayJobRecord, ReplayProgress>({
+  table: 'replay_job',
+  columns: COLUMNS,
+  progress: {
+    processed: 'processed = $processed',
+    replayed: 'replayed = $replayed',
+    skipped: 'skipped = $skipped',
+    skippedReasons: 'skipped_reasons = $skippedReasons::jsonb',
+  },
+  toRecord: toReplayJobRecord,
+})
 
 /** Locks a running job until the transaction ends; undefined when it runs no more, or another worker has it. */
 export async function claimRunningJob(db: Database, id: ReplayJobId): Promise<ReplayJobRecord | undefined> {

@@ -6,8 +6,8 @@ import {
   NO_ONE,
   startContractFixture,
 } from '../../../test/contract/contract-fixture.ts'
-import { decideRows, findMove, REPLAY_JOB_ROWS_LIMIT } from './replay-job.ts'
-import type { ReplayJobStatus } from './replay-job-record.ts'
+import { findMove, type JobStatus } from '../../delivery/job/job-state.ts'
+import { decideRows, REPLAY_JOB_ROWS_LIMIT } from './replay-job.ts'
 
 const BULK = '/api/v3/webhook/dispatch/replay'
 const JOBS = '/api/v3/webhook/replay-job'
@@ -73,7 +73,7 @@ describe('the moves of a replay job', () => {
     ['cancelled', 'resume', undefined],
     ['cancelled', 'cancel', undefined],
   ] as const)('%s, %s: %s', (from, name, to) => {
-    expect(findMove(from as ReplayJobStatus, name)).toBe(to)
+    expect(findMove(from as JobStatus, name)).toBe(to)
   })
 })
 

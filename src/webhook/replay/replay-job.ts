@@ -1,6 +1,8 @@
 import type { IdMaker, UserId } from '../../base/id.ts'
+import { moveJob } from '../../delivery/job/job-move.ts'
+import type { JobMove } from '../../delivery/job/job-state.ts'
 import type { ListFields, ListFilter } from '../../http/listing/listing.ts'
-import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import { invalidField, notFound } from '../../http/problem/problem.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -8,8 +10,8 @@ import { endReadLimit, limitReads } from '../../postgres/statement/statement.ts'
 import { checkQueueEnabled } from '../ledger/dispatch.ts'
 import { listReplayFacts, type ReplayFacts } from '../ledger/replay.store.ts'
 import { decideReplay } from '../ledger/replay.ts'
-import { countMatches, findReplayJob, insertReplayJob, listMatches, moveJob } from './replay-job.store.ts'
-import type { ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job-record.ts'
+import { countMatches, insertReplayJob, listMatches, replayJobs } from './replay-job.store.ts'
+import type { ReplayJobRecord, SkipCounts } from './replay-job-record.ts'
 
 /** Rows of one bulk replay at most (docs/contract/delivery.md#replay). */
 export const REPLAY_JOB_ROWS_LIMIT = 10_000
@@ -117,39 +119,12 @@ export function decideRows<RowId extends string>(
 
 /** The job with this id, or a 404. */
 export async function loadReplayJob(db: Database, id: string): Promise<ReplayJobRecord> {
-  const job = await findReplayJob(db, id)
+  const job = await replayJobs.find(db, id)
   if (!job) throw notFound('replay job')
   return job
 }
 
-/** What an operator may ask of a job. */
-export type ReplayJobMove = 'pause' | 'resume' | 'cancel'
-
-const MOVES: Readonly<Record<ReplayJobMove, { from: readonly ReplayJobStatus[]; to: ReplayJobStatus }>> = {
-  pause: { from: ['running'], to: 'paused' },
-  resume: { from: ['paused', 'failed'], to: 'running' },
-  cancel: { from: ['running', 'paused', 'failed'], to: 'cancelled' },
-}
-
-/** The state a move leads to; undefined when the state does not allow it. Pure. */
-export function findMove(status: ReplayJobStatus, move: ReplayJobMove): ReplayJobStatus | undefined {
-  return MOVES[move].from.includes(status) ? MOVES[move].to : undefined
-}
-
-/**
- * Pauses, resumes or cancels a job. Once this is committed no further row of it is put on its way; what is on its way
- * already goes out. Throws 404, and 409 `conflict` when the state does not allow the move.
- */
-export async function moveReplayJob(
-  db: Database,
-  id: string,
-  input: { move: ReplayJobMove; now: Date },
-): Promise<ReplayJobRecord> {
-  const { from, to } = MOVES[input.move]
-  const moved = await moveJob(db, id, { from, to, endedAt: to === 'cancelled' ? input.now : null, now: input.now })
-  if (moved) return moved
-  const { status } = await loadReplayJob(db, id)
-  // It came into a state that allows the move in between.
-  if (findMove(status, input.move)) return moveReplayJob(db, id, input)
-  throw new Problem('conflict', `The replay job is ${status}; ${input.move} needs one that is ${from.join(' or ')}.`)
+/** Pauses, resumes or cancels a job (`moveJob`). */
+export function moveReplayJob(db: Database, id: string, input: { move: JobMove; now: Date }): Promise<ReplayJobRecord> {
+  return moveJob({ table: replayJobs, load: loadReplayJob, noun: 'replay job' }, db, id, input)
 }

@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { buildDispatcher } from '../../../src/delivery/dispatcher.ts'
+import { buildDispatcher } from '../../../src/delivery/dispatcher/dispatcher.ts'
 import {
   type Claim,
   type ClaimRequest,

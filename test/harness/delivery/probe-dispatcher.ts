@@ -1,5 +1,5 @@
 import { buildMutex } from '../../../src/base/semaphore.ts'
-import type { Dispatcher } from '../../../src/delivery/dispatcher.ts'
+import type { Dispatcher } from '../../../src/delivery/dispatcher/dispatcher.ts'
 import type { ClaimRequest } from '../../../src/delivery/policy.ts'
 
 /** What a dispatcher of a test says of itself, and what it was given. */

@@ -1,6 +1,6 @@
 import type { EventId, WebhookId } from '../../../src/base/id.ts'
 import type { ClaimRequest } from '../../../src/delivery/policy.ts'
-import { routeBatch, routeFanOut } from '../../../src/delivery/routing.store.ts'
+import { routeBatch, routeFanOut } from '../../../src/delivery/routing/routing.store.ts'
 import { type ClaimedDispatch, readClaimedDispatch } from '../../../src/webhook/delivery/claimed-work.ts'
 import { buildWebhookFanOut, buildWebhookRouting } from '../../../src/webhook/delivery/routing.store.ts'
 import { createTestDatabase } from '../database/database.ts'

@@ -4,6 +4,7 @@ import type { Clock } from '../../../base/clock.ts'
 import type { Keyring } from '../../../base/keyring.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { thumbprint } from '../../signing-key/signing-key.ts'
+import { findRequestState } from './request-state.ts'
 import { type FoundState, findRefreshAnswer } from './state.store.ts'
 
 /** The rules for a refresh token that is used again. */
@@ -15,12 +16,10 @@ export interface RefreshRules {
 /** A repeat that was in time is answered, also when it is read a moment later. */
 const MARGIN_MS = 3_000
 
-const REPEAT = Symbol('the spent refresh token of a repeat')
-type Marked = { [REPEAT]?: Buffer }
-
 /** Marks a request as the repeat of a redemption. */
 export function markRepeat(ctx: KoaContextWithOIDC, idHash: Buffer): void {
-  ;(ctx as Marked)[REPEAT] = idHash
+  const state = findRequestState(ctx)
+  if (state) state.repeatOf = idHash
 }
 
 /**
@@ -77,15 +76,11 @@ export async function answerRepeat(
     refresh,
   }: { db: Database; keyring: Keyring; machineClock: Clock; refresh: RefreshRules },
   ctx: KoaContextWithOIDC,
+  spent: Buffer,
 ): Promise<void> {
-  const spent = (ctx as Marked)[REPEAT]
-  if (!spent) return
   const since = new Date(machineClock.now() - refresh.repeatMs - MARGIN_MS)
   const answer = await findRefreshAnswer(db, spent, since)
   if (answer === undefined) return
   ctx.status = 200
   ctx.body = JSON.parse(keyring.open(answer, contextOf(spent)))
 }
-
-/** Whether a request is marked as the repeat of a redemption. */
-export const isMarkedRepeat = (ctx: object): boolean => REPEAT in ctx

@@ -34,8 +34,9 @@ export interface ExpectedBrowser {
 }
 
 /**
- * What one request has read of the state, and what it will write. Each is one statement: the provider asks for the rows
- * one by one, and knows nothing of the others that it will ask for.
+ * All that the service keeps of one request to the provider: what it has read of the state, what it will write, and what
+ * its answer waits for. A read and the writes are one statement each: the provider asks for the rows one by one, and knows
+ * nothing of the others that it will ask for.
  */
 export interface RequestState {
   /** The rows by `keyOf`; undefined for a row that is not there. */
@@ -50,6 +51,10 @@ export interface RequestState {
   /** What to write at the end, by `keyOf`. */
   writes: Map<string, BatchRow>
   spent: SpentState | undefined
+  /** The spent refresh token whose first answer is sent again. */
+  repeatOf: Buffer | undefined
+  /** What the service does because the request ended a family of tokens. */
+  endings: Promise<void>[]
 }
 
 /** Where the rows of a request are written at its end. Elsewhere each is written at once. */
@@ -61,17 +66,18 @@ const BATCHED_MODELS = new Set(['AccessToken', 'AuthorizationCode', 'Grant', 'In
 /** What is spent at the end of a request to the token endpoint. */
 const SPENT_MODELS = new Set(['AuthorizationCode', 'DeviceCode', 'RefreshToken'])
 
-const STATE = Symbol('the state of a request')
-type Holder = { [STATE]?: RequestState }
+/** The state of each request that has any, by the context of the library. */
+const states = new WeakMap<object, RequestState>()
 
 /** The key of a row. */
 export const keyOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`
 
-/** The state of a request; undefined for a call of the provider outside of one. */
+/** The state of a request, begun with its first use; undefined for a call of the provider outside of one. */
 export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestState | undefined {
   if (!ctx) return undefined
-  const holder = ctx as Holder
-  holder[STATE] ??= {
+  const known = states.get(ctx)
+  if (known) return known
+  const state: RequestState = {
     rows: new Map(),
     sessions: new Map(),
     accounts: new Map(),
@@ -80,9 +86,15 @@ export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestSt
     person: undefined,
     writes: new Map(),
     spent: undefined,
+    repeatOf: undefined,
+    endings: [],
   }
-  return holder[STATE]
+  states.set(ctx, state)
+  return state
 }
+
+/** The state of a request that has any. */
+export const findBegunState = (ctx: object | undefined): RequestState | undefined => ctx && states.get(ctx)
 
 /** No session has this id. */
 const NO_SESSION = '00000000-0000-0000-0000-000000000000'
@@ -95,11 +107,8 @@ export function findBrowserOfRows(ctx: KoaContextWithOIDC | undefined, state: Re
   return !ctx || ctx.oidc.route === 'token' ? null : (state?.browser?.sessionId ?? NO_SESSION)
 }
 
-/** What a request has left to its end; undefined when that is nothing. */
-export function findWrites(ctx: object): RequestState | undefined {
-  const state = (ctx as Holder)[STATE]
-  return state && (state.writes.size > 0 || state.spent) ? state : undefined
-}
+/** Whether a request has left writes to its end. */
+export const hasWrites = ({ writes, spent }: RequestState): boolean => writes.size > 0 || spent !== undefined
 
 /** Leaves a row to the end of the request. False when it has to be written at once. */
 export function leaveToEnd(ctx: KoaContextWithOIDC | undefined, row: BatchRow): boolean {
@@ -124,7 +133,7 @@ export function findKnownRow(
   ctx: KoaContextWithOIDC | undefined,
   key: { model: string; idHash: Buffer },
 ): Promise<FoundState | undefined> | undefined {
-  return (ctx as Holder | undefined)?.[STATE]?.rows.get(keyOf(key.model, key.idHash))
+  return findBegunState(ctx)?.rows.get(keyOf(key.model, key.idHash))
 }
 
 /** Forgets a row that is deleted. */

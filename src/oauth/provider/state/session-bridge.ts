@@ -1,4 +1,4 @@
-import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { SessionId, UserId } from '../../../base/id.ts'
 import { type BrowserPerson, findRequestState } from './request-state.ts'
 import { type ReadDeps, readPerson } from './state-reader.ts'
@@ -16,7 +16,8 @@ interface FollowingSession {
   loginAccount(details: { accountId: string; loginTs: number; amr: string[]; acr?: string }): void
 }
 
-interface SessionModel {
+/** The model of these sessions. */
+export interface SessionModel {
   get(ctx: KoaContextWithOIDC): Promise<FollowingSession>
   instantiate(payload: object): FollowingSession
   IN_PAYLOAD: readonly string[]
@@ -27,29 +28,23 @@ interface SessionModel {
 const SIGN_IN_ROUTES = new Set(['authorization', 'resume', 'code_verification', 'device_resume'])
 
 /**
- * Makes the sessions of the provider follow the session of the browser: a person who is signed in here is signed in there,
- * and who signs out or changes the account here is not the person of the next authorization. So there is one sign-in page,
- * and one place where a session ends (docs/contract/oauth.md#sign-in).
+ * Finds the session of the provider for a request, so that it follows the session of the browser: a person who is signed in
+ * here is signed in there, and who signs out or changes the account here is not the person of the next authorization. So
+ * there is one sign-in page, and one place where a session ends (docs/contract/oauth.md#sign-in).
  */
-export function followBrowserSession(provider: Provider, deps: ReadDeps & { findPerson: FindPerson }): void {
-  const model = provider.Session as unknown as SessionModel
-  const members = [...model.IN_PAYLOAD, 'browserSession']
-  Object.defineProperty(model, 'IN_PAYLOAD', { get: () => members })
-  // A form that comes without the session of its page touches a new one, which nobody needs: it is not written.
-  const { persist } = model.prototype
-  model.prototype.persist = async function () {
-    if (typeof this.exp === 'number') await persist.call(this)
-  }
-  const getOwn = model.get.bind(model)
-  model.get = async (ctx) => {
-    // Sign-out reads the session of the provider as it is.
-    if (!SIGN_IN_ROUTES.has(ctx.oidc.route)) return getOwn(ctx)
-    await expectBrowser(deps, ctx)
-    const found = await getOwn(ctx)
-    const session = follow(model, found, await readPerson(deps, ctx))
-    if (session !== found) ctx.oidc.entity('Session', session)
-    return session
-  }
+export async function visitSession(
+  model: SessionModel,
+  getOwn: SessionModel['get'],
+  deps: ReadDeps & { findPerson: FindPerson },
+  ctx: KoaContextWithOIDC,
+): Promise<FollowingSession> {
+  // Sign-out reads the session of the provider as it is.
+  if (!SIGN_IN_ROUTES.has(ctx.oidc.route)) return getOwn(ctx)
+  await expectBrowser(deps, ctx)
+  const found = await getOwn(ctx)
+  const session = follow(model, found, await readPerson(deps, ctx))
+  if (session !== found) ctx.oidc.entity('Session', session)
+  return session
 }
 
 /** Tells the reads of this request which browser it comes from. */

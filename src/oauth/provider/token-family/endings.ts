@@ -3,6 +3,7 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { findOwnRequestId } from '../../../http/request/request-id.ts'
 import type { AnswerCookie } from '../../../http/route/outcome.ts'
 import { findGrantIdOf } from '../../grant/state-id.ts'
+import { findBegunState, findRequestState } from '../state/request-state.ts'
 
 /** Who ended something, and by which request. */
 export interface EndingFacts {
@@ -40,23 +41,19 @@ export function readEndingFacts(ctx: KoaContextWithOIDC): EndingFacts {
   }
 }
 
-const ENDED = Symbol('what ends with a family')
-type Marked = { [ENDED]?: Promise<void>[] }
-
 /** Lets the service follow what the provider ends. */
 export function followEndings(provider: Provider, endings: ProviderEndings): void {
   provider.on('grant.revoked', (ctx, familyId) => {
     const { route } = ctx.oidc
     const cause = route === 'revocation' ? 'revoked' : route === 'token' ? 'reused' : 'signed out'
     const ending = endings.recordFamilyEnd(findGrantIdOf(familyId), cause, readEndingFacts(ctx))
-    const marked = ctx as Marked
-    marked[ENDED] = [...(marked[ENDED] ?? []), ending]
+    findRequestState(ctx)?.endings.push(ending)
   })
 }
 
 /** Waits for what `followEndings` has begun, before the client reads the answer. */
 export async function finishEndings(endings: ProviderEndings, ctx: KoaContextWithOIDC): Promise<void> {
-  await Promise.all((ctx as Marked)[ENDED] ?? [])
+  await Promise.all(findBegunState(ctx)?.endings ?? [])
   // Only the form of a sign-out destroys the session of the provider.
   const { destroyed, accountId, browserSession } = (ctx.oidc.session ?? {}) as EndedSession
   if (!destroyed || accountId === undefined || browserSession === undefined) return
@@ -70,4 +67,4 @@ export async function finishEndings(endings: ProviderEndings, ctx: KoaContextWit
 
 /** Whether a request has ended something that `finishEndings` waits for. */
 export const hasEndings = (ctx: KoaContextWithOIDC): boolean =>
-  ENDED in ctx || ctx.oidc?.route === 'end_session_confirm'
+  (findBegunState(ctx)?.endings.length ?? 0) > 0 || ctx.oidc?.route === 'end_session_confirm'

@@ -80,24 +80,6 @@ export function buildChannelRegistry<Socket>(): ChannelRegistry<Socket> {
     transitions.push({ kind: 'vacated', channel: state.name })
   }
 
-  /** Sets the connections of a user in this process or another one. */
-  function setMember(state: ChannelState<Socket>, change: MemberChange, transitions: Transition[]): void {
-    const { member, process, count } = change
-    const known = state.members.get(member.id)
-    const entry = known ?? { info: member.info, local: 0, remote: new Map<string, number>() }
-    if (process === undefined) entry.local = count
-    else if (count > 0) entry.remote.set(process, count)
-    else entry.remote.delete(process)
-    const isPresent = entry.local > 0 || entry.remote.size > 0
-    if (isPresent && !known) {
-      state.members.set(member.id, entry)
-      transitions.push({ kind: 'member_added', channel: state.name, member })
-    } else if (!isPresent && known) {
-      state.members.delete(member.id)
-      transitions.push({ kind: 'member_removed', channel: state.name, userId: member.id })
-    }
-  }
-
   function setShare(process: string, channel: ChannelName, share: ChannelShare): Transition[] {
     const transitions: Transition[] = []
     if (share.n <= 0 && !channels.has(channel.name)) return transitions
@@ -109,11 +91,6 @@ export function buildChannelRegistry<Socket>(): ChannelRegistry<Socket> {
     if (share.n <= 0) dropMembers(state, process, transitions)
     closeIfEmpty(state, transitions)
     return transitions
-  }
-
-  function dropMembers(state: ChannelState<Socket>, process: string, transitions: Transition[]): void {
-    for (const [id, { info, remote }] of state.members)
-      if (remote.has(process)) setMember(state, { member: { id, info }, process, count: 0 }, transitions)
   }
 
   function shareOf(channel: string, userIds?: Iterable<string>): ChannelShare {
@@ -196,4 +173,28 @@ interface MemberChange {
 
 function* localMembers<Socket>(state: ChannelState<Socket> | undefined): Iterable<string> {
   for (const [id, { local }] of state?.members ?? []) if (local > 0) yield id
+}
+
+/** Sets the connections of a user in this process or another one. */
+function setMember(state: ChannelState<unknown>, change: MemberChange, transitions: Transition[]): void {
+  const { member, process, count } = change
+  const known = state.members.get(member.id)
+  const entry = known ?? { info: member.info, local: 0, remote: new Map<string, number>() }
+  if (process === undefined) entry.local = count
+  else if (count > 0) entry.remote.set(process, count)
+  else entry.remote.delete(process)
+  const isPresent = entry.local > 0 || entry.remote.size > 0
+  if (isPresent && !known) {
+    state.members.set(member.id, entry)
+    transitions.push({ kind: 'member_added', channel: state.name, member })
+  } else if (!isPresent && known) {
+    state.members.delete(member.id)
+    transitions.push({ kind: 'member_removed', channel: state.name, userId: member.id })
+  }
+}
+
+/** Ends the members that a channel has by another process. */
+function dropMembers(state: ChannelState<unknown>, process: string, transitions: Transition[]): void {
+  for (const [id, { info, remote }] of state.members)
+    if (remote.has(process)) setMember(state, { member: { id, info }, process, count: 0 }, transitions)
 }

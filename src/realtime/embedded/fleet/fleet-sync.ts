@@ -16,9 +16,6 @@ export interface FleetSync extends Relay {
 
 /** Builds the sync. `context` and `fleet` are asked for late, because they are built with it. */
 export function buildFleetSync(deps: { context: () => RealtimeContext; fleet: () => Fleet }): FleetSync {
-  const changed = new Map<Application, Map<string, Set<string>>>()
-  let isSending = false
-
   const send = (message: FleetMessage) => deps.fleet().send(message)
   const sendQuietly = (message: FleetMessage) =>
     void send(message).catch((error: unknown) =>
@@ -30,46 +27,11 @@ export function buildFleetSync(deps: { context: () => RealtimeContext; fleet: ()
         ),
     )
 
+  const changes = buildShareChanges(send)
+
   function observeCount({ app, registry }: Application, channel: string): void {
     const count = registry.countConnections(channel)
     deps.context().observe({ app: app.id, kind: 'subscription_count', channel, count })
-  }
-
-  function note(application: Application, channel: string, userIds: Iterable<string>): void {
-    const channels = changed.get(application) ?? new Map<string, Set<string>>()
-    changed.set(application, channels)
-    const members = channels.get(channel) ?? new Set<string>()
-    channels.set(channel, members)
-    for (const userId of userIds) members.add(userId)
-  }
-
-  /** Sends what changed; changes during a statement share the next message. Totals are sent, so a repetition is harmless. */
-  async function sendChanges(): Promise<void> {
-    while (changed.size > 0) {
-      const taken = [...changed]
-      changed.clear()
-      for (const [application, channels] of taken) {
-        const shares = [...channels].map(([channel, members]) => application.registry.shareOf(channel, members))
-        try {
-          await send({ kind: 'shares', app: application.app.id, shares })
-        } catch {
-          // Sent again with the next change, or when the database answers again.
-          for (const [channel, members] of channels) note(application, channel, members)
-          return
-        }
-      }
-    }
-  }
-
-  function sendSoon(): void {
-    if (isSending) return
-    isSending = true
-    // After the messages of this tick: the subscriptions of one page arrive together.
-    setImmediate(() => {
-      void sendChanges().finally(() => {
-        isSending = false
-      })
-    })
   }
 
   function sendState(to: string): void {
@@ -124,12 +86,10 @@ export function buildFleetSync(deps: { context: () => RealtimeContext; fleet: ()
     markChanged: (application, channel, userId) => {
       observeCount(application, channel)
       if (!deps.fleet().hasPeers()) return
-      note(application, channel, userId === undefined ? [] : [userId])
-      sendSoon()
+      changes.note(application, channel, userId === undefined ? [] : [userId])
+      changes.sendSoon()
     },
-    onBeat: () => {
-      if (changed.size > 0) sendSoon()
-    },
+    onBeat: changes.sendSoon,
     onMessage: (process, message) => {
       if (message.kind === 'ask') {
         if (message.to === deps.fleet().id) sendState(process)
@@ -142,6 +102,53 @@ export function buildFleetSync(deps: { context: () => RealtimeContext; fleet: ()
         announce(context, application, { transitions: application.registry.dropProcess(process) })
     },
   }
+}
+
+/**
+ * Collects the changes of this process and sends the shares that they make; changes during a statement share the next
+ * message. Totals are sent, so a repetition is harmless.
+ */
+function buildShareChanges(send: (message: FleetMessage) => Promise<void>) {
+  const changed = new Map<Application, Map<string, Set<string>>>()
+  let isSending = false
+
+  function note(application: Application, channel: string, userIds: Iterable<string>): void {
+    const channels = changed.get(application) ?? new Map<string, Set<string>>()
+    changed.set(application, channels)
+    const members = channels.get(channel) ?? new Set<string>()
+    channels.set(channel, members)
+    for (const userId of userIds) members.add(userId)
+  }
+
+  async function sendAll(): Promise<void> {
+    while (changed.size > 0) {
+      const taken = [...changed]
+      changed.clear()
+      for (const [application, channels] of taken) {
+        const shares = [...channels].map(([channel, members]) => application.registry.shareOf(channel, members))
+        try {
+          await send({ kind: 'shares', app: application.app.id, shares })
+        } catch {
+          // Sent again with the next change, or when the database answers again.
+          for (const [channel, members] of channels) note(application, channel, members)
+          return
+        }
+      }
+    }
+  }
+
+  function sendSoon(): void {
+    if (isSending || changed.size === 0) return
+    isSending = true
+    // After the messages of this tick: the subscriptions of one page arrive together.
+    setImmediate(() => {
+      void sendAll().finally(() => {
+        isSending = false
+      })
+    })
+  }
+
+  return { note, sendSoon }
 }
 
 /** A whole state, with an empty share for everything of this process that it does not name. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { openDispatcher, rest } from '../../test/harness/delivery/dispatcher-in-memory.ts'
-import { waitFor } from '../../test/harness/run/wait.ts'
-import { OwnFault } from '../outbound/own-fault/own-fault.ts'
-import { POLL_MS } from './dispatcher.ts'
-import { JOIN_WAIT_MS } from './worker-lease.ts'
+import { openDispatcher, rest } from '../../../test/harness/delivery/dispatcher-in-memory.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
+import { OwnFault } from '../../outbound/own-fault/own-fault.ts'
+import { JOIN_WAIT_MS } from '../worker-lease.ts'
+import { POLL_MS } from './waiting.ts'
 
 test('a dispatcher whose slots are taken asks the queue nothing, and claims when an eighth of them is free', async () => {
   await using t = openDispatcher({ concurrency: 16 })

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { createTestDatabase } from '../../test/harness/database/database.ts'
-import { buildProbeDispatcher } from '../../test/harness/delivery/probe-dispatcher.ts'
-import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
-import { fragment } from '../postgres/statement/fragment.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildProbeDispatcher } from '../../../test/harness/delivery/probe-dispatcher.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { fragment } from '../../postgres/statement/fragment.ts'
 import { buildFanOut } from './fan-out.ts'
 
 /** One event was set aside while there are rows; a broken statement divides by zero. */

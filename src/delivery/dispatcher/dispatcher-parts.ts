@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.ts'
-import type { Mutex } from '../base/semaphore.ts'
-import type { OwnFault } from '../outbound/own-fault/own-fault.ts'
-import type { Claim, ClaimRequest, DeliveryPolicy, Work } from './policy.ts'
-import type { WorkerLease } from './worker-lease.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Mutex } from '../../base/semaphore.ts'
+import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
+import type { Claim, ClaimRequest, DeliveryPolicy, Work } from '../policy.ts'
+import type { WorkerLease } from '../worker-lease.ts'
 
 /** Points of the work at which crash tests end the process. */
 export type DispatcherPoint = 'after-claim' | 'before-record' | 'during-record'

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.ts'
-import { isDataRefused, isLockTimeout } from '../postgres/statement/database.ts'
-import { type Claim, type DeliveryPolicy, nameClaim, type Work } from './policy.ts'
+import type { Clock } from '../../base/clock.ts'
+import { isDataRefused, isLockTimeout } from '../../postgres/statement/database.ts'
+import { type Claim, type DeliveryPolicy, nameClaim, type Work } from '../policy.ts'
+import { buildHeldResults, RECORD_RETRY_MS, type Result } from './held-results.ts'
 
 /** Results recorded at once at most. */
 const RECORD_BATCH_SIZE = 500
@@ -12,20 +13,11 @@ const RECORD_BATCH_SIZE = 500
  */
 const COLLECT_MS = 10
 
-/** How long a result waits before it is recorded again after the database refused, or others held it back. */
-const RECORD_RETRY_MS = 250
-
 /** After how long a statement no longer holds back the results of groups that it does not record. */
 const SLOW_MS = 250
 
 /** Such statements at once: each holds a connection of the workers. */
 const SLOW_AT_ONCE = 2
-
-/** Tries after which a line says what is held back: 5 s, and the waits for locks. Two processes hold each other back for less. */
-const TRIES_BETWEEN_LINES = 20
-
-/** Groups that such lines name. */
-const GROUPS_IN_LOG = 3
 
 /** What an acknowledger is built from. */
 export interface AcknowledgerDeps<Ended extends Claim, Settled> {
@@ -50,12 +42,6 @@ export interface Acknowledger<Ended> {
   settled(): Promise<void> | undefined
 }
 
-/** An ended attempt with its group. */
-interface Result<Ended> {
-  ended: Ended
-  group: string
-}
-
 /**
  * Builds an acknowledger. `onDone` gets the results it is done with: recorded, void, or refused for good.
  *
@@ -69,13 +55,14 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
 ): Acknowledger<Ended> {
   const { clock, logger, policy, rest = clock.sleep } = deps
   let waiting: Result<Ended>[] = []
-  /** Groups that are recorded apart, with what came of them meanwhile. */
-  const apart = new Map<string, Result<Ended>[]>()
-  /** What is under way apart. */
-  const aside = new Set<Promise<void>>()
   let recording: Promise<void> | undefined
   /** Ended by `settled`: from then on nothing is collected until all is recorded. */
   let collecting = new AbortController()
+  const onFreed = (results: readonly Result<Ended>[]) => {
+    waiting.push(...results)
+    added.resolve()
+  }
+  const held = buildHeldResults<Ended>({ clock, logger, record, recover, onFreed })
 
   /** Records results. Returns those that others hold back. */
   async function record(batch: readonly Result<Ended>[]): Promise<Result<Ended>[]> {
@@ -91,8 +78,8 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
   async function recordAll(): Promise<void> {
     for (;;) {
       while (waiting.length > 0) await recordSome()
-      if (aside.size === 0) break
-      await Promise.race([...aside, added.promise])
+      if (held.underWay().size === 0) break
+      await Promise.race([...held.underWay(), added.promise])
       added = Promise.withResolvers()
     }
     // Set here, in the same step that saw nothing waiting: set later, a result that comes in between would wait unseen.
@@ -127,7 +114,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
     const slow = rest(SLOW_MS, over.signal).then(() => !over.signal.aborted)
     const isLate = await Promise.race([ended, slow])
     over.abort('over')
-    return isLate && aside.size < SLOW_AT_ONCE
+    return isLate && held.underWay().size < SLOW_AT_ONCE
   }
 
   /** The database refused a batch: what it never takes is left out, the rest is recorded again. */
@@ -159,69 +146,16 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
     }
   }
 
-  /** From now on the groups of these are recorded apart, until all of them is. */
+  /** From now on the groups of these are recorded apart, with what waits of them. */
   function setApart(batch: readonly Result<Ended>[], recorded: Promise<Result<Ended>[]>): void {
-    const groups = new Set(batch.map(({ group }) => group))
-    for (const group of groups) if (!apart.has(group)) apart.set(group, [])
-    for (const one of waiting) apart.get(one.group)?.push(one)
-    waiting = waiting.filter(({ group }) => !apart.has(group))
-    const work = recordApart(batch, groups, recorded)
-    aside.add(work)
-    void work.finally(() => aside.delete(work))
-  }
-
-  async function recordApart(
-    batch: readonly Result<Ended>[],
-    groups: ReadonlySet<string>,
-    recorded: Promise<Result<Ended>[]>,
-  ): Promise<void> {
-    let held = await recorded.catch((error: unknown) =>
-      isLockTimeout(error) ? [...batch] : recover(batch, error).then(() => []),
-    )
-    leave([...groups].filter((group) => !held.some((one) => one.group === group)))
-    for (let tries = 1; held.length > 0; tries += 1) {
-      await clock.sleep(RECORD_RETRY_MS)
-      const byGroup = Map.groupBy(held, ({ group }) => group)
-      held = []
-      for (const [group, results] of byGroup) held.push(...(await recordGroup(group, results)))
-      if (tries % TRIES_BETWEEN_LINES === 0) logHeld(held)
-    }
-  }
-
-  function logHeld(held: readonly Result<Ended>[]): void {
-    const groups = new Set(held.map(({ group }) => group))
-    for (const group of [...groups].slice(0, GROUPS_IN_LOG))
-      logger.warn({ group, attempts: held.length }, 'results wait for a lock: see docs/operations.md, locks')
-  }
-
-  /** Records what there is of a group. Returns what is still held back; without any the group is apart no more. */
-  async function recordGroup(group: string, results: readonly Result<Ended>[]): Promise<Result<Ended>[]> {
-    const batch = [...results, ...(apart.get(group)?.splice(0) ?? [])]
-    try {
-      const heldBack = await record(batch)
-      if (heldBack.length > 0) return heldBack
-    } catch (error) {
-      if (isLockTimeout(error)) return batch
-      await recover(batch, error)
-    }
-    leave([group])
-    return []
-  }
-
-  /** The groups are recorded with the others again. */
-  function leave(groups: readonly string[]): void {
-    for (const group of groups) {
-      waiting.push(...(apart.get(group) ?? []))
-      apart.delete(group)
-    }
-    added.resolve()
+    held.hold(batch, recorded)
+    waiting = waiting.filter((one) => !held.take(one))
   }
 
   return {
     add: (ended, group) => {
-      const later = apart.get(group)
-      if (later) later.push({ ended, group })
-      else waiting.push({ ended, group })
+      const result = { ended, group }
+      if (!held.take(result)) waiting.push(result)
       added.resolve()
       recording ??= recordAll()
     },

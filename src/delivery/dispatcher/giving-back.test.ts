@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { buildListeningLogger } from '../../test/harness/app/listening-logger.ts'
-import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
-import { OwnFault } from '../outbound/own-fault/own-fault.ts'
+import { buildListeningLogger } from '../../../test/harness/app/listening-logger.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { OwnFault } from '../../outbound/own-fault/own-fault.ts'
+import type { Claim } from '../policy.ts'
 import { buildGivingBack } from './giving-back.ts'
-import type { Claim } from './policy.ts'
 
 /** What gives back to a queue in memory. */
 function openGivingBack() {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { type DeliveryApp, openDelivery } from '../../test/harness/app/delivery-app.ts'
-import { startReceiver } from '../../test/harness/fakes/receiver.ts'
-import { waitFor } from '../../test/harness/run/wait.ts'
+import { type DeliveryApp, openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { startReceiver } from '../../../test/harness/fakes/receiver.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
 import { LATE_AFTER_MS, LOOK_MS } from './lanes.ts'
 
 /** A type of another service, which may be published. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { openDelivery } from '../../test/harness/app/delivery-app.ts'
+import { openDelivery } from '../../../test/harness/app/delivery-app.ts'
 
 const fail = (code: string) => Object.assign(new Error(code), { code })
 

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
-import { buildListeningLogger } from '../../test/harness/app/listening-logger.ts'
-import { createTestDatabase } from '../../test/harness/database/database.ts'
-import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
-import { waitFor } from '../../test/harness/run/wait.ts'
-import type { Database } from '../postgres/statement/database.ts'
-import { buildJobRunner, countJobFailure, type MovedJob } from './job-runner.ts'
+import { buildListeningLogger } from '../../../test/harness/app/listening-logger.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { buildJobRunner, type MovedJob } from './job-runner.ts'
+import { countJobFailure } from './job-state.ts'
 
 type Batch = MovedJob<{ status: string }> | Error | undefined
 

@@ -1,7 +1,10 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.ts'
-import { type Claim, type DeliveryPolicy, nameClaim, type Work } from './policy.ts'
-import { LEASE_MS, type WorkerLease } from './worker-lease.ts'
+import type { Clock } from '../../base/clock.ts'
+import { type Claim, type DeliveryPolicy, nameClaim, type Work } from '../policy.ts'
+import { JOIN_WAIT_MS, LEASE_MS, type WorkerLease } from '../worker-lease.ts'
+
+/** Interval between looks for such claims, and between tries to register. */
+const LOOK_EVERY_MS = 1_000
 
 /** Claims of a lost worker taken back at once. */
 const BATCH_SIZE = 500
@@ -25,8 +28,15 @@ export interface RecoveryDeps<Ended extends Claim, Settled> {
 
 /** Ends claims whose worker is gone, and claims of this process that it never heard of. */
 export interface Recovery {
+  /**
+   * Registers this worker; resolves at the abort too. Where there are other workers, they see it before it claims: all count
+   * each other's claims.
+   */
+  join(signal: AbortSignal): Promise<void>
   /** Renews the lease and ends such claims: their attempts count as interrupted and are made again at once. */
   run(): Promise<void>
+  /** The same, when the last time is a second ago. */
+  runIfDue(): Promise<void>
   /** Whether other workers may have claims: those that live, and those that are gone until theirs are taken back here. */
   mayOthersHold(): boolean
   /** A statement failed that may have claimed all the same: its claims are looked for. */
@@ -42,6 +52,7 @@ export function buildRecovery<Ended extends Claim, Settled>(
 ): Recovery {
   const { policy, clock, logger, lease } = deps
   let leakUntilMs = Number.NEGATIVE_INFINITY
+  let lookedAtMs = Number.NEGATIVE_INFINITY
   /** Workers that are gone and have no claims left. */
   let recovered = new Set<string>()
 
@@ -59,13 +70,35 @@ export function buildRecovery<Ended extends Claim, Settled>(
     if (found.length < BATCH_SIZE) recovered.add(workerId)
   }
 
+  async function run(): Promise<void> {
+    const gone = await lease.renew()
+    if (!lease.isTrusted()) return
+    // One that came back may have claimed again.
+    recovered = new Set(gone.filter((workerId) => recovered.has(workerId)))
+    for (const workerId of mayLeak() ? [...gone, deps.workerId] : gone) await takeBack(workerId)
+  }
+
+  async function join(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await run()
+        if (lease.hasPeers()) await clock.sleep(JOIN_WAIT_MS, signal)
+        return
+      } catch (error) {
+        logger.error({ err: error }, 'worker not registered yet: see docs/operations.md, database')
+        await clock.sleep(LOOK_EVERY_MS, signal)
+      }
+    }
+  }
+
   return {
-    run: async () => {
-      const gone = await lease.renew()
-      if (!lease.isTrusted()) return
-      // One that came back may have claimed again.
-      recovered = new Set(gone.filter((workerId) => recovered.has(workerId)))
-      for (const workerId of mayLeak() ? [...gone, deps.workerId] : gone) await takeBack(workerId)
+    join,
+    run,
+    runIfDue: async () => {
+      // A clock that was set back must not put this off.
+      if (Math.abs(clock.now() - lookedAtMs) < LOOK_EVERY_MS) return
+      lookedAtMs = clock.now()
+      await run()
     },
     mayOthersHold: () => lease.hasPeers() || lease.gone().some((workerId) => !recovered.has(workerId)),
     expectLeak: () => {

@@ -1,6 +1,6 @@
-import type { Database } from '../postgres/statement/database.ts'
-import { type Fragment, fragment, joinFragments } from '../postgres/statement/fragment.ts'
-import type { RoutingPart } from './policy.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { type Fragment, fragment, joinFragments } from '../../postgres/statement/fragment.ts'
+import type { RoutingPart } from '../policy.ts'
 
 /** What routing one batch of events did for one policy. */
 export interface RoutedRows {

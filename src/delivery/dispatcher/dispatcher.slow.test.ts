@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { openDelivery } from '../../test/harness/app/delivery-app.ts'
-import { passRetrySchedule } from '../../test/harness/delivery/retry-schedule.ts'
-import { startReceiver } from '../../test/harness/fakes/receiver.ts'
-import { waitFor } from '../../test/harness/run/wait.ts'
-import { verifyTimestamped } from '../outbound/signature.ts'
+import { openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { passRetrySchedule } from '../../../test/harness/delivery/retry-schedule.ts'
+import { startReceiver } from '../../../test/harness/fakes/receiver.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
+import { verifyTimestamped } from '../../outbound/signature.ts'
 
 const FAILING = { kind: 'status', status: 500 } as const
 const HEALTHY = { kind: 'status', status: 200 } as const

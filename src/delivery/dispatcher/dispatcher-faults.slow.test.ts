@@ -1,14 +1,14 @@
 import { sql } from 'kysely'
 import pg from 'pg'
 import { describe, expect, inject, test } from 'vitest'
-import { type DeliveryApp, openDelivery } from '../../test/harness/app/delivery-app.ts'
-import { buildListeningLogger } from '../../test/harness/app/listening-logger.ts'
-import { untilWaiting } from '../../test/harness/plan/lock-waits.ts'
-import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
-import { waitFor } from '../../test/harness/run/wait.ts'
-import { inTransaction } from '../postgres/statement/database.ts'
-import { POLL_MS } from './dispatcher.ts'
-import { LEASE_MS } from './worker-lease.ts'
+import { type DeliveryApp, openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { buildListeningLogger } from '../../../test/harness/app/listening-logger.ts'
+import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
+import { LEASE_MS } from '../worker-lease.ts'
+import { POLL_MS } from './waiting.ts'
 
 /** Makes a database refuse everyone, as one that restarts does, until the returned function is called. */
 async function closeDatabase(d: DeliveryApp): Promise<() => Promise<void>> {

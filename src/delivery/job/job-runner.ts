@@ -1,15 +1,12 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.ts'
-import { type Database, inTransaction, isDatabaseUnavailable, isGivenUp } from '../postgres/statement/database.ts'
+import type { Clock } from '../../base/clock.ts'
+import { type Database, inTransaction, isDatabaseUnavailable, isGivenUp } from '../../postgres/statement/database.ts'
 
 /** How long the runner sleeps when no job runs. */
 const IDLE_POLL_MS = 1_000
 
 /** How long it sleeps while its jobs wait for what they queued. */
 const HELD_POLL_MS = 250
-
-/** Rounds of a job that may fail one after the other before it ends as `failed`. */
-const MAX_FAILURES = 5
 
 /** What a batch of a job came to. */
 export interface MovedJob<Job> {
@@ -107,15 +104,4 @@ export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunn
     run,
     stop: () => stopping.abort(),
   }
-}
-
-/**
- * What one more round that failed makes of a job that had `before` of them: after a few in a row it ends as failed, so that
- * a broken one does not run for ever. Pure.
- */
-export function countJobFailure(before: number): { failures: number; status?: 'failed'; lastError?: string } {
-  const failures = before + 1
-  if (failures < MAX_FAILURES) return { failures }
-  const lastError = `${failures} rounds failed one after the other; the log says why. Resume it when that is mended.`
-  return { failures, status: 'failed', lastError }
 }

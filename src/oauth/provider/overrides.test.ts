@@ -1,9 +1,36 @@
 import Provider, { type Adapter, type AdapterPayload } from 'oidc-provider'
 import { expect, test } from 'vitest'
+import manifest from '../../../package.json' with { type: 'json' }
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { buildInvalidatedCache } from '../../postgres/connection/invalidated-cache.ts'
-import { keepBuiltClients } from './built-clients.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { applyOverrides, OVERRIDES } from './overrides.ts'
 
 const ID = 'client'
+
+/** What the overrides of other models are built from. */
+const OTHERS = {
+  db: undefined as unknown as Database,
+  machineClock: buildManualClock(),
+  apiResource: 'http://127.0.0.1/api/v3',
+  findPerson: async () => undefined,
+  findContext: () => undefined,
+}
+
+test('each override was read against the version of the library that is installed', () => {
+  expect(OVERRIDES.map(({ replaced, version }) => [replaced, version])).toEqual(
+    OVERRIDES.map(({ replaced }) => [replaced, manifest.dependencies['oidc-provider']]),
+  )
+})
+
+test('each replaced member is one that the library has', () => {
+  const provider = new Provider('http://127.0.0.1')
+  const missing = OVERRIDES.filter(({ apply }) => apply).filter(({ replaced }) => {
+    const found = replaced.split('.').reduce<unknown>((at, name) => Reflect.get(Object(at), name), provider)
+    return found === undefined
+  })
+  expect(missing.map(({ replaced }) => replaced)).toEqual([])
+})
 
 function open() {
   const state = { isLive: true, name: 'first', reads: 0 }
@@ -32,7 +59,7 @@ function open() {
     revokeByGrantId: nothing,
   }
   const provider = new Provider('http://127.0.0.1', { adapter: () => adapter })
-  keepBuiltClients(provider, { findKeptClient: (id) => clients.find(id) })
+  applyOverrides(provider, { ...OTHERS, findKeptClient: (id) => clients.find(id) })
   const find = () => provider.Client.find(ID)
   return { state, clients, provider, find }
 }

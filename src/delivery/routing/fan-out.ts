@@ -1,6 +1,6 @@
-import type { Clock } from '../base/clock.ts'
-import type { Database } from '../postgres/statement/database.ts'
-import type { Dispatcher } from './dispatcher.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import { routeFanOut } from './routing.store.ts'
 
 /** Rows of one part at most, and of each one that is written although there is no room: they wait in the queue. */

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { buildListeningLogger } from '../../test/harness/app/listening-logger.ts'
-import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
+import { buildListeningLogger } from '../../../test/harness/app/listening-logger.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { Claim } from '../policy.ts'
 import { buildAcknowledger } from './acknowledger.ts'
-import type { Claim } from './policy.ts'
 
 const COLLECT_MS = 10
 const SLOW_MS = 250

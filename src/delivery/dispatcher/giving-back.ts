@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.ts'
-import { OwnFault } from '../outbound/own-fault/own-fault.ts'
-import type { Claim, DeliveryPolicy, Work } from './policy.ts'
+import type { Clock } from '../../base/clock.ts'
+import { OwnFault } from '../../outbound/own-fault/own-fault.ts'
+import type { Claim, DeliveryPolicy, Work } from '../policy.ts'
 
 /** The wait after a fault of this process, doubled with each further one. */
 const FIRST_WAIT_MS = 1_000

@@ -48,6 +48,10 @@ export interface Lanes {
   /** Whether the end of an attempt of this group makes room that rows of its group may wait for. */
   isScarce(group: string, perGroup: number): boolean
   measure(nowMs: number): LaneRoom
+  /** Whether there is room for so many attempts that a claim of them is worth a statement: an eighth of the slots. */
+  hasRoom(nowMs: number): boolean
+  /** Whether slow groups may be served, although no fast slot is free. */
+  hasSlowRoom(nowMs: number): boolean
 }
 
 /** Builds lanes with `concurrency` fast slots. */
@@ -66,6 +70,29 @@ export function buildLanes(concurrency: number): Lanes {
     heardMs += Math.min(HEARD_MS, Math.max(0, nowMs - heardAtMs))
     heardAtMs = nowMs
   }
+
+  function measure(nowMs: number): LaneRoom {
+    hear(nowMs)
+    for (const ticket of tickets) if (nowMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.group)
+    const silent: string[] = []
+    const inFlight = { slow: 0, late: 0, answering: tickets.size }
+    const move = (group: string, to: 'slow' | 'late') => {
+      const count = byGroup.get(group) ?? 0
+      inFlight[to] += count
+      inFlight.answering -= count
+    }
+    for (const group of slow) move(group, 'slow')
+    for (const [group, sinceMs] of silentSinceMs) {
+      if (heardMs - sinceMs <= LATE_AFTER_MS || slow.has(group)) continue
+      move(group, 'late')
+      silent.push(group)
+    }
+    const { fastSlots, slowSlots, isCrowded } = decideRoom(concurrency, inFlight)
+    const lateGroups = isCrowded ? silent : []
+    late = new Set(lateGroups)
+    return { fastSlots, slowSlots, slowGroups: [...slow], lateGroups, inFlight: tickets.size, byGroup }
+  }
+
   return {
     enter: (ticket) => {
       hear(ticket.startedAtMs)
@@ -90,26 +117,14 @@ export function buildLanes(concurrency: number): Lanes {
       else slow.delete(group)
     },
     isScarce: (group, perGroup) => slow.has(group) || late.has(group) || (byGroup.get(group) ?? 0) >= perGroup,
-    measure: (nowMs) => {
-      hear(nowMs)
-      for (const ticket of tickets) if (nowMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.group)
-      const silent: string[] = []
-      const inFlight = { slow: 0, late: 0, answering: tickets.size }
-      const move = (group: string, to: 'slow' | 'late') => {
-        const count = byGroup.get(group) ?? 0
-        inFlight[to] += count
-        inFlight.answering -= count
-      }
-      for (const group of slow) move(group, 'slow')
-      for (const [group, sinceMs] of silentSinceMs) {
-        if (heardMs - sinceMs <= LATE_AFTER_MS || slow.has(group)) continue
-        move(group, 'late')
-        silent.push(group)
-      }
-      const { fastSlots, slowSlots, isCrowded } = decideRoom(concurrency, inFlight)
-      const lateGroups = isCrowded ? silent : []
-      late = new Set(lateGroups)
-      return { fastSlots, slowSlots, slowGroups: [...slow], lateGroups, inFlight: tickets.size, byGroup }
+    measure,
+    hasRoom: (nowMs) => {
+      const { fastSlots, inFlight } = measure(nowMs)
+      return inFlight === 0 || fastSlots >= Math.max(1, concurrency / 8)
+    },
+    hasSlowRoom: (nowMs) => {
+      const { slowSlots, slowGroups } = measure(nowMs)
+      return slowSlots > 0 && slowGroups.length > 0
     },
   }
 }

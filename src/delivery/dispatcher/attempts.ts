@@ -1,0 +1,94 @@
+import { type Claim, nameClaim, type Work } from '../policy.ts'
+import { buildAcknowledger } from './acknowledger.ts'
+import type { DispatcherDeps } from './dispatcher-parts.ts'
+import { buildGivingBack } from './giving-back.ts'
+import type { Lanes } from './lanes.ts'
+
+/** How long attempts in flight may go on once the process is asked to stop. */
+const STOP_GRACE_MS = 6_000
+
+/** What attempts are made from. */
+export interface AttemptsDeps<Claimed extends Work, Ended extends Claim, Settled>
+  extends Omit<DispatcherDeps<Claimed, Ended, Settled>, 'lease' | 'workerId' | 'isEnabled' | 'gate'> {
+  lanes: Lanes
+  /** Runs for a result that the database never takes: its claim is still there. */
+  onRefused: () => void
+  /** Runs when an attempt ended. `isScarce`: rows of its group may wait for the room that it leaves. */
+  onEnded: (isScarce: boolean) => void
+}
+
+/** The claims that this process answers for: each is in flight until its attempt ends, then held until it is recorded. */
+export interface Attempts<Claimed> {
+  /** Makes the attempts of claims. */
+  start(works: readonly Claimed[]): void
+  /** Whether this process answers for a claim (`nameClaim`). */
+  isHeld(claim: string): boolean
+  /** Attempts in flight now. */
+  inFlight(): number
+  /** Whether nothing is to be claimed for the time being, because this process lacks what every attempt needs. */
+  isPaused(): boolean
+  /** Resolves when nothing is in flight and everything is recorded. */
+  allRecorded(): Promise<void>
+  /** Lets attempts end for `STOP_GRACE_MS`, interrupts the others, and records them. */
+  stop(): Promise<void>
+}
+
+/** Builds it: an attempt takes a slot of the lanes, and its end goes to the acknowledger, or its claim is given back. */
+export function buildAttempts<Claimed extends Work, Ended extends Claim, Settled>(
+  deps: AttemptsDeps<Claimed, Ended, Settled>,
+): Attempts<Claimed> {
+  const { policy, clock, lanes } = deps
+  const interrupting = new AbortController()
+  const running = new Set<Promise<void>>()
+  const held = new Set<string>()
+  const letGo = (done: readonly Claim[]) => {
+    for (const one of done) held.delete(nameClaim(one))
+  }
+  const acknowledger = buildAcknowledger(deps, letGo)
+  const givingBack = buildGivingBack(deps, letGo)
+
+  function start(work: Claimed): void {
+    const ticket = { group: work.group, startedAtMs: clock.now() }
+    lanes.enter(ticket)
+    held.add(nameClaim(work))
+    const settle = (record: () => void) => {
+      const isScarce = lanes.isScarce(ticket.group, policy.perGroup)
+      lanes.leave(ticket, clock.now())
+      record()
+      deps.onRoom?.()
+      deps.onEnded(isScarce)
+    }
+    const made = (ended: Ended) => {
+      givingBack.noteAttempt()
+      acknowledger.add(ended, work.group)
+    }
+    const attempt = policy.attempt(work, interrupting.signal).then(
+      (ended) => settle(() => made(ended)),
+      (error: unknown) => settle(() => givingBack.add(work, error)),
+    )
+    running.add(attempt)
+    void attempt.finally(() => running.delete(attempt))
+  }
+
+  return {
+    start: (works) => {
+      if (works.length > 0) deps.onDispatcherPoint?.('after-claim')
+      for (const work of works) start(work)
+    },
+    isHeld: (claim) => held.has(claim),
+    inFlight: () => running.size,
+    isPaused: givingBack.isPaused,
+    allRecorded: async () => {
+      while (running.size > 0 || acknowledger.settled() || givingBack.settled())
+        await Promise.all([...running, acknowledger.settled(), givingBack.settled()])
+    },
+    stop: async () => {
+      const grace = new AbortController()
+      await Promise.race([Promise.all([...running]), clock.sleep(STOP_GRACE_MS, grace.signal)])
+      grace.abort()
+      interrupting.abort()
+      await Promise.all([...running])
+      await Promise.all([acknowledger.settled(), givingBack.settled()])
+    },
+  }
+}

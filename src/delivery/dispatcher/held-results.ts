@@ -1,0 +1,109 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import { isLockTimeout } from '../../postgres/statement/database.ts'
+import type { Claim } from '../policy.ts'
+
+/** Interval between tries to record a result after the database refused, or others held it back. */
+export const RECORD_RETRY_MS = 250
+
+/** Tries after which a line says what is held back: 5 s, and the waits for locks. Two processes hold each other back for less. */
+const TRIES_BETWEEN_LINES = 20
+
+/** Groups that such lines name. */
+const GROUPS_IN_LOG = 3
+
+/** An ended attempt with its group. */
+export interface Result<Ended> {
+  ended: Ended
+  group: string
+}
+
+/** What results are recorded apart with. */
+export interface HeldResultsDeps<Ended> {
+  clock: Clock
+  logger: Logger
+  /** Records results. Returns those that others hold back. */
+  record: (batch: readonly Result<Ended>[]) => Promise<Result<Ended>[]>
+  /** Goes on with results that the database refused by an error which is no lock timeout. */
+  recover: (batch: readonly Result<Ended>[], error: unknown) => Promise<void>
+  /** Results that are recorded with those of all groups again. */
+  onFreed: (results: readonly Result<Ended>[]) => void
+}
+
+/** Results of groups that a locked row holds back: recorded apart, with all that comes of their groups meanwhile. */
+export interface HeldResults<Ended> {
+  /** Sets the groups of these results apart, until all of them is recorded. `recorded` is what their statement comes to. */
+  hold(batch: readonly Result<Ended>[], recorded: Promise<Result<Ended>[]>): void
+  /** Takes a result whose group is apart; false for any other. */
+  take(result: Result<Ended>): boolean
+  /** The statements and waits under way. */
+  underWay(): ReadonlySet<Promise<void>>
+}
+
+/** Builds it. A group is apart from `hold` until a statement has recorded all that there is of it. */
+export function buildHeldResults<Ended extends Claim>(deps: HeldResultsDeps<Ended>): HeldResults<Ended> {
+  const { clock, logger, record, recover } = deps
+  /** Groups that are apart, with what came of them meanwhile. */
+  const apart = new Map<string, Result<Ended>[]>()
+  const underWay = new Set<Promise<void>>()
+
+  async function recordApart(
+    batch: readonly Result<Ended>[],
+    groups: ReadonlySet<string>,
+    recorded: Promise<Result<Ended>[]>,
+  ): Promise<void> {
+    let held = await recorded.catch((error: unknown) =>
+      isLockTimeout(error) ? [...batch] : recover(batch, error).then(() => []),
+    )
+    free([...groups].filter((group) => !held.some((one) => one.group === group)))
+    for (let tries = 1; held.length > 0; tries += 1) {
+      await clock.sleep(RECORD_RETRY_MS)
+      const byGroup = Map.groupBy(held, ({ group }) => group)
+      held = []
+      for (const [group, results] of byGroup) held.push(...(await recordGroup(group, results)))
+      if (tries % TRIES_BETWEEN_LINES === 0) logHeld(held)
+    }
+  }
+
+  function logHeld(held: readonly Result<Ended>[]): void {
+    const groups = new Set(held.map(({ group }) => group))
+    for (const group of [...groups].slice(0, GROUPS_IN_LOG))
+      logger.warn({ group, attempts: held.length }, 'results wait for a lock: see docs/operations.md, locks')
+  }
+
+  /** Records what there is of a group. Returns what is still held back; without any the group is apart no more. */
+  async function recordGroup(group: string, results: readonly Result<Ended>[]): Promise<Result<Ended>[]> {
+    const batch = [...results, ...(apart.get(group)?.splice(0) ?? [])]
+    try {
+      const heldBack = await record(batch)
+      if (heldBack.length > 0) return heldBack
+    } catch (error) {
+      if (isLockTimeout(error)) return batch
+      await recover(batch, error)
+    }
+    free([group])
+    return []
+  }
+
+  function free(groups: readonly string[]): void {
+    const freed = groups.flatMap((group) => apart.get(group) ?? [])
+    for (const group of groups) apart.delete(group)
+    deps.onFreed(freed)
+  }
+
+  return {
+    hold: (batch, recorded) => {
+      const groups = new Set(batch.map(({ group }) => group))
+      for (const group of groups) if (!apart.has(group)) apart.set(group, [])
+      const work = recordApart(batch, groups, recorded)
+      underWay.add(work)
+      void work.finally(() => underWay.delete(work))
+    },
+    take: (result) => {
+      const later = apart.get(result.group)
+      later?.push(result)
+      return later !== undefined
+    },
+    underWay: () => underWay,
+  }
+}

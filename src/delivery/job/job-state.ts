@@ -1,0 +1,38 @@
+/**
+ * The states of a job and their moves:
+ *
+ *   running --- nothing is left to do ---> done
+ *   running --- pause ---> paused --- resume ---> running
+ *   running, paused, failed --- cancel ---> cancelled
+ *   running --- several rounds failed in a row ---> failed --- resume ---> running
+ */
+export type JobStatus = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
+
+/** What an operator may ask of a job. */
+export type JobMove = 'pause' | 'resume' | 'cancel'
+
+/** The states that each move leads from, and the one it leads to. */
+export const JOB_MOVES: Readonly<Record<JobMove, { from: readonly JobStatus[]; to: JobStatus }>> = {
+  pause: { from: ['running'], to: 'paused' },
+  resume: { from: ['paused', 'failed'], to: 'running' },
+  cancel: { from: ['running', 'paused', 'failed'], to: 'cancelled' },
+}
+
+/** The state a move leads to; undefined when the state does not allow it. Pure. */
+export function findMove(status: JobStatus, move: JobMove): JobStatus | undefined {
+  return JOB_MOVES[move].from.includes(status) ? JOB_MOVES[move].to : undefined
+}
+
+/** Rounds of a job that may fail one after the other before it ends as `failed`. */
+const MAX_FAILURES = 5
+
+/**
+ * What one more round that failed makes of a job that had `before` of them: after a few in a row it ends as failed, so that
+ * a broken one does not run for ever. Pure.
+ */
+export function countJobFailure(before: number): { failures: number; status?: 'failed'; lastError?: string } {
+  const failures = before + 1
+  if (failures < MAX_FAILURES) return { failures }
+  const lastError = `${failures} rounds failed one after the other; the log says why. Resume it when that is mended.`
+  return { failures, status: 'failed', lastError }
+}

@@ -1,0 +1,82 @@
+import { type ChangedColumns, columnChange } from '../../postgres/statement/column-change.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { compileFragment } from '../../postgres/statement/fragment.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import type { JobStatus } from './job-state.ts'
+
+/** Running jobs that one look finds at most. */
+const RUNNING_LIMIT = 100
+
+/** What a runner changes in a job besides the counts of its kind. Members left out stay. */
+interface JobChange {
+  status?: JobStatus
+  failures?: number
+  lastError?: string | null
+  endedAt?: Date | null
+}
+
+const CHANGED: ChangedColumns<JobChange> = {
+  status: 'status = $status',
+  failures: 'failures = $failures',
+  lastError: 'last_error = $lastError',
+  endedAt: 'ended_at = $endedAt',
+}
+
+/** Brings a job from one of the states `from` into another. */
+export interface JobTransition {
+  from: readonly JobStatus[]
+  to: JobStatus
+  endedAt: Date | null
+  now: Date
+}
+
+/** A table of jobs of one kind, with the columns `document_id`, `status`, `failures`, `last_error` and the times. */
+export interface JobTable<Id extends string, Job, Progress extends object> {
+  find(db: Database, id: string): Promise<Job | undefined>
+  /** Moves a job, without failures from then on. Undefined when none with this id is in one of the states `from`. */
+  move(db: Database, id: string, step: JobTransition): Promise<Job | undefined>
+  /** The jobs that run, oldest first. */
+  listRunning(db: Database): Promise<Id[]>
+  /** Changes a job. Members left out stay. */
+  change(db: Database, id: Id, change: Progress & JobChange, now: Date): Promise<Job>
+}
+
+/**
+ * Builds the statements of a table of jobs: the columns that a record is read from, and what each member of the progress of
+ * its kind sets (`columnChange`).
+ */
+export function buildJobTable<Id extends string, Row, Job, Progress extends object>(parts: {
+  table: string
+  columns: readonly string[]
+  progress: ChangedColumns<Progress>
+  toRecord: (row: Row) => Job
+}): JobTable<Id, Job, Progress> {
+  const { table, toRecord } = parts
+  const returned = parts.columns.join(', ')
+  const selectOne = statement<Row, { id: string }>(`select ${returned} from ${table} where document_id = $id`)
+  const moveOne = statement<Row, JobTransition & { id: string }>(`
+    update ${table} set status = $to, failures = 0, last_error = null, ended_at = $endedAt, updated_at = $now
+    where document_id = $id and status = any($from) returning ${returned}`)
+  const selectRunning = statement<{ document_id: Id }>(`
+    select document_id from ${table} where status = 'running' order by created_at limit ${RUNNING_LIMIT}`)
+  const columns = { ...parts.progress, ...CHANGED, now: 'updated_at = $now' }
+  const changeColumns = columnChange<Record<string, unknown>>(table, columns)
+  return {
+    find: async (db, id) => {
+      const [row] = await selectOne(db, { id })
+      return row && toRecord(row)
+    },
+    move: async (db, id, step) => {
+      const [row] = await moveOne(db, { id, ...step })
+      return row && toRecord(row)
+    },
+    listRunning: async (db) => (await selectRunning(db)).map((row) => row.document_id),
+    change: async (db, id, change, now) => {
+      const { text, ...fragment } = changeColumns(id, { ...change, now })
+      const changed = compileFragment<Row>({ ...fragment, text: `${text} returning ${returned}` })
+      const [row] = (await db.executeQuery<Row>(changed)).rows
+      if (!row) throw new Error(`no row of ${table} has the id ${id}`)
+      return toRecord(row)
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { buildJobRunner, type JobRunner, type JobRunnerDeps } from './job-runner.ts'
+import { countJobFailure, type JobStatus } from './job-state.ts'
+import type { JobTable } from './job-table.ts'
+
+/** What one step of a job came to. */
+export interface JobStepResult<Progress> {
+  progress: Progress
+  /** Rows that it added to the queue. */
+  queued: number
+  /** Whether nothing is left to do. */
+  isDone: boolean
+}
+
+/** A kind of job: where its rows are, and what one step of it does. */
+export interface JobKind<Id extends string, Job, Claimed extends { job: Job }, Progress extends object>
+  extends Pick<JobRunnerDeps<Id, Job & { status: JobStatus }>, 'name' | 'failedLine' | 'describe'> {
+  table: Pick<JobTable<Id, Job, Progress>, 'listRunning' | 'change'>
+  /** Locks a running job until the transaction ends; undefined when it runs no more, or another worker has it. */
+  claim(tx: Database, id: Id): Promise<Claimed | undefined>
+  /** Does a part of a claimed job in the transaction `tx`. Undefined when there is nothing to do for it now. */
+  step(tx: Database, claimed: Claimed, now: Date): Promise<JobStepResult<Progress> | undefined>
+  /** Whether a job that failed has ended, for its retention; else it stands until it is resumed or cancelled. */
+  endsWithFailure: boolean
+}
+
+/** Builds what moves the jobs of a kind: each step, its progress and the end of the job are one transaction. */
+export function buildJobWorker<
+  Id extends string,
+  Job extends { status: JobStatus; failures: number },
+  Claimed extends { job: Job },
+  Progress extends object,
+>(
+  deps: Pick<JobRunnerDeps<Id, Job>, 'db' | 'clock' | 'isTrusted' | 'logger' | 'onQueued' | 'gate'>,
+  kind: JobKind<Id, Job, Claimed, Progress>,
+): JobRunner {
+  const { name, failedLine, table } = kind
+  return buildJobRunner<Id, Job>({
+    ...deps,
+    ...{ name, failedLine, listRunning: table.listRunning, describe: kind.describe },
+    advance: async (tx, id, now) => {
+      const claimed = await kind.claim(tx, id)
+      const done = claimed && (await kind.step(tx, claimed, now))
+      if (!done) return undefined
+      const end = done.isDone ? { status: 'done' as const, endedAt: now } : {}
+      const job = await table.change(tx, id, { ...done.progress, ...end, failures: 0, lastError: null }, now)
+      return { job, queued: done.queued }
+    },
+    fail: async (tx, id, now) => {
+      const claimed = await kind.claim(tx, id)
+      if (!claimed) return undefined
+      const counted = countJobFailure(claimed.job.failures)
+      const end = counted.status && kind.endsWithFailure ? { endedAt: now } : {}
+      return table.change(tx, id, { ...counted, ...end } as Parameters<typeof table.change>[2], now)
+    },
+  })
+}

@@ -1,0 +1,57 @@
+import type { Clock } from '../../base/clock.ts'
+import type { RoutedPolicies } from './routed-policies.ts'
+import type { NamedPart, RoutedRows } from './routing.store.ts'
+
+/** How long a statement of the request path waits for its turn to claim. */
+const INLINE_WAIT_MS = 5
+
+/** The right to route in a statement of one's own; ends with `accept` or `fail`. */
+export interface InlineRouting {
+  policies: readonly NamedPart[]
+  /** Hands over what the statement claimed, once it is durable. */
+  accept(byPolicy: readonly RoutedRows[]): Promise<void>
+  /** The statement failed, and may have claimed all the same: its answer can be lost. */
+  fail(): void
+}
+
+/**
+ * Takes the right to route in the statement that records events. Undefined without a free slot, or while another statement
+ * claims for this process and goes on.
+ */
+export async function takeInlineRouting(
+  policies: RoutedPolicies,
+  rest: Clock['sleep'],
+): Promise<InlineRouting | undefined> {
+  if (policies.countSlots() === 0) return undefined
+  const limit = new AbortController()
+  const releaseTurns = await policies
+    .takeTurns(() => rest(INLINE_WAIT_MS, limit.signal))
+    .finally(() => limit.abort('over'))
+  if (!releaseTurns) return undefined
+  let parts: NamedPart[] | undefined
+  try {
+    // Others may have claimed meanwhile.
+    parts = policies.countSlots() > 0 ? policies.buildParts() : undefined
+  } finally {
+    if (!parts) releaseTurns()
+  }
+  if (!parts) return undefined
+  return {
+    policies: parts,
+    accept: async (byPolicy) => {
+      try {
+        await policies.accept(byPolicy)
+      } catch (error) {
+        // What was claimed and not accepted is found again.
+        policies.expectLeaks()
+        throw error
+      } finally {
+        releaseTurns()
+      }
+    },
+    fail: () => {
+      policies.expectLeaks()
+      releaseTurns()
+    },
+  }
+}

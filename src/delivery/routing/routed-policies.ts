@@ -1,0 +1,70 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Dispatcher } from '../dispatcher/dispatcher.ts'
+import type { NamedPart, RoutedRows } from './routing.store.ts'
+
+/** The dispatchers of one process as its router sees them: one statement routes to all of them, and claims for each. */
+export interface RoutedPolicies {
+  /** Free fast slots of the first policy, which sets the pace. */
+  countSlots(): number
+  /** Whether the first policy has room for so many attempts that rows for it are worth a statement. */
+  hasRoom(): boolean
+  /** The part of each policy of a statement that routes now. */
+  buildParts(): NamedPart[]
+  /**
+   * Takes the turn of each dispatcher. Returns what releases them, once however often it is called; undefined when one was
+   * not free before what `waitOver` returns ended. Default: waits for as long as it takes.
+   */
+  takeTurns(): Promise<() => void>
+  takeTurns(waitOver: () => Promise<unknown>): Promise<(() => void) | undefined>
+  /** Hands over what a statement claimed. */
+  accept(byPolicy: readonly RoutedRows[]): Promise<void>
+  /** A statement failed that may have claimed all the same. */
+  expectLeaks(): void
+}
+
+/** Builds the view of `dispatchers`, in the order of the policies of a statement. */
+export function buildRoutedPolicies(
+  dispatchers: readonly [Dispatcher, ...Dispatcher[]],
+  clock: Pick<Clock, 'now'>,
+): RoutedPolicies {
+  const [first] = dispatchers
+
+  async function takeTurns(): Promise<() => void>
+  async function takeTurns(waitOver: () => Promise<unknown>): Promise<(() => void) | undefined>
+  async function takeTurns(waitOver?: () => Promise<unknown>): Promise<(() => void) | undefined> {
+    const taken: Dispatcher[] = []
+    const release = () => {
+      for (const one of taken.splice(0)) one.turn.release()
+    }
+    try {
+      for (const one of dispatchers) {
+        const isTaken = waitOver ? await one.turn.takeBefore(waitOver) : await one.turn.take().then(() => true)
+        if (isTaken) taken.push(one)
+      }
+    } catch (error) {
+      release()
+      throw error
+    }
+    if (taken.length === dispatchers.length) return release
+    release()
+    return undefined
+  }
+
+  return {
+    countSlots: () => first.measureRoom().fastSlots,
+    hasRoom: () => first.hasRoom(),
+    buildParts: () =>
+      dispatchers.map(({ policy, measureRoom }) => ({ name: policy.name, part: policy.buildRouting(measureRoom()) })),
+    takeTurns,
+    accept: async (byPolicy) => {
+      const now = new Date(clock.now())
+      for (const [index, { work, nextDueAt }] of byPolicy.entries()) {
+        await dispatchers[index]?.accept(work)
+        if (nextDueAt && nextDueAt <= now) dispatchers[index]?.notify()
+      }
+    },
+    expectLeaks: () => {
+      for (const one of dispatchers) one.expectLeak()
+    },
+  }
+}

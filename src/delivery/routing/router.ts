@@ -1,0 +1,193 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { Dispatcher } from '../dispatcher/dispatcher.ts'
+import { buildFanOut } from './fan-out.ts'
+import { type InlineRouting, takeInlineRouting } from './inline-routing.ts'
+import { buildQueueLooks, FIRST } from './queue-looks.ts'
+import { buildRoomWait } from './room-wait.ts'
+import { buildRoutedPolicies } from './routed-policies.ts'
+import { type RoutedBatch, routeBatch } from './routing.store.ts'
+
+/** Wait after a round that failed. */
+const RETRY_MS = 1_000
+
+/** How many events one batch takes at most. */
+const BATCH_EVENTS = 500
+
+/**
+ * How many rows a batch should write at most, judged by the batch before: 500 events for thousands of webhooks in one
+ * statement would run into the time limit of statements, and again each time.
+ */
+const BATCH_ROWS = 10_000
+
+/**
+ * How long the router rests after a batch of several events: they come faster than they are routed, and a batch costs the
+ * same whatever it holds. A single event is routed at once.
+ */
+const BUSY_REST_MS = 4
+
+/** What a router is built from. */
+export interface RouterDeps {
+  clock: Clock
+  db: Database
+  logger: Logger
+  /** Rests between batches, which decide nothing: real time in the service, whatever its clock. */
+  rest?: Clock['sleep']
+  /**
+   * One for each policy. The first one sets the pace: the router waits for its slots. A policy without slots has its rows
+   * written all the same, and they wait in its queue.
+   */
+  dispatchers: readonly [Dispatcher, ...Dispatcher[]]
+  /** Rows of one part at most, of an event that goes to many. Default: 1,000. */
+  partRows?: number
+}
+
+/** Routes what is recorded, as it comes, to all policies. One for each process with the role `dispatcher`. */
+export interface Router {
+  /** Looks for recorded events now. Cheap; any number of calls make one round. */
+  notify(): void
+  /** There is room for more attempts. */
+  notifyRoom(): void
+  /** Routes all that waits now; returns how many events and rows that were. Tests with a manual clock call this. */
+  drain(): Promise<{ events: number; dispatches: number }>
+  /**
+   * Lets one statement route the events that it records (`routeInline`). Undefined while this process has no room, or
+   * another statement claims for it and goes on: then the events are queued for the router.
+   */
+  takeInline(): Promise<InlineRouting | undefined>
+  run(): Promise<void>
+  stop(): void
+}
+
+/**
+ * Builds the router. Its states:
+ *
+ * ```
+ *   waiting     -> looking      a notification, or the poll a second after the last look through the whole queue
+ *   looking     -> looking      the batch was full, or a backlog has ended (`queue-looks.ts`)
+ *   looking     -> fanning out  events were set aside, here or, on a look through the whole queue, by any process
+ *   fanning out -> fanning out  a part was written, and there is room for the next, or none for 50 ms (`room-wait.ts`)
+ *   fanning out -> looking      no part is left, events came, or the poll is due
+ *   looking     -> waiting      after a rest of 4 ms where the batch held several events
+ * ```
+ *
+ * Each look waits for room first, 50 ms at most. Statements of requests that route what they record run beside it
+ * (`inline-routing.ts`); the turns of the dispatchers keep the two apart.
+ */
+export function buildRouter(deps: RouterDeps): Router {
+  const { clock, db, logger, dispatchers, partRows, rest = clock.sleep } = deps
+  const stopping = new AbortController()
+  const policies = buildRoutedPolicies(dispatchers, clock)
+  const fanOuts = dispatchers.map((dispatcher) => buildFanOut({ clock, db, dispatcher, partRows }))
+  const looks = buildQueueLooks(clock)
+  const room = buildRoomWait(rest, stopping.signal)
+  let notified = Promise.withResolvers<void>()
+  let isNotified = false
+  /** Rows for each event of the last batch. */
+  let rowsOfEvent = 1
+
+  const notify = () => {
+    isNotified = true
+    notified.resolve()
+  }
+
+  async function route(after: string, slots: number): Promise<RoutedBatch & { isFull: boolean }> {
+    const limit = Math.max(1, Math.min(BATCH_EVENTS, slots || BATCH_EVENTS, Math.floor(BATCH_ROWS / rowsOfEvent)))
+    const releaseTurns = await policies.takeTurns()
+    try {
+      const batch = await routeBatch(db, { after, limit, now: new Date(clock.now()) }, policies.buildParts())
+      const rows = Math.max(...batch.byPolicy.map((one) => one.opened))
+      rowsOfEvent = batch.events > 0 ? Math.max(1, rows / batch.events) : rowsOfEvent
+      await policies.accept(batch.byPolicy)
+      return { ...batch, isFull: batch.events === limit }
+    } catch (error) {
+      // One event in a statement of its own, should the batch have been too much for one.
+      rowsOfEvent = BATCH_ROWS
+      policies.expectLeaks()
+      throw error
+    } finally {
+      releaseTurns()
+    }
+  }
+
+  async function drain() {
+    const total = { events: 0, dispatches: 0 }
+    for (let hasMore = true; hasMore && !stopping.signal.aborted; ) {
+      const { events, byPolicy, isFull } = await route(FIRST, policies.countSlots())
+      total.events += events
+      total.dispatches += byPolicy.reduce((sum, one) => sum + one.opened, 0)
+      hasMore = isFull
+    }
+    for (let rows = await writeParts(); rows !== undefined; rows = await writeParts()) total.dispatches += rows
+    return total
+  }
+
+  /** Writes a part of the rows of events that were set aside. Returns how many; undefined when there is no such event. */
+  async function writeParts(): Promise<number | undefined> {
+    let total: number | undefined
+    for (const one of fanOuts) {
+      const rows = await one.writePart()
+      if (rows !== undefined) total = (total ?? 0) + rows
+    }
+    return total
+  }
+
+  /** The same, and waits for room for the next ones; false when there are none. A failure ends it until the next look. */
+  async function continueFanOut(): Promise<boolean> {
+    try {
+      if ((await writeParts()) === undefined) return false
+      await room.wait(policies.hasRoom)
+      return true
+    } catch (error) {
+      logger.error({ err: error }, 'part of a fan-out failed: see docs/operations.md, database')
+      return false
+    }
+  }
+
+  async function waitFor(event: Promise<void>, limitMs: number): Promise<void> {
+    const sleep = new AbortController()
+    await Promise.race([event, clock.sleep(limitMs, sleep.signal)])
+    // With a reason, or an exception with its stack is made for each.
+    sleep.abort('over')
+  }
+
+  async function run(): Promise<void> {
+    let hasFanOut = false
+    while (!stopping.signal.aborted) {
+      try {
+        notified = Promise.withResolvers()
+        isNotified = false
+        await room.wait(() => policies.countSlots() > 0)
+        const look = looks.begin()
+        const batch = await route(look.after, policies.countSlots())
+        const hasMore = looks.end(look, batch)
+        // A process that went down, or others, may have left events that were set aside.
+        hasFanOut ||= batch.isAside || look.isWhole
+        // Events that come meanwhile are routed between two parts.
+        if (hasFanOut)
+          do hasFanOut = await continueFanOut()
+          while (hasFanOut && !hasMore && !isNotified && !looks.isWholeDue())
+        if (hasMore || hasFanOut) continue
+        if (batch.events > 1) await rest(BUSY_REST_MS, stopping.signal)
+        await waitFor(notified.promise, looks.untilWholeMs())
+      } catch (error) {
+        logger.error({ err: error }, 'router round failed: see docs/operations.md, database')
+        await clock.sleep(RETRY_MS, stopping.signal)
+      }
+    }
+  }
+
+  return {
+    notify,
+    notifyRoom: room.notify,
+    drain,
+    takeInline: () => takeInlineRouting(policies, rest),
+    run,
+    stop: () => {
+      stopping.abort()
+      notify()
+      room.notify()
+    },
+  }
+}
