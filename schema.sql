@@ -1137,6 +1137,7 @@ create table "webhook_dispatch_ended" (
 );
 CREATE INDEX webhook_dispatch_ended_account_failed_idx ON public.webhook_dispatch_ended USING btree (account, ended_at) WHERE ((status = ANY (ARRAY['exhausted'::text, 'failed'::text])) AND (account IS NOT NULL));
 CREATE INDEX webhook_dispatch_ended_account_idx ON public.webhook_dispatch_ended USING btree (account, created_at) WHERE (account IS NOT NULL);
+CREATE INDEX webhook_dispatch_ended_account_status_idx ON public.webhook_dispatch_ended USING btree (account, status, created_at, document_id) WHERE ((status <> 'success'::text) AND (account IS NOT NULL));
 CREATE INDEX webhook_dispatch_ended_created_idx ON public.webhook_dispatch_ended USING btree (created_at);
 CREATE INDEX webhook_dispatch_ended_event_id_idx ON public.webhook_dispatch_ended USING btree (event_id);
 CREATE INDEX webhook_dispatch_ended_failed_idx ON public.webhook_dispatch_ended USING btree (ended_at, document_id) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));

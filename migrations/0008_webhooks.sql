@@ -289,6 +289,9 @@ create index webhook_dispatch_ended_event_id_idx on webhook_dispatch_ended (even
 -- Nearly all rows are successes, which every other index finds: this one holds the rest.
 create index webhook_dispatch_ended_status_idx on webhook_dispatch_ended (status, created_at, document_id)
   where status <> 'success';
+-- The same of an account.
+create index webhook_dispatch_ended_account_status_idx
+  on webhook_dispatch_ended (account, status, created_at, document_id) where status <> 'success' and account is not null;
 -- The most recent failures, for the dashboard, and those of an account: of deliveries that succeed they hold nothing.
 create index webhook_dispatch_ended_failed_idx on webhook_dispatch_ended (ended_at, document_id)
   where status in ('exhausted', 'failed');

@@ -15,9 +15,12 @@ const FILES = {
     "import { defineConfig } from 'vitest/config'",
     'export default defineConfig({ test: { isolate: false, experimental: { viteModuleRunner: false, nodeLoader: false } } })',
   ].join('\n'),
+  // What a module computes once as it is loaded, and a module that loads it.
+  'bound.ts': 'export const BOUND = 5 + 5\n',
   'rule.ts': [
+    "import { BOUND } from './bound.ts'",
     'export function isAllowed(count: number): boolean {',
-    '  return count < 10',
+    '  return count < BOUND',
     '}',
     'export function countDown(from: number): number {',
     '  let left = from',
@@ -41,7 +44,7 @@ test('lists the change that no test notices, counts those that are noticed, and 
     await promisify(execFile)('git', ['init', '--quiet'], { cwd: root })
     const args = [
       join(CHECKOUT, 'tools/mutate.ts'),
-      'rule.ts',
+      ...['bound.ts', 'rule.ts'],
       '--root',
       root,
       '--tests',
@@ -54,10 +57,11 @@ test('lists the change that no test notices, counts those that are noticed, and 
       (output) => ({ ...output, code: 0 }),
       (error: { code: number; stdout: string; stderr: string }) => error,
     )
-    expect(stdout.match(/^survived: .*$/gm)).toEqual(['survived: rule.ts:2  < -> <='])
-    expect(stdout).toContain('timeout rule.ts:6 -= -> +=')
-    expect(stdout).toMatch(/killed rule\.ts:6 left > 0 -> false \| rule\.test\.ts > counts down/)
-    expect(stdout).toMatch(/^all +5 +4 +0 +1 +0$/m)
+    expect(stdout.match(/^survived: .*$/gm)).toEqual(['survived: rule.ts:3  < -> <='])
+    expect(stdout).toMatch(/killed: bound\.ts:1 {2}\+ -> - \| rule\.test\.ts > few are allowed/)
+    expect(stdout).toContain('timeout: rule.ts:7  -= -> +=')
+    expect(stdout).toMatch(/killed: rule\.ts:7 {2}left > 0 -> false \| rule\.test\.ts > counts down/)
+    expect(stdout).toMatch(/^all +6 +5 +0 +1 +0$/m)
     expect(stderr).toContain('tools/mutation/explained.ts')
     expect(code).toBe(1)
     expect(await readFile(join(root, 'rule.ts'), 'utf8')).toBe(FILES['rule.ts'])

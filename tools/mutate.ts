@@ -19,6 +19,7 @@ interface Options {
   patience: number
   judges: number
   root: string
+  near?: boolean
 }
 
 await new Command('mutate')
@@ -41,8 +42,9 @@ await new Command('mutate')
     readCount,
     60,
   )
-  .option('--patience <seconds>', 'how long the tests of one change may take at least', readCount, 60)
+  .option('--patience <seconds>', 'how long the tests of one change may take at least', readCount, 20)
   .option('--root <folder>', 'the repository', join(import.meta.dirname, '..'))
+  .option('--near', 'only the three nearest files of tests judge: what survives may be noticed by others')
   .option('--minutes <count>', 'stop after so many minutes', readCount)
   .action(mutate)
   .parseAsync()
@@ -66,6 +68,7 @@ async function mutate(given: readonly string[], options: Options) {
     ...{ root, scratch, paths, sample, seed },
     lines: lineOf,
     tests: tests ?? listTestPatterns(paths),
+    isNear: options.near ?? false,
     judgedMs: judges * 1000,
     patienceMs: patience * 1000,
     untilMs: performance.now() + minutes * 60_000,

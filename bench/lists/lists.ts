@@ -39,6 +39,7 @@ const QUERIES: readonly (readonly [name: string, list: keyof typeof LIST, query:
     .filter((list) => list !== 'dashboard')
     .map((list) => [`${list}, count`, list, '?count=true'] as const),
   ['dispatches, status', 'dispatches', '?filters=status|eq|failed'],
+  ['dispatches, no success', 'dispatches', '?filters=status|ne|success'],
   ['dispatches, status code', 'dispatches', '?filters=last_status_code|eq|500'],
   ['dispatches by updated_at', 'dispatches', '?sort=-updated_at'],
   ['events, id of a resource', 'events', '?filters=resource_id|eq|filled-3'],

@@ -38,8 +38,8 @@ export function keepRenewed(lease: WorkerLease, { clock, logger }: { clock: Cloc
   return {
     ...lease,
     renew: async () => {
-      const isFresh = isRunning && last !== undefined && Math.abs(clock.now() - last.atMs) < FRESH_MS
-      return isFresh && last ? last.gone : renewNow()
+      if (isRunning && last && Math.abs(clock.now() - last.atMs) < FRESH_MS) return last.gone
+      return renewNow()
     },
     run: async () => {
       isRunning = true

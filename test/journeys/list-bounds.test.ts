@@ -146,6 +146,25 @@ describe('beside an account with nearly all rows', () => {
     },
   )
 
+  // Thousands of its deliveries failed or are exhausted; most succeeded.
+  test.each([
+    ['eq|failed', 1],
+    ['eq|exhausted', 1],
+    ['eq|cancelled', 1],
+    ['in|failed,exhausted', 2],
+    ['nin|success,cancelled', 2],
+    ['ne|success', 3],
+    ['eq|success', 1],
+  ])('deliveries by status|%s read a page of each status that is asked for', async (filter, statuses) => {
+    for (const caller of CALLERS) {
+      const query = `filters=status|${filter}`
+      const { answer, rows, plan } = await ask('/api/v3/webhook/dispatch', caller, query)
+      expect(answer.status).toBe(200)
+      expect(answer.body.data).toHaveLength(filter === 'eq|cancelled' ? 0 : PAGE_SIZE)
+      expect(rows, `as ${caller}: ${plan}`).toBeLessThanOrEqual(statuses * MOST_READ)
+    }
+  })
+
   const TEXTS = LISTS.flatMap(({ path, list }) =>
     Object.entries(list).flatMap(([name, { type, like }]) => (type === 'text' ? [[path, name, like] as const] : [])),
   )

@@ -1,19 +1,42 @@
 /**
- * Runs in the process of the tests, before each of their files: says which process that is, and, where asked, writes down
- * which code each test runs (`MUTATION_REACH`, a folder, and `MUTATION_FILES`, a list of paths).
+ * Runs in the process of the tests, before each of their files: says which process that is (`MUTATION_PROCESS`, a file), and
+ * does what the round asks for (`MUTATION_ROUND`, a file with a `Round`): loads anew what a change concerns, or writes down
+ * which code each test runs.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
+import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, afterEach, beforeEach } from 'vitest'
+import { afterAll, afterEach, beforeEach, vi } from 'vitest'
 import type { ReachedCode, Span } from './reach.ts'
+import type { Round } from './test-session.ts'
 
-const { MUTATION_REACH: folder = '', MUTATION_FILES: listed = '', MUTATION_PROCESS: processFile = '' } = process.env
+const { MUTATION_PROCESS: processFile = '', MUTATION_ROUND: roundFile = '' } = process.env
 const root = process.cwd()
 
-/** One session for each process, kept beside the modules, which all files of tests share. */
-const kept = globalThis as typeof globalThis & { reachSession?: Promise<Session> }
+/** One of each for a process, kept beside the modules, which all files of tests share. */
+const kept = globalThis as typeof globalThis & {
+  reachSession?: Promise<Session>
+  mutationRound?: { name: string; stale: ReadonlySet<string> }
+  /** The state of Vitest's worker. */
+  __vitest_worker__?: { filepath: string; config: { bail: number } }
+}
+
+/** Gives the modules that a change concerns an address of this round, so that the process loads them once more. */
+function renewModules(round: Round): void {
+  const isFirst = kept.mutationRound === undefined
+  const stale = new Set(round.stale.map((path) => pathToFileURL(join(root, path)).href))
+  kept.mutationRound = { name: `round=${round.number}`, stale }
+  if (!isFirst) return
+  registerHooks({
+    resolve: (specifier, context, next) => {
+      const found = next(specifier, context)
+      const { name, stale: renewed } = kept.mutationRound!
+      return renewed.has(found.url) ? { ...found, url: `${found.url}?${name}` } : found
+    },
+  })
+}
 
 async function openSession(): Promise<Session> {
   const session = new Session()
@@ -23,10 +46,26 @@ async function openSession(): Promise<Session> {
   return session
 }
 
-writeFileSync(processFile, `${process.pid}`)
+/** Counting makes code slow: it ends with the round. */
+async function closeSession(): Promise<void> {
+  const session = await kept.reachSession
+  delete kept.reachSession
+  await session?.post('Profiler.disable')
+  session?.disconnect()
+}
 
-if (folder !== '') {
-  const paths = new Map(listed.split('\n').map((path) => [pathToFileURL(join(root, path)).href, path]))
+writeFileSync(processFile, `${process.pid}`)
+const round = JSON.parse(readFileSync(roundFile, 'utf8')) as Round
+const worker = kept.__vitest_worker__
+renewModules(round)
+const limitMs = round.limitsMs[worker?.filepath ?? '']
+if (limitMs !== undefined) vi.setConfig({ testTimeout: limitMs })
+// The process got its own at its start.
+if (worker) worker.config.bail = round.reach ? 0 : 1
+if (!round.reach) await closeSession()
+else {
+  const { folder } = round.reach
+  const paths = new Map(round.reach.paths.map((path) => [pathToFileURL(join(root, path)).href, path]))
   kept.reachSession ??= openSession()
   const session = await kept.reachSession
   const reached: ReachedCode = { file: '', shared: {}, tests: {} }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Mutant } from './mutant.ts'
-import { buildReach, hasRun } from './reach.ts'
+import { buildReach, hasRun, rankTestFiles } from './reach.ts'
 
 test('code ran when the innermost part around it did', () => {
   const spans = [
@@ -42,9 +42,9 @@ const reached = tests.map(({ id, file }) => ({
   shared: id === '1' ? { 'src/a/rule.store.ts': [[40, 50, 1] as [number, number, number]] } : {},
   tests: { [id]: { 'src/a/rule.store.ts': [[10, 20, 1] as [number, number, number]] } },
 }))
-const findIds = (position: number) =>
-  buildReach(tests, reached)
-    .findTests(mutant(position))
+const findIds = (position: number, path = 'src/a/rule.store.ts') =>
+  buildReach(tests, reached, () => ['src/b/bound.ts', 'src/a/rule.store.ts', 'src/a/other.test.ts'])
+    .findTests({ ...mutant(position), path })
     .map(({ id }) => id)
 
 test('the tests that run the code judge it, those beside it first and slow ones last', () => {
@@ -57,4 +57,32 @@ test('what the hooks of a file run is reached by its tests', () => {
 
 test('code that no test runs is judged by the tests of its folder: it may run when its module is loaded', () => {
   expect(findIds(70)).toEqual(['3', '2'])
+})
+
+test('where that folder has no tests, those whose file loads the module judge it', () => {
+  expect(findIds(70, 'src/b/bound.ts')).toEqual(['2'])
+})
+
+test('the tests beside a file are the nearest, then those of its folder, then by what loads it; slow ones later, strangers never', () => {
+  const files = [
+    'test/far.test.ts',
+    'src/b/user.slow.test.ts',
+    'src/b/user.test.ts',
+    'src/a/other.test.ts',
+    'src/a/rule.slow.test.ts',
+    'src/a/rule.test.ts',
+    'src/c/stranger.test.ts',
+  ]
+  const importers = [
+    ...['src/a/rule.store.ts', 'src/a/rule.test.ts', 'src/b/user.ts', 'src/b/user.slow.test.ts', 'src/b/user.test.ts'],
+    ...['src/app.ts', 'test/far.test.ts'],
+  ]
+  expect(rankTestFiles('src/a/rule.store.ts', files, importers)).toEqual([
+    'src/a/rule.test.ts',
+    'src/a/rule.slow.test.ts',
+    'src/a/other.test.ts',
+    'src/b/user.test.ts',
+    'test/far.test.ts',
+    'src/b/user.slow.test.ts',
+  ])
 })

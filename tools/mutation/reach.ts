@@ -30,9 +30,14 @@ export interface Reach {
 
 /**
  * Builds what `findTests` asks. `tests` are those that passed. Code that runs only while its module is loaded, as what builds
- * the text of a statement, is known to no test: those beside it, and in its folder, stand for all.
+ * the text of a statement, is known to no test: those beside it, and in its folder, stand for all, or where there are none
+ * those whose file loads it (`findImporters`).
  */
-export function buildReach(tests: readonly TestOfRun[], reached: readonly ReachedCode[]): Reach {
+export function buildReach(
+  tests: readonly TestOfRun[],
+  reached: readonly ReachedCode[],
+  findImporters: (path: string) => readonly string[],
+): Reach {
   const byFile = new Map(reached.map((one) => [one.file, one]))
   const runs = ({ id, file }: TestOfRun, mutant: Mutant): boolean => {
     const code = byFile.get(file)
@@ -41,11 +46,17 @@ export function buildReach(tests: readonly TestOfRun[], reached: readonly Reache
     const shared = code.shared[mutant.path] ?? []
     return mutant.runsAt.some((position) => hasRun(spans, position) || hasRun(shared, position))
   }
+  const findUncounted = (path: string) => {
+    const near = tests.filter(({ file }) => isNear(file, path))
+    if (near.length > 0) return near
+    const importers = findImporters(path)
+    return tests.filter(({ file }) => importers.some((importer) => file.endsWith(`/${importer}`)))
+  }
   return {
     findTests: (mutant) => {
       const found = tests.filter((test) => runs(test, mutant))
-      const chosen = found.length > 0 ? found : tests.filter(({ file }) => isNear(file, mutant.path))
-      const rank = ({ file }: TestOfRun) => (isBeside(file, mutant.path) ? 0 : /\.slow\.test\.ts$/.test(file) ? 2 : 1)
+      const chosen = found.length > 0 ? found : findUncounted(mutant.path)
+      const rank = ({ file }: TestOfRun) => (isBeside(file, mutant.path) ? 0 : isSlow(file) ? 2 : 1)
       return chosen.toSorted((one, other) => rank(one) - rank(other) || one.durationMs - other.durationMs)
     },
   }
@@ -63,6 +74,26 @@ export function hasRun(spans: readonly Span[], position: number): boolean {
   }
   return innermost !== undefined && innermost[2] > 0
 }
+
+/**
+ * The files of tests of which the first notice a change of `path` probably: those beside it, in its folder, and then those
+ * between which and it the fewest others are loaded. `importers` load the file, the nearest first. Pure.
+ */
+export function rankTestFiles(path: string, files: readonly string[], importers: readonly string[]): string[] {
+  const near = new Map(importers.map((importer, index) => [importer, index]))
+  const rank = (file: string) => [
+    isBeside(file, path) ? 0 : isNear(file, path) ? 1 : 2,
+    isSlow(file) ? 1 : 0,
+    near.get(file) ?? Number.POSITIVE_INFINITY,
+  ]
+  return files
+    .filter((file) => near.has(file) || isNear(file, path))
+    .map((file) => ({ file, by: rank(file) }))
+    .sort((one, other) => one.by.map((value, at) => value - other.by[at]!).find((order) => order !== 0) ?? 0)
+    .map(({ file }) => file)
+}
+
+const isSlow = (file: string) => /\.slow\.test\.ts$/.test(file)
 
 const stemOf = (path: string) => posix.basename(path).split('.')[0]
 

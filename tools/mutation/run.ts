@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { EXPLAINED, type Explained } from './explained.ts'
+import { buildImporters } from './importers.ts'
 import { applyMutant, type NamedMutant, nameMutant } from './mutant.ts'
-import { buildReach, type TestOfRun } from './reach.ts'
+import { buildReach, type ReachedCode, rankTestFiles, type TestOfRun } from './reach.ts'
 import { listMutants } from './source-mutants.ts'
 import { openTestSession, type Verdict } from './test-session.ts'
 
@@ -26,6 +27,8 @@ export interface MutationRequest {
   patienceMs: number
   /** How long the tests of a mutant took unchanged at most; of more, those are left out that are called last. */
   judgedMs: number
+  /** Whether only the nearest tests judge. */
+  isNear: boolean
   /** When to stop, by `performance.now()`; the others were not run. */
   untilMs: number
   /** Takes a line for the terminal. */
@@ -62,36 +65,72 @@ export async function runMutants(request: MutationRequest): Promise<MutationResu
   if (drawn.length > 0) await judgeEach(drawn)
   return { mutants: all.map((mutant) => ({ mutant, outcome: outcomes.get(mutant)! })) }
 
+  /** The nearest files of tests judge first. What they leave is judged by all others, which run once unchanged for it. */
   async function judgeEach(mutants: readonly NamedMutant[]): Promise<void> {
-    await using session = await openTestSession(root, scratch, request.tests)
-    const { tests, reached, failed } = await session.look(paths)
-    for (const name of failed) print(`left out, for it fails without a change: ${name}`)
-    print(`${tests.length} tests judge.`)
-    const reach = buildReach(tests, reached)
-    for (const [index, mutant] of mutants.entries()) {
-      if (performance.now() > request.untilMs) return
-      const judges = limitTests(reach.findTests(mutant), request.judgedMs)
+    await using session = await openTestSession({ root, scratch }, request.tests, paths)
+    const findImporters = buildImporters(readPrograms(root))
+    const known = { tests: [] as TestOfRun[], reached: [] as ReachedCode[], files: new Set<string>() }
+    const look = async (files: readonly string[]) => {
+      const unknown = files.filter((file) => !known.files.has(file))
+      if (unknown.length === 0) return
+      for (const file of unknown) known.files.add(file)
+      const { tests, reached, failed } = await session.look(unknown)
+      for (const name of failed) print(`left out, for it fails without a change: ${name}`)
+      known.tests.push(...tests)
+      known.reached.push(...reached)
+    }
+    const judge = async (mutant: NamedMutant): Promise<Verdict | undefined> => {
+      const reach = buildReach(known.tests, known.reached, findImporters)
+      const ran = judged.get(mutant)
+      const judges = limitTests(reach.findTests(mutant), request.judgedMs).filter(({ id }) => !ran?.has(id))
+      if (judges.length === 0) return ran && { kind: 'survived' }
+      judged.set(mutant, new Set(judges.map(({ id }) => id)))
       const text = texts.get(mutant.path)!
-      let verdict: Verdict | undefined
-      if (judges.length > 0) {
-        writeFileSync(join(root, mutant.path), applyMutant(mutant, text))
-        verdict = await session.judge(
-          judges,
-          request.patienceMs + SLOWER * judges.reduce((sum, one) => sum + one.durationMs, 0),
-        )
-        writeFileSync(join(root, mutant.path), text)
+      writeFileSync(join(root, mutant.path), applyMutant(mutant, text))
+      const tookMs = judges.reduce((sum, one) => sum + one.durationMs, 0)
+      const limitMs = request.patienceMs + SLOWER * tookMs
+      const verdict = await session.judge({ tests: judges, stale: findImporters(mutant.path), limitMs })
+      writeFileSync(join(root, mutant.path), text)
+      return verdict
+    }
+    const judged = new Map<NamedMutant, ReadonlySet<string>>()
+    const rank = (path: string) => rankTestFiles(path, session.files, findImporters(path))
+    const left: NamedMutant[] = []
+    for (const [path, ofFile] of Map.groupBy(mutants, (mutant) => mutant.path)) {
+      if (performance.now() > request.untilMs) return
+      await look(rank(path).slice(0, NEAR_FILES))
+      for (const mutant of ofFile) {
+        const verdict = await judge(mutant)
+        if (verdict && verdict.kind !== 'survived') note(mutant, verdict)
+        else if (request.isNear) note(mutant, verdict)
+        else left.push(mutant)
       }
-      const outcome = verdict?.kind ?? 'unreached'
-      outcomes.set(mutant, outcome)
-      const place = `${mutant.path}:${mutant.line}`
-      if (outcome === 'survived' || outcome === 'unreached')
-        print(`${outcome}: ${place}  ${mutant.change}\n    ${mutant.lineText}`)
-      else
-        print(
-          `  ${index + 1}/${mutants.length} ${outcome} ${place} ${mutant.change}${verdict?.kind === 'killed' ? ` | ${verdict.by}` : ''}`,
-        )
+    }
+    if (left.length === 0) return
+    print(`${left.length} are left to other tests than the nearest.`)
+    await look([...new Set(left.flatMap(({ path }) => rank(path)))])
+    for (const mutant of left) {
+      if (performance.now() > request.untilMs) return
+      note(mutant, await judge(mutant))
     }
   }
+
+  function note(mutant: NamedMutant, verdict: Verdict | undefined): void {
+    const outcome = verdict?.kind ?? 'unreached'
+    outcomes.set(mutant, outcome)
+    const by = verdict?.kind === 'killed' ? ` | ${verdict.by}` : ''
+    const text = outcome === 'survived' || outcome === 'unreached' ? `\n    ${mutant.lineText}` : by
+    print(`${outcome}: ${mutant.path}:${mutant.line}  ${mutant.change}${text}`)
+  }
+}
+
+/** Files of tests that judge a change first. */
+const NEAR_FILES = 3
+
+/** The texts of all programs of the repository. */
+function readPrograms(root: string): Map<string, string> {
+  const paths = globSync('**/*.ts', { cwd: root, exclude: ['node_modules', '**/node_modules'] })
+  return new Map(paths.map((path) => [path.replaceAll('\\', '/'), readFileSync(join(root, path), 'utf8')]))
 }
 
 /** The first tests that take so long together; at least one. Pure. */

@@ -117,6 +117,29 @@ describe('the acknowledger', () => {
     expect(refused).toBe(1)
   })
 
+  test('keeps a result whose own statement fails for another reason beside one that the database never takes', async () => {
+    let statements = 0
+    let refused = 0
+    await using t = await openRecorder({
+      onSettle: () => {
+        statements += 1
+        // The first statement holds both, the second the first of them alone.
+        if (statements === 2) throw new Error('connection terminated')
+      },
+      onRefused: () => {
+        refused += 1
+      },
+    })
+    const [kept, never] = await t.addClaimed(2)
+    for (const attempt of [kept!, { ...never!, responseExcerpt: 'a NUL \0 is no text for PostgreSQL' }])
+      t.acknowledger.add(attempt, attempt.webhook)
+    while (t.acknowledger.settled()) await t.acknowledger.settled()
+    const statuses = await t.listStatuses()
+    expect([statuses.get(kept!.id), statuses.get(never!.id)]).toEqual(['success', 'pending'])
+    expect(refused).toBe(1)
+    expect(t.done).toHaveLength(2)
+  })
+
   test('tries again after any other failure, until it is recorded', async () => {
     let failures = 3
     const onSettle = () => {

@@ -287,3 +287,40 @@ test('a worker that came back and is gone again may hold rows again', async () =
   t.lost.workers.push('worker-b')
   expect(t.dispatcher.measureRoom().hasPeers).toBe(true)
 })
+
+test('rows that are claimed while it stops are given back at once, and the queue is asked nothing more', async () => {
+  await using t = openDispatcher()
+  await rest()
+  const letGo = t.holdClaims()
+  const [row] = t.add(1)
+  t.dispatcher.notify()
+  await rest()
+  const before = { ...t.asked }
+  const stopped = t.dispatcher.stop()
+  letGo()
+  await stopped
+  await rest()
+  expect([t.started(), t.released]).toEqual([[], [{ id: row, inMs: 0 }]])
+  expect(t.asked).toEqual(before)
+})
+
+test('attempts may go on for 6 s while it stops, are interrupted then, and are recorded before it has stopped', async () => {
+  await using t = openDispatcher()
+  const [row] = t.add(1)
+  t.dispatcher.notify()
+  await waitFor('an attempt', () => t.started().length === 1)
+  let hasStopped = false
+  const stopped = t.dispatcher.stop().then(() => {
+    hasStopped = true
+  })
+  await rest()
+  t.clock.advance(5_999)
+  await rest()
+  expect(t.interrupted).toEqual([])
+  t.clock.advance(1)
+  await rest()
+  expect([t.interrupted, hasStopped]).toEqual([[row], false])
+  await t.end(row!)
+  await stopped
+  expect(t.settled).toEqual([row])
+})

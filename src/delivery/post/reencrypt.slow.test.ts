@@ -149,3 +149,14 @@ test('a failure of the database is told, and not taken for a secret that does no
   const box = buildKeyring([NEW, OLD], systemRandom)
   await expect(reencryptSecrets({ keyring: box }, database.db, WEBHOOK_SECRETS)).rejects.toThrow('refused')
 })
+
+test('a fault of the keyring itself is told too', async () => {
+  await using database = await createTestDatabase()
+  const list = async () => [{ id: 'one', secretEncrypted: 'v1.any' }]
+  const secrets = { list, replace: async () => {}, contextOf: () => 'context' }
+  const open = () => {
+    throw new TypeError('a fault of the program')
+  }
+  const keyring = { ...buildKeyring([NEW], systemRandom), open }
+  await expect(reencryptSecrets({ keyring }, database.db, secrets)).rejects.toThrow('a fault of the program')
+})

@@ -230,6 +230,19 @@ describe('a key in use', () => {
     expect((await app.call('DELETE', path, { token: reader.token })).status).toBe(404)
   })
 
+  test('keeps the instant at which it was revoked when all keys of its owner are revoked later', async () => {
+    const owner = await app.callerWith('leaving', ['user:find-all'])
+    const [early, late] = [await createKey(owner, ['user:find-all']), await createKey(owner, ['user:find-all'])]
+    const earlyMs = app.clock.now()
+    await app.call('DELETE', `${KEYS}/${early.document_id}`, { token: owner.token })
+    app.clock.advance(1_000)
+    const path = `${USERS}/${owner.user.id}/disable`
+    expect((await app.call('POST', path, { token: root.token })).status).toBe(200)
+    const rows = await app.db.selectFrom('api_key').select(['document_id', 'revoked_at']).execute()
+    const revoked = new Map(rows.map((row) => [row.document_id, row.revoked_at?.getTime()]))
+    expect([revoked.get(early.document_id), revoked.get(late.document_id)]).toEqual([earlyMs, earlyMs + 1_000])
+  })
+
   test('creates and reads no keys without the permission', async () => {
     const narrow = await createKey(root, ['user:*'])
     const body = { name: 'successor', permissions: ['user:find-all'] }

@@ -6,7 +6,7 @@ export const PATTERN_PATTERN = '^(\\*:\\*|[a-z][a-z0-9-]*:(\\*|[a-z][a-z0-9-]*))
 
 /** Whether `pattern` matches a known permission: `*:*`, a permission, or `resource:*` of a known resource. */
 export function isKnownPattern(pattern: string, permissions: readonly string[]): boolean {
-  return pattern === '*:*' || permissions.some((permission) => matchesPattern(pattern, permission))
+  return permissions.some((permission) => matchesPattern(pattern, permission))
 }
 
 /** Checks that each pattern is known. Throws a 422 at `permissions.<index>` of the first one that is not. */

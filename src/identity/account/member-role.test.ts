@@ -103,6 +103,10 @@ describe('the roles of a membership', () => {
       status: 422,
       body: { errors: [{ path: 'roles.1', code: 'not_account_scoped' }] },
     })
+    expect(await patch([await roleOf('administrator'), viewer])).toMatchObject({
+      status: 422,
+      body: { errors: [{ path: 'roles.0', code: 'not_account_scoped' }] },
+    })
     expect(await patch([a])).toMatchObject({
       status: 422,
       body: { errors: [{ path: 'roles.0', code: 'unknown_role' }] },

@@ -314,6 +314,8 @@ describe('SMTP', () => {
 
   test.each([
     [{ responseCode: 550, message: 'no such person' }, true],
+    [{ responseCode: 500, message: 'no such command' }, true],
+    [{ responseCode: 499, message: 'try later' }, false],
     [{ responseCode: 450, message: 'try later' }, false],
   ])('reports the reply %o as an error without the address, final: %s', async (reply, isPermanent) => {
     await using server = await startSmtpServer()
@@ -323,6 +325,14 @@ describe('SMTP', () => {
     const message = expect.stringContaining(String(reply.responseCode))
     expect(error).toMatchObject({ name: 'MailError', isPermanent, message })
     expect((error as Error).message).not.toContain('ada@')
+    transport.close()
+  })
+
+  test('reports a refused login as an error that may pass: whoever runs the service mends it', async () => {
+    await using server = await startSmtpServer({ refusesLogin: true })
+    const transport = buildSmtpTransport({ url: server.url.replace('smtp://', 'smtp://user:password@'), from })
+    const error = { name: 'MailError', isPermanent: false, message: 'SMTP EAUTH 535' }
+    await expect(transport.send(mail, new Date())).rejects.toMatchObject(error)
     transport.close()
   })
 

@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../base/id.ts'
 import type { LoggedAttempt } from '../../delivery/post/attempt.schema.ts'
-import type { ListFilter } from '../../http/listing/filter.ts'
-import { type BuildParts, buildPart } from '../../http/listing/page.ts'
+import type { ListFilter, ListOperator } from '../../http/listing/filter.ts'
+import type { Listing } from '../../http/listing/listing.ts'
+import { type BuildParts, buildPart, type ListPart } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
@@ -151,10 +152,31 @@ export async function insertDispatch(
   await insert(db, { id, webhook, eventId, event, account, isTest, trigger, now, shard: findShard(workerId) })
 }
 
-function leavesOutSuccess({ field, operator, values }: ListFilter): boolean {
-  if (field !== 'status') return false
-  const isNamed = values.includes('success')
-  return operator === 'eq' || operator === 'in' ? !isNamed : (operator === 'ne' || operator === 'nin') && isNamed
+/** How deliveries that did not succeed ended: a small part of the ledger, in which an index finds each status. */
+const RARE_ENDS = ['exhausted', 'failed', 'cancelled'] as const satisfies readonly DispatchStatus[]
+
+const OPEN_STATUSES = ['pending', 'retrying'] as const satisfies readonly DispatchStatus[]
+
+const NAMING: readonly ListOperator[] = ['eq', 'in', 'ne', 'nin']
+
+/** Whether a filter names each status that it keeps, or each that it leaves out. Pure. */
+const isOfStatuses = ({ field, operator }: ListFilter) => field === 'status' && NAMING.includes(operator)
+
+/** Whether rows of a status may match the filters. Pure. */
+function mayMatch(status: DispatchStatus, filters: readonly ListFilter[]): boolean {
+  return filters
+    .filter(isOfStatuses)
+    .every(({ operator, values }) => values.includes(status) === (operator === 'eq' || operator === 'in'))
+}
+
+/** A part whose query names its status: with the filters on it PostgreSQL expects fewer rows and may read and sort all. */
+function leaveOutStatuses<Found>(part: ListPart<Found>): ListPart<Found> {
+  const rest = (listing: Listing) => ({ ...listing, filters: listing.filters.filter((one) => !isOfStatuses(one)) })
+  return {
+    read: (db, listing, fields) => part.read(db, rest(listing), fields),
+    page: (listing, fields) => part.page(rest(listing), fields),
+    counted: (listing, fields) => part.counted(rest(listing), fields),
+  }
 }
 
 /** The columns above, of a list whose other columns are those of both tables. */
@@ -162,32 +184,37 @@ const STORED = COLUMNS.filter((column) => column !== 'next_attempt_at' && column
 
 /**
  * The ledger as a list by these filters, of the accounts of `scope`. Each table is read by itself in the order of the list: of
- * both together PostgreSQL before 18 may sort all. Where the filters leave out successes the statement says so in its text:
- * the index of the other ended rows, a small part of the ledger, holds for such a statement only.
+ * both together PostgreSQL before 18 may sort all. Where the filters leave out successes, each other status is read by itself
+ * too, and named in the text of the statement: the index in the order of the list holds for one status of them.
  */
 export function listDispatches(
   db: Database,
   filters: readonly ListFilter[],
   scope: PermissionScope,
 ): DispatchList<DispatchColumns> {
-  const isOfFailures = filters.some(leavesOutSuccess)
+  const isListed = (status: DispatchStatus) => mayMatch(status, filters)
   return {
     scope,
     parts: (own) => {
-      const ended = db
+      const all = db
         .selectFrom('webhook_dispatch_ended')
         .select(STORED)
         .select([
           sql<Date | null>`null::timestamptz`.as('next_attempt_at'),
           sql<string | null>`null::text`.as('lease_owner'),
         ])
-        .$if(isOfFailures, (query) => query.where('status', '<>', sql.lit('success')))
-      const open = db.selectFrom('webhook_dispatch_open').select(STORED).select(['next_attempt_at', 'lease_owner'])
-      if (!own || scope === 'all') return [buildPart(ended), buildPart(open)]
-      return [
-        buildPart(ended.where('account', '=', own).where(isOfOwnWebhook('webhook_dispatch_ended', scope))),
-        buildPart(open.where('account', '=', own).where(isOfOwnWebhook('webhook_dispatch_open', scope))),
-      ]
+      const allOpen = db.selectFrom('webhook_dispatch_open').select(STORED).select(['next_attempt_at', 'lease_owner'])
+      const isOwn = own !== undefined && scope !== 'all'
+      const ended = isOwn ? all.where('account', '=', own).where(isOfOwnWebhook('webhook_dispatch_ended', scope)) : all
+      const open = isOwn
+        ? allOpen.where('account', '=', own).where(isOfOwnWebhook('webhook_dispatch_open', scope))
+        : allOpen
+      const ends = isListed('success')
+        ? [buildPart(ended)]
+        : RARE_ENDS.filter(isListed).map((status) =>
+            leaveOutStatuses(buildPart(ended.where('status', '=', sql.lit(status)))),
+          )
+      return ends.length > 0 && !OPEN_STATUSES.some(isListed) ? ends : [...ends, buildPart(open)]
     },
   }
 }

@@ -39,9 +39,13 @@ export function openDispatcher({ concurrency = 16, perGroup = 16, isEnabled = tr
   let hasRested = false
   let renewals = 0
   let claimFailure: Error | undefined
+  /** What a claim waits for. */
+  let held: Promise<void> | undefined
+  const interrupted: string[] = []
   const isBlocked = (room: Room | undefined, { group }: Row) => room !== undefined && listBlocked(room).includes(group)
   const claim = async (request: ClaimRequest) => {
     asked.claims += 1
+    await held
     if (claimFailure) throw claimFailure
     const counts = new Map(request.inFlight)
     let { fastSlots, slowSlots } = request
@@ -84,8 +88,10 @@ export function openDispatcher({ concurrency = 16, perGroup = 16, isEnabled = tr
     },
     buildRouting: () => ({ matched: '', written: { name: '', text: '', values: [] } }),
     readWork: (json) => json as Work,
-    attempt: ({ id, fence }) =>
-      new Promise((resolve, reject) => attempts.set(id, { end: () => resolve({ id, fence }), fail: reject })),
+    attempt: ({ id, fence }, signal) => {
+      signal.addEventListener('abort', () => interrupted.push(id))
+      return new Promise((resolve, reject) => attempts.set(id, { end: () => resolve({ id, fence }), fail: reject }))
+    },
     onSettled: () => {},
   }
   const renew = async () => {
@@ -128,7 +134,15 @@ export function openDispatcher({ concurrency = 16, perGroup = 16, isEnabled = tr
     failClaims: (error?: Error) => {
       claimFailure = error
     },
+    /** Lets claims take until the function that it returns is called. */
+    holdClaims: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      return resolve
+    },
     started: () => [...attempts.keys()],
+    /** The attempts that were told to end. */
+    interrupted,
     /** Ends an attempt, and lets everything run that follows from it. */
     end: async (id: string) => {
       attempts.get(id)?.end()

@@ -11,12 +11,14 @@ export interface SmtpServer extends AsyncDisposable {
   refuseRecipients(reply: { responseCode: number; message: string }): void
 }
 
-/** Starts a mail server without TLS and without accounts. */
-export async function startSmtpServer(): Promise<SmtpServer> {
+/** Starts a mail server without TLS and without accounts; with `refusesLogin` it asks for one and takes none. */
+export async function startSmtpServer({ refusesLogin = false } = {}): Promise<SmtpServer> {
   const received: SmtpServer['received'] = []
   let refusal: Error | undefined
   const server = new SMTPServer({
-    disabledCommands: ['AUTH', 'STARTTLS'],
+    disabledCommands: refusesLogin ? ['STARTTLS'] : ['AUTH', 'STARTTLS'],
+    allowInsecureAuth: true,
+    onAuth: (_auth, _session, callback) => callback(new Error('refused')),
     disableReverseLookup: true,
     // A client that is left when the test ends is cut off.
     closeTimeout: 1,

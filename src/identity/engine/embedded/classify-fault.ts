@@ -1,4 +1,4 @@
-import { AuthorizationResponseError, ClientError, ResponseBodyError } from 'openid-client'
+import { ClientError, ResponseBodyError } from 'openid-client'
 import { GuardedFetchError } from '../../../outbound/guarded-fetch.ts'
 import type { EngineRefusal } from '../engine.ts'
 
@@ -18,7 +18,6 @@ const PROTOCOL_CODES = ['OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_RESPONSE_IS_NOT_CON
 export function classifyFault(error: unknown, stage: 'openid token' | 'oauth token' | 'profile'): Fault {
   const fetchError = findFetchError(error)
   if (fetchError) return { reason: fetchError.ownFault ? 'own_fault' : 'provider_fault', detail: fetchError.code }
-  if (error instanceof AuthorizationResponseError) return classifyErrorParameter(error.error)
   if (error instanceof ResponseBodyError)
     return { reason: stage === 'profile' ? 'provider_fault' : 'code_refused', detail: clean(error.error) }
   const code = error instanceof ClientError ? (error.code ?? 'UNKNOWN') : 'UNKNOWN'

@@ -224,9 +224,15 @@ describe('attacks on the answer', () => {
 
   test('an answer in the name of another issuer is refused before its code is sent (mix-up)', async () => {
     const { calls } = fixture.fakes.company
-    expect(await signIn('company', { fault: 'foreign iss' })).toMatchObject({ reason: 'issuer_mismatch' })
+    expect(await signIn('company', { fault: 'foreign iss' })).toMatchObject({
+      reason: 'issuer_mismatch',
+      detail: 'ISS_DIFFERS',
+    })
     expect(calls.at(-1)).toBe('/authorize')
-    expect(await signIn('company', { fault: 'no iss' })).toMatchObject({ reason: 'issuer_mismatch' })
+    expect(await signIn('company', { fault: 'no iss' })).toMatchObject({
+      reason: 'issuer_mismatch',
+      detail: 'ISS_MISSING',
+    })
     expect(calls.at(-1)).toBe('/authorize')
   })
 

@@ -43,6 +43,7 @@ describe('an invitation', () => {
     const page = await visitor.get(link)
     expect(page.body).toContain('Join Northwind &lt;Rail&gt;')
     expect(page.body).toContain(`You are invited as ${email}.`)
+    expect(page.body.match(/<input[^>]* autofocus/g)).toEqual([expect.stringContaining('name="name"')])
     const weak = await visitor.post('/auth/invitation', { name: 'Grace', password: 'short' })
     expect([weak.status, weak.body.includes('value="Grace"')]).toEqual([422, true])
     const reply = await visitor.post('/auth/invitation', { name: 'Grace', password: PASSWORD })

@@ -1,0 +1,65 @@
+import { ForksPoolWorker, type PoolOptions, type PoolRunnerInitializer, type PoolWorker } from 'vitest/node'
+
+/** A process of tests that outlives a run: Vitest ends its own after each, and a new one loads every module anew. */
+export interface KeptProcess {
+  /** The pool of Vitest whose one worker is this process. */
+  pool: PoolRunnerInitializer
+  /** Whether the process of the last run had run others before. */
+  wasReused: () => boolean
+  /** Ends the process. The next run starts a new one. */
+  end: () => Promise<void>
+}
+
+type Listener = (...args: unknown[]) => void
+
+/** Keeps the process of one run for the next, until it dies or is ended. Runs follow each other. */
+export function keepProcess(): KeptProcess {
+  let waiting: ForksPoolWorker | undefined
+  let wasReused = false
+
+  function createPoolWorker(options: PoolOptions): PoolWorker {
+    const isReused = waiting !== undefined
+    wasReused = isReused
+    const forks = waiting ?? new ForksPoolWorker(options)
+    waiting = undefined
+    const listeners: [event: string, listener: Listener][] = []
+    const answer = (type: 'started' | 'stopped') =>
+      queueMicrotask(() => {
+        for (const [event, listener] of listeners)
+          if (event === 'message') listener({ type, __vitest_worker_response__: true })
+      })
+    return {
+      name: 'kept-forks',
+      cacheFs: true,
+      start: async () => {
+        if (!isReused) await forks.start()
+      },
+      on: (event, listener) => {
+        listeners.push([event, listener])
+        forks.on(event, listener)
+      },
+      off: (event, listener) => forks.off(event, listener),
+      send: (message) => {
+        if (message.type === 'start' && isReused) answer('started')
+        else if (message.type === 'stop') answer('stopped')
+        else forks.send(message)
+      },
+      // Vitest does not stop a process that died.
+      stop: async () => {
+        for (const [event, listener] of listeners) forks.off(event, listener)
+        waiting = forks
+      },
+      deserialize: (data) => data,
+    }
+  }
+
+  return {
+    pool: { name: 'kept-forks', createPoolWorker },
+    wasReused: () => wasReused,
+    end: async () => {
+      const ended = waiting
+      waiting = undefined
+      await ended?.stop()
+    },
+  }
+}
