@@ -81,7 +81,12 @@ const home = createRoute({
     throw redirect({ to: '/overview' })
   },
 })
-const overview = createRoute({ getParentRoute: () => root, path: 'overview', component: OverviewScreen })
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: 'overview',
+  component: OverviewScreen,
+  validateSearch: readTexts('range'),
+})
 const deliveries = createRoute({
   getParentRoute: () => root,
   path: 'deliveries',
@@ -95,7 +100,12 @@ const webhooks = createRoute({
   component: WebhooksScreen,
   validateSearch: readTexts('q', 'state', 'scope'),
 })
-const createWebhook = createRoute({ getParentRoute: () => root, path: 'webhooks/new', component: CreateWebhookScreen })
+const createWebhook = createRoute({
+  getParentRoute: () => root,
+  path: 'webhooks/new',
+  component: CreateWebhookScreen,
+  validateSearch: readTexts('step'),
+})
 const webhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$id',
@@ -106,7 +116,7 @@ const events = createRoute({
   getParentRoute: () => root,
   path: 'events',
   component: EventsScreen,
-  validateSearch: readTexts('event', 'account'),
+  validateSearch: readTexts('event', 'account', 'resource_id'),
 })
 const event = createRoute({ getParentRoute: () => root, path: 'events/$id', component: EventScreen })
 const users = createRoute({

@@ -100,8 +100,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     ...((parts.onChange || isProvisioner) && { onChange }),
     onError: (error) => logger.warn({ err: error }, 'notification failed: see docs/operations.md, database'),
   })
-  const notify = () => notifier.notify()
-  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: notify })
+  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: () => notifier.notify() })
   const maintenance = buildAppMaintenance(parts, metrics)
   const mailWorker = buildMailWorker({ ...fixture, ...buildMailing(parts), isTrusted })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
@@ -120,7 +119,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     mailWorker,
     alertWorker,
     metrics,
-    notify,
+    notify: () => notifier.notify(),
     isLive: (withinMs) => notifier.isLive(withinMs),
     start: () => {
       running.push(notifier.run(), ...(clockWatch ? [clockWatch.run()] : []))

@@ -1,17 +1,20 @@
-import { Button, Group, Radio, Stack, Text, Textarea, TextInput, Title } from '@mantine/core'
+import { Button, Card, Group, Radio, Stack, Text, Textarea, TextInput, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { useNavigate } from '@tanstack/react-router'
+import { useBlocker, useNavigate, useSearch } from '@tanstack/react-router'
 import { type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { AccountSelect } from '../../parts/account-select.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { SecretDialog } from '../../parts/dialogs.tsx'
+import { Facts } from '../../parts/facts.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { EventPicker } from './event-picker.tsx'
+import { checkUrl, URL_RULES } from './url-checks.ts'
 
 /** What a person types of a new webhook. */
 interface Draft {
@@ -48,54 +51,155 @@ export function CreateWebhookScreen() {
   )
 }
 
+/** The steps, which the URL names. */
+const STEPS = ['endpoint', 'scope', 'events', 'review'] as const
+
+type Step = (typeof STEPS)[number]
+
+/** The first step that lacks something; none may be passed. Pure. */
+function findMissing({ url, isGlobal, account, events }: Draft): Step | undefined {
+  if (!URL.canParse(url.trim())) return 'endpoint'
+  if (!isGlobal && account === '') return 'scope'
+  return events.size === 0 ? 'events' : undefined
+}
+
 function WebhookForm() {
   const { t } = useTranslation()
   const isGlobal = useAccess().mayEverywhere('webhook:create')
   const navigate = useNavigate()
+  const search = useSearch({ from: '/webhooks/new' })
   const empty = { url: '', name: '', description: '', account: '', events: new Set<string>() }
   const [draft, setDraft] = useState<Draft>({ ...empty, isGlobal })
-  const change: OnChange = (members) => setDraft({ ...draft, ...members })
+  const change: OnChange = (members) => setDraft((before) => ({ ...before, ...members }))
   const body = toBody(draft)
-  const open = (id: string) => void navigate({ to: '/webhooks/$id', params: { id } })
   const create = useChange({ make: () => api.webhook.webhookCreate({ body }), touches: [['webhooks'], ['dashboard']] })
+  const missing = findMissing(draft)
+  const lastOpen = missing === undefined ? STEPS.length - 1 : STEPS.indexOf(missing)
+  const asked = Math.max(0, STEPS.indexOf(search.step as Step))
+  const place = Math.min(asked, lastOpen)
+  const step = STEPS[place] as Step
+  const show = (index: number) => void navigate({ to: '/webhooks/new', search: { step: STEPS[index] ?? 'endpoint' } })
   const submit = (event: SyntheticEvent) => {
     event.preventDefault()
-    create.mutate(undefined)
+    if (step === 'review') create.mutate(undefined)
+    else show(place + 1)
   }
   const made = create.data?.data
   return (
     <form onSubmit={submit}>
       <Stack maw={820} gap="lg">
-        <EndpointFields draft={draft} onChange={change} />
-        <ScopeFields draft={draft} onChange={change} mayGlobal={isGlobal} />
-        <Stack gap="sm">
-          <Title order={2} size="h4">
-            {t('create.events')}
-          </Title>
-          <Text size="sm" c="dimmed">
-            {t('create.events-hint')}
-          </Text>
-          <EventPicker chosen={draft.events} onChange={(events) => change({ events })} isGlobal={draft.isGlobal} />
-        </Stack>
+        <StepBar place={place} lastOpen={lastOpen} onShow={show} />
+        {step === 'endpoint' && <EndpointFields draft={draft} onChange={change} />}
+        {step === 'scope' && <ScopeFields draft={draft} onChange={change} mayGlobal={isGlobal} />}
+        {step === 'events' && (
+          <Stack gap="sm">
+            <Title order={2} size="h4">
+              {t('create.events')}
+            </Title>
+            <Text size="sm" c="dimmed">
+              {t('create.events-hint')}
+            </Text>
+            <EventPicker chosen={draft.events} onChange={(events) => change({ events })} isGlobal={draft.isGlobal} />
+          </Stack>
+        )}
+        {step === 'review' && <Review draft={draft} />}
         {create.isError && <ProblemCard error={create.error} />}
         <Group>
-          <Button type="submit" loading={create.isPending} disabled={!draft.isGlobal && draft.account === ''}>
-            {t('create.do')}
+          {place > 0 && (
+            <Button variant="default" onClick={() => show(place - 1)}>
+              {t('create.back')}
+            </Button>
+          )}
+          <Button type="submit" loading={create.isPending} disabled={step !== 'review' && missing === step}>
+            {step === 'review' ? t('create.do') : t('create.next')}
           </Button>
-          <ApiCall operation="webhook.webhookCreate" method="POST" path="/api/v3/webhook/webhook" body={body} />
+          {step === 'review' && (
+            <ApiCall operation="webhook.webhookCreate" method="POST" path="/api/v3/webhook/webhook" body={body} />
+          )}
         </Group>
       </Stack>
-      {made?.secret && (
-        <SecretDialog
-          title={t('create.secret')}
-          name="SIGNALBOX_WEBHOOK_SECRET"
-          secret={made.secret}
-          onDone={() => open(made.document_id)}
-        >
-          <Text size="sm">{t('create.secret-text')}</Text>
-        </SecretDialog>
-      )}
+      {made?.secret && <NewSecret id={made.document_id} secret={made.secret} />}
     </form>
+  )
+}
+
+/** The secret of the new webhook. The page is not left before it is stored. */
+function NewSecret({ id, secret }: { id: string; secret: string }) {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  useBlocker({ shouldBlockFn: ({ next }) => next.pathname !== `/webhooks/${id}`, enableBeforeUnload: true })
+  return (
+    <SecretDialog
+      title={t('create.secret')}
+      name="SIGNALBOX_WEBHOOK_SECRET"
+      secret={secret}
+      onDone={() => void navigate({ to: '/webhooks/$id', params: { id }, search: { tab: 'testing' } })}
+    >
+      <Text size="sm">{t('create.secret-text')}</Text>
+    </SecretDialog>
+  )
+}
+
+function StepBar({ place, lastOpen, onShow }: { place: number; lastOpen: number; onShow: (index: number) => void }) {
+  const { t } = useTranslation()
+  return (
+    <nav aria-label={t('create.steps')}>
+      <ol className="steps">
+        {STEPS.map((one, index) => (
+          <li key={one} data-done={index < place || undefined}>
+            <Button
+              size="compact-sm"
+              variant={index === place ? 'filled' : 'default'}
+              disabled={index > lastOpen}
+              aria-current={index === place ? 'step' : undefined}
+              onClick={() => onShow(index)}
+            >
+              {t('create.step', { number: index + 1, name: t(`create.step.${one}`) })}
+            </Button>
+          </li>
+        ))}
+      </ol>
+    </nav>
+  )
+}
+
+function Review({ draft }: { draft: Draft }) {
+  const { t } = useTranslation()
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        {t('create.step.review')}
+      </Title>
+      <Card withBorder>
+        <Facts
+          lines={[
+            [t('create.url'), draft.url.trim()],
+            draft.name.trim() === '' ? undefined : [t('webhooks.name'), draft.name.trim()],
+            draft.description.trim() === '' ? undefined : [t('create.description'), draft.description.trim()],
+            [t('webhooks.scope'), draft.isGlobal ? t('webhooks.global') : t('webhooks.of-account')],
+            [t('create.events'), [...draft.events].sort().join(', ')],
+          ]}
+        />
+      </Card>
+    </Stack>
+  )
+}
+
+/** Says of each rule of a URL whether it is kept. */
+function UrlChecks({ url }: { url: string }) {
+  const { t } = useTranslation()
+  const checks = checkUrl(url)
+  if (!checks) return null
+  return (
+    <ul className="checks" aria-live="polite">
+      {URL_RULES.map((rule) => (
+        <li key={rule} data-kept={checks[rule]}>
+          <Icon name={checks[rule] ? 'good' : 'warn'} size={14} />
+          {t(`create.rule.${rule}`)}
+          <span className="visually-hidden">{checks[rule] ? t('create.kept') : t('create.broken')}</span>
+        </li>
+      ))}
+    </ul>
   )
 }
 
@@ -116,6 +220,7 @@ function EndpointFields({ draft, onChange }: { draft: Draft; onChange: OnChange 
         value={draft.url}
         onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
       />
+      <UrlChecks url={draft.url} />
       <TextInput
         label={t('webhooks.name')}
         maxLength={100}

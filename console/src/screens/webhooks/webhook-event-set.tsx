@@ -1,4 +1,4 @@
-import { Button, Group, Skeleton, Stack, Text } from '@mantine/core'
+import { Badge, Button, Group, Skeleton, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
@@ -40,6 +40,20 @@ export function WebhookEventSet({ webhook }: { webhook: Webhook }) {
   if (set.isError) return <ProblemCard error={set.error} onRetry={() => void set.refetch()} />
   return (
     <Stack>
+      {(added.length > 0 || removed.length > 0) && (
+        <Group gap={6} role="status">
+          {added.map((name) => (
+            <Badge key={name} variant="outline" color="teal" tt="none">
+              + {name}
+            </Badge>
+          ))}
+          {removed.map((name) => (
+            <Badge key={name} variant="outline" color="red" tt="none" td="line-through">
+              {name}
+            </Badge>
+          ))}
+        </Group>
+      )}
       <EventPicker chosen={chosen} onChange={setNext} isGlobal={webhook.is_global} />
       {may('webhook-event:set') && (
         <Group>
