@@ -42,7 +42,8 @@ afterAll(async () => {
 })
 
 const addContract = async (name: string) =>
-  (await d.call('POST', '/api/v3/contract/contract', { account, name, status: 'draft' })).body.data.document_id as string
+  (await d.call('POST', '/api/v3/contract/contract', { account, name, status: 'draft' })).body.data
+    .document_id as string
 
 /** Traffic of three hours: a webhook that answers, and one that fails in several ways until it is nearly disabled. */
 async function fillLedger(): Promise<void> {
@@ -53,6 +54,7 @@ async function fillLedger(): Promise<void> {
     for (let n = 0; n <= hour * 2; n += 1) await addContract(`Lease ${hour}.${n}`)
     await d.pass(3_500_000)
   }
+  d.t.clock.set(Date.now())
   broken = (await d.makeWebhook({ url: `${d.receiver.origin}/broken` })).id
   await d.call('PATCH', `/api/v3/webhook/webhook/${broken}`, { name: 'Warehouse' })
   for (const status of [500, 404, 301, 503]) {
@@ -61,7 +63,6 @@ async function fillLedger(): Promise<void> {
     await d.pass(0)
   }
   d.receiver.behave({ kind: 'status', status: 200 })
-  d.t.clock.set(Date.now())
   await foldOutcomes(d.t.database.db, 1_000)
 }
 
@@ -98,7 +99,7 @@ test('the overview draws a range, says it as a table, and lists what needs someb
   await using opened = await open('/console/overview')
   const { page, complaints } = opened
   await heading(page, 'Overview')
-  await page.getByText('9 delivered, 16 to be repeated').waitFor()
+  await page.getByText('9 delivered, 12 to be repeated, 4 not delivered').waitFor()
   await page.locator('.recharts-bar-rectangle').first().waitFor()
   await picture(page, 'overview')
   await page.getByText('7 days').click()
@@ -134,7 +135,7 @@ test('a webhook is made step by step, and its test arrives', async () => {
   await using opened = await open('/console/webhooks/new')
   const { page, complaints } = opened
   await page.getByLabel('Callback URL').fill(`${d.receiver.origin}/made`)
-  await page.getByText('public host').waitFor()
+  await page.getByRole('listitem').filter({ hasText: 'public host' }).waitFor()
   await picture(page, 'wizard-endpoint')
   await page.getByRole('button', { name: 'Next' }).click()
   await page.getByRole('radio', { name: 'One account' }).check()
@@ -166,11 +167,10 @@ describe('the ledger', () => {
     const { page, complaints } = opened
     await page.getByText('Live', { exact: true }).waitFor()
     await picture(page, 'ledger')
-    const rows = page.getByRole('row').filter({ has: page.getByRole('checkbox') })
-    const before = await rows.count()
+    const loaded = Number.parseInt(await page.getByText('deliveries loaded').innerText(), 10)
     await addContract('Lease of now')
     await d.pass(0)
-    await expect.poll(() => rows.count()).toBe(before + 1)
+    await page.getByText(`${loaded + 2} deliveries loaded`).waitFor()
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText('Paused').waitFor()
 
@@ -205,8 +205,14 @@ describe('the ledger', () => {
   test('replays what is selected, with the count first', async () => {
     await using opened = await open('/console/deliveries?status=retrying')
     const { page, complaints } = opened
-    await page.getByRole('checkbox', { name: /^Select contract.create/ }).first().check()
-    await page.getByRole('checkbox', { name: /^Select contract.create/ }).nth(1).check()
+    await page
+      .getByRole('checkbox', { name: /^Select contract.create/ })
+      .first()
+      .check()
+    await page
+      .getByRole('checkbox', { name: /^Select contract.create/ })
+      .nth(1)
+      .check()
     await page.getByRole('button', { name: 'Replay selected' }).click()
     const dialog = page.getByRole('dialog', { name: 'Replay deliveries' })
     await dialog.getByLabel('The receiver may get the event twice').check()
@@ -222,19 +228,17 @@ describe('the ledger', () => {
       `insert into webhook_dispatch_ended
          (document_id, webhook, event_id, event, status, attempts, ended_at, created_at, updated_at)
        select gen_random_uuid(), $1, gen_random_uuid(), 'invoice.paid', 'success', 1, at, at, at
-       from (select $2::timestamptz - n * interval '1 minute' as at from generate_series(1, 3000) n) x`,
+       from (select $2::timestamptz - n * interval '1 minute' as at from generate_series(1, 1000) n) x`,
       [broken, new Date(d.t.clock.now() - 86_400_000)],
     )
     await using opened = await open('/console/deliveries?event=invoice.paid')
     const { page, complaints } = opened
     await page.getByText('100 deliveries loaded').waitFor()
-    for (let step = 0; step < 40; step += 1) {
+    const scroll = async () => {
       await page.evaluate(() => window.scrollTo({ top: document.documentElement.scrollHeight }))
-      await page.waitForTimeout(0)
-      if (await page.getByText('3000 deliveries loaded').isVisible()) break
-      await page.waitForLoadState('networkidle')
+      return page.getByText('deliveries loaded').innerText()
     }
-    await page.getByText('3000 deliveries loaded').waitFor()
+    await expect.poll(scroll, { timeout: 60_000 }).toBe('1000 deliveries loaded')
     expect(await page.getByRole('row').count()).toBeLessThan(90)
     expect(complaints).toEqual([])
   })
@@ -277,7 +281,7 @@ test('the steps, the story and the charts have no accessibility fault, light and
   const screens = [
     ['overview', 'Needs attention'],
     ['webhooks', 'Warehouse'],
-    ['deliveries?status=retrying&webhook=' + broken, 'deliveries loaded'],
+    [`deliveries?status=retrying&webhook=${broken}`, 'deliveries loaded'],
     [`events/${events[0].document_id}`, 'What happened'],
     [`webhooks/${broken}`, 'Latest deliveries'],
     [`webhooks/${broken}?tab=testing`, 'Request of a test'],

@@ -18,9 +18,9 @@ import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
+import { formatSpan } from '../../parts/words/span.ts'
 import { findNeighbours } from './ledger.ts'
 import { RetryStrip } from './retry-strip.tsx'
-import { formatSpan } from './span.ts'
 import { LedgerOrder } from './use-ledger.ts'
 
 type Delivery = Schemas['DispatchWithAttempts']
@@ -121,30 +121,36 @@ function Detail({ delivery }: { delivery: Delivery }) {
       <Title order={3} size="h5">
         {t('delivery.attempts', { count: attempts_log.length })}
       </Title>
-      {attempts_log.length === 0 ? (
-        <Text c="dimmed">{t('delivery.no-attempt')}</Text>
-      ) : (
-        <Timeline bulletSize={22} lineWidth={2} active={attempts_log.length}>
-          {attempts_log.map((attempt) => (
-            <Timeline.Item
-              key={attempt.attempt}
-              bullet={<Icon name={attempt.error_class === null ? 'good' : 'bad'} size={12} />}
-              color={attempt.error_class === null ? 'teal' : 'red'}
-              title={t('delivery.attempt', { number: attempt.attempt, trigger: t(`trigger.${attempt.trigger}`) })}
-            >
-              <AttemptDetail attempt={attempt} />
-            </Timeline.Item>
-          ))}
-          {next_attempt_at !== null && (
-            <Timeline.Item title={t('delivery.planned')} lineVariant="dashed">
-              <Text size="sm">
-                <Instant at={next_attempt_at} /> (<Time at={next_attempt_at} />)
-              </Text>
-            </Timeline.Item>
-          )}
-        </Timeline>
-      )}
+      <Attempts delivery={delivery} />
     </Stack>
+  )
+}
+
+/** The attempts that were made, and the one that is planned. */
+function Attempts({ delivery: { attempts_log, next_attempt_at } }: { delivery: Delivery }) {
+  const { t } = useTranslation()
+  return attempts_log.length === 0 ? (
+    <Text c="dimmed">{t('delivery.no-attempt')}</Text>
+  ) : (
+    <Timeline bulletSize={22} lineWidth={2} active={attempts_log.length}>
+      {attempts_log.map((attempt) => (
+        <Timeline.Item
+          key={attempt.attempt}
+          bullet={<Icon name={attempt.error_class === null ? 'good' : 'bad'} size={12} />}
+          color={attempt.error_class === null ? 'teal' : 'red'}
+          title={t('delivery.attempt', { number: attempt.attempt, trigger: t(`trigger.${attempt.trigger}`) })}
+        >
+          <AttemptDetail attempt={attempt} />
+        </Timeline.Item>
+      ))}
+      {next_attempt_at !== null && (
+        <Timeline.Item title={t('delivery.planned')} lineVariant="dashed">
+          <Text size="sm">
+            <Instant at={next_attempt_at} /> (<Time at={next_attempt_at} />)
+          </Text>
+        </Timeline.Item>
+      )}
+    </Timeline>
   )
 }
 

@@ -5,7 +5,7 @@ import { type Column, RowTable } from '../../parts/list.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
-import { faultName } from './fault-name.ts'
+import { faultName } from '../../parts/words/fault-name.ts'
 
 type Delivery = Schemas['Dispatch']
 

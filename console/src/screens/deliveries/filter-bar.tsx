@@ -1,8 +1,8 @@
-import { Button, Collapse, Group, NativeSelect, SegmentedControl, SimpleGrid, Stack, TextInput } from '@mantine/core'
+import { Button, Group, NativeSelect, SegmentedControl, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { type SyntheticEvent, useState } from 'react'
+import { type ChangeEvent, type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { faultName } from './fault-name.ts'
+import { faultName } from '../../parts/words/fault-name.ts'
 import { type DeliveryFilters, SINCE_HOURS } from './filters.ts'
 
 const STATUSES = ['pending', 'retrying', 'success', 'failed', 'exhausted', 'cancelled'] as const
@@ -34,13 +34,22 @@ interface FilterBarProps {
   onChoose: (next: DeliveryFilters) => void
 }
 
+type OnChange = (name: keyof DeliveryFilters, value: string) => void
+
+/** The properties of a field that is typed. */
+type FieldOf = (name: Typed) => {
+  value: string
+  onChange: (event: ChangeEvent<HTMLInputElement>) => void
+  autoComplete: string
+}
+
 /** The filters of the ledger: what is chosen holds at once, what is typed by the button. */
 export function FilterBar({ filters, onChoose }: FilterBarProps) {
   const { t } = useTranslation()
   const [typed, setTyped] = useState<Partial<Record<Typed, string>>>(filters)
   const hasMore = TYPED.some((name) => name !== 'event' && filters[name] !== undefined) || filters.error !== undefined
   const [isOpen, { toggle }] = useDisclosure(hasMore)
-  const change = (name: keyof DeliveryFilters, value: string) => {
+  const change: OnChange = (name, value) => {
     const { [name]: _, ...rest } = filters
     onChoose(value === '' ? rest : { ...rest, [name]: value })
   }
@@ -53,12 +62,9 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
     })
     onChoose(Object.fromEntries([...kept, ...given]))
   }
-  const fieldOf = (name: Typed) => ({
+  const fieldOf: FieldOf = (name) => ({
     value: typed[name] ?? '',
-    onChange: ({ currentTarget }: { currentTarget: HTMLInputElement }) => {
-      const { value } = currentTarget
-      setTyped((before) => ({ ...before, [name]: value }))
-    },
+    onChange: ({ currentTarget: { value } }) => setTyped((before) => ({ ...before, [name]: value })),
     autoComplete: 'off',
   })
   return (
@@ -67,37 +73,7 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
         <StatusChoice value={filters.status ?? ''} onChange={(value) => change('status', value)} />
         <Group align="flex-end" gap="sm">
           <TextInput label={t('deliveries.event')} placeholder="contract.update" {...fieldOf('event')} />
-          <NativeSelect
-            label={t('deliveries.answer')}
-            value={filters.code ?? ''}
-            onChange={({ currentTarget }) => change('code', currentTarget.value)}
-            data={[
-              { value: '', label: t('filters.all') },
-              ...['2xx', '3xx', '4xx', '5xx'].map((value) => ({ value, label: value })),
-              { value: 'none', label: t('deliveries.no-answer') },
-            ]}
-          />
-          <NativeSelect
-            label={t('filters.since')}
-            value={filters.since ?? ''}
-            onChange={({ currentTarget }) => change('since', currentTarget.value)}
-            data={[
-              { value: '', label: t('filters.any-time') },
-              ...Object.keys(SINCE_HOURS).map((value) => ({
-                value,
-                label: t(`since.${value as '1h' | '24h' | '7d' | '30d'}`),
-              })),
-            ]}
-          />
-          <NativeSelect
-            label={t('ledger.sort')}
-            value={filters.sort ?? ''}
-            onChange={({ currentTarget }) => change('sort', currentTarget.value)}
-            data={[
-              { value: '', label: t('ledger.newest') },
-              { value: 'oldest', label: t('ledger.oldest') },
-            ]}
-          />
+          <Choices filters={filters} onChange={change} />
           <Button variant="default" onClick={toggle} aria-expanded={isOpen}>
             {t('ledger.more-filters')}
           </Button>
@@ -110,30 +86,78 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
             </Button>
           )}
         </Group>
-        <Collapse expanded={isOpen} transitionDuration={0}>
-          {isOpen && (
-            <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
-              <TextInput label={t('deliveries.webhook')} placeholder="id" {...fieldOf('webhook')} />
-              <TextInput label={t('delivery.account')} placeholder="id" {...fieldOf('account')} />
-              <TextInput label={t('event.resource')} placeholder="id" {...fieldOf('resource')} />
-              <TextInput label={t('event.id')} placeholder="id" {...fieldOf('event_id')} />
-              <TextInput label={t('ledger.attempts')} placeholder="2-5" {...fieldOf('attempts')} />
-              <NativeSelect
-                label={t('ledger.error')}
-                value={filters.error ?? ''}
-                onChange={({ currentTarget }) => change('error', currentTarget.value)}
-                data={[
-                  { value: '', label: t('filters.all') },
-                  ...FAULTS.map((value) => ({ value, label: faultName(value, t) })),
-                ]}
-              />
-              <TextInput type="datetime-local" label={t('ledger.from')} {...fieldOf('from')} />
-              <TextInput type="datetime-local" label={t('ledger.to')} {...fieldOf('to')} />
-            </SimpleGrid>
-          )}
-        </Collapse>
+        {isOpen && <MoreFields filters={filters} fieldOf={fieldOf} onChange={change} />}
       </Stack>
     </form>
+  )
+}
+
+function Choices({ filters, onChange }: { filters: DeliveryFilters; onChange: OnChange }) {
+  const { t } = useTranslation()
+  return (
+    <>
+      <NativeSelect
+        label={t('deliveries.answer')}
+        value={filters.code ?? ''}
+        onChange={({ currentTarget }) => onChange('code', currentTarget.value)}
+        data={[
+          { value: '', label: t('filters.all') },
+          ...['2xx', '3xx', '4xx', '5xx'].map((value) => ({ value, label: value })),
+          { value: 'none', label: t('deliveries.no-answer') },
+        ]}
+      />
+      <NativeSelect
+        label={t('filters.since')}
+        value={filters.since ?? ''}
+        onChange={({ currentTarget }) => onChange('since', currentTarget.value)}
+        data={[
+          { value: '', label: t('filters.any-time') },
+          ...Object.keys(SINCE_HOURS).map((value) => ({
+            value,
+            label: t(`since.${value as '1h' | '24h' | '7d' | '30d'}`),
+          })),
+        ]}
+      />
+      <NativeSelect
+        label={t('ledger.sort')}
+        value={filters.sort ?? ''}
+        onChange={({ currentTarget }) => onChange('sort', currentTarget.value)}
+        data={[
+          { value: '', label: t('ledger.newest') },
+          { value: 'oldest', label: t('ledger.oldest') },
+        ]}
+      />
+    </>
+  )
+}
+
+interface MoreFieldsProps {
+  filters: DeliveryFilters
+  fieldOf: FieldOf
+  onChange: OnChange
+}
+
+function MoreFields({ filters, fieldOf, onChange }: MoreFieldsProps) {
+  const { t } = useTranslation()
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
+      <TextInput label={t('deliveries.webhook')} placeholder="id" {...fieldOf('webhook')} />
+      <TextInput label={t('delivery.account')} placeholder="id" {...fieldOf('account')} />
+      <TextInput label={t('event.resource')} placeholder="id" {...fieldOf('resource')} />
+      <TextInput label={t('event.id')} placeholder="id" {...fieldOf('event_id')} />
+      <TextInput label={t('ledger.attempts')} placeholder="2-5" {...fieldOf('attempts')} />
+      <NativeSelect
+        label={t('ledger.error')}
+        value={filters.error ?? ''}
+        onChange={({ currentTarget }) => onChange('error', currentTarget.value)}
+        data={[
+          { value: '', label: t('filters.all') },
+          ...FAULTS.map((value) => ({ value, label: faultName(value, t) })),
+        ]}
+      />
+      <TextInput type="datetime-local" label={t('ledger.from')} {...fieldOf('from')} />
+      <TextInput type="datetime-local" label={t('ledger.to')} {...fieldOf('to')} />
+    </SimpleGrid>
   )
 }
 
@@ -150,6 +174,7 @@ function StatusChoice({ value, onChange }: { value: string; onChange: (value: st
         visibleFrom="md"
         style={{ alignSelf: 'flex-start' }}
         size="xs"
+        transitionDuration={0}
         aria-label={t('deliveries.status')}
         value={value}
         onChange={onChange}

@@ -48,33 +48,12 @@ export function LedgerTable({ rows, names, chosen, onChoose, onEnd, isBusy }: Le
   }, [last, lines.length, onEnd])
   const before = (items[0]?.index ?? 0) * LINE_PX
   const after = Math.max(0, lines.length - last - 1) * LINE_PX
-  const columns = [
-    t('ledger.time'),
-    t('deliveries.status'),
-    t('deliveries.event'),
-    t('deliveries.webhook'),
-    t('deliveries.attempts'),
-    t('deliveries.answer'),
-    t('deliveries.duration'),
-    t('deliveries.next'),
-  ]
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
     <section className="scroll" tabIndex={0} aria-label={t('deliveries.title')}>
       <Table className="ledger" aria-busy={isBusy} verticalSpacing={0} aria-rowcount={-1}>
         <Table.Caption className="visually-hidden">{t('deliveries.title')}</Table.Caption>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th w={36}>
-              <span className="visually-hidden">{t('ledger.choose-column')}</span>
-            </Table.Th>
-            {columns.map((label, index) => (
-              <Table.Th key={label} scope="col" ta={index === 4 || index === 6 ? 'end' : 'start'} className="nowrap">
-                {label}
-              </Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
+        <Head />
         <Table.Tbody ref={top}>
           {before > 0 && <Gap height={before} />}
           {items.map(({ index }) => {
@@ -82,7 +61,7 @@ export function LedgerTable({ rows, names, chosen, onChoose, onEnd, isBusy }: Le
             if (line.day !== undefined)
               return (
                 <Table.Tr key={line.day} className="day" h={LINE_PX} aria-rowindex={index + 2}>
-                  <Table.Th colSpan={columns.length + 1} scope="rowgroup">
+                  <Table.Th colSpan={COLUMNS} scope="rowgroup">
                     {line.day}
                   </Table.Th>
                 </Table.Tr>
@@ -102,6 +81,37 @@ export function LedgerTable({ rows, names, chosen, onChoose, onEnd, isBusy }: Le
         </Table.Tbody>
       </Table>
     </section>
+  )
+}
+
+/** The columns, with that of the selection. */
+const COLUMNS = 9
+
+function Head() {
+  const { t } = useTranslation()
+  const columns = [
+    t('ledger.time'),
+    t('deliveries.status'),
+    t('deliveries.event'),
+    t('deliveries.webhook'),
+    t('deliveries.attempts'),
+    t('deliveries.answer'),
+    t('deliveries.duration'),
+    t('deliveries.next'),
+  ]
+  return (
+    <Table.Thead>
+      <Table.Tr>
+        <Table.Th w={36}>
+          <span className="visually-hidden">{t('ledger.choose-column')}</span>
+        </Table.Th>
+        {columns.map((label, index) => (
+          <Table.Th key={label} scope="col" ta={index === 4 || index === 6 ? 'end' : 'start'} className="nowrap">
+            {label}
+          </Table.Th>
+        ))}
+      </Table.Tr>
+    </Table.Thead>
   )
 }
 

@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
-import { nameOf } from '../webhooks/webhook-name.ts'
+import { nameOf } from '../../parts/words/webhook-name.ts'
 
 /** Webhooks whose names are looked up: those of the newest rows. */
 const LIMIT = 200

@@ -54,7 +54,11 @@ export function buildStory({ event, audit, deliveries, messages, provisioning }:
         key: `audit ${one.document_id}`,
         look: lookOf(one.outcome === 'success'),
         kind: 'change',
-        details: { action: one.action, by: one.client_id ?? one.user ?? one.api_key, request: one.request_id },
+        details: {
+          action: one.action,
+          by: one.client_id ?? (one.user ?? one.api_key ?? '').slice(0, 8),
+          request: one.request_id,
+        },
         ...(one.user !== null && { link: { to: '/users/$id' as const, id: one.user } }),
       }),
     ),

@@ -1,4 +1,4 @@
-import { Card, Group, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Card, Group, Progress, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -6,7 +6,7 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { Status, webhookState } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
-import { DISABLE_AFTER, nameOf } from '../webhooks/webhook-name.ts'
+import { DISABLE_AFTER, nameOf } from '../../parts/words/webhook-name.ts'
 
 type Webhook = Schemas['Webhook']
 
@@ -21,10 +21,10 @@ export function Attention() {
   const { may } = useAccess()
   if (!may('webhook:find-all')) return null
   return (
-    <SimpleGrid cols={{ base: 1, md: 2 }}>
+    <>
       <TopFailing />
       <NeedsAttention />
-    </SimpleGrid>
+    </>
   )
 }
 

@@ -6,13 +6,13 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { RANGES, type Range } from '../../parts/chart/format.ts'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { DeliveryTable } from '../deliveries/delivery-table.tsx'
 import { Attention } from './attention.tsx'
-import { RANGES, type Range } from './format.ts'
-import { SeriesCharts } from './series-charts.tsx'
+import { Causes, SeriesCharts } from './series-charts.tsx'
 
 /** How often the figures are read again, ms. */
 const REFRESH_MS = 5_000
@@ -69,6 +69,7 @@ function Charts() {
           {t('chart.title')}
         </Title>
         <SegmentedControl
+          transitionDuration={0}
           size="xs"
           aria-label={t('chart.range')}
           value={range}
@@ -79,6 +80,10 @@ function Charts() {
       {series.isError && <ProblemCard error={series.error} onRetry={() => void series.refetch()} />}
       {series.isPending && <Skeleton height={280} />}
       {series.data && <SeriesCharts series={series.data.data} />}
+      <SimpleGrid cols={{ base: 1, md: 3 }}>
+        {series.data && <Causes series={series.data.data} />}
+        <Attention />
+      </SimpleGrid>
     </Stack>
   )
 }
@@ -134,7 +139,6 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
         <Figure label={t('overview.rate')} value={rate} note={t('overview.webhooks', { count: webhooks.active })} />
       </SimpleGrid>
       <Charts />
-      <Attention />
       <Stack gap="xs">
         <Title order={2} size="h4">
           {t('overview.failures')}

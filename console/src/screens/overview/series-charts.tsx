@@ -2,22 +2,23 @@ import { Card, Group, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/
 import type { Schemas } from '@signalbox/client'
 import { lazy } from 'react'
 import { useTranslation } from 'react-i18next'
-import { faultName } from '../deliveries/fault-name.ts'
-import { ChartCard } from './chart-card.tsx'
-import { formatBucket, formatMs } from './format.ts'
+import { ChartCard } from '../../parts/chart/chart-card.tsx'
+import { formatBucket, formatMs } from '../../parts/chart/format.ts'
+import { faultName } from '../../parts/words/fault-name.ts'
 
 type Series = Schemas['DeliverySeries']
 
-const StackedBars = lazy(() => import('./charts.tsx').then((charts) => ({ default: charts.StackedBars })))
-const Lines = lazy(() => import('./charts.tsx').then((charts) => ({ default: charts.Lines })))
+const StackedBars = lazy(() =>
+  import('../../parts/chart/charts.tsx').then((charts) => ({ default: charts.StackedBars })),
+)
+const Lines = lazy(() => import('../../parts/chart/charts.tsx').then((charts) => ({ default: charts.Lines })))
 
-/** The charts of a range: attempts by what they came to, how long answers took, and why attempts failed. */
+/** The charts of a range: attempts by what they came to, and how long answers took. */
 export function SeriesCharts({ series }: { series: Series }) {
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }}>
       <Attempts series={series} />
       <Durations series={series} />
-      <Causes series={series} />
     </SimpleGrid>
   )
 }
@@ -99,8 +100,8 @@ function Durations({ series }: { series: Series }) {
   )
 }
 
-/** Causes with their share, as bars that are text too. */
-function Causes({ series }: { series: Series }) {
+/** The failures of a range by cause, with their share as bars that are text too. */
+export function Causes({ series }: { series: Series }) {
   const { t, i18n } = useTranslation()
   const all = series.causes.reduce((sum, { attempts }) => sum + attempts, 0)
   const number = new Intl.NumberFormat(i18n.language)

@@ -10,7 +10,7 @@ import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
-import { nameOf } from './webhook-name.ts'
+import { nameOf } from '../../parts/words/webhook-name.ts'
 
 type Webhook = Schemas['Webhook']
 

@@ -3,18 +3,20 @@ import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../../frame/api.ts'
-import { useAccess } from '../../frame/session.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
-import { TextLink } from '../../parts/text-link.tsx'
-import { Time } from '../../parts/time.tsx'
-import { DeliveryTable } from '../deliveries/delivery-table.tsx'
-import { ChartCard } from '../overview/chart-card.tsx'
-import { formatBucket } from '../overview/format.ts'
-import { useActivity } from './use-activity.ts'
-import { DISABLE_AFTER } from './webhook-name.ts'
+import { api } from '../../../frame/api.ts'
+import { useAccess } from '../../../frame/session.tsx'
+import { ChartCard } from '../../../parts/chart/chart-card.tsx'
+import { formatBucket } from '../../../parts/chart/format.ts'
+import { ProblemCard } from '../../../parts/problem.tsx'
+import { TextLink } from '../../../parts/text-link.tsx'
+import { Time } from '../../../parts/time.tsx'
+import { DISABLE_AFTER } from '../../../parts/words/webhook-name.ts'
+import { DeliveryTable } from '../../deliveries/delivery-table.tsx'
+import { useActivity } from '../use-activity.ts'
 
-const StackedBars = lazy(() => import('../overview/charts.tsx').then((charts) => ({ default: charts.StackedBars })))
+const StackedBars = lazy(() =>
+  import('../../../parts/chart/charts.tsx').then((charts) => ({ default: charts.StackedBars })),
+)
 
 const HOUR_MS = 3_600_000
 const HOURS = 24

@@ -1,13 +1,13 @@
 import { Checkbox, Group, Progress, Stack, Text, Tooltip } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
-import type { Column } from '../../parts/list.tsx'
-import { Status, webhookState } from '../../parts/status.tsx'
-import { TextLink } from '../../parts/text-link.tsx'
-import { Time, useNow } from '../../parts/time.tsx'
+import type { Column } from '../../../parts/list.tsx'
+import { Status, webhookState } from '../../../parts/status.tsx'
+import { TextLink } from '../../../parts/text-link.tsx'
+import { Time, useNow } from '../../../parts/time.tsx'
+import { DISABLE_AFTER, nameOf } from '../../../parts/words/webhook-name.ts'
 import { RowMenu } from './row-menu.tsx'
 import { Sparkline } from './sparkline.tsx'
-import { DISABLE_AFTER, nameOf } from './webhook-name.ts'
 
 type Webhook = Schemas['Webhook']
 
@@ -25,7 +25,7 @@ export function useWebhookColumns({ activity, chosen, onChoose }: ColumnsInput):
     {
       label: t('webhooks.name'),
       cell: (row) => (
-        <Group gap="sm" wrap="nowrap" miw={220} maw={420}>
+        <Group gap="sm" wrap="nowrap" miw={200} maw={300}>
           <Checkbox
             size="xs"
             aria-label={t('webhooks.choose', { name: nameOf(row) })}
@@ -55,7 +55,7 @@ export function useWebhookColumns({ activity, chosen, onChoose }: ColumnsInput):
       cell: ({ document_id }) => <Time at={activity.get(document_id)?.last_attempt_at ?? null} />,
     },
     { label: t('webhooks.updated'), cell: ({ updated_at }) => <Time at={updated_at} /> },
-    { label: t('webhooks.more'), isNumber: true, cell: (row) => <RowMenu webhook={row} /> },
+    { label: t('webhooks.actions'), isNumber: true, cell: (row) => <RowMenu webhook={row} /> },
   ]
 }
 

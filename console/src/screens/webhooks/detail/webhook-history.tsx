@@ -1,14 +1,14 @@
 import { Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
-import { api } from '../../frame/api.ts'
-import { useAccess } from '../../frame/session.tsx'
-import { CopyText } from '../../parts/copy-text.tsx'
-import { type Column, List, useRows } from '../../parts/list.tsx'
-import { NoPermission } from '../../parts/problem.tsx'
-import { Status } from '../../parts/status.tsx'
-import { TextLink } from '../../parts/text-link.tsx'
-import { Time } from '../../parts/time.tsx'
+import { api } from '../../../frame/api.ts'
+import { useAccess } from '../../../frame/session.tsx'
+import { CopyText } from '../../../parts/copy-text.tsx'
+import { type Column, List, useRows } from '../../../parts/list.tsx'
+import { NoPermission } from '../../../parts/problem.tsx'
+import { Status } from '../../../parts/status.tsx'
+import { TextLink } from '../../../parts/text-link.tsx'
+import { Time } from '../../../parts/time.tsx'
 
 type Entry = Schemas['AuditEntry']
 

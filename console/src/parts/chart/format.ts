@@ -16,10 +16,12 @@ export function formatBucket(at: string, range: Range, language: string): string
 /** A duration: in milliseconds below a second. Pure. */
 export function formatMs(ms: number, language: string): string {
   const [value, unit] = ms < 1_000 ? [Math.round(ms), 'millisecond'] : [ms / 1_000, 'second']
-  return new Intl.NumberFormat(language, {
+  const text = new Intl.NumberFormat(language, {
     style: 'unit',
     unit,
     unitDisplay: 'short',
     maximumFractionDigits: unit === 'second' ? 1 : 0,
   }).format(value)
+  // A label of an axis is broken at spaces.
+  return text.replaceAll(' ', '\u00a0')
 }

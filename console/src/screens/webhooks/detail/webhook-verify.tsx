@@ -2,20 +2,20 @@ import { Button, Code, CopyButton, Group, List, SegmentedControl, Skeleton, Stac
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { ProblemCard } from '../../../parts/problem.tsx'
 
 type Load = () => Promise<{ default: string }>
 
 /** The snippets of docs/guides/verify, which are tested against the signer. */
 const SNIPPETS: Readonly<Record<string, Load>> = {
-  'Node.js': () => import('../../../../docs/guides/verify/node/verify.mjs?raw'),
-  Python: () => import('../../../../docs/guides/verify/python/verify.py?raw'),
-  Go: () => import('../../../../docs/guides/verify/go/verify.go?raw'),
-  PHP: () => import('../../../../docs/guides/verify/php/verify.php?raw'),
-  Ruby: () => import('../../../../docs/guides/verify/ruby/verify.rb?raw'),
-  Java: () => import('../../../../docs/guides/verify/java/Verify.java?raw'),
-  'C#': () => import('../../../../docs/guides/verify/csharp/Verify.cs?raw'),
-  Rust: () => import('../../../../docs/guides/verify/rust/verify.rs?raw'),
+  'Node.js': () => import('../../../../../docs/guides/verify/node/verify.mjs?raw'),
+  Python: () => import('../../../../../docs/guides/verify/python/verify.py?raw'),
+  Go: () => import('../../../../../docs/guides/verify/go/verify.go?raw'),
+  PHP: () => import('../../../../../docs/guides/verify/php/verify.php?raw'),
+  Ruby: () => import('../../../../../docs/guides/verify/ruby/verify.rb?raw'),
+  Java: () => import('../../../../../docs/guides/verify/java/Verify.java?raw'),
+  'C#': () => import('../../../../../docs/guides/verify/csharp/Verify.cs?raw'),
+  Rust: () => import('../../../../../docs/guides/verify/rust/verify.rs?raw'),
 }
 
 /** How a receiver verifies a delivery, in its language. */

@@ -79,7 +79,7 @@ export function Lines({ summary, points, series, format }: ChartProps) {
           tick={TICK}
           tickLine={false}
           axisLine={false}
-          width={56}
+          width={60}
           tickFormatter={(value: number) => format(value)}
         />
         <Tooltip {...TOOLTIP} formatter={(value, key) => [format(Number(value)), nameOf(series, key)]} />

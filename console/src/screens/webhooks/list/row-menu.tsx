@@ -3,12 +3,12 @@ import type { Schemas } from '@signalbox/client'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Icon } from '../../frame/icons.tsx'
-import { useAccess } from '../../frame/session.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
-import { type Question, Removal, RotateSecret, useActivation, useTest } from './webhook-actions.tsx'
-import { nameOf } from './webhook-name.ts'
+import { Icon } from '../../../frame/icons.tsx'
+import { useAccess } from '../../../frame/session.tsx'
+import { Dialog } from '../../../parts/dialog.tsx'
+import { ProblemCard } from '../../../parts/problem.tsx'
+import { nameOf } from '../../../parts/words/webhook-name.ts'
+import { type Question, Removal, RotateSecret, useActivation, useTest } from '../webhook-actions.tsx'
 
 /** What can be done with a webhook of the list. */
 export function RowMenu({ webhook }: { webhook: Schemas['Webhook'] }) {

@@ -2,14 +2,14 @@ import { Button, Card, Group, Stack, Text, TextInput, Title } from '@mantine/cor
 import type { Schemas } from '@signalbox/client'
 import { type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../../frame/api.ts'
-import { useAccess } from '../../frame/session.tsx'
-import { useChange } from '../../frame/use-change.ts'
-import { CopyText } from '../../parts/copy-text.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
-import { Instant } from '../../parts/time.tsx'
-import { type Question, Removal, RotateSecret } from './webhook-actions.tsx'
+import { api } from '../../../frame/api.ts'
+import { useAccess } from '../../../frame/session.tsx'
+import { useChange } from '../../../frame/use-change.ts'
+import { CopyText } from '../../../parts/copy-text.tsx'
+import { Facts } from '../../../parts/facts.tsx'
+import { ProblemCard } from '../../../parts/problem.tsx'
+import { Instant } from '../../../parts/time.tsx'
+import { type Question, Removal, RotateSecret } from '../webhook-actions.tsx'
 
 type Webhook = Schemas['Webhook']
 

@@ -1,9 +1,9 @@
 import { Button, Group, Paper, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { api } from '../../frame/api.ts'
-import { useAccess } from '../../frame/session.tsx'
-import { useChange } from '../../frame/use-change.ts'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { api } from '../../../frame/api.ts'
+import { useAccess } from '../../../frame/session.tsx'
+import { useChange } from '../../../frame/use-change.ts'
+import { ProblemCard } from '../../../parts/problem.tsx'
 
 /** What can be done with the chosen webhooks, one request each. */
 export function BulkBar({ chosen, onDone }: { chosen: ReadonlySet<string>; onDone: () => void }) {
