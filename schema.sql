@@ -1205,6 +1205,40 @@ create table "webhook_fan_out" (
   constraint webhook_fan_out_pkey PRIMARY KEY (event_id)
 );
 
+create table "webhook_outcome" (
+  scope uuid not null,
+  width text not null,
+  at timestamp(3) with time zone not null,
+  measure text not null,
+  count bigint not null,
+  constraint webhook_outcome_pkey PRIMARY KEY (scope, width, at, measure),
+  constraint webhook_outcome_width_check CHECK ((width = ANY (ARRAY['minute'::text, 'hour'::text])))
+);
+CREATE INDEX webhook_outcome_at_idx ON public.webhook_outcome USING btree (width, at);
+
+create table "webhook_outcome_batch" (
+  number bigint not null,
+  settled_at timestamp(3) with time zone not null,
+  webhooks uuid[] not null,
+  owners uuid[] not null,
+  statuses text[] not null,
+  causes text[] not null,
+  durations integer[] not null,
+  counts integer[] not null,
+  constraint webhook_outcome_batch_pkey PRIMARY KEY (number)
+);
+
+create table "webhook_outcome_hour" (
+  webhook uuid not null,
+  hour timestamp(3) with time zone not null,
+  success integer not null,
+  retrying integer not null,
+  failed integer not null,
+  last_at timestamp(3) with time zone not null,
+  constraint webhook_outcome_hour_pkey PRIMARY KEY (webhook, hour)
+);
+CREATE INDEX webhook_outcome_hour_at_idx ON public.webhook_outcome_hour USING btree (hour);
+
 create table "webhook_queue" (
   webhook uuid not null,
   visit_at timestamp(3) with time zone not null,

@@ -365,6 +365,46 @@ insert into webhook_delivery_minute
   select date_trunc('minute', created_at), status, 0, 0, count(*) from webhook_dispatch
   where created_at > statement_timestamp() - interval '25 hours' group by 1, 2;
 
+-- What attempts came to, one row for each batch that was settled: appended, so that processes that settle never wait for each
+-- other, and added up within seconds (`foldOutcomes`). The arrays have one entry for each group of equal attempts.
+create table webhook_outcome_batch (
+  number bigint generated always as identity primary key,
+  settled_at timestamptz(3) not null,
+  webhooks uuid[] not null,
+  -- The account of the webhook and of the delivery; null where they differ, and for global webhooks.
+  owners uuid[] not null,
+  statuses text[] not null,
+  causes text[] not null,
+  -- Of attempts that got an answer: the place of their duration among the bounds of the histogram.
+  durations integer[] not null,
+  counts integer[] not null
+);
+
+-- Sums of outcomes: of an account, or of everything (the nil UUID), by minute for two hours and by hour for 31 days. A row is
+-- there only where something was counted, so they never outnumber the attempts.
+create table webhook_outcome (
+  scope uuid not null,
+  width text not null check (width in ('minute', 'hour')),
+  at timestamptz(3) not null,
+  -- A status, `cause:<failure class>`, or `duration:<place>`.
+  measure text not null,
+  count bigint not null,
+  primary key (scope, width, at, measure)
+) with (fillfactor = 80);
+create index webhook_outcome_at_idx on webhook_outcome (width, at);
+
+-- Sums of each webhook by hour, for a day.
+create table webhook_outcome_hour (
+  webhook uuid not null,
+  hour timestamptz(3) not null,
+  success integer not null,
+  retrying integer not null,
+  failed integer not null,
+  last_at timestamptz(3) not null,
+  primary key (webhook, hour)
+) with (fillfactor = 80);
+create index webhook_outcome_hour_at_idx on webhook_outcome_hour (hour);
+
 -- What was recorded of a webhook before, behind its lock, of deliveries that ended after those that are recorded now
 -- (docs/contract/delivery.md#failure-count): the last success after `failed_at`, among the last deliveries, and the failures
 -- after `succeeded_at` that counted. `leaving` are the deliveries that are recorded now. The last deliveries are read in the

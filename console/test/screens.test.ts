@@ -5,7 +5,7 @@ import { buildAccess } from '../src/frame/access.ts'
 import { describeAge } from '../src/parts/age.ts'
 import { toCurl, toProgram } from '../src/parts/shown-call.ts'
 import { readDeliveryFilters, toApiFilters } from '../src/screens/deliveries/filters.ts'
-import { examine } from '../src/screens/webhooks/signature.ts'
+import { examine } from '../src/screens/webhooks/detail/signature.ts'
 
 const NOW_MS = Date.UTC(2026, 8, 11, 12)
 
@@ -51,6 +51,13 @@ describe('the filters of the ledger', () => {
     [{ since: '24h' }, ['created_at|gte|2026-09-10T12:00:00.000Z']],
     [{ since: 'ever' }, []],
     [{ webhook: 'w', account: 'a' }, ['webhook|eq|w', 'account|eq|a']],
+    [{ resource: 'r', event_id: 'e', error: 'dns' }, ['resource_id|eq|r', 'event_id|eq|e', 'last_error|eq|dns']],
+    [{ attempts: '3' }, ['attempts|eq|3']],
+    [{ attempts: '2-5' }, ['attempts|between|2,5']],
+    [{ attempts: '6-' }, ['attempts|gte|6']],
+    [{ attempts: 'many' }, []],
+    [{ from: '2026-09-11T08:00Z', to: 'now' }, ['created_at|gte|2026-09-11T08:00:00.000Z']],
+    [{ sort: 'oldest' }, []],
   ])('%j is %j for the API', (filters, wanted) => {
     expect(toApiFilters(filters, NOW_MS)).toEqual(wanted)
   })

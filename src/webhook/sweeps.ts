@@ -1,4 +1,5 @@
 import { type Sweep, sweepBatches, sweepLedger, sweepOld, sweepOnce } from '../postgres/sweep.ts'
+import { deleteOldOutcomes } from './activity/outcome.store.ts'
 import { foldOldMinutes } from './delivery/delivery-count.store.ts'
 import { cancelOrphanedDispatches, deleteOldDispatches, deleteOrphanedDispatches } from './ledger/removal.store.ts'
 import { foldWebhookCounts } from './registry/webhook-count.store.ts'
@@ -6,6 +7,9 @@ import { deleteOldReplayJobs } from './replay/replay-job.store.ts'
 
 /** Counts of deliveries by the minute are kept for as long as the dashboard looks back, and an hour more. */
 const MINUTES_KEPT_MS = 25 * 3_600_000
+
+/** What the dashboard looks back at of a webhook, and by minutes and hours, with some time to spare. */
+const OUTCOMES_KEPT_MS = { webhooks: 25 * 3_600_000, minutes: 2 * 3_600_000, hours: 31 * 24 * 3_600_000 }
 
 /** The place of a purged webhook in the queue is kept this long. */
 const ORPHAN_KEPT_MS = 3_600_000
@@ -26,5 +30,10 @@ export const webhookSweeps: readonly Sweep[] = [
   sweepBatches('cancelled', ({ db, workerId, now, limit }) => cancelOrphanedDispatches(db, { workerId, now, limit })),
   sweepOld('orphans', ORPHAN_KEPT_MS, deleteOrphanedDispatches),
   sweepOnce('minutes', ({ db, now }) => foldOldMinutes(db, new Date(now.getTime() - MINUTES_KEPT_MS))),
+  sweepBatches('outcomes', ({ db, now, limit }) => {
+    const before = (keptMs: number) => new Date(now.getTime() - keptMs)
+    const { webhooks, minutes, hours } = OUTCOMES_KEPT_MS
+    return deleteOldOutcomes(db, { webhooks: before(webhooks), minutes: before(minutes), hours: before(hours) }, limit)
+  }),
   sweepOnce('webhookCounts', ({ db, limit }) => foldWebhookCounts(db, limit)),
 ]

@@ -72,8 +72,12 @@ describe('an operator, in the browser alone', () => {
     await page.getByRole('link', { name: 'New webhook' }).click()
     await page.getByLabel('Callback URL').fill(`${d.receiver.origin}/console`)
     await page.getByLabel('Name', { exact: true }).fill('Billing')
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByRole('radio', { name: 'Global' }).waitFor()
+    await page.getByRole('button', { name: 'Next' }).click()
     await page.getByLabel('contract.create').check()
     await picture(page, 'webhook-new')
+    await page.getByRole('button', { name: 'Next' }).click()
     await page.getByRole('button', { name: 'Create the webhook' }).click()
     await page.getByRole('button', { name: 'Show', exact: true }).click()
     await expect.poll(() => page.getByTestId('secret').innerText()).toMatch(/^whsec_/)
@@ -82,7 +86,7 @@ describe('an operator, in the browser alone', () => {
     await page.getByRole('button', { name: 'Done' }).click()
     await heading(page, 'Billing')
 
-    await page.getByRole('button', { name: 'Send a test' }).click()
+    await page.getByRole('button', { name: 'Send a test', exact: true }).click()
     const drawer = page.getByRole('dialog')
     await drawer.getByText('Success').waitFor()
     expect(d.receiver.requests.at(-1)?.path).toBe('/console')
@@ -119,7 +123,7 @@ const SCREENS = [
   ['overview', 'Latest failures'],
   ['deliveries', 'contract.create'],
   ['webhooks', 'Screens'],
-  ['webhooks/new', 'Create the webhook'],
+  ['webhooks/new', 'Callback URL'],
   ['events', 'contract.create'],
   ['users', OPERATOR.name],
   ['apps', 'Partner'],
@@ -159,8 +163,11 @@ describe('the screens', () => {
       ...SCREENS,
       [`webhooks/${ids.webhook}`, '3 deliveries failed in a row'],
       [`webhooks/${ids.webhook}?tab=events`, 'Replace the events'],
-      [`webhooks/${ids.webhook}?tab=signature`, 'Examine'],
-      [`webhooks/${ids.webhook}?tab=settings`, 'Save'],
+      [`webhooks/${ids.webhook}?tab=deliveries`, 'contract.create'],
+      [`webhooks/${ids.webhook}?tab=testing`, 'Examine'],
+      [`webhooks/${ids.webhook}?tab=verify`, 'createHmac'],
+      [`webhooks/${ids.webhook}?tab=settings`, 'Danger zone'],
+      [`webhooks/${ids.webhook}?tab=history`, 'webhook.update'],
       [`deliveries/${ids.dispatch}`, 'Why, and what helps'],
       [`events/${ids.event}`, 'Who got it, and who did not'],
       [`users/${ids.user}`, 'Sign out everywhere'],

@@ -187,6 +187,8 @@ async function walkCatalogue() {
   await step('webhook.catalogue-status')
   await step('webhook.catalogue-sync')
   await step('webhook.dashboard')
+  await step('webhook.dashboard-series')
+  await step('webhook.dashboard-webhooks', undefined, {}, '?webhook=00000000-0000-7000-8000-000000000000')
   await step('audit-log.find-all')
   await step('health.webhook-out')
   await step('health.realtime')

@@ -24,6 +24,7 @@ import { type SimulatedProvider, startRealtimeProvider } from '../harness/realti
 import { buildManualClock } from '../harness/run/manual-clock.ts'
 import { buildFactorRouteRequests } from './factor-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
+import { buildHealthRequests, DASHBOARD_REQUESTS } from './operations-route-requests.ts'
 import { buildPlatformRouteRequests } from './platform-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildPublishForms } from './publish-route-requests.ts'
@@ -354,14 +355,9 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   },
   'replay-job.cancel': of(newJob),
   ...buildProvisioningRouteRequests(() => fixture, { created, name, newUser }),
-  'webhook.dashboard': undefined,
+  ...DASHBOARD_REQUESTS,
   ...buildRealtimeRouteRequests(() => ({ fixture, app: realtime.app }), newContract),
-  'health.webhook-out': whenCheckIsOld,
-  'health.realtime': whenCheckIsOld,
-  'health.provisioning': whenCheckIsOld,
-  'health.stored-secrets': whenCheckIsOld,
-  'health.clock': whenCheckIsOld,
-  'health.find-all': whenCheckIsOld,
+  ...buildHealthRequests(whenCheckIsOld),
 }
 
 /** Further forms of requests to these routes, named by the route and what is in them. */

@@ -24,9 +24,9 @@ import { HealthScreen } from '../screens/health/health-screen.tsx'
 import { OverviewScreen } from '../screens/overview/overview-screen.tsx'
 import { UserScreen } from '../screens/users/user-screen.tsx'
 import { UsersScreen } from '../screens/users/users-screen.tsx'
-import { CreateWebhookScreen } from '../screens/webhooks/create-webhook-screen.tsx'
-import { WebhookScreen } from '../screens/webhooks/webhook-screen.tsx'
-import { WebhooksScreen } from '../screens/webhooks/webhooks-screen.tsx'
+import { CreateWebhookScreen } from '../screens/webhooks/create/create-webhook-screen.tsx'
+import { WebhookScreen } from '../screens/webhooks/detail/webhook-screen.tsx'
+import { WebhooksScreen } from '../screens/webhooks/list/webhooks-screen.tsx'
 import { api, isSignedOut } from './api.ts'
 import { AccessProvider } from './session.tsx'
 import { Shell } from './shell.tsx'
@@ -81,7 +81,12 @@ const home = createRoute({
     throw redirect({ to: '/overview' })
   },
 })
-const overview = createRoute({ getParentRoute: () => root, path: 'overview', component: OverviewScreen })
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: 'overview',
+  component: OverviewScreen,
+  validateSearch: readTexts('range'),
+})
 const deliveries = createRoute({
   getParentRoute: () => root,
   path: 'deliveries',
@@ -95,7 +100,12 @@ const webhooks = createRoute({
   component: WebhooksScreen,
   validateSearch: readTexts('q', 'state', 'scope'),
 })
-const createWebhook = createRoute({ getParentRoute: () => root, path: 'webhooks/new', component: CreateWebhookScreen })
+const createWebhook = createRoute({
+  getParentRoute: () => root,
+  path: 'webhooks/new',
+  component: CreateWebhookScreen,
+  validateSearch: readTexts('step'),
+})
 const webhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$id',
@@ -106,7 +116,7 @@ const events = createRoute({
   getParentRoute: () => root,
   path: 'events',
   component: EventsScreen,
-  validateSearch: readTexts('event', 'account'),
+  validateSearch: readTexts('event', 'account', 'resource_id'),
 })
 const event = createRoute({ getParentRoute: () => root, path: 'events/$id', component: EventScreen })
 const users = createRoute({

@@ -35,6 +35,7 @@ export function Status({ name }: { name: StatusName }) {
   return (
     <Badge
       variant="default"
+      miw="max-content"
       tt="none"
       fw={600}
       leftSection={

@@ -2018,6 +2018,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/webhook/dashboard/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Attempts over time, their durations and their failures
+         * @description Attempts by when they ended and what they came to, in buckets of a minute (`1h`), an hour (`24h`), 6 hours (`7d`) or a day (`30d`), in UTC; the last bucket is that of now. They are counted within some seconds. A caller who holds the permission for some accounts gets the attempts of the webhooks of these.
+         *
+         *     Needs the permission `webhook:dashboard-series`.
+         */
+        get: operations["webhookDashboardSeries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/webhook/dashboard/summary": {
         parameters: {
             query?: never;
@@ -2030,6 +2052,28 @@ export interface paths {
          * @description Needs the permission `webhook:dashboard`.
          */
         get: operations["webhookDashboard"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/webhook/dashboard/webhook": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What some webhooks did in the last 24 hours
+         * @description The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, and when the newest one ended. Webhooks that are deleted, or that the caller does not reach, are left out.
+         *
+         *     Needs the permission `webhook:dashboard-webhooks`.
+         */
+        get: operations["webhookDashboardWebhooks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5796,6 +5840,50 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "webhook.dashboard-series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook.dashboard-series
+         * @description Attempts over time, their durations and their failures
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onWebhookDashboardSeries"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook.dashboard-webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook.dashboard-webhooks
+         * @description What some webhooks did in the last 24 hours
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onWebhookDashboardWebhooks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.delete": {
         parameters: {
             query?: never;
@@ -6782,7 +6870,7 @@ export interface components {
         };
         DashboardSummary: {
             deliveries_24h: components["schemas"]["DeliveryCounts"];
-            /** @description Whether all deliveries are counted. For a caller who holds the permission for some accounts only, 100,000 are. */
+            /** @description Whether the deliveries are counted one by one. For a caller who holds the permission for some accounts only, and of more than 10,000 deliveries, they are those that ended in these hours, and up to 10,000 that wait. */
             is_complete: boolean;
             webhooks: components["schemas"]["WebhookCounts"];
             catalogue: components["schemas"]["CatalogueSummary"] | null;
@@ -6793,6 +6881,22 @@ export interface components {
             data: components["schemas"]["DashboardSummary"];
             message: string;
         };
+        DeliveryBucket: {
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            at: string;
+            success: number;
+            /** @description Attempts that failed and are repeated. */
+            retrying: number;
+            exhausted: number;
+            failed: number;
+            /** @description Median duration of the attempts that got an answer. */
+            p50_ms: number | null;
+            /** @description Their 95th percentile. */
+            p95_ms: number | null;
+        };
         DeliveryCounts: {
             pending: number;
             retrying: number;
@@ -6800,6 +6904,26 @@ export interface components {
             exhausted: number;
             failed: number;
             cancelled: number;
+        };
+        DeliverySeries: {
+            /** @enum {string} */
+            range: "1h" | "24h" | "7d" | "30d";
+            bucket_seconds: number;
+            success: number;
+            /** @description Attempts that failed and are repeated. */
+            retrying: number;
+            exhausted: number;
+            failed: number;
+            /** @description Median duration of the attempts that got an answer. */
+            p50_ms: number | null;
+            /** @description Their 95th percentile. */
+            p95_ms: number | null;
+            buckets: components["schemas"]["DeliveryBucket"][];
+            causes: components["schemas"]["FailureCause"][];
+        };
+        DeliverySeriesAnswer: {
+            data: components["schemas"]["DeliverySeries"];
+            message: string;
         };
         Dispatch: {
             /**
@@ -7179,6 +7303,11 @@ export interface components {
             /** @description Six digits of an authenticator app, or a recovery code. */
             code?: string;
             credential?: components["schemas"]["PasskeyProof"];
+        };
+        FailureCause: {
+            /** @description A failure class of the attempt log. */
+            cause: string;
+            attempts: number;
         };
         FieldError: {
             path: string;
@@ -8990,6 +9119,23 @@ export interface components {
              */
             deleted_at: string | null;
         };
+        WebhookActivity: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            webhook: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            last_attempt_at: string | null;
+            success: number;
+            retrying: number;
+            failed: number;
+            /** @description The hours with attempts, oldest first. */
+            hours: components["schemas"]["WebhookHour"][];
+        };
         WebhookAnswer: {
             data: components["schemas"]["Webhook"];
             message: string;
@@ -8998,6 +9144,16 @@ export interface components {
             active: number;
             inactive: number;
             auto_disabled: number;
+        };
+        WebhookHour: {
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            hour: string;
+            success: number;
+            retrying: number;
+            failed: number;
         };
         WebhookPage: {
             data: components["schemas"]["Webhook"][];
@@ -14379,6 +14535,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    webhookDashboardSeries: {
+        parameters: {
+            query?: {
+                /** @description Default: 24h. */
+                range?: "1h" | "24h" | "7d" | "30d";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliverySeriesAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     webhookDashboard: {
         parameters: {
             query?: never;
@@ -14409,6 +14599,43 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    webhookDashboardWebhooks: {
+        parameters: {
+            query: {
+                /** @description Ids of webhooks. */
+                webhook: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["WebhookActivity"][];
+                        message: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     webhookDispatchFindAll: {
         parameters: {
             query?: {
@@ -14419,6 +14646,7 @@ export interface operations {
                  *     - `webhook` (uuid): eq, ne, in, nin, null
                  *     - `event` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
                  *     - `event_id` (uuid): eq, ne, in, nin, null
+                 *     - `resource_id` (text): eq, in
                  *     - `account` (uuid): eq, ne, in, nin, null
                  *     - `status` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
                  *     - `attempts` (integer): eq, ne, in, nin, lt, lte, gt, gte, between, null
@@ -21338,6 +21566,82 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "webhook.dashboard";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookDashboardSeries: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook.dashboard-series";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookDashboardWebhooks: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook.dashboard-webhooks";
                 };
             };
         };

@@ -140,7 +140,9 @@ export const OPERATIONS = {
   webhook: {
     webhookCatalogueStatus: { method: 'GET', path: '/api/v3/webhook/catalogue/status' },
     webhookCatalogueSync: { method: 'POST', path: '/api/v3/webhook/catalogue/sync', isKeyed: true },
+    webhookDashboardSeries: { method: 'GET', path: '/api/v3/webhook/dashboard/series' },
     webhookDashboard: { method: 'GET', path: '/api/v3/webhook/dashboard/summary' },
+    webhookDashboardWebhooks: { method: 'GET', path: '/api/v3/webhook/dashboard/webhook' },
     webhookDispatchFindAll: { method: 'GET', path: '/api/v3/webhook/dispatch' },
     webhookDispatchReplayAll: { method: 'POST', path: '/api/v3/webhook/dispatch/replay', isKeyed: true },
     webhookDispatchFindOne: { method: 'GET', path: '/api/v3/webhook/dispatch/{id}' },

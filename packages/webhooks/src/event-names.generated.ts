@@ -143,6 +143,8 @@ export const EVENT_NAMES = [
   'webhook.catalogue-sync',
   'webhook.create',
   'webhook.dashboard',
+  'webhook.dashboard-series',
+  'webhook.dashboard-webhooks',
   'webhook.delete',
   'webhook.export',
   'webhook.failing',

@@ -32,6 +32,7 @@ import { exchangeRoutes } from '../../oauth/exchange/exchange.routes.ts'
 import { grantRoutes } from '../../oauth/grant/grant.routes.ts'
 import { tokenHookRoutes } from '../../oauth/hook/token-hook.routes.ts'
 import { auditRoutes } from '../../operations/audit/audit.routes.ts'
+import { activityRoutes } from '../../operations/dashboard/activity.routes.ts'
 import { dashboardRoutes } from '../../operations/dashboard/dashboard.routes.ts'
 import { healthRoutes } from '../../operations/health/health.routes.ts'
 import { jobRoutes } from '../../provisioning/job/job.routes.ts'
@@ -157,6 +158,7 @@ export const FEATURES: readonly Feature[] = [
   feature(deliveryRoutes, queueDeps),
   feature(jobRoutes, queueDeps),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
+  feature(activityRoutes, () => ({})),
   feature(realtimeRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),
 ]

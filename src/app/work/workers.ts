@@ -14,6 +14,7 @@ import type { Invalidation } from '../../postgres/connection/invalidated-cache.t
 import { buildNotifier } from '../../postgres/connection/notify.ts'
 import { buildProvisioningJobWorker } from '../../provisioning/job/job-worker.ts'
 import { buildTargetGate, type TargetGate } from '../../provisioning/target/target-gate.ts'
+import { buildOutcomeCounter } from '../../webhook/activity/outcome-counter.ts'
 import { buildWebhookPolicy } from '../../webhook/delivery/webhook-policy.ts'
 import { secretContextOf } from '../../webhook/registry/webhook.ts'
 import { buildReplayWorker } from '../../webhook/replay/replay-job-worker.ts'
@@ -99,11 +100,11 @@ export function buildWorkers(parts: WorkerParts): Workers {
     ...((parts.onChange || isProvisioner) && { onChange }),
     onError: (error) => logger.warn({ err: error }, 'notification failed: see docs/operations.md, database'),
   })
-  const notify = () => notifier.notify()
-  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: notify })
+  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: () => notifier.notify() })
   const maintenance = buildAppMaintenance(parts, metrics)
   const mailWorker = buildMailWorker({ ...fixture, ...buildMailing(parts), isTrusted })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
+  const housekeeping = [maintenance, mailWorker, alertWorker, buildOutcomeCounter({ db, clock, logger })]
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []
   return {
@@ -118,27 +119,21 @@ export function buildWorkers(parts: WorkerParts): Workers {
     mailWorker,
     alertWorker,
     metrics,
-    notify,
+    notify: () => notifier.notify(),
     isLive: (withinMs) => notifier.isLive(withinMs),
     start: () => {
-      running.push(notifier.run())
-      if (clockWatch) running.push(clockWatch.run())
+      running.push(notifier.run(), ...(clockWatch ? [clockWatch.run()] : []))
       if (isWorker) running.push(lease.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
       // Subscriptions are authorized where the API is served.
       if (realtime.guard && config.roles.includes('api')) running.push(realtime.guard.run())
       if (isPublisher) startRealtime(realtime, realtimeDispatcher, running)
       if (isProvisioner) running.push(provisioner.run(), provisioningJobs.run())
-      if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run(), alertWorker.run())
+      if (config.roles.includes('maintenance')) running.push(...housekeeping.map((one) => one.run()))
     },
     stop: async () => {
       clockWatch?.stop()
-      router.stop()
-      replayWorker.stop()
-      provisioningJobs.stop()
-      maintenance.stop()
-      mailWorker.stop()
-      alertWorker.stop()
+      for (const one of [router, replayWorker, provisioningJobs, ...housekeeping]) one.stop()
       realtime.guard?.stop()
       await Promise.all([...dispatchers.map((one) => one.stop()), provisioner.stop(), realtime.watch?.stop()])
       lease.stop()

@@ -12,6 +12,8 @@ interface ListField {
   column?: string
   /** Of text. Default: `in-range`. */
   like?: LikeRule
+  /** The condition of a filter that compares no column of the list; such a field takes `eq` and `in` alone. */
+  condition?: (filter: ListFilter) => RawBuilder<SqlBool>
 }
 
 /**
@@ -49,6 +51,11 @@ export function listOperators(type: ListFieldType): ListOperator[] {
     if (operator === 'like') return type === 'text'
     return isOrdered || !ORDERED.includes(operator)
   })
+}
+
+/** The operators that a field of a list takes. */
+export function operatorsOf({ type, condition }: ListField): ListOperator[] {
+  return condition ? ['eq', 'in'] : listOperators(type)
 }
 
 /**
@@ -122,7 +129,7 @@ function parseFilter(text: string, fields: ListFields, path: string): ListFilter
     const message = `names no field to filter by; allowed are ${Object.keys(fields).join(', ')}`
     return { path, code: 'unknown_field', message }
   }
-  const allowed = listOperators(declared.type)
+  const allowed = operatorsOf(declared)
   const operator = allowed.find((one) => one === operatorText)
   if (!operator) {
     const message = `has no operator that ${field} takes; allowed are ${allowed.join(', ')}`

@@ -10,7 +10,7 @@ import {
   FILTERS_LIMIT,
   type ListFields,
   type ListFilter,
-  listOperators,
+  operatorsOf,
   parseFilters,
 } from './filter.ts'
 import type { ListFieldType, ListValue } from './value.ts'
@@ -139,14 +139,15 @@ function listSorts(fields: ListFields): string[] {
  * `extra`. It documents and checks roughly; `parseListing` applies the exact rules.
  */
 export function buildListQuery(fields: ListFields, extra?: TSchema): TSchema {
-  const lines = Object.entries(fields).map(([name, { type, like = 'in-range' }]) => {
+  const lines = Object.entries(fields).map(([name, field]) => {
+    const { type, like = 'in-range' } = field
     const note = {
       indexed: '',
       'few-rows': '',
       'of-accounts': ' (of some accounts, or with a range)',
       'in-range': ' (with a range)',
     }
-    return `- \`${name}\` (${type}): ${listOperators(type).join(', ').replace('like', `like${note[like]}`)}`
+    return `- \`${name}\` (${type}): ${operatorsOf(field).join(', ').replace('like', `like${note[like]}`)}`
   })
   const filters = Type.Array(Type.String(), {
     maxItems: FILTERS_LIMIT,
@@ -201,6 +202,8 @@ function applyFilters<Tables, Table extends keyof Tables, Row>(
   source: ListSource = {},
 ): SelectQueryBuilder<Tables, Table, Row> {
   return listing.filters.reduce((filtered, filter) => {
+    const condition = fields[filter.field]?.condition
+    if (condition) return filtered.where(condition(filter))
     const column = buildColumn(filter.field, fields, source)
     return filtered.where(buildCondition(filter, column, fieldType(filter.field, fields)))
   }, query)

@@ -42,6 +42,8 @@ const VIEWER_PATTERNS = [
   'webhook:find-one',
   'webhook:export',
   'webhook:dashboard',
+  'webhook:dashboard-series',
+  'webhook:dashboard-webhooks',
   'webhook-event:find-all',
   'webhook-event:find-one',
   'webhook-event:find-set',

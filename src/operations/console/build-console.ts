@@ -12,7 +12,13 @@ import { CONSOLE_FOLDER } from './console-build.ts'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
 /** What the console is made of. */
-const SOURCES = ['console/src', 'console/package.json', 'console/vite.config.ts', 'packages/client/src']
+const SOURCES = [
+  'console/src',
+  'console/package.json',
+  'console/vite.config.ts',
+  'packages/client/src',
+  'docs/guides/verify',
+]
 
 const BUILDER = join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js')
 

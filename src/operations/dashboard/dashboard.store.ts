@@ -49,27 +49,46 @@ const RECENT = `
   )`
 
 /** Deliveries of some accounts that the dashboard counts (docs/contract/delivery.md#dashboard). */
-const DELIVERIES_LIMIT = 100_000
+const DELIVERIES_LIMIT = 10_000
 
 /** The delivery `d` is of an own account, and so is its webhook, which is looked up by its id. */
 const OWNED = `d.account = own.account and (
     select not w.is_global and w.account = any($accounts::uuid[]) from webhook w where w.document_id = d.webhook)`
 
+/** The hour in which the series begins. */
+const FIRST_HOUR = "date_trunc('hour', $now::timestamptz) - interval '23 hours'"
+
+/** The open or ended deliveries of each account since the series begins, the newest first, up to a limit. */
+const newestOf = (table: string) => `
+  select made.* from unnest($accounts::uuid[]) as own (account) cross join lateral (
+    select d.created_at, d.status from ${table} d
+    where ${OWNED} and d.created_at >= least($since, ${FIRST_HOUR})
+    order by d.created_at desc limit ${DELIVERIES_LIMIT + 1}) made
+  limit ${DELIVERIES_LIMIT + 1}`
+
 /**
- * The same of the deliveries of `$accounts`, which the counts of minutes do not tell apart: from their ledger rows, the
- * newest of each account first, up to a limit.
+ * The same of the deliveries of `$accounts`, which the counts of minutes do not tell apart: one by one up to a limit; of more,
+ * those that ended from the sums of hours. Each table is read by itself: PostgreSQL before 18 may sort all of both together.
  */
 const RECENT_OF_ACCOUNTS = `
-  counted as materialized (
-    select made.* from unnest($accounts::uuid[]) as own (account) cross join lateral (
-      select d.created_at, d.status from webhook_dispatch d
-      where ${OWNED} and d.created_at >= least($since, date_trunc('hour', $now::timestamptz) - interval '23 hours')
-      order by d.created_at desc limit ${DELIVERIES_LIMIT + 1}) made
-    limit ${DELIVERIES_LIMIT + 1}
-  ), recent as materialized (
+  ended as materialized (${newestOf('webhook_dispatch_ended')}),
+  open as materialized (${newestOf('webhook_dispatch_open')}),
+  whole as materialized (
+    select (select count(*) from ended) + (select count(*) from open) <= ${DELIVERIES_LIMIT} as is_complete
+  ),
+  recent as materialized (
     select date_trunc('hour', created_at) as hour, status, count(*) as deliveries,
       count(*) filter (where created_at >= $since) as in_window
-    from (select * from counted limit ${DELIVERIES_LIMIT}) kept group by 1, 2
+    from (select * from ended where (select is_complete from whole) union all select * from open) counted group by 1, 2
+    union all
+    select o.at, o.measure, sum(o.count), sum(o.count)
+    from unnest($accounts::uuid[]) as own (account)
+    cross join lateral (
+      select at, measure, count from webhook_outcome
+      where scope = own.account and width = 'hour' and at >= ${FIRST_HOUR}
+        and measure in ('success', 'exhausted', 'failed') and not (select is_complete from whole) offset 0
+    ) o
+    group by 1, 2
   )`
 
 const DELIVERIES = `
@@ -151,7 +170,7 @@ const selectSummaryOfAccounts = statement<SummaryColumns, SummaryParams & { acco
   with ${RECENT_OF_ACCOUNTS}
   select (${DELIVERIES}) as deliveries,
     (${WEBHOOK_COUNTS_OF_ACCOUNTS}) as webhooks, '{}'::json[] as event_types,
-    (select count(*) <= ${DELIVERIES_LIMIT} from counted) as is_complete,
+    (select is_complete from whole) as is_complete,
     array(${FAILURES_OF_ACCOUNTS}) as recent_failures, array(${HOURS}) as hours`)
 
 /**

@@ -975,6 +975,34 @@ export interface WebhookFanOut {
   reached: string | null;
 }
 
+export interface WebhookOutcome {
+  at: Timestamp;
+  count: number;
+  measure: string;
+  scope: string;
+  width: string;
+}
+
+export interface WebhookOutcomeBatch {
+  causes: string[];
+  counts: number[];
+  durations: number[];
+  number: Generated<number>;
+  owners: string[];
+  settled_at: Timestamp;
+  statuses: string[];
+  webhooks: string[];
+}
+
+export interface WebhookOutcomeHour {
+  failed: number;
+  hour: Timestamp;
+  last_at: Timestamp;
+  retrying: number;
+  success: number;
+  webhook: string;
+}
+
 export interface WebhookQueue {
   is_held: Generated<boolean>;
   visit_at: Timestamp;
@@ -1062,5 +1090,8 @@ export interface DB {
   webhook_dispatch_open: WebhookDispatchOpen;
   webhook_event: WebhookEvent;
   webhook_fan_out: WebhookFanOut;
+  webhook_outcome: WebhookOutcome;
+  webhook_outcome_batch: WebhookOutcomeBatch;
+  webhook_outcome_hour: WebhookOutcomeHour;
   webhook_queue: WebhookQueue;
 }

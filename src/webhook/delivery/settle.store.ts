@@ -4,6 +4,7 @@ import type { ErrorClass } from '../../delivery/post/attempt-result.ts'
 import type { PostTimings } from '../../outbound/send/post-result.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
+import { recordOutcomes } from '../activity/outcome.store.ts'
 import { cameInto, countChanges, findSettlingShard, leftFrom, REMOVAL_SHARD } from './delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
@@ -40,7 +41,8 @@ export interface DispatchChange {
 const SETTLE = `
   with change as materialized (
     select x.*, $withFailures::boolean or (x.status = 'retrying' and w.document_id is not null and w.deleted_at is null)
-      or (x.status = 'success' and w.consecutive_failures is not distinct from 0) as is_settled
+      or (x.status = 'success' and w.consecutive_failures is not distinct from 0) as is_settled,
+      case when not w.is_global then w.account end as owner
     from unnest($ids::uuid[], $fences::int[], $webhooks::uuid[], $statuses::text[], $nextAttempts::timestamptz[],
       $statusCodes::int[], $errorClasses::text[], $durations::int[], $ends::timestamptz[], $attempts::int[],
       $triggers::text[], $workers::text[], $starts::timestamptz[], $excerpts::text[], $headers::jsonb[],
@@ -105,7 +107,8 @@ const SETTLE = `
     select id, attempt, trigger, worker, started_at, duration_ms, status_code, error_class, response_excerpt,
       response_headers, timings from claim where not is_in_row
   ),
-  counted as (${countChanges([cameInto('claim', 'status'), leftFrom('claim', 'was')], '$shard')})
+  counted as (${countChanges([cameInto('claim', 'status'), leftFrom('claim', 'was')], '$shard')}),
+  outcomes as (${recordOutcomes('claim')})
   select id, fence, true as is_settled from claim
   union all select id, fence, false from change where not is_settled`
 

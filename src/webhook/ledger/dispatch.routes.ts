@@ -6,7 +6,7 @@ import type { AccountLimiter } from '../../identity/account/limit/account-limit.
 import { buildReach } from '../reach/account-reach.ts'
 import { loadWebhook } from '../registry/webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer, toDispatchRow } from './dispatch.schema.ts'
-import { listDispatches, toDispatchRecord } from './dispatch.store.ts'
+import { isOfResource, listDispatches, toDispatchRecord } from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 
 /** What the routes of the ledger use. */
@@ -20,6 +20,7 @@ export const DISPATCH_FIELDS = {
   webhook: { type: 'uuid' },
   event: { type: 'text' },
   event_id: { type: 'uuid' },
+  resource_id: { type: 'text', condition: isOfResource },
   account: { type: 'uuid' },
   status: { type: 'text' },
   attempts: { type: 'integer' },

@@ -1,7 +1,7 @@
-import { sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../base/id.ts'
 import type { LoggedAttempt } from '../../delivery/post/attempt.schema.ts'
-import type { ListFilter, ListOperator } from '../../http/listing/filter.ts'
+import { buildCondition, type ListFilter, type ListOperator } from '../../http/listing/filter.ts'
 import type { Listing } from '../../http/listing/listing.ts'
 import { type BuildParts, buildPart, type ListPart } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
@@ -177,6 +177,19 @@ function leaveOutStatuses<Found>(part: ListPart<Found>): ListPart<Found> {
     page: (listing, fields) => part.page(rest(listing), fields),
     counted: (listing, fields) => part.counted(rest(listing), fields),
   }
+}
+
+/** Events of a resource of which the ledger is read, the newest (docs/contract/delivery.md#ledger-endpoints). */
+const RESOURCE_EVENTS = 1_000
+
+/**
+ * The condition of a filter by `resource_id`. The ledger repeats no resource, which would cost every row of it: the events
+ * have the resource, and an index of it.
+ */
+export function isOfResource(filter: ListFilter): RawBuilder<SqlBool> {
+  const isOf = buildCondition(filter, sql.ref('o.resource_id'), 'text')
+  return sql<SqlBool>`event_id = any(array(
+    select o.document_id from event_occurrence o where ${isOf} order by o.created_at desc limit ${sql.lit(RESOURCE_EVENTS)}))`
 }
 
 /** The columns above, of a list whose other columns are those of both tables. */

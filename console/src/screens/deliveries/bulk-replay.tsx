@@ -8,13 +8,13 @@ import { Dialog } from '../../parts/dialog.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 
 /** Replays all deliveries of the filters as a job: first the count, then the progress. */
-export function BulkReplay({ filters }: { filters: readonly string[] }) {
+export function BulkReplay({ filters, label }: { filters: readonly string[]; label?: string }) {
   const { t } = useTranslation()
   const [isOpen, { open, close }] = useDisclosure(false)
   return (
     <>
       <Button variant="default" size="compact-sm" onClick={open}>
-        {t('bulk.open')}
+        {label ?? t('bulk.open')}
       </Button>
       <Dialog title={t('bulk.title')} isOpen={isOpen} onClose={close}>
         {isOpen && <ReplayJob filters={filters} />}

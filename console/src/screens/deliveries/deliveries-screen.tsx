@@ -1,20 +1,22 @@
-import { Button, Group, NativeSelect, Text, TextInput } from '@mantine/core'
+import { Button, Group, Paper, Skeleton, Stack, Text } from '@mantine/core'
+import { useHotkeys } from '@mantine/hooks'
 import { Outlet, useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
-import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission } from '../../parts/problem.tsx'
+import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { Time } from '../../parts/time.tsx'
 import { BulkReplay } from './bulk-replay.tsx'
-import { useDeliveryColumns } from './delivery-table.tsx'
-import { type DeliveryFilters, SINCE_HOURS, toApiFilters } from './filters.ts'
+import { FilterBar } from './filter-bar.tsx'
+import { type DeliveryFilters, toApiFilters } from './filters.ts'
+import { LedgerTable } from './ledger-table.tsx'
+import { SavedViews } from './saved-views.tsx'
+import { LedgerOrder, useLedger } from './use-ledger.ts'
+import { useWebhookNames } from './use-webhook-names.ts'
 
-const STATUSES = ['pending', 'retrying', 'success', 'failed', 'exhausted', 'cancelled'] as const
-
-/** The ledger: every delivery, newest first, by the filters of the URL. */
+/** The ledger: every delivery by the filters of the URL, the newest first unless asked otherwise. */
 export function DeliveriesScreen() {
   const { t } = useTranslation()
   const { may } = useAccess()
@@ -23,13 +25,8 @@ export function DeliveriesScreen() {
   const choose = (next: DeliveryFilters) => void navigate({ to: '/deliveries', search: next, replace: true })
   // Counted back from when the filters were chosen, so that the pages of one list agree.
   const apiFilters = useMemo(() => toApiFilters(filters, Date.now()), [filters])
-  const query = { sort: '-created_at' as const, ...(apiFilters.length > 0 && { filters: apiFilters }) }
-  const rows = useRows({
-    key: ['deliveries', apiFilters],
-    load: (page, signal) => api.webhook.webhookDispatchFindAll({ query: { ...query, ...page }, signal }),
-    isNewestFirst: true,
-  })
-  const columns = useDeliveryColumns()
+  const sort: 'created_at' | '-created_at' = filters.sort === 'oldest' ? 'created_at' : '-created_at'
+  const query = { sort, ...(apiFilters.length > 0 && { filters: apiFilters }) }
   if (!may('webhook-dispatch:find-all'))
     return (
       <Page title={t('deliveries.title')}>
@@ -42,6 +39,7 @@ export function DeliveriesScreen() {
       lead={t('deliveries.lead')}
       actions={
         <>
+          <SavedViews filters={filters} onChoose={choose} />
           {may('webhook-dispatch:replay') && <BulkReplay filters={apiFilters} />}
           <ApiCall
             operation="webhook.webhookDispatchFindAll"
@@ -53,86 +51,156 @@ export function DeliveriesScreen() {
       }
     >
       <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={choose} />
-      <List
-        caption={t('deliveries.title')}
-        columns={columns}
-        rows={rows}
-        isFiltered={Object.keys(filters).length > 0}
-        onClear={() => choose({})}
-        empty={<Text>{t('deliveries.empty')}</Text>}
-      />
-      <Outlet />
+      <Ledger key={JSON.stringify(query)} query={query} isFiltered={apiFilters.length > 0} onClear={() => choose({})} />
     </Page>
   )
 }
 
-function FilterBar({ filters, onChoose }: { filters: DeliveryFilters; onChoose: (next: DeliveryFilters) => void }) {
+interface LedgerProps {
+  query: Parameters<typeof useLedger>[1]
+  isFiltered: boolean
+  onClear: () => void
+}
+
+function Ledger({ query, isFiltered, onClear }: LedgerProps) {
   const { t } = useTranslation()
-  const [event, setEvent] = useState(filters.event ?? '')
-  const [webhook, setWebhook] = useState(filters.webhook ?? '')
-  const without = (name: keyof DeliveryFilters, value: string): DeliveryFilters => {
-    const { [name]: _, ...rest } = { ...filters, ...typed() }
-    return value === '' ? rest : { ...rest, [name]: value }
-  }
-  const typed = () => ({ ...(event && { event: event.trim() }), ...(webhook && { webhook: webhook.trim() }) })
-  const submit = (submitted: SyntheticEvent) => {
-    submitted.preventDefault()
-    const { event: _event, webhook: _webhook, ...rest } = filters
-    onChoose({ ...rest, ...typed() })
+  const rows = useLedger(['deliveries', 'ledger', query], query)
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const { shown, fetchNextPage, hasNextPage, isFetchingNextPage } = rows
+  const ids = useMemo(() => shown.map(({ document_id }) => document_id), [shown])
+  const names = useWebhookNames(shown.map(({ webhook }) => webhook))
+  const choose = (id: string, isChosen: boolean) => {
+    const next = new Set(chosen)
+    isChosen ? next.add(id) : next.delete(id)
+    setChosen(next)
   }
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <NativeSelect
-          label={t('deliveries.status')}
-          value={filters.status ?? ''}
-          onChange={({ currentTarget }) => onChoose(without('status', currentTarget.value))}
-          data={[
-            { value: '', label: t('filters.all') },
-            ...STATUSES.map((value) => ({ value, label: t(`status.${value}`) })),
-            { value: 'test', label: t('deliveries.tests') },
-          ]}
-        />
-        <NativeSelect
-          label={t('filters.since')}
-          value={filters.since ?? ''}
-          onChange={({ currentTarget }) => onChoose(without('since', currentTarget.value))}
-          data={[
-            { value: '', label: t('filters.any-time') },
-            ...Object.keys(SINCE_HOURS).map((value) => ({ value, label: t(`since.${value as '1h'}`) })),
-          ]}
-        />
-        <NativeSelect
-          label={t('deliveries.answer')}
-          value={filters.code ?? ''}
-          onChange={({ currentTarget }) => onChoose(without('code', currentTarget.value))}
-          data={[
-            { value: '', label: t('filters.all') },
-            ...['2xx', '3xx', '4xx', '5xx'].map((value) => ({ value, label: value })),
-            { value: 'none', label: t('deliveries.no-answer') },
-          ]}
-        />
-        <TextInput
-          label={t('deliveries.event')}
-          placeholder="contract.update"
-          value={event}
-          onChange={({ currentTarget }) => setEvent(currentTarget.value)}
-        />
-        <TextInput
-          label={t('deliveries.webhook')}
-          placeholder="id"
-          value={webhook}
-          onChange={({ currentTarget }) => setWebhook(currentTarget.value)}
-        />
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-        {Object.keys(filters).length > 0 && (
-          <Button variant="subtle" onClick={() => onChoose({})}>
+    <LedgerOrder value={ids}>
+      <Stack gap="xs">
+        <Group justify="space-between" mih={28}>
+          {chosen.size > 0 ? (
+            <Chosen chosen={chosen} onClear={() => setChosen(new Set())} />
+          ) : (
+            <Text size="sm" c="dimmed">
+              {t('ledger.loaded', { count: shown.length })}
+            </Text>
+          )}
+          <Tail tail={rows.tail} />
+        </Group>
+        {rows.isPending && <Loading />}
+        {rows.isError && <ProblemCard error={rows.error} onRetry={() => void rows.refetch()} />}
+        {rows.isSuccess && shown.length === 0 && <Nothing isFiltered={isFiltered} onClear={onClear} />}
+        {shown.length > 0 && (
+          <>
+            <Newer count={rows.newer} isMany={rows.isMany} onShow={rows.showNewer} />
+            <LedgerTable
+              rows={shown}
+              names={names}
+              chosen={chosen}
+              onChoose={choose}
+              onEnd={hasNextPage && !isFetchingNextPage && !rows.isError ? () => void fetchNextPage() : undefined}
+              isBusy={rows.isFetching}
+            />
+            {isFetchingNextPage && <Loading lines={2} />}
+          </>
+        )}
+      </Stack>
+      <Outlet />
+    </LedgerOrder>
+  )
+}
+
+function Loading({ lines = 10 }: { lines?: number }) {
+  const { t } = useTranslation()
+  return (
+    <Stack gap="xs" aria-busy="true">
+      <span className="visually-hidden">{t('list.loading')}</span>
+      {Array.from({ length: lines }, (_, index) => (
+        <Skeleton key={String(index)} height={33} />
+      ))}
+    </Stack>
+  )
+}
+
+function Nothing({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {
+  const { t } = useTranslation()
+  return (
+    <Paper withBorder p="xl" ta="center">
+      {isFiltered ? (
+        <Stack align="center">
+          <Text>{t('list.no-match')}</Text>
+          <Button variant="default" onClick={onClear}>
             {t('list.clear')}
           </Button>
-        )}
-      </Group>
-    </form>
+        </Stack>
+      ) : (
+        <Text>{t('deliveries.empty')}</Text>
+      )}
+    </Paper>
+  )
+}
+
+/** The newer deliveries of a list that is being read. */
+function Newer({ count, isMany, onShow }: { count: number; isMany: boolean; onShow: () => void }) {
+  const { t } = useTranslation()
+  const text = isMany ? t('ledger.many') : t('list.newer', { count })
+  const show = () => {
+    window.scrollTo({ top: 0 })
+    onShow()
+  }
+  return (
+    <>
+      {count > 0 && (
+        <Group justify="center" className="newer">
+          <Button size="compact-sm" radius="xl" onClick={show}>
+            {text}
+          </Button>
+        </Group>
+      )}
+      <p className="visually-hidden" role="status">
+        {count > 0 ? text : ''}
+      </p>
+    </>
+  )
+}
+
+/** Whether the list follows, and the switch that holds it. */
+function Tail({ tail }: { tail: ReturnType<typeof useLedger>['tail'] }) {
+  const { t } = useTranslation()
+  useHotkeys([['t', () => tail?.setIsPaused(!tail.isPaused)]])
+  if (!tail) return null
+  const { isPaused, isFailing, at } = tail
+  const state = isPaused ? 'paused' : isFailing ? 'failing' : 'live'
+  return (
+    <Group gap="xs">
+      <span className="live-dot" data-state={state} />
+      <Text size="sm">{t(`tail.${state}`)}</Text>
+      {state !== 'live' && at > 0 && (
+        <Text size="sm" c="dimmed" component="span">
+          <Time at={new Date(at).toISOString()} />
+        </Text>
+      )}
+      <Button size="compact-xs" variant="default" onClick={() => tail.setIsPaused(!isPaused)}>
+        {isPaused ? t('tail.go-on') : t('tail.pause')}
+      </Button>
+    </Group>
+  )
+}
+
+function Chosen({ chosen, onClear }: { chosen: ReadonlySet<string>; onClear: () => void }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  return (
+    <Group gap="xs">
+      <Text size="sm" fw={600} role="status">
+        {t('ledger.chosen', { count: chosen.size })}
+      </Text>
+      {may('webhook-dispatch:replay') && (
+        <BulkReplay filters={[`document_id|in|${[...chosen].join(',')}`]} label={t('ledger.replay-chosen')} />
+      )}
+      <Button size="compact-sm" variant="subtle" onClick={onClear}>
+        {t('ledger.clear-choice')}
+      </Button>
+    </Group>
   )
 }

@@ -1,9 +1,9 @@
 import { Alert, Button, Checkbox, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
+import { useDisclosure, useHotkeys } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { use, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { Icon } from '../../frame/icons.tsx'
@@ -18,7 +18,10 @@ import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
+import { formatSpan } from '../../parts/words/span.ts'
+import { findNeighbours } from './ledger.ts'
 import { RetryStrip } from './retry-strip.tsx'
+import { LedgerOrder } from './use-ledger.ts'
 
 type Delivery = Schemas['DispatchWithAttempts']
 
@@ -36,10 +39,36 @@ export function DeliveryDrawer() {
   })
   return (
     <SidePanel title={t('delivery.title')} isOpen onClose={() => void navigate({ to: '/deliveries', search: true })}>
+      <Neighbours id={id} />
       {delivery.isPending && <Skeleton height={200} />}
       {delivery.isError && <ProblemCard error={delivery.error} onRetry={() => void delivery.refetch()} />}
       {delivery.data && <Detail delivery={delivery.data.data} />}
     </SidePanel>
+  )
+}
+
+/** Leads to the deliveries before and after this one in the list. */
+function Neighbours({ id }: { id: string }) {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  const { before, after } = findNeighbours(use(LedgerOrder), id)
+  const open = (other: string | undefined) => {
+    if (other !== undefined)
+      void navigate({ to: '/deliveries/$id', params: { id: other }, search: true, replace: true })
+  }
+  useHotkeys([
+    ['[', () => open(before)],
+    [']', () => open(after)],
+  ])
+  return (
+    <Group gap="xs" mb="sm">
+      <Button size="compact-xs" variant="default" disabled={before === undefined} onClick={() => open(before)}>
+        {t('delivery.before')}
+      </Button>
+      <Button size="compact-xs" variant="default" disabled={after === undefined} onClick={() => open(after)}>
+        {t('delivery.after')}
+      </Button>
+    </Group>
   )
 }
 
@@ -83,30 +112,54 @@ function Detail({ delivery }: { delivery: Delivery }) {
           ],
           account === null ? undefined : [t('delivery.account'), <CopyText key="account" text={account} />],
           [t('deliveries.created'), <Instant key="created" at={created_at} />],
+          delivery.last_attempt_at === null
+            ? undefined
+            : [t('delivery.total'), <Total key="total" delivery={delivery} />],
           next_attempt_at === null ? undefined : [t('deliveries.next'), <Time key="next" at={next_attempt_at} />],
         ]}
       />
       <Title order={3} size="h5">
         {t('delivery.attempts', { count: attempts_log.length })}
       </Title>
-      {attempts_log.length === 0 ? (
-        <Text c="dimmed">{t('delivery.no-attempt')}</Text>
-      ) : (
-        <Timeline bulletSize={22} lineWidth={2} active={attempts_log.length}>
-          {attempts_log.map((attempt) => (
-            <Timeline.Item
-              key={attempt.attempt}
-              bullet={<Icon name={attempt.error_class === null ? 'good' : 'bad'} size={12} />}
-              color={attempt.error_class === null ? 'teal' : 'red'}
-              title={t('delivery.attempt', { number: attempt.attempt, trigger: t(`trigger.${attempt.trigger}`) })}
-            >
-              <AttemptDetail attempt={attempt} />
-            </Timeline.Item>
-          ))}
-        </Timeline>
-      )}
+      <Attempts delivery={delivery} />
     </Stack>
   )
+}
+
+/** The attempts that were made, and the one that is planned. */
+function Attempts({ delivery: { attempts_log, next_attempt_at } }: { delivery: Delivery }) {
+  const { t } = useTranslation()
+  return attempts_log.length === 0 ? (
+    <Text c="dimmed">{t('delivery.no-attempt')}</Text>
+  ) : (
+    <Timeline bulletSize={22} lineWidth={2} active={attempts_log.length}>
+      {attempts_log.map((attempt) => (
+        <Timeline.Item
+          key={attempt.attempt}
+          bullet={<Icon name={attempt.error_class === null ? 'good' : 'bad'} size={12} />}
+          color={attempt.error_class === null ? 'teal' : 'red'}
+          title={t('delivery.attempt', { number: attempt.attempt, trigger: t(`trigger.${attempt.trigger}`) })}
+        >
+          <AttemptDetail attempt={attempt} />
+        </Timeline.Item>
+      ))}
+      {next_attempt_at !== null && (
+        <Timeline.Item title={t('delivery.planned')} lineVariant="dashed">
+          <Text size="sm">
+            <Instant at={next_attempt_at} /> (<Time at={next_attempt_at} />)
+          </Text>
+        </Timeline.Item>
+      )}
+    </Timeline>
+  )
+}
+
+/** The time from the creation to the end of the last attempt. */
+function Total({ delivery }: { delivery: Delivery }) {
+  const { i18n } = useTranslation()
+  const { created_at, last_attempt_at, last_duration_ms } = delivery
+  const ms = Date.parse(last_attempt_at ?? created_at) + (last_duration_ms ?? 0) - Date.parse(created_at)
+  return <>{formatSpan(ms, i18n.language)}</>
 }
 
 function AttemptDetail({ attempt }: { attempt: Schemas['Attempt'] }) {

@@ -5,6 +5,7 @@ import { type Column, RowTable } from '../../parts/list.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
+import { faultName } from '../../parts/words/fault-name.ts'
 
 type Delivery = Schemas['Dispatch']
 
@@ -35,12 +36,13 @@ export function useDeliveryColumns(): Column<Delivery>[] {
 }
 
 /** What the receiver answered last, or why nothing came. */
-function LastAnswer({ row }: { row: Delivery }) {
+export function LastAnswer({ row }: { row: Delivery }) {
+  const { t } = useTranslation()
   const { last_status_code: code, last_error: fault } = row
   if (code === null && fault === null) return <>–</>
   return (
     <Text component="span" size="sm" className="nowrap">
-      {code ?? ''} {code === null ? fault : ''}
+      {code ?? (fault === null ? '–' : faultName(fault, t))}
     </Text>
   )
 }

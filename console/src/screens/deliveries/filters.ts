@@ -4,11 +4,32 @@ export interface DeliveryFilters {
   webhook?: string
   event?: string
   account?: string
+  resource?: string
+  event_id?: string
   code?: string
+  error?: string
+  attempts?: string
   since?: string
+  from?: string
+  to?: string
+  sort?: string
 }
 
-const NAMES = ['status', 'webhook', 'event', 'account', 'code', 'since'] as const
+const NAMES = [
+  'status',
+  'webhook',
+  'event',
+  'account',
+  'resource',
+  'event_id',
+  'code',
+  'error',
+  'attempts',
+  'since',
+  'from',
+  'to',
+  'sort',
+] as const satisfies readonly (keyof DeliveryFilters)[]
 
 /** Reads the filters out of a query; anything else in it is dropped. */
 export function readDeliveryFilters(search: Record<string, unknown>): DeliveryFilters {
@@ -28,15 +49,24 @@ const escapeText = (text: string) => text.replaceAll(/[\\,]/g, '\\$&')
 
 /** The filters as the API takes them. `nowMs` is where a time counts back from. Pure. */
 export function toApiFilters(filters: DeliveryFilters, nowMs: number): string[] {
-  const { status, webhook, event, account, code, since } = filters
+  const { status, code, error, attempts, since, from, to } = filters
   const hours = since === undefined ? undefined : SINCE_HOURS[since]
+  const texts = [
+    ['webhook', filters.webhook],
+    ['event', filters.event],
+    ['account', filters.account],
+    ['resource_id', filters.resource],
+    ['event_id', filters.event_id],
+    ['last_error', error],
+  ] as const
   return [
     status === 'test' ? 'is_test|eq|true' : status && `status|eq|${escapeText(status)}`,
-    webhook && `webhook|eq|${escapeText(webhook)}`,
-    event && `event|eq|${escapeText(event)}`,
-    account && `account|eq|${escapeText(account)}`,
+    ...texts.map(([field, value]) => value && `${field}|eq|${escapeText(value)}`),
     code === 'none' ? 'last_status_code|null|true' : code && readCodes(code),
+    attempts && readAttempts(attempts),
     hours !== undefined && `created_at|gte|${new Date(nowMs - hours * 3_600_000).toISOString()}`,
+    readInstant('gte', from),
+    readInstant('lte', to),
   ].filter((one) => typeof one === 'string' && one !== '') as string[]
 }
 
@@ -45,4 +75,18 @@ function readCodes(code: string): string | undefined {
   const [, first] = /^([1-5])xx$/.exec(code) ?? []
   if (first !== undefined) return `last_status_code|between|${first}00,${first}99`
   return /^\d{3}$/.test(code) ? `last_status_code|eq|${code}` : undefined
+}
+
+/** `3`, `2-5` or `6-`. */
+function readAttempts(text: string): string | undefined {
+  const [, low, dash, high] = /^(\d{1,4})(-)?(\d{1,4})?$/.exec(text) ?? []
+  if (low === undefined) return undefined
+  if (dash === undefined) return `attempts|eq|${low}`
+  return high === undefined ? `attempts|gte|${low}` : `attempts|between|${low},${high}`
+}
+
+/** A local time as a browser's field has it: `2026-09-11T08:00`. */
+function readInstant(operator: 'gte' | 'lte', text: string | undefined): string | undefined {
+  const at = text === undefined ? Number.NaN : Date.parse(text)
+  return Number.isNaN(at) ? undefined : `created_at|${operator}|${new Date(at).toISOString()}`
 }

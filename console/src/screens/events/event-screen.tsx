@@ -1,4 +1,4 @@
-import { Card, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Card, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
@@ -9,10 +9,12 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Page } from '../../parts/page.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { StoryLine } from './story-line.tsx'
+import { useStory } from './use-story.ts'
 
 /** One event: what it was, who changed it, and for every webhook why it got it or did not. */
 export function EventScreen() {
@@ -22,6 +24,7 @@ export function EventScreen() {
   const event = useQuery({
     queryKey: ['event', id],
     queryFn: ({ signal }) => api.webhook.eventOccurrenceFindOne({ path, signal }),
+    refetchInterval: ({ state }) => (state.data?.data.routed_at === null ? 2_000 : false),
   })
   const row = event.data?.data
   return (
@@ -46,73 +49,46 @@ export function EventScreen() {
               [t('deliveries.created'), <Instant key="at" at={row.created_at} />],
               row.resource_id === null
                 ? undefined
-                : [t('event.resource'), <CopyText key="r" text={`${row.resource} ${row.resource_id}`} />],
+                : [
+                    t('event.resource'),
+                    <Group key="r" gap="sm">
+                      <CopyText text={`${row.resource} ${row.resource_id}`} />
+                      <TextLink to="/events" search={{ resource_id: row.resource_id }} size="sm">
+                        {t('event.of-resource')}
+                      </TextLink>
+                      <TextLink to="/deliveries" search={{ resource: row.resource_id }} size="sm">
+                        {t('event.deliveries-of-resource')}
+                      </TextLink>
+                    </Group>,
+                  ],
               row.account === null ? undefined : [t('delivery.account'), <CopyText key="a" text={row.account} />],
               row.url === null ? undefined : [t('event.url'), <CopyText key="u" text={row.url} />],
               [t('event.routed'), <Instant key="routed" at={row.routed_at} />],
             ]}
           />
-          <Cause event={row} />
-          <Routing id={row.document_id} />
+          <Story event={row} />
         </>
       )}
     </Page>
   )
 }
 
-/** The audit entries about the same thing at the same time: who changed it, and with what request. */
-function Cause({ event }: { event: Schemas['EventOccurrence'] }) {
-  const { t } = useTranslation()
-  const { may } = useAccess()
-  const { resource_id, created_at, event: name } = event
-  const atMs = Date.parse(created_at)
-  const [from, to] = [atMs - 2_000, atMs + 2_000].map((one) => new Date(one).toISOString())
-  const filters = [`target|eq|${resource_id}`, `action|eq|${name}`, `created_at|between|${from},${to}`]
-  const entries = useQuery({
-    queryKey: ['audit', filters],
-    queryFn: ({ signal }) => api.audit.auditLogFindAll({ query: { filters }, signal }),
-    enabled: resource_id !== null && may('audit-log:find-all'),
-  })
-  if (!entries.data || entries.data.data.length === 0) return null
+/** The time line, and why each webhook got the event or did not. */
+function Story({ event }: { event: Schemas['EventOccurrence'] }) {
+  const story = useStory(event)
   return (
-    <Stack gap="xs">
-      <Title order={2} size="h4">
-        {t('event.cause')}
-      </Title>
-      {entries.data.data.map((entry) => (
-        <Card key={entry.document_id} withBorder p="sm">
-          <Facts
-            lines={[
-              entry.user === null
-                ? undefined
-                : [
-                    t('audit.user'),
-                    <TextLink key="u" to="/users/$id" params={{ id: entry.user }} className="mono">
-                      {entry.user}
-                    </TextLink>,
-                  ],
-              entry.client_id === null ? undefined : [t('audit.app'), entry.client_id],
-              entry.api_key === null ? undefined : [t('audit.key'), <CopyText key="k" text={entry.api_key} />],
-              entry.address === null ? undefined : [t('audit.address'), entry.address],
-              entry.request_id === null
-                ? undefined
-                : [t('problem.request'), <CopyText key="r" text={entry.request_id} />],
-            ]}
-          />
-        </Card>
-      ))}
-    </Stack>
+    <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="xl">
+      <StoryLine story={story} startMs={Date.parse(event.created_at)} />
+      <Routing routing={story.routing} />
+    </SimpleGrid>
   )
 }
 
-/** Why each webhook got the event, or did not. */
-function Routing({ id }: { id: string }) {
+function Routing({ routing }: { routing: ReturnType<typeof useStory>['routing'] }) {
   const { t } = useTranslation()
-  const routing = useQuery({
-    queryKey: ['routing', id],
-    queryFn: ({ signal }) => api.webhook.eventOccurrenceRouting({ path: { id }, signal }),
-  })
+  const { may } = useAccess()
   const verdicts = routing.data?.data
+  if (!may('event-occurrence:routing')) return <NoPermission permission="event-occurrence:routing" />
   return (
     <Stack gap="xs">
       <Title order={2} size="h4">
@@ -122,30 +98,34 @@ function Routing({ id }: { id: string }) {
       {routing.isPending && <Skeleton height={120} />}
       {verdicts?.webhooks.length === 0 && <Text c="dimmed">{t('event.no-webhook')}</Text>}
       {verdicts?.webhooks.map((one) => (
-        <Card key={one.webhook} withBorder p="sm">
-          <Group justify="space-between" align="flex-start">
-            <Stack gap={2} miw={0} flex={1}>
-              <TextLink to="/webhooks/$id" params={{ id: one.webhook }} size="sm" fw={600}>
-                {one.name ?? one.webhook}
-              </TextLink>
-              <Text size="sm">{one.reason}</Text>
-            </Stack>
-            <Group gap="xs">
-              {one.dispatch_status ? (
-                <Status name={one.dispatch_status} />
-              ) : (
-                <Text size="sm">{t('event.not-sent')}</Text>
-              )}
-              {one.dispatch && (
-                <TextLink to="/deliveries/$id" params={{ id: one.dispatch }} size="sm">
-                  {t('event.open-delivery')}
-                </TextLink>
-              )}
-            </Group>
-          </Group>
-        </Card>
+        <Verdict key={one.webhook} verdict={one} />
       ))}
       {verdicts?.truncated && <Text c="dimmed">{t('event.truncated')}</Text>}
     </Stack>
+  )
+}
+
+function Verdict({ verdict }: { verdict: Schemas['RoutingExplanation']['webhooks'][number] }) {
+  const { t } = useTranslation()
+  const { webhook, name, reason, dispatch, dispatch_status: status } = verdict
+  return (
+    <Card withBorder p="sm">
+      <Group justify="space-between" align="flex-start">
+        <Stack gap={2} miw={0} flex={1}>
+          <TextLink to="/webhooks/$id" params={{ id: webhook }} size="sm" fw={600}>
+            {name ?? webhook}
+          </TextLink>
+          <Text size="sm">{reason}</Text>
+        </Stack>
+        <Group gap="xs">
+          {status ? <Status name={status} /> : <Text size="sm">{t('event.not-sent')}</Text>}
+          {dispatch && (
+            <TextLink to="/deliveries/$id" params={{ id: dispatch }} size="sm">
+              {t('event.open-delivery')}
+            </TextLink>
+          )}
+        </Group>
+      </Group>
+    </Card>
   )
 }

@@ -16,6 +16,7 @@ import { Time } from '../../parts/time.tsx'
 interface Filters {
   event?: string
   account?: string
+  resource_id?: string
 }
 
 /** What happened: every event, newest first. */
@@ -88,9 +89,11 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
   const { t } = useTranslation()
   const [event, setEvent] = useState(filters.event ?? '')
   const [account, setAccount] = useState(filters.account ?? '')
+  const [resource, setResource] = useState(filters.resource_id ?? '')
   const submit = (submitted: SyntheticEvent) => {
     submitted.preventDefault()
-    onChoose({ ...(event.trim() && { event: event.trim() }), ...(account.trim() && { account: account.trim() }) })
+    const given = { event: event.trim(), account: account.trim(), resource_id: resource.trim() }
+    onChoose(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== '')))
   }
   return (
     <form onSubmit={submit} aria-label={t('filters.title')}>
@@ -106,6 +109,12 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
           placeholder="id"
           value={account}
           onChange={({ currentTarget }) => setAccount(currentTarget.value)}
+        />
+        <TextInput
+          label={t('event.resource')}
+          placeholder="id"
+          value={resource}
+          onChange={({ currentTarget }) => setResource(currentTarget.value)}
         />
         <Button type="submit" variant="default">
           {t('filters.apply')}

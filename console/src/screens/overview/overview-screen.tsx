@@ -1,21 +1,23 @@
-import { Alert, Button, Card, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Card, Group, SegmentedControl, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { RANGES, type Range } from '../../parts/chart/format.ts'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { DeliveryTable } from '../deliveries/delivery-table.tsx'
-import { HourBars } from './hour-bars.tsx'
+import { Attention } from './attention.tsx'
+import { Causes, SeriesCharts } from './series-charts.tsx'
 
 /** How often the figures are read again, ms. */
 const REFRESH_MS = 5_000
 
-/** What happened in the last 24 hours, and what needs somebody. */
+/** What happened of late, and what needs somebody. */
 export function OverviewScreen() {
   const { t } = useTranslation()
   const { may } = useAccess()
@@ -38,15 +40,58 @@ export function OverviewScreen() {
       actions={<ApiCall operation="webhook.webhookDashboard" method="GET" path="/api/v3/webhook/dashboard/summary" />}
     >
       {summary.isError && <ProblemCard error={summary.error} onRetry={() => void summary.refetch()} />}
+      {summary.isPending && <Skeleton height={320} />}
       {summary.data && <Figures summary={summary.data.data} />}
     </Page>
+  )
+}
+
+/** The charts of the range that the URL names. */
+function Charts() {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const search = useSearch({ from: '/overview' })
+  const navigate = useNavigate()
+  const range = RANGES.find((one) => one === search.range) ?? '24h'
+  const series = useQuery({
+    queryKey: ['dashboard', 'series', range],
+    queryFn: ({ signal }) => api.webhook.webhookDashboardSeries({ query: { range }, signal }),
+    refetchInterval: REFRESH_MS,
+    placeholderData: keepPreviousData,
+    enabled: may('webhook:dashboard-series'),
+  })
+  const choose = (next: Range) => void navigate({ to: '/overview', search: { range: next }, replace: true })
+  if (!may('webhook:dashboard-series')) return <NoPermission permission="webhook:dashboard-series" />
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between">
+        <Title order={2} size="h4">
+          {t('chart.title')}
+        </Title>
+        <SegmentedControl
+          transitionDuration={0}
+          size="xs"
+          aria-label={t('chart.range')}
+          value={range}
+          onChange={(value) => choose(value as Range)}
+          data={RANGES.map((one) => ({ value: one, label: t(`since.${one}`) }))}
+        />
+      </Group>
+      {series.isError && <ProblemCard error={series.error} onRetry={() => void series.refetch()} />}
+      {series.isPending && <Skeleton height={280} />}
+      {series.data && <SeriesCharts series={series.data.data} />}
+      <SimpleGrid cols={{ base: 1, md: 3 }}>
+        {series.data && <Causes series={series.data.data} />}
+        <Attention />
+      </SimpleGrid>
+    </Stack>
   )
 }
 
 function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
   const { t, i18n } = useTranslation()
   const { may } = useAccess()
-  const { deliveries_24h: counts, webhooks, catalogue, recent_failures: failures, series_24h: series } = summary
+  const { deliveries_24h: counts, webhooks, catalogue, recent_failures: failures } = summary
   const number = new Intl.NumberFormat(i18n.language)
   const ended = counts.success + counts.exhausted + counts.failed
   const rate =
@@ -93,9 +138,7 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
         <Figure label={t('overview.lost')} value={number.format(counts.exhausted + counts.failed)} to="exhausted" />
         <Figure label={t('overview.rate')} value={rate} note={t('overview.webhooks', { count: webhooks.active })} />
       </SimpleGrid>
-      <Card withBorder>
-        <HourBars series={series} />
-      </Card>
+      <Charts />
       <Stack gap="xs">
         <Title order={2} size="h4">
           {t('overview.failures')}

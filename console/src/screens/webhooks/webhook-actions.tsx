@@ -10,7 +10,7 @@ import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
-import { nameOf } from './webhook-name.ts'
+import { nameOf } from '../../parts/words/webhook-name.ts'
 
 type Webhook = Schemas['Webhook']
 
@@ -18,20 +18,10 @@ type Webhook = Schemas['Webhook']
 export function WebhookActions({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation()
   const { may } = useAccess()
-  const navigate = useNavigate()
   const [asked, setAsked] = useState<Question | undefined>()
   const { document_id: id, is_actived } = webhook
-  const touches = listTouched(id)
-  const send = useChange({
-    make: () => api.webhook.webhookTest({ path: { id } }),
-    touches,
-    onDone: ({ data }) =>
-      void navigate({ to: '/deliveries/$id', params: { id: data.dispatch_id }, search: { webhook: id } }),
-  })
-  const setActive = useChange({
-    make: () => api.webhook.webhookActive({ path: { id }, body: { is_actived: !is_actived } }),
-    touches,
-  })
+  const send = useTest(webhook)
+  const setActive = useActivation(webhook)
   return (
     <Stack gap="xs" align="flex-end">
       <Group gap="xs">
@@ -60,8 +50,27 @@ export function WebhookActions({ webhook }: { webhook: Webhook }) {
   )
 }
 
+/** Sends a test and opens its delivery. */
+export function useTest({ document_id: id }: Webhook) {
+  const navigate = useNavigate()
+  return useChange({
+    make: () => api.webhook.webhookTest({ path: { id } }),
+    touches: listTouched(id),
+    onDone: ({ data }) =>
+      void navigate({ to: '/deliveries/$id', params: { id: data.dispatch_id }, search: { webhook: id } }),
+  })
+}
+
+/** Deactivates an active webhook, and activates an inactive one. */
+export function useActivation({ document_id: id, is_actived }: Webhook) {
+  return useChange({
+    make: () => api.webhook.webhookActive({ path: { id }, body: { is_actived: !is_actived } }),
+    touches: listTouched(id),
+  })
+}
+
 /** What a person is asked before it happens. */
-type Question = 'rotate' | 'delete' | 'purge'
+export type Question = 'rotate' | 'delete' | 'purge'
 
 /** The answers that a change of a webhook makes untrue. */
 const listTouched = (id: string) => [['webhook', id], ['webhooks'], ['deliveries'], ['dashboard']]
@@ -85,7 +94,16 @@ function MoreActions({ onAsk }: { onAsk: (question: Question) => void }) {
   )
 }
 
-function RotateSecret({ webhook, isAsked, onClose }: { webhook: Webhook; isAsked: boolean; onClose: () => void }) {
+/** Asks, rotates the secret, and shows the new one once. */
+export function RotateSecret({
+  webhook,
+  isAsked,
+  onClose,
+}: {
+  webhook: Webhook
+  isAsked: boolean
+  onClose: () => void
+}) {
   const { t } = useTranslation()
   const path = { id: webhook.document_id }
   const rotate = useChange({
@@ -121,7 +139,16 @@ function RotateSecret({ webhook, isAsked, onClose }: { webhook: Webhook; isAsked
   )
 }
 
-function Removal({ webhook, asked, onClose }: { webhook: Webhook; asked: Question | undefined; onClose: () => void }) {
+/** Asks, and deletes or purges the webhook. */
+export function Removal({
+  webhook,
+  asked,
+  onClose,
+}: {
+  webhook: Webhook
+  asked: Question | undefined
+  onClose: () => void
+}) {
   const { t } = useTranslation()
   const navigate = useNavigate()
   const path = { id: webhook.document_id }

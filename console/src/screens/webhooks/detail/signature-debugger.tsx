@@ -1,7 +1,7 @@
 import { Alert, Button, Group, PasswordInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Icon } from '../../frame/icons.tsx'
+import { Icon } from '../../../frame/icons.tsx'
 import { examine, type SignatureVerdict } from './signature.ts'
 
 /** Says which part of a signature is wrong. What is pasted stays in this tab. */

@@ -2,26 +2,30 @@ import { Alert, Group, Progress, Skeleton, Tabs, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../../frame/api.ts'
-import { Icon } from '../../frame/icons.tsx'
-import { CopyText } from '../../parts/copy-text.tsx'
-import { List, useRows } from '../../parts/list.tsx'
-import { Page } from '../../parts/page.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
-import { Status, webhookState } from '../../parts/status.tsx'
-import { Instant } from '../../parts/time.tsx'
-import { useDeliveryColumns } from '../deliveries/delivery-table.tsx'
-import { SignatureDebugger } from './signature-debugger.tsx'
-import { WebhookActions } from './webhook-actions.tsx'
+import { api } from '../../../frame/api.ts'
+import { Icon } from '../../../frame/icons.tsx'
+import { useAccess } from '../../../frame/session.tsx'
+import { CopyText } from '../../../parts/copy-text.tsx'
+import { List, useRows } from '../../../parts/list.tsx'
+import { Page } from '../../../parts/page.tsx'
+import { NoPermission, ProblemCard } from '../../../parts/problem.tsx'
+import { Status, webhookState } from '../../../parts/status.tsx'
+import { Instant } from '../../../parts/time.tsx'
+import { DISABLE_AFTER, nameOf } from '../../../parts/words/webhook-name.ts'
+import { useDeliveryColumns } from '../../deliveries/delivery-table.tsx'
+import { WebhookActions } from '../webhook-actions.tsx'
 import { WebhookEventSet } from './webhook-event-set.tsx'
-import { nameOf } from './webhook-name.ts'
+import { WebhookHistory } from './webhook-history.tsx'
+import { WebhookOverview } from './webhook-overview.tsx'
 import { WebhookSettings } from './webhook-settings.tsx'
-import { DISABLE_AFTER } from './webhooks-screen.tsx'
+import { WebhookTesting } from './webhook-testing.tsx'
+import { WebhookVerify } from './webhook-verify.tsx'
 
 type Webhook = Schemas['Webhook']
 
-const TABS = ['deliveries', 'events', 'signature', 'settings'] as const
+const TABS = ['overview', 'deliveries', 'events', 'testing', 'verify', 'settings', 'history'] as const
 
 /** One webhook: what it gets, what came of it, its events and settings. */
 export function WebhookScreen() {
@@ -100,50 +104,61 @@ function Sections({ webhook }: { webhook: Webhook }) {
   const params = { id: webhook.document_id }
   return (
     <Tabs
-      value={TABS.find((one) => one === tab) ?? 'deliveries'}
+      value={TABS.find((one) => one === tab) ?? 'overview'}
       onChange={(value) =>
         void navigate({ to: '/webhooks/$id', params, search: value === null ? {} : { tab: value }, replace: true })
       }
       keepMounted={false}
     >
-      <Tabs.List>
-        {TABS.map((one) => (
-          <Tabs.Tab key={one} value={one}>
-            {t(`webhooks.tab.${one}`)}
-          </Tabs.Tab>
-        ))}
-      </Tabs.List>
-      <Tabs.Panel value="deliveries" pt="md">
-        <Deliveries webhook={webhook} />
-      </Tabs.Panel>
-      <Tabs.Panel value="events" pt="md">
-        <WebhookEventSet webhook={webhook} />
-      </Tabs.Panel>
-      <Tabs.Panel value="signature" pt="md">
-        <SignatureDebugger />
-      </Tabs.Panel>
-      <Tabs.Panel value="settings" pt="md">
-        <WebhookSettings webhook={webhook} />
-      </Tabs.Panel>
+      <div className="scroll">
+        <Tabs.List style={{ flexWrap: 'nowrap', minWidth: 'max-content' }}>
+          {TABS.map((one) => (
+            <Tabs.Tab key={one} value={one}>
+              {t(`webhooks.tab.${one}`)}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+      </div>
+      {TABS.map((one) => {
+        const Section = SECTIONS[one]
+        return (
+          <Tabs.Panel key={one} value={one} pt="md">
+            <Section webhook={webhook} />
+          </Tabs.Panel>
+        )
+      })}
     </Tabs>
   )
 }
 
 function Deliveries({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation()
+  const { may } = useAccess()
+  const columns = useDeliveryColumns()
   const query = { filters: [`webhook|eq|${webhook.document_id}`], sort: '-created_at' as const }
   const rows = useRows({
     key: ['deliveries', 'webhook', webhook.document_id],
     load: (page, signal) => api.webhook.webhookDispatchFindAll({ query: { ...query, ...page }, signal }),
     isNewestFirst: true,
   })
+  if (!may('webhook-dispatch:find-all')) return <NoPermission permission="webhook-dispatch:find-all" />
   return (
     <List
       caption={t('deliveries.title')}
-      columns={useDeliveryColumns()}
+      columns={columns}
       rows={rows}
       isFiltered={false}
       empty={<Text>{t('webhooks.no-delivery')}</Text>}
     />
   )
 }
+
+const SECTIONS = {
+  overview: WebhookOverview,
+  deliveries: Deliveries,
+  events: WebhookEventSet,
+  testing: WebhookTesting,
+  verify: WebhookVerify,
+  settings: WebhookSettings,
+  history: WebhookHistory,
+} satisfies Record<(typeof TABS)[number], (props: { webhook: Webhook }) => ReactNode>

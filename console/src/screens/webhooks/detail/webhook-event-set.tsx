@@ -1,15 +1,15 @@
-import { Button, Group, Skeleton, Stack, Text } from '@mantine/core'
+import { Badge, Button, Group, Skeleton, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../../frame/api.ts'
-import { useAccess } from '../../frame/session.tsx'
-import { useChange } from '../../frame/use-change.ts'
-import { ConfirmDialog } from '../../parts/dialogs.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
-import { EventPicker } from './event-picker.tsx'
+import { api } from '../../../frame/api.ts'
+import { useAccess } from '../../../frame/session.tsx'
+import { useChange } from '../../../frame/use-change.ts'
+import { ConfirmDialog } from '../../../parts/dialogs.tsx'
+import { ProblemCard } from '../../../parts/problem.tsx'
+import { EventPicker } from '../event-picker.tsx'
 
 type Webhook = Schemas['Webhook']
 
@@ -40,6 +40,7 @@ export function WebhookEventSet({ webhook }: { webhook: Webhook }) {
   if (set.isError) return <ProblemCard error={set.error} onRetry={() => void set.refetch()} />
   return (
     <Stack>
+      <Difference added={added} removed={removed} />
       <EventPicker chosen={chosen} onChange={setNext} isGlobal={webhook.is_global} />
       {may('webhook-event:set') && (
         <Group>
@@ -74,5 +75,24 @@ export function WebhookEventSet({ webhook }: { webhook: Webhook }) {
         ))}
       </ConfirmDialog>
     </Stack>
+  )
+}
+
+/** What a replacement adds, and what it removes. */
+function Difference({ added, removed }: { added: readonly string[]; removed: readonly string[] }) {
+  if (added.length === 0 && removed.length === 0) return null
+  return (
+    <Group gap={6} role="status">
+      {added.map((name) => (
+        <Badge key={name} variant="outline" color="teal" tt="none">
+          + {name}
+        </Badge>
+      ))}
+      {removed.map((name) => (
+        <Badge key={name} variant="outline" color="red" tt="none" td="line-through">
+          {name}
+        </Badge>
+      ))}
+    </Group>
   )
 }

@@ -1,21 +1,16 @@
-import { Button, Group, NativeSelect, Progress, Stack, Text, TextInput, Tooltip } from '@mantine/core'
-import type { Schemas } from '@signalbox/client'
+import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../../frame/api.ts'
-import { useAccess } from '../../frame/session.tsx'
-import { ApiCall } from '../../parts/api-call.tsx'
-import { type Column, List, useRows } from '../../parts/list.tsx'
-import { Page } from '../../parts/page.tsx'
-import { NoPermission } from '../../parts/problem.tsx'
-import { Status, webhookState } from '../../parts/status.tsx'
-import { TextLink } from '../../parts/text-link.tsx'
-import { Time } from '../../parts/time.tsx'
-import { nameOf } from './webhook-name.ts'
-
-/** Failed deliveries in a row that disable a webhook (docs/contract/delivery.md#automatic-disable). */
-export const DISABLE_AFTER = 20
+import { api } from '../../../frame/api.ts'
+import { useAccess } from '../../../frame/session.tsx'
+import { ApiCall } from '../../../parts/api-call.tsx'
+import { List, useRows } from '../../../parts/list.tsx'
+import { Page } from '../../../parts/page.tsx'
+import { NoPermission } from '../../../parts/problem.tsx'
+import { useActivity } from '../use-activity.ts'
+import { BulkBar, ExportButton } from './bulk-bar.tsx'
+import { useWebhookColumns } from './webhook-columns.tsx'
 
 interface Filters {
   q?: string
@@ -45,57 +40,21 @@ export function WebhooksScreen() {
   const { may } = useAccess()
   const filters = useSearch({ from: '/webhooks' })
   const navigate = useNavigate()
-  const choose = (next: Filters) => void navigate({ to: '/webhooks', search: next, replace: true })
+  const filter = (next: Filters) => void navigate({ to: '/webhooks', search: next, replace: true })
   const apiFilters = toApiFilters(filters)
   const query = { sort: '-created_at' as const, ...(apiFilters.length > 0 && { filters: apiFilters }) }
   const rows = useRows({
     key: ['webhooks', apiFilters],
     load: (page, signal) => api.webhook.webhookFindAll({ query: { ...query, ...page }, signal }),
   })
-  const columns: Column<Schemas['Webhook']>[] = [
-    {
-      label: t('webhooks.name'),
-      cell: (row) => (
-        <Stack gap={0} miw={180}>
-          <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" fw={600}>
-            {nameOf(row)}
-          </TextLink>
-          <Text size="xs" c="dimmed" className="wrap">
-            {row.url}
-          </Text>
-        </Stack>
-      ),
-    },
-    { label: t('webhooks.state'), cell: (row) => <Status name={webhookState(row)} /> },
-    {
-      label: t('webhooks.scope'),
-      cell: ({ is_global, account }) =>
-        is_global ? (
-          t('webhooks.global')
-        ) : (
-          <Tooltip label={account}>
-            <Text component="span" size="sm" className="nowrap">
-              {t('webhooks.of-account')}
-            </Text>
-          </Tooltip>
-        ),
-    },
-    {
-      label: t('webhooks.failures'),
-      cell: ({ consecutive_failures: failures }) => (
-        <Stack gap={2} miw={90}>
-          <Text size="xs">{t('webhooks.of', { failures, limit: DISABLE_AFTER })}</Text>
-          <Progress
-            value={(failures / DISABLE_AFTER) * 100}
-            color={failures >= 15 ? 'red' : failures > 0 ? 'yellow' : 'teal'}
-            size={4}
-            aria-label={t('webhooks.failures')}
-          />
-        </Stack>
-      ),
-    },
-    { label: t('webhooks.updated'), cell: ({ updated_at }) => <Time at={updated_at} /> },
-  ]
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const choose = (id: string, isChosen: boolean) => {
+    const next = new Set(chosen)
+    isChosen ? next.add(id) : next.delete(id)
+    setChosen(next)
+  }
+  const activity = useActivity(rows.shown.map(({ document_id }) => document_id))
+  const columns = useWebhookColumns({ activity, chosen, onChoose: choose })
   if (!may('webhook:find-all'))
     return (
       <Page title={t('webhooks.title')}>
@@ -114,17 +73,19 @@ export function WebhooksScreen() {
       actions={
         <>
           {create}
+          {may('webhook:export') && <ExportButton filters={apiFilters} />}
           <ApiCall operation="webhook.webhookFindAll" method="GET" path="/api/v3/webhook/webhook" query={query} />
         </>
       }
     >
-      <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={choose} />
+      <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={filter} />
+      {chosen.size > 0 && <BulkBar chosen={chosen} onDone={() => setChosen(new Set())} />}
       <List
         caption={t('webhooks.title')}
         columns={columns}
         rows={rows}
         isFiltered={apiFilters.length > 0}
-        onClear={() => choose({})}
+        onClear={() => filter({})}
         empty={
           <Stack align="center">
             <Text>{t('webhooks.empty')}</Text>

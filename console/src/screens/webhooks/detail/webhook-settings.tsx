@@ -1,14 +1,15 @@
-import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Button, Card, Group, Stack, Text, TextInput, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../../frame/api.ts'
-import { useAccess } from '../../frame/session.tsx'
-import { useChange } from '../../frame/use-change.ts'
-import { CopyText } from '../../parts/copy-text.tsx'
-import { Facts } from '../../parts/facts.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
-import { Instant } from '../../parts/time.tsx'
+import { api } from '../../../frame/api.ts'
+import { useAccess } from '../../../frame/session.tsx'
+import { useChange } from '../../../frame/use-change.ts'
+import { CopyText } from '../../../parts/copy-text.tsx'
+import { Facts } from '../../../parts/facts.tsx'
+import { ProblemCard } from '../../../parts/problem.tsx'
+import { Instant } from '../../../parts/time.tsx'
+import { type Question, Removal, RotateSecret } from '../webhook-actions.tsx'
 
 type Webhook = Schemas['Webhook']
 
@@ -83,6 +84,53 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
           [t('webhooks.updated'), <Instant key="u" at={webhook.updated_at} />],
         ]}
       />
+      <DangerZone webhook={webhook} />
     </Stack>
+  )
+}
+
+/** What ends something, each with what it does. */
+const DANGERS = [
+  ['rotate', 'webhook:rotate-secret'],
+  ['delete', 'webhook:delete'],
+  ['purge', 'webhook:purge'],
+] as const satisfies readonly (readonly [Question, string])[]
+
+function DangerZone({ webhook }: { webhook: Webhook }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const [asked, setAsked] = useState<Question | undefined>()
+  const close = () => setAsked(undefined)
+  return (
+    <Card withBorder className="danger">
+      <Stack gap="md">
+        <Title order={2} size="h5">
+          {t('settings.danger')}
+        </Title>
+        {DANGERS.map(([question, permission]) => (
+          <Group key={question} justify="space-between" wrap="nowrap">
+            <div>
+              <Text size="sm" fw={600}>
+                {t(`webhooks.${question}`)}
+              </Text>
+              <Text size="sm" c="dimmed">
+                {may(permission) ? t(`webhooks.${question}-text`) : t('settings.needs', { permission })}
+              </Text>
+            </div>
+            <Button
+              variant="default"
+              size="compact-md"
+              disabled={!may(permission)}
+              style={{ flexShrink: 0 }}
+              onClick={() => setAsked(question)}
+            >
+              {t(`webhooks.${question}`)}
+            </Button>
+          </Group>
+        ))}
+      </Stack>
+      <RotateSecret webhook={webhook} isAsked={asked === 'rotate'} onClose={close} />
+      <Removal webhook={webhook} asked={asked} onClose={close} />
+    </Card>
   )
 }

@@ -1,0 +1,93 @@
+import { Button, Card, Group, Skeleton, Stack, Table, Text, Title } from '@mantine/core'
+import { type ReactNode, Suspense, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+
+/** A chart with its title and a sentence that says what it shows; its numbers can be read as a table. */
+export function ChartCard({
+  title,
+  summary,
+  columns,
+  rows,
+  isEmpty,
+  children,
+}: {
+  title: string
+  summary: string
+  columns: readonly string[]
+  /** The cells of each row; the first one names it. */
+  rows: readonly (readonly string[])[]
+  /** Whether there is nothing to draw. */
+  isEmpty: boolean
+  children: ReactNode
+}) {
+  const { t } = useTranslation()
+  const [isTable, setIsTable] = useState(false)
+  return (
+    <Card withBorder>
+      <Stack gap="sm" h="100%">
+        <Group justify="space-between" align="flex-start" wrap="nowrap">
+          <div>
+            <Title order={2} size="h5">
+              {title}
+            </Title>
+            <Text size="sm" c="dimmed">
+              {summary}
+            </Text>
+          </div>
+          <Button variant="default" size="compact-xs" style={{ flexShrink: 0 }} onClick={() => setIsTable(!isTable)}>
+            {isTable ? t('chart.as-chart') : t('chart.as-table')}
+          </Button>
+        </Group>
+        {isTable ? (
+          <NumberTable title={title} columns={columns} rows={rows} />
+        ) : isEmpty ? (
+          <div className="chart-empty">
+            <Text size="sm" c="dimmed">
+              {t('chart.empty')}
+            </Text>
+          </div>
+        ) : (
+          <Suspense fallback={<Skeleton height={200} />}>{children}</Suspense>
+        )}
+      </Stack>
+    </Card>
+  )
+}
+
+function NumberTable({
+  title,
+  columns,
+  rows,
+}: {
+  title: string
+  columns: readonly string[]
+  rows: readonly (readonly string[])[]
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
+    <section className="chart-table" tabIndex={0} aria-label={title}>
+      <Table verticalSpacing={4}>
+        <Table.Thead>
+          <Table.Tr>
+            {columns.map((column, index) => (
+              <Table.Th key={column} scope="col" ta={index === 0 ? 'start' : 'end'}>
+                {column}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map((cells) => (
+            <Table.Tr key={cells[0]}>
+              {cells.map((cell, index) => (
+                <Table.Td key={columns[index]} ta={index === 0 ? 'start' : 'end'} className="nowrap">
+                  {cell}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </section>
+  )
+}

@@ -1,0 +1,192 @@
+import { Button, Group, NativeSelect, SegmentedControl, SimpleGrid, Stack, TextInput } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { type ChangeEvent, type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { faultName } from '../../parts/words/fault-name.ts'
+import { type DeliveryFilters, SINCE_HOURS } from './filters.ts'
+
+const STATUSES = ['pending', 'retrying', 'success', 'failed', 'exhausted', 'cancelled'] as const
+
+const FAULTS = [
+  'http_4xx',
+  'http_5xx',
+  'http_unexpected',
+  'redirect',
+  'timeout',
+  'connect',
+  'reset',
+  'dns',
+  'tls',
+  'protocol',
+  'blocked_address',
+  'interrupted',
+  'secret_missing',
+  'secret_unreadable',
+] as const
+
+/** The filters that are typed. */
+const TYPED = ['webhook', 'event', 'account', 'resource', 'event_id', 'attempts', 'from', 'to'] as const
+
+type Typed = (typeof TYPED)[number]
+
+interface FilterBarProps {
+  filters: DeliveryFilters
+  onChoose: (next: DeliveryFilters) => void
+}
+
+type OnChange = (name: keyof DeliveryFilters, value: string) => void
+
+/** The properties of a field that is typed. */
+type FieldOf = (name: Typed) => {
+  value: string
+  onChange: (event: ChangeEvent<HTMLInputElement>) => void
+  autoComplete: string
+}
+
+/** The filters of the ledger: what is chosen holds at once, what is typed by the button. */
+export function FilterBar({ filters, onChoose }: FilterBarProps) {
+  const { t } = useTranslation()
+  const [typed, setTyped] = useState<Partial<Record<Typed, string>>>(filters)
+  const hasMore = TYPED.some((name) => name !== 'event' && filters[name] !== undefined) || filters.error !== undefined
+  const [isOpen, { toggle }] = useDisclosure(hasMore)
+  const change: OnChange = (name, value) => {
+    const { [name]: _, ...rest } = filters
+    onChoose(value === '' ? rest : { ...rest, [name]: value })
+  }
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    const kept = Object.entries(filters).filter(([name]) => !TYPED.includes(name as Typed))
+    const given = TYPED.flatMap((name) => {
+      const value = typed[name]?.trim()
+      return value ? [[name, value]] : []
+    })
+    onChoose(Object.fromEntries([...kept, ...given]))
+  }
+  const fieldOf: FieldOf = (name) => ({
+    value: typed[name] ?? '',
+    onChange: ({ currentTarget: { value } }) => setTyped((before) => ({ ...before, [name]: value })),
+    autoComplete: 'off',
+  })
+  return (
+    <form onSubmit={submit} aria-label={t('filters.title')}>
+      <Stack gap="sm">
+        <StatusChoice value={filters.status ?? ''} onChange={(value) => change('status', value)} />
+        <Group align="flex-end" gap="sm">
+          <TextInput label={t('deliveries.event')} placeholder="contract.update" {...fieldOf('event')} />
+          <Choices filters={filters} onChange={change} />
+          <Button variant="default" onClick={toggle} aria-expanded={isOpen}>
+            {t('ledger.more-filters')}
+          </Button>
+          <Button type="submit" variant="default">
+            {t('filters.apply')}
+          </Button>
+          {Object.keys(filters).length > 0 && (
+            <Button variant="subtle" onClick={() => onChoose({})}>
+              {t('list.clear')}
+            </Button>
+          )}
+        </Group>
+        {isOpen && <MoreFields filters={filters} fieldOf={fieldOf} onChange={change} />}
+      </Stack>
+    </form>
+  )
+}
+
+function Choices({ filters, onChange }: { filters: DeliveryFilters; onChange: OnChange }) {
+  const { t } = useTranslation()
+  return (
+    <>
+      <NativeSelect
+        label={t('deliveries.answer')}
+        value={filters.code ?? ''}
+        onChange={({ currentTarget }) => onChange('code', currentTarget.value)}
+        data={[
+          { value: '', label: t('filters.all') },
+          ...['2xx', '3xx', '4xx', '5xx'].map((value) => ({ value, label: value })),
+          { value: 'none', label: t('deliveries.no-answer') },
+        ]}
+      />
+      <NativeSelect
+        label={t('filters.since')}
+        value={filters.since ?? ''}
+        onChange={({ currentTarget }) => onChange('since', currentTarget.value)}
+        data={[
+          { value: '', label: t('filters.any-time') },
+          ...Object.keys(SINCE_HOURS).map((value) => ({
+            value,
+            label: t(`since.${value as '1h' | '24h' | '7d' | '30d'}`),
+          })),
+        ]}
+      />
+      <NativeSelect
+        label={t('ledger.sort')}
+        value={filters.sort ?? ''}
+        onChange={({ currentTarget }) => onChange('sort', currentTarget.value)}
+        data={[
+          { value: '', label: t('ledger.newest') },
+          { value: 'oldest', label: t('ledger.oldest') },
+        ]}
+      />
+    </>
+  )
+}
+
+interface MoreFieldsProps {
+  filters: DeliveryFilters
+  fieldOf: FieldOf
+  onChange: OnChange
+}
+
+function MoreFields({ filters, fieldOf, onChange }: MoreFieldsProps) {
+  const { t } = useTranslation()
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
+      <TextInput label={t('deliveries.webhook')} placeholder="id" {...fieldOf('webhook')} />
+      <TextInput label={t('delivery.account')} placeholder="id" {...fieldOf('account')} />
+      <TextInput label={t('event.resource')} placeholder="id" {...fieldOf('resource')} />
+      <TextInput label={t('event.id')} placeholder="id" {...fieldOf('event_id')} />
+      <TextInput label={t('ledger.attempts')} placeholder="2-5" {...fieldOf('attempts')} />
+      <NativeSelect
+        label={t('ledger.error')}
+        value={filters.error ?? ''}
+        onChange={({ currentTarget }) => onChange('error', currentTarget.value)}
+        data={[
+          { value: '', label: t('filters.all') },
+          ...FAULTS.map((value) => ({ value, label: faultName(value, t) })),
+        ]}
+      />
+      <TextInput type="datetime-local" label={t('ledger.from')} {...fieldOf('from')} />
+      <TextInput type="datetime-local" label={t('ledger.to')} {...fieldOf('to')} />
+    </SimpleGrid>
+  )
+}
+
+function StatusChoice({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  const { t } = useTranslation()
+  const data = [
+    { value: '', label: t('filters.all') },
+    ...STATUSES.map((status) => ({ value: status, label: t(`status.${status}`) })),
+    { value: 'test', label: t('deliveries.tests') },
+  ]
+  return (
+    <>
+      <SegmentedControl
+        visibleFrom="md"
+        style={{ alignSelf: 'flex-start' }}
+        size="xs"
+        transitionDuration={0}
+        aria-label={t('deliveries.status')}
+        value={value}
+        onChange={onChange}
+        data={data}
+      />
+      <NativeSelect
+        hiddenFrom="md"
+        label={t('deliveries.status')}
+        value={value}
+        onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        data={data}
+      />
+    </>
+  )
+}

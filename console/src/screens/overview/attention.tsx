@@ -1,0 +1,139 @@
+import { Card, Group, Progress, Stack, Text, Title } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { Status, webhookState } from '../../parts/status.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { DISABLE_AFTER, nameOf } from '../../parts/words/webhook-name.ts'
+
+type Webhook = Schemas['Webhook']
+
+/** Failures in a row from which on a webhook is shown: there are five left to mend it. */
+const NEAR_DISABLE = 15
+
+/** Webhooks that each list shows. */
+const SHOWN = 5
+
+/** The webhooks that fail most, and those that wait for somebody. */
+export function Attention() {
+  const { may } = useAccess()
+  if (!may('webhook:find-all')) return null
+  return (
+    <>
+      <TopFailing />
+      <NeedsAttention />
+    </>
+  )
+}
+
+function TopFailing() {
+  const { t } = useTranslation()
+  const found = useQuery({
+    queryKey: ['webhooks', 'top-failing'],
+    queryFn: ({ signal }) =>
+      api.webhook.webhookFindAll({
+        query: { filters: ['consecutive_failures|gt|0'], sort: '-consecutive_failures', page_size: SHOWN },
+        signal,
+      }),
+    refetchInterval: 10_000,
+  })
+  const rows = found.data?.data ?? []
+  return (
+    <Card withBorder>
+      <Stack gap="sm">
+        <div>
+          <Title order={2} size="h5">
+            {t('overview.top')}
+          </Title>
+          <Text size="sm" c="dimmed">
+            {t('overview.top-lead')}
+          </Text>
+        </div>
+        {rows.map((row) => (
+          <div key={row.document_id}>
+            <Group justify="space-between" gap="xs" wrap="nowrap">
+              <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" truncate miw={0}>
+                {nameOf(row)}
+              </TextLink>
+              <Text size="sm" c="dimmed" className="nowrap">
+                {t('webhooks.of', { failures: row.consecutive_failures, limit: DISABLE_AFTER })}
+              </Text>
+            </Group>
+            <Progress
+              value={(row.consecutive_failures / DISABLE_AFTER) * 100}
+              color={row.consecutive_failures >= NEAR_DISABLE ? 'red' : 'yellow'}
+              size="sm"
+              aria-label={nameOf(row)}
+            />
+          </div>
+        ))}
+        {found.isSuccess && rows.length === 0 && (
+          <div className="chart-empty">
+            <Text size="sm" c="dimmed">
+              {t('overview.no-failing')}
+            </Text>
+          </div>
+        )}
+      </Stack>
+    </Card>
+  )
+}
+
+function NeedsAttention() {
+  const { t } = useTranslation()
+  const found = useQuery({
+    queryKey: ['webhooks', 'attention'],
+    queryFn: async ({ signal }) => {
+      const read = (filters: string[]) =>
+        api.webhook.webhookFindAll({ query: { filters, sort: '-updated_at', page_size: SHOWN }, signal })
+      const [near, disabled] = await Promise.all([
+        read([`consecutive_failures|gte|${NEAR_DISABLE}`, 'is_actived|eq|true']),
+        read(['is_actived|eq|false', 'disabled_reason|in|consecutive-failures,legacy-secret-rotation-required']),
+      ])
+      return [...near.data, ...disabled.data]
+    },
+    refetchInterval: 10_000,
+  })
+  return (
+    <Card withBorder>
+      <Stack gap="sm">
+        <div>
+          <Title order={2} size="h5">
+            {t('overview.attention')}
+          </Title>
+          <Text size="sm" c="dimmed">
+            {t('overview.attention-lead')}
+          </Text>
+        </div>
+        {found.data?.map((row) => (
+          <Group key={row.document_id} justify="space-between" gap="xs" wrap="nowrap" align="flex-start">
+            <div>
+              <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" fw={600}>
+                {nameOf(row)}
+              </TextLink>
+              <Text size="sm" c="dimmed">
+                <Reason webhook={row} />
+              </Text>
+            </div>
+            <Status name={webhookState(row)} />
+          </Group>
+        ))}
+        {found.data?.length === 0 && (
+          <div className="chart-empty">
+            <Text size="sm" c="dimmed">
+              {t('overview.no-attention')}
+            </Text>
+          </div>
+        )}
+      </Stack>
+    </Card>
+  )
+}
+
+function Reason({ webhook }: { webhook: Webhook }) {
+  const { t } = useTranslation()
+  if (webhook.disabled_reason !== null) return <>{t(`disabled.${webhook.disabled_reason}`)}</>
+  return <>{t('overview.near', { left: DISABLE_AFTER - webhook.consecutive_failures })}</>
+}

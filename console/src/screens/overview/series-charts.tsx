@@ -1,0 +1,143 @@
+import { Card, Group, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { lazy } from 'react'
+import { useTranslation } from 'react-i18next'
+import { ChartCard } from '../../parts/chart/chart-card.tsx'
+import { formatBucket, formatMs } from '../../parts/chart/format.ts'
+import { faultName } from '../../parts/words/fault-name.ts'
+
+type Series = Schemas['DeliverySeries']
+
+const StackedBars = lazy(() =>
+  import('../../parts/chart/charts.tsx').then((charts) => ({ default: charts.StackedBars })),
+)
+const Lines = lazy(() => import('../../parts/chart/charts.tsx').then((charts) => ({ default: charts.Lines })))
+
+/** The charts of a range: attempts by what they came to, and how long answers took. */
+export function SeriesCharts({ series }: { series: Series }) {
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }}>
+      <Attempts series={series} />
+      <Durations series={series} />
+    </SimpleGrid>
+  )
+}
+
+function Attempts({ series }: { series: Series }) {
+  const { t, i18n } = useTranslation()
+  const { range, buckets, success, retrying } = series
+  const number = new Intl.NumberFormat(i18n.language)
+  const lost = series.exhausted + series.failed
+  const shown = buckets.map((one) => ({
+    label: formatBucket(one.at, range, i18n.language),
+    success: one.success,
+    retrying: one.retrying,
+    lost: one.exhausted + one.failed,
+  }))
+  const names = [
+    { key: 'success', name: t('status.success'), color: 'var(--chart-good)' },
+    { key: 'retrying', name: t('status.retrying'), color: 'var(--chart-wait)' },
+    { key: 'lost', name: t('overview.lost'), color: 'var(--chart-bad)' },
+  ]
+  const summary = t('chart.attempts-summary', {
+    success: number.format(success),
+    retrying: number.format(retrying),
+    lost: number.format(lost),
+  })
+  return (
+    <ChartCard
+      title={t('chart.attempts')}
+      summary={summary}
+      columns={[t('chart.time'), ...names.map(({ name }) => name)]}
+      rows={shown.map((one) => [one.label, ...[one.success, one.retrying, one.lost].map((n) => number.format(n))])}
+      isEmpty={success + retrying + lost === 0}
+    >
+      <StackedBars summary={summary} points={shown} series={names} format={(value) => number.format(value)} />
+      <Legend names={names} />
+    </ChartCard>
+  )
+}
+
+function Legend({ names }: { names: readonly { key: string; name: string; color: string }[] }) {
+  return (
+    <Group gap="md">
+      {names.map(({ key, name, color }) => (
+        <Group key={key} gap={6} wrap="nowrap">
+          <span className="swatch" style={{ background: color }} />
+          <Text size="xs">{name}</Text>
+        </Group>
+      ))}
+    </Group>
+  )
+}
+
+function Durations({ series }: { series: Series }) {
+  const { t, i18n } = useTranslation()
+  const { range, buckets, p50_ms: p50, p95_ms: p95 } = series
+  const format = (ms: number | null) => (ms === null ? '–' : formatMs(ms, i18n.language))
+  const shown = buckets.map((one) => ({
+    label: formatBucket(one.at, range, i18n.language),
+    p50: one.p50_ms,
+    p95: one.p95_ms,
+  }))
+  const names = [
+    { key: 'p50', name: t('chart.median'), color: 'var(--chart-line)' },
+    { key: 'p95', name: t('chart.p95'), color: 'var(--chart-line-2)' },
+  ]
+  const summary =
+    p50 === null ? t('chart.no-answer') : t('chart.duration-summary', { p50: format(p50), p95: format(p95) })
+  return (
+    <ChartCard
+      title={t('chart.duration')}
+      summary={summary}
+      columns={[t('chart.time'), ...names.map(({ name }) => name)]}
+      rows={shown.map((one) => [one.label, format(one.p50), format(one.p95)])}
+      isEmpty={p50 === null}
+    >
+      <Lines summary={summary} points={shown} series={names} format={format} />
+      <Legend names={names} />
+    </ChartCard>
+  )
+}
+
+/** The failures of a range by cause, with their share as bars that are text too. */
+export function Causes({ series }: { series: Series }) {
+  const { t, i18n } = useTranslation()
+  const all = series.causes.reduce((sum, { attempts }) => sum + attempts, 0)
+  const number = new Intl.NumberFormat(i18n.language)
+  return (
+    <Card withBorder>
+      <Stack gap="sm">
+        <div>
+          <Title order={2} size="h5">
+            {t('chart.causes')}
+          </Title>
+          <Text size="sm" c="dimmed">
+            {t('chart.causes-summary', { count: all })}
+          </Text>
+        </div>
+        {series.causes.slice(0, 8).map(({ cause, attempts }) => {
+          const name = faultName(cause, t)
+          return (
+            <div key={cause}>
+              <Group justify="space-between" gap="xs">
+                <Text size="sm">{name}</Text>
+                <Text size="sm" c="dimmed">
+                  {number.format(attempts)}
+                </Text>
+              </Group>
+              <Progress value={(attempts / all) * 100} color="red" size="sm" aria-label={name} />
+            </div>
+          )
+        })}
+        {all === 0 && (
+          <div className="chart-empty">
+            <Text size="sm" c="dimmed">
+              {t('chart.no-failure')}
+            </Text>
+          </div>
+        )}
+      </Stack>
+    </Card>
+  )
+}

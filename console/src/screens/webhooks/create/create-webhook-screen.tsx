@@ -1,0 +1,261 @@
+import { Button, Card, Group, Radio, Stack, Text, Textarea, TextInput, Title } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useBlocker, useNavigate, useSearch } from '@tanstack/react-router'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../../frame/api.ts'
+import { Icon } from '../../../frame/icons.tsx'
+import { useAccess } from '../../../frame/session.tsx'
+import { useChange } from '../../../frame/use-change.ts'
+import { AccountSelect } from '../../../parts/account-select.tsx'
+import { ApiCall } from '../../../parts/api-call.tsx'
+import { SecretDialog } from '../../../parts/dialogs.tsx'
+import { Facts } from '../../../parts/facts.tsx'
+import { Page } from '../../../parts/page.tsx'
+import { NoPermission, ProblemCard } from '../../../parts/problem.tsx'
+import { EventPicker } from '../event-picker.tsx'
+import { checkUrl, URL_RULES } from './url-checks.ts'
+
+/** What a person types of a new webhook. */
+interface Draft {
+  url: string
+  name: string
+  description: string
+  isGlobal: boolean
+  account: string
+  events: ReadonlySet<string>
+}
+
+type OnChange = (change: Partial<Draft>) => void
+
+/** The draft as the API takes it. Pure. */
+function toBody({ url, name, description, isGlobal, account, events }: Draft): Schemas['CreateWebhook'] {
+  return {
+    url: url.trim(),
+    is_global: isGlobal,
+    ...(!isGlobal && account !== '' && { account }),
+    ...(name.trim() && { name: name.trim() }),
+    ...(description.trim() && { description: description.trim() }),
+    ...(events.size > 0 && { events: [...events] }),
+  }
+}
+
+/** Makes a webhook: where it posts to, for whom, of what; and shows its secret once. */
+export function CreateWebhookScreen() {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  return (
+    <Page title={t('webhooks.new')} parent={{ label: t('webhooks.title'), to: '/webhooks' }} lead={t('create.lead')}>
+      {may('webhook:create') ? <WebhookForm /> : <NoPermission permission="webhook:create" />}
+    </Page>
+  )
+}
+
+/** The steps, which the URL names. */
+const STEPS = ['endpoint', 'scope', 'events', 'review'] as const
+
+type Step = (typeof STEPS)[number]
+
+/** The first step that lacks something; none may be passed. Pure. */
+function findMissing({ url, isGlobal, account, events }: Draft): Step | undefined {
+  if (!URL.canParse(url.trim())) return 'endpoint'
+  if (!isGlobal && account === '') return 'scope'
+  return events.size === 0 ? 'events' : undefined
+}
+
+function WebhookForm() {
+  const { t } = useTranslation()
+  const isGlobal = useAccess().mayEverywhere('webhook:create')
+  const navigate = useNavigate()
+  const search = useSearch({ from: '/webhooks/new' })
+  const empty = { url: '', name: '', description: '', account: '', events: new Set<string>() }
+  const [draft, setDraft] = useState<Draft>({ ...empty, isGlobal })
+  const change: OnChange = (members) => setDraft((before) => ({ ...before, ...members }))
+  const body = toBody(draft)
+  const create = useChange({ make: () => api.webhook.webhookCreate({ body }), touches: [['webhooks'], ['dashboard']] })
+  const missing = findMissing(draft)
+  const lastOpen = missing === undefined ? STEPS.length - 1 : STEPS.indexOf(missing)
+  const asked = Math.max(0, STEPS.indexOf(search.step as Step))
+  const place = Math.min(asked, lastOpen)
+  const step = STEPS[place] as Step
+  const show = (index: number) => void navigate({ to: '/webhooks/new', search: { step: STEPS[index] ?? 'endpoint' } })
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    if (step === 'review') create.mutate(undefined)
+    else show(place + 1)
+  }
+  const made = create.data?.data
+  return (
+    <form onSubmit={submit}>
+      <Stack maw={820} gap="lg">
+        <StepBar place={place} lastOpen={lastOpen} onShow={show} />
+        {step === 'endpoint' && <EndpointFields draft={draft} onChange={change} />}
+        {step === 'scope' && <ScopeFields draft={draft} onChange={change} mayGlobal={isGlobal} />}
+        {step === 'events' && (
+          <Stack gap="sm">
+            <Title order={2} size="h4">
+              {t('create.events')}
+            </Title>
+            <Text size="sm" c="dimmed">
+              {t('create.events-hint')}
+            </Text>
+            <EventPicker chosen={draft.events} onChange={(events) => change({ events })} isGlobal={draft.isGlobal} />
+          </Stack>
+        )}
+        {step === 'review' && <Review draft={draft} />}
+        {create.isError && <ProblemCard error={create.error} />}
+        <Group>
+          {place > 0 && (
+            <Button variant="default" onClick={() => show(place - 1)}>
+              {t('create.back')}
+            </Button>
+          )}
+          <Button type="submit" loading={create.isPending} disabled={step !== 'review' && missing === step}>
+            {step === 'review' ? t('create.do') : t('create.next')}
+          </Button>
+          {step === 'review' && (
+            <ApiCall operation="webhook.webhookCreate" method="POST" path="/api/v3/webhook/webhook" body={body} />
+          )}
+        </Group>
+      </Stack>
+      {made?.secret && <NewSecret id={made.document_id} secret={made.secret} />}
+    </form>
+  )
+}
+
+/** The secret of the new webhook. The page is not left before it is stored. */
+function NewSecret({ id, secret }: { id: string; secret: string }) {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  useBlocker({ shouldBlockFn: ({ next }) => next.pathname !== `/webhooks/${id}`, enableBeforeUnload: true })
+  return (
+    <SecretDialog
+      title={t('create.secret')}
+      name="SIGNALBOX_WEBHOOK_SECRET"
+      secret={secret}
+      onDone={() => void navigate({ to: '/webhooks/$id', params: { id }, search: { tab: 'testing' } })}
+    >
+      <Text size="sm">{t('create.secret-text')}</Text>
+    </SecretDialog>
+  )
+}
+
+function StepBar({ place, lastOpen, onShow }: { place: number; lastOpen: number; onShow: (index: number) => void }) {
+  const { t } = useTranslation()
+  return (
+    <nav aria-label={t('create.steps')}>
+      <ol className="steps">
+        {STEPS.map((one, index) => (
+          <li key={one} data-done={index < place || undefined}>
+            <Button
+              size="compact-sm"
+              variant={index === place ? 'filled' : 'default'}
+              disabled={index > lastOpen}
+              aria-current={index === place ? 'step' : undefined}
+              onClick={() => onShow(index)}
+            >
+              {t('create.step', { number: index + 1, name: t(`create.step.${one}`) })}
+            </Button>
+          </li>
+        ))}
+      </ol>
+    </nav>
+  )
+}
+
+function Review({ draft }: { draft: Draft }) {
+  const { t } = useTranslation()
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        {t('create.step.review')}
+      </Title>
+      <Card withBorder>
+        <Facts
+          lines={[
+            [t('create.url'), draft.url.trim()],
+            draft.name.trim() === '' ? undefined : [t('webhooks.name'), draft.name.trim()],
+            draft.description.trim() === '' ? undefined : [t('create.description'), draft.description.trim()],
+            [t('webhooks.scope'), draft.isGlobal ? t('webhooks.global') : t('webhooks.of-account')],
+            [t('create.events'), [...draft.events].sort().join(', ')],
+          ]}
+        />
+      </Card>
+    </Stack>
+  )
+}
+
+/** Says of each rule of a URL whether it is kept. */
+function UrlChecks({ url }: { url: string }) {
+  const { t } = useTranslation()
+  const checks = checkUrl(url)
+  if (!checks) return null
+  return (
+    <ul className="checks" aria-live="polite">
+      {URL_RULES.map((rule) => (
+        <li key={rule} data-kept={checks[rule]}>
+          <Icon name={checks[rule] ? 'good' : 'warn'} size={14} />
+          {t(`create.rule.${rule}`)}
+          <span className="visually-hidden">{checks[rule] ? t('create.kept') : t('create.broken')}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function EndpointFields({ draft, onChange }: { draft: Draft; onChange: OnChange }) {
+  const { t } = useTranslation()
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        {t('create.endpoint')}
+      </Title>
+      <TextInput
+        label={t('create.url')}
+        description={t('create.url-hint')}
+        placeholder="https://example.com/webhooks"
+        type="url"
+        required
+        maxLength={2048}
+        value={draft.url}
+        onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
+      />
+      <UrlChecks url={draft.url} />
+      <TextInput
+        label={t('webhooks.name')}
+        maxLength={100}
+        value={draft.name}
+        onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
+      />
+      <Textarea
+        label={t('create.description')}
+        maxLength={500}
+        autosize
+        value={draft.description}
+        onChange={({ currentTarget }) => onChange({ description: currentTarget.value })}
+      />
+    </Stack>
+  )
+}
+
+function ScopeFields({ draft, onChange, mayGlobal }: { draft: Draft; onChange: OnChange; mayGlobal: boolean }) {
+  const { t } = useTranslation()
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        {t('webhooks.scope')}
+      </Title>
+      <Radio.Group
+        aria-label={t('webhooks.scope')}
+        value={draft.isGlobal ? 'global' : 'account'}
+        onChange={(value) => onChange({ isGlobal: value === 'global' })}
+      >
+        <Stack gap="xs">
+          <Radio value="global" label={t('webhooks.global')} description={t('create.global')} disabled={!mayGlobal} />
+          <Radio value="account" label={t('webhooks.of-account')} description={t('create.account')} />
+        </Stack>
+      </Radio.Group>
+      {!draft.isGlobal && <AccountSelect value={draft.account} onChange={(account) => onChange({ account })} />}
+    </Stack>
+  )
+}

@@ -1,0 +1,23 @@
+/** What a callback URL has to be (docs/contract/webhooks.md#callback-guard), as far as a browser can tell. */
+export const URL_RULES = ['https', 'host', 'length', 'user'] as const
+
+export type UrlRule = (typeof URL_RULES)[number]
+
+const MAX_LENGTH = 2_048
+
+/** Hosts that are never public: names of this machine, and addresses of private networks. */
+const PRIVATE =
+  /^(?:localhost|.*\.localhost|.*\.local|.*\.internal|0\.|10\.|127\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[(?:::1?|f[cd]|fe80))/i
+
+/** Which rules a URL keeps; undefined while nothing is typed. The API decides, and also looks the host up. Pure. */
+export function checkUrl(text: string): Record<UrlRule, boolean> | undefined {
+  const given = text.trim()
+  if (given === '') return undefined
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  return {
+    https: url?.protocol === 'https:',
+    host: url !== undefined && url.hostname !== '' && !PRIVATE.test(url.hostname),
+    length: given.length <= MAX_LENGTH,
+    user: url !== undefined && url.username === '' && url.password === '',
+  }
+}

@@ -1,0 +1,75 @@
+import { Button, Code, CopyButton, Group, List, SegmentedControl, Skeleton, Stack, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { ProblemCard } from '../../../parts/problem.tsx'
+
+type Load = () => Promise<{ default: string }>
+
+/** The snippets of docs/guides/verify, which are tested against the signer. */
+const SNIPPETS: Readonly<Record<string, Load>> = {
+  'Node.js': () => import('../../../../../docs/guides/verify/node/verify.mjs?raw'),
+  Python: () => import('../../../../../docs/guides/verify/python/verify.py?raw'),
+  Go: () => import('../../../../../docs/guides/verify/go/verify.go?raw'),
+  PHP: () => import('../../../../../docs/guides/verify/php/verify.php?raw'),
+  Ruby: () => import('../../../../../docs/guides/verify/ruby/verify.rb?raw'),
+  Java: () => import('../../../../../docs/guides/verify/java/Verify.java?raw'),
+  'C#': () => import('../../../../../docs/guides/verify/csharp/Verify.cs?raw'),
+  Rust: () => import('../../../../../docs/guides/verify/rust/verify.rs?raw'),
+}
+
+/** How a receiver verifies a delivery, in its language. */
+export function WebhookVerify() {
+  const { t } = useTranslation()
+  const [language, setLanguage] = useState('Node.js')
+  const snippet = useQuery({
+    queryKey: ['snippet', language],
+    queryFn: async () => (await SNIPPETS[language]?.())?.default ?? '',
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  return (
+    <Stack maw={900}>
+      <List size="sm">
+        <List.Item>{t('verify.raw')}</List.Item>
+        <List.Item>{t('verify.time')}</List.Item>
+        <List.Item>{t('verify.compare')}</List.Item>
+      </List>
+      <div className="scroll">
+        <SegmentedControl
+          size="xs"
+          aria-label={t('verify.language')}
+          value={language}
+          onChange={setLanguage}
+          data={Object.keys(SNIPPETS)}
+        />
+      </div>
+      {snippet.isPending && <Skeleton height={300} />}
+      {snippet.isError && <ProblemCard error={snippet.error} onRetry={() => void snippet.refetch()} />}
+      {snippet.data !== undefined && <Snippet text={snippet.data} />}
+      <Text size="sm" c="dimmed">
+        {t('verify.package')} <Code>@signalbox/webhooks</Code>
+      </Text>
+    </Stack>
+  )
+}
+
+function Snippet({ text }: { text: string }) {
+  const { t } = useTranslation()
+  return (
+    <Stack gap="xs">
+      <Group justify="flex-end">
+        <CopyButton value={text}>
+          {({ copied, copy }) => (
+            <Button size="compact-xs" variant="default" onClick={copy}>
+              {copied ? t('copy.done') : t('copy.do')}
+            </Button>
+          )}
+        </CopyButton>
+      </Group>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
+      <section className="snippet" tabIndex={0} aria-label={t('webhooks.tab.verify')}>
+        <Code block>{text}</Code>
+      </section>
+    </Stack>
+  )
+}

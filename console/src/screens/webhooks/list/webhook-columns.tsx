@@ -1,0 +1,87 @@
+import { Checkbox, Group, Progress, Stack, Text, Tooltip } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useTranslation } from 'react-i18next'
+import type { Column } from '../../../parts/list.tsx'
+import { Status, webhookState } from '../../../parts/status.tsx'
+import { TextLink } from '../../../parts/text-link.tsx'
+import { Time, useNow } from '../../../parts/time.tsx'
+import { DISABLE_AFTER, nameOf } from '../../../parts/words/webhook-name.ts'
+import { RowMenu } from './row-menu.tsx'
+import { Sparkline } from './sparkline.tsx'
+
+type Webhook = Schemas['Webhook']
+
+interface ColumnsInput {
+  activity: ReadonlyMap<string, Schemas['WebhookActivity']>
+  chosen: ReadonlySet<string>
+  onChoose: (id: string, isChosen: boolean) => void
+}
+
+/** The columns of webhooks. */
+export function useWebhookColumns({ activity, chosen, onChoose }: ColumnsInput): Column<Webhook>[] {
+  const { t } = useTranslation()
+  const nowMs = useNow(60_000)
+  return [
+    {
+      label: t('webhooks.name'),
+      cell: (row) => (
+        <Group gap="sm" wrap="nowrap" miw={200} maw={300}>
+          <Checkbox
+            size="xs"
+            aria-label={t('webhooks.choose', { name: nameOf(row) })}
+            checked={chosen.has(row.document_id)}
+            onChange={({ currentTarget }) => onChoose(row.document_id, currentTarget.checked)}
+          />
+          <Stack gap={0} miw={0}>
+            <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" fw={600} truncate>
+              {nameOf(row)}
+            </TextLink>
+            <Text size="xs" c="dimmed" truncate title={row.url}>
+              {row.url}
+            </Text>
+          </Stack>
+        </Group>
+      ),
+    },
+    { label: t('webhooks.state'), cell: (row) => <Status name={webhookState(row)} /> },
+    { label: t('webhooks.scope'), cell: (row) => <Scope webhook={row} /> },
+    { label: t('webhooks.failures'), cell: ({ consecutive_failures }) => <Streak failures={consecutive_failures} /> },
+    {
+      label: t('webhooks.day'),
+      cell: ({ document_id }) => <Sparkline activity={activity.get(document_id)} nowMs={nowMs} />,
+    },
+    {
+      label: t('webhooks.last'),
+      cell: ({ document_id }) => <Time at={activity.get(document_id)?.last_attempt_at ?? null} />,
+    },
+    { label: t('webhooks.updated'), cell: ({ updated_at }) => <Time at={updated_at} /> },
+    { label: t('webhooks.actions'), isNumber: true, cell: (row) => <RowMenu webhook={row} /> },
+  ]
+}
+
+function Scope({ webhook: { is_global, account } }: { webhook: Webhook }) {
+  const { t } = useTranslation()
+  if (is_global) return <>{t('webhooks.global')}</>
+  return (
+    <Tooltip label={account}>
+      <Text component="span" size="sm" className="nowrap">
+        {t('webhooks.of-account')}
+      </Text>
+    </Tooltip>
+  )
+}
+
+function Streak({ failures }: { failures: number }) {
+  const { t } = useTranslation()
+  return (
+    <Stack gap={2} miw={90}>
+      <Text size="xs">{t('webhooks.of', { failures, limit: DISABLE_AFTER })}</Text>
+      <Progress
+        value={(failures / DISABLE_AFTER) * 100}
+        color={failures >= 15 ? 'red' : failures > 0 ? 'yellow' : 'teal'}
+        size={4}
+        aria-label={t('webhooks.failures')}
+      />
+    </Stack>
+  )
+}

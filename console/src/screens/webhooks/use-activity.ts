@@ -1,0 +1,28 @@
+import type { Schemas } from '@signalbox/client'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+
+/** Webhooks of one request (docs/contract/delivery.md#dashboard-series). */
+const WEBHOOKS_AT_ONCE = 200
+
+/** The last 24 hours of these webhooks by their ids; empty while it loads, and for people who may not see it. */
+export function useActivity(ids: readonly string[]): ReadonlyMap<string, Schemas['WebhookActivity']> {
+  const { may } = useAccess()
+  const activity = useQuery({
+    queryKey: ['activity', ids],
+    queryFn: async ({ signal }) => {
+      const parts = Array.from({ length: Math.ceil(ids.length / WEBHOOKS_AT_ONCE) }, (_, part) =>
+        ids.slice(part * WEBHOOKS_AT_ONCE, (part + 1) * WEBHOOKS_AT_ONCE),
+      )
+      const answers = await Promise.all(
+        parts.map((webhook) => api.webhook.webhookDashboardWebhooks({ query: { webhook: [...webhook] }, signal })),
+      )
+      return new Map(answers.flatMap(({ data }) => data).map((one) => [one.webhook, one]))
+    },
+    enabled: ids.length > 0 && may('webhook:dashboard-webhooks'),
+    refetchInterval: 10_000,
+    placeholderData: keepPreviousData,
+  })
+  return activity.data ?? new Map()
+}

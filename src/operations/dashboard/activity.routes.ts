@@ -1,0 +1,144 @@
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { readActivity, readMeasured, type WebhookActivity } from './activity.store.ts'
+import { buildSeries, findStart, RANGES, type Range } from './series.ts'
+
+/** Webhooks of one request: the most that a page of a list holds. */
+const WEBHOOKS_LIMIT = 200
+
+const Count = Type.Integer()
+
+const ATTEMPTS = {
+  success: Count,
+  retrying: Type.Integer({ description: 'Attempts that failed and are repeated.' }),
+  exhausted: Count,
+  failed: Count,
+  p50_ms: nullable(Type.Integer({ description: 'Median duration of the attempts that got an answer.' })),
+  p95_ms: nullable(Type.Integer({ description: 'Their 95th percentile.' })),
+}
+
+const SeriesSchema = named(
+  'DeliverySeries',
+  Type.Object({
+    range: enumSchema(Object.keys(RANGES) as Range[]),
+    bucket_seconds: Count,
+    ...ATTEMPTS,
+    buckets: Type.Array(named('DeliveryBucket', Type.Object({ at: TimestampSchema, ...ATTEMPTS }))),
+    causes: Type.Array(
+      named(
+        'FailureCause',
+        Type.Object({ cause: Type.String({ description: 'A failure class of the attempt log.' }), attempts: Count }),
+      ),
+    ),
+  }),
+)
+
+const HourSchema = named(
+  'WebhookHour',
+  Type.Object({ hour: TimestampSchema, success: Count, retrying: Count, failed: Count }),
+)
+
+const ActivitySchema = named(
+  'WebhookActivity',
+  Type.Object({
+    webhook: UuidSchema,
+    last_attempt_at: nullable(TimestampSchema),
+    success: Count,
+    retrying: Count,
+    failed: Count,
+    hours: Type.Array(HourSchema, { description: 'The hours with attempts, oldest first.' }),
+  }),
+)
+
+function toActivityRow({ webhook, lastAttemptAt, hours }: WebhookActivity): Static<typeof ActivitySchema> {
+  const sum = (name: 'success' | 'retrying' | 'failed') => hours.reduce((all, one) => all + one[name], 0)
+  return {
+    webhook,
+    last_attempt_at: lastAttemptAt?.toISOString() ?? null,
+    success: sum('success'),
+    retrying: sum('retrying'),
+    failed: sum('failed'),
+    hours: hours.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
+  }
+}
+
+type AttemptCounts = Pick<
+  ReturnType<typeof buildSeries>,
+  'success' | 'retrying' | 'exhausted' | 'failed' | 'p50Ms' | 'p95Ms'
+>
+
+const toAttempts = ({ success, retrying, exhausted, failed, p50Ms, p95Ms }: AttemptCounts) => ({
+  ...{ success, retrying, exhausted, failed },
+  p50_ms: p50Ms,
+  p95_ms: p95Ms,
+})
+
+export const activityRoutes: Routes<object> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/dashboard/series',
+      resource: 'webhook',
+      action: 'dashboard-series',
+      accountScope: 'none',
+      ownAccounts: true,
+      summary: 'Attempts over time, their durations and their failures',
+      description:
+        'Attempts by when they ended and what they came to, in buckets of a minute (`1h`), an hour (`24h`), 6 hours (`7d`) ' +
+        'or a day (`30d`), in UTC; the last bucket is that of now. They are counted within some seconds. A caller who holds ' +
+        'the permission for some accounts gets the attempts of the webhooks of these.',
+      query: Type.Object({
+        range: Type.Optional(
+          Type.Unsafe<Range>({
+            type: 'string',
+            enum: Object.keys(RANGES),
+            default: '24h',
+            description: 'Default: 24h.',
+          }),
+        ),
+      }),
+      data: SeriesSchema,
+    },
+    {
+      handle: async (_deps: object, { db, query, scope, now }) => {
+        const { range = '24h' } = query
+        const series = buildSeries(range, now, await readMeasured(db, { range, now, scope }))
+        return {
+          data: {
+            range,
+            bucket_seconds: RANGES[range].stepMs / 1_000,
+            ...toAttempts(series),
+            buckets: series.buckets.map((one) => ({ at: one.at.toISOString(), ...toAttempts(one) })),
+            causes: series.causes,
+          },
+          message: `Attempts since ${findStart(range, now).toISOString()}.`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/dashboard/webhook',
+      resource: 'webhook',
+      action: 'dashboard-webhooks',
+      accountScope: 'none',
+      ownAccounts: true,
+      summary: 'What some webhooks did in the last 24 hours',
+      description:
+        'The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, and when ' +
+        'the newest one ended. Webhooks that are deleted, or that the caller does not reach, are left out.',
+      query: Type.Object({
+        webhook: Type.Array(UuidSchema, { minItems: 1, maxItems: WEBHOOKS_LIMIT, description: 'Ids of webhooks.' }),
+      }),
+      data: Type.Array(ActivitySchema),
+    },
+    {
+      handle: async (_deps: object, { db, query, scope, now }) => ({
+        data: (await readActivity(db, { webhooks: query.webhook, now, scope })).map(toActivityRow),
+        message: 'Webhooks of the last 24 hours.',
+      }),
+    },
+  ),
+]

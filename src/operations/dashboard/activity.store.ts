@@ -1,0 +1,77 @@
+import type { AccountId, WebhookId } from '../../base/id.ts'
+import type { PermissionScope } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import { EVERYTHING } from '../../webhook/activity/outcome-keys.ts'
+import { findStart, type Measured, RANGES, type Range } from './series.ts'
+
+/** Each scope is read by the key of its sums, in their order. */
+const selectMeasured = statement<Measured, { scopes: readonly string[]; width: string; start: Date; seconds: number }>(`
+  select date_bin(make_interval(secs => $seconds::float8), o.at, timestamptz 'epoch') as at, o.measure,
+    sum(o.count)::float8 as count
+  from unnest($scopes::uuid[]) s (scope)
+  cross join lateral (
+    select at, measure, count from webhook_outcome
+    where scope = s.scope and width = $width and at >= $start offset 0
+  ) o
+  group by 1, 2`)
+
+/** The sums of a range that ends with the bucket of `now`, of everything or of the accounts of `scope`, by its buckets. */
+export function readMeasured(
+  db: Database,
+  { range, now, scope }: { range: Range; now: Date; scope: PermissionScope },
+): Promise<Measured[]> {
+  const { width, stepMs } = RANGES[range]
+  const scopes = scope === 'all' ? [EVERYTHING] : scope
+  return selectMeasured(db, { scopes, width, start: findStart(range, now), seconds: stepMs / 1_000 })
+}
+
+/** What a webhook did in the last 24 hours. */
+export interface WebhookActivity {
+  webhook: WebhookId
+  /** When the newest attempt ended that is known of. */
+  lastAttemptAt: Date | null
+  /** The hours with attempts, oldest first. */
+  hours: { hour: Date; success: number; retrying: number; failed: number }[]
+}
+
+interface ActivityColumns {
+  webhook: WebhookId
+  last_attempt_at: Date | null
+  hours: { hour: string; success: number; retrying: number; failed: number }[]
+}
+
+/** Each webhook, its hours and its last ended delivery are looked up by their keys: `offset 0` keeps it so. */
+const selectActivity = statement<
+  ActivityColumns,
+  { webhooks: readonly string[]; accounts: readonly AccountId[] | null; since: Date }
+>(`
+  select w.document_id as webhook, greatest(h.last_at, (
+      select d.ended_at from webhook_dispatch_ended d where d.webhook = w.document_id order by d.created_at desc limit 1
+    )) as last_attempt_at, h.hours
+  from unnest($webhooks::uuid[]) with ordinality x (id, place)
+  cross join lateral (
+    select w.document_id from webhook w
+    where w.document_id = x.id and w.deleted_at is null
+      and ($accounts::uuid[] is null or (not w.is_global and w.account = any($accounts::uuid[]))) offset 0
+  ) w
+  cross join lateral (
+    select max(o.last_at) as last_at, coalesce(json_agg(json_build_object('hour', o.hour, 'success', o.success,
+      'retrying', o.retrying, 'failed', o.failed) order by o.hour), '[]') as hours
+    from (select * from webhook_outcome_hour o where o.webhook = w.document_id offset 0) o where o.hour >= $since
+  ) h
+  order by x.place`)
+
+/** What these webhooks did in the 24 hours that end with that of `now`. Leaves out those that are deleted or out of `scope`. */
+export async function readActivity(
+  db: Database,
+  { webhooks, now, scope }: { webhooks: readonly string[]; now: Date; scope: PermissionScope },
+): Promise<WebhookActivity[]> {
+  const accounts = scope === 'all' ? null : scope
+  const rows = await selectActivity(db, { webhooks, accounts, since: findStart('24h', now) })
+  return rows.map(({ webhook, last_attempt_at: lastAttemptAt, hours }) => ({
+    webhook,
+    lastAttemptAt,
+    hours: hours.map((one) => ({ ...one, hour: new Date(one.hour) })),
+  }))
+}

@@ -1,0 +1,44 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { foldOutcomes } from './outcome.store.ts'
+
+/** Interval between rounds, in milliseconds: how far the sums lag behind. */
+const PERIOD_MS = 5_000
+
+/** Batches that one statement adds up. */
+const BATCH_SIZE = 500
+
+/** Adds the outcomes of attempts up. One for each process with the role `maintenance`. */
+export interface OutcomeCounter {
+  /** Adds up what was settled so far. */
+  count(): Promise<void>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Builds the counter. Any number of processes may run one: each takes the batches that no other one has locked. */
+export function buildOutcomeCounter({
+  db,
+  clock,
+  logger,
+}: {
+  db: Database
+  clock: Clock
+  logger: Logger
+}): OutcomeCounter {
+  const stopping = new AbortController()
+  async function count(): Promise<void> {
+    while (!stopping.signal.aborted) if ((await foldOutcomes(db, BATCH_SIZE)) < BATCH_SIZE) return
+  }
+  return {
+    count,
+    run: async () => {
+      while (!stopping.signal.aborted) {
+        await count().catch((err) => logger.warn({ err }, 'outcomes not counted: see docs/operations.md, maintenance'))
+        await clock.sleep(PERIOD_MS, stopping.signal)
+      }
+    },
+    stop: () => stopping.abort(),
+  }
+}

@@ -1,0 +1,91 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import { DURATION_BOUNDS_MS, EVERYTHING } from './outcome-keys.ts'
+
+/**
+ * The part of a statement that records what the attempts of `claim` came to, one row for all of them: with `webhook`, `owner`
+ * (the account of a webhook that is not global), `account`, `status`, `error_class`, `status_code`, `duration_ms` and
+ * `ended_at`. An append costs a settling statement less than an update of counts, and waits for nobody.
+ */
+export const recordOutcomes = (claim: string) => `
+  insert into webhook_outcome_batch (settled_at, webhooks, owners, statuses, causes, durations, counts)
+  select max(g.at), array_agg(g.webhook), array_agg(g.owner), array_agg(g.status), array_agg(g.error_class),
+    array_agg(g.duration), array_agg(g.attempts)
+  from (
+    select webhook, case when owner = account then owner end as owner, status, error_class,
+      case when status_code is not null then width_bucket(duration_ms, array[${DURATION_BOUNDS_MS.join(', ')}]) end
+        as duration,
+      count(*)::int as attempts, max(ended_at) as at
+    from ${claim} group by 1, 2, 3, 4, 5
+  ) g
+  having count(*) > 0`
+
+/** Both sums are written in the order of their keys, one behind the other, so that no two processes wait for each other. */
+const fold = statement<{ folded: number }, { limit: number }>(`
+  with taken as (
+    delete from webhook_outcome_batch where number = any(array(
+      select number from webhook_outcome_batch order by number limit $limit for update skip locked))
+    returning *
+  ), entry as materialized (
+    select t.settled_at, x.*
+    from taken t
+    cross join lateral unnest(t.webhooks, t.owners, t.statuses, t.causes, t.durations, t.counts)
+      as x (webhook, owner, status, cause, duration, attempts)
+  ), of_webhooks as (
+    insert into webhook_outcome_hour (webhook, hour, success, retrying, failed, last_at)
+    select webhook, date_trunc('hour', settled_at), coalesce(sum(attempts) filter (where status = 'success'), 0),
+      coalesce(sum(attempts) filter (where status = 'retrying'), 0),
+      coalesce(sum(attempts) filter (where status in ('exhausted', 'failed')), 0), max(settled_at)
+    from entry group by 1, 2 order by 1, 2
+    on conflict (webhook, hour) do update
+      set success = webhook_outcome_hour.success + excluded.success,
+        retrying = webhook_outcome_hour.retrying + excluded.retrying,
+        failed = webhook_outcome_hour.failed + excluded.failed,
+        last_at = greatest(webhook_outcome_hour.last_at, excluded.last_at)
+    returning 1
+  ), of_scopes as (
+    insert into webhook_outcome (scope, width, at, measure, count)
+    select s.scope, w.width, date_trunc(w.width, e.settled_at), m.measure, sum(e.attempts)
+    from entry e
+    cross join lateral (select '${EVERYTHING}'::uuid as scope union all select e.owner where e.owner is not null) s
+    cross join (values ('minute'), ('hour')) w (width)
+    cross join lateral (values (e.status), ('cause:' || e.cause), ('duration:' || e.duration)) m (measure)
+    where m.measure is not null and (select count(*) from of_webhooks) >= 0
+    group by 1, 2, 3, 4 order by 1, 2, 3, 4
+    on conflict (scope, width, at, measure) do update set count = webhook_outcome.count + excluded.count
+  )
+  select count(*)::int as folded from taken`)
+
+/** Adds up to `limit` batches of outcomes to the sums. Returns how many there were. */
+export async function foldOutcomes(db: Database, limit: number): Promise<number> {
+  const [row] = await fold(db, { limit })
+  return row?.folded ?? 0
+}
+
+/** The sums of a width from before an instant, by the index of their time. */
+const oldOf = (width: string, before: string) => `
+    delete from webhook_outcome where ctid = any(array(
+      select ctid from webhook_outcome where width = '${width}' and at < ${before} order by at limit $limit
+      for update skip locked))
+    returning 1`
+
+const deleteOld = statement<{ deleted: number }, { webhooks: Date; minutes: Date; hours: Date; limit: number }>(`
+  with of_webhooks as (
+    delete from webhook_outcome_hour where ctid = any(array(
+      select ctid from webhook_outcome_hour where hour < $webhooks order by hour limit $limit for update skip locked))
+    returning 1
+  ),
+  minutes as (${oldOf('minute', '$minutes')}),
+  hours as (${oldOf('hour', '$hours')})
+  select greatest((select count(*) from of_webhooks), (select count(*) from minutes), (select count(*) from hours))::int
+    as deleted`)
+
+/** Deletes sums from before these instants, up to `limit` of a kind. Returns the number of the kind with the most. */
+export async function deleteOldOutcomes(
+  db: Database,
+  before: { webhooks: Date; minutes: Date; hours: Date },
+  limit: number,
+): Promise<number> {
+  const [row] = await deleteOld(db, { ...before, limit })
+  return row?.deleted ?? 0
+}

@@ -1,0 +1,305 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { AccountId, WebhookId } from '../../src/base/id.ts'
+import { buildConsole } from '../../src/operations/console/build-console.ts'
+import { foldOutcomes } from '../../src/webhook/activity/outcome.store.ts'
+import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
+import { createUserWithPassword } from '../harness/app/known-password.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
+import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
+
+const OPERATOR = { email: 'operator@example.test', name: 'Olga Operator', password: 'correct horse battery' }
+
+/** A folder for pictures of the screens; none unless it is given. */
+const PICTURES = process.env.CONSOLE_PICTURES
+
+let d: DeliveryApp
+let origin: string
+let browser: SharedBrowser
+let account: AccountId
+let billing: WebhookId
+let broken: WebhookId
+
+beforeAll(async () => {
+  await buildConsole()
+  d = await openDelivery({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', RATE_LIMIT_PER_MINUTE: '100000' } })
+  await d.t.app.start()
+  origin = d.t.app.baseUrl()
+  const { password, ...person } = OPERATOR
+  const id = await createUserWithPassword(d.t, person, password)
+  const { body } = await d.call('GET', '/api/v3/identity/role?filters=name|eq|administrator')
+  await d.call('PATCH', `/api/v3/identity/user/${id}`, { roles: [body.data[0].document_id] })
+  // The browser has the time of the machine.
+  d.t.clock.set(Date.now() - 3 * 3_600_000)
+  await fillLedger()
+  browser = await shareChromium()
+})
+afterAll(async () => {
+  await browser?.close()
+  await d?.[Symbol.asyncDispose]()
+})
+
+const addContract = async (name: string) =>
+  (await d.call('POST', '/api/v3/contract/contract', { account, name, status: 'draft' })).body.data
+    .document_id as string
+
+/** Traffic of three hours: a webhook that answers, and one that fails in several ways until it is nearly disabled. */
+async function fillLedger(): Promise<void> {
+  account = (await d.call('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
+  billing = (await d.makeWebhook({ url: `${d.receiver.origin}/billing`, account })).id
+  await d.call('PATCH', `/api/v3/webhook/webhook/${billing}`, { name: 'Billing' })
+  for (let hour = 0; hour < 3; hour += 1) {
+    for (let n = 0; n <= hour * 2; n += 1) await addContract(`Lease ${hour}.${n}`)
+    await d.pass(3_500_000)
+  }
+  d.t.clock.set(Date.now())
+  broken = (await d.makeWebhook({ url: `${d.receiver.origin}/broken` })).id
+  await d.call('PATCH', `/api/v3/webhook/webhook/${broken}`, { name: 'Warehouse' })
+  for (const status of [500, 404, 301, 503]) {
+    d.receiver.behave({ kind: 'status', status, body: 'closed for stocktaking' })
+    await d.emit(4)
+    await d.pass(0)
+  }
+  d.receiver.behave({ kind: 'status', status: 200 })
+  await foldOutcomes(d.t.database.db, 1_000)
+}
+
+/** Opens a screen as the operator, and records what the browser complains of and asks of others. */
+async function open(path: string) {
+  const context = await browser.newContext({ baseURL: origin, viewport: { width: 1280, height: 900 } })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page
+    .on('console', (message) => complaints.push(message.text()))
+    .on('pageerror', ({ message }) => complaints.push(message))
+  page.on('request', (request) => {
+    const url = request.url()
+    if (!url.startsWith(origin) && !/^(?:data|blob):/.test(url)) complaints.push(url)
+  })
+  await page.goto(path)
+  await page.getByLabel('E-mail address').fill(OPERATOR.email)
+  await page.getByLabel('Password', { exact: true }).fill(OPERATOR.password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  return { page, complaints, [Symbol.asyncDispose]: () => context.close() }
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (PICTURES === undefined) return
+  await mkdir(PICTURES, { recursive: true })
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+}
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor()
+
+const searchOf = (page: Page) => Object.fromEntries(new URL(page.url()).searchParams)
+
+test('the overview draws a range, says it as a table, and lists what needs somebody', async () => {
+  await using opened = await open('/console/overview')
+  const { page, complaints } = opened
+  await heading(page, 'Overview')
+  await page.getByText('9 delivered, 12 to be repeated, 4 not delivered').waitFor()
+  await page.locator('.recharts-bar-rectangle').first().waitFor()
+  await picture(page, 'overview')
+  await page.getByText('7 days').click()
+  await expect.poll(() => searchOf(page)).toEqual({ range: '7d' })
+  await page.getByRole('button', { name: 'As table' }).first().click()
+  await expect.poll(() => page.getByRole('table').first().getByRole('row').count()).toBe(29)
+  await page.getByText('receiver failed').waitFor()
+  await page.getByRole('link', { name: 'Warehouse' }).first().waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('webhooks show their last day, and several are changed and exported at once', async () => {
+  await using opened = await open('/console/webhooks')
+  const { page, complaints } = opened
+  await page.getByRole('img', { name: '9 delivered, 0 failed attempts in 24 hours' }).waitFor()
+  await page.getByRole('img', { name: '0 delivered, 16 failed attempts in 24 hours' }).waitFor()
+  await picture(page, 'webhooks')
+  await page.getByLabel('Select Billing').check()
+  await page.getByText('1 webhook selected').waitFor()
+  const saved = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Export as CSV' }).last().click()
+  expect((await saved).suggestedFilename()).toBe('webhooks.csv')
+  await page.getByRole('button', { name: 'Deactivate' }).click()
+  await page.getByText('Inactive', { exact: true }).nth(1).waitFor()
+  expect((await d.readWebhook(billing)).is_actived).toBe(false)
+  await page.getByRole('button', { name: 'Actions of Billing' }).click()
+  await page.getByRole('menuitem', { name: 'Activate' }).click()
+  await expect.poll(async () => (await d.readWebhook(billing)).is_actived).toBe(true)
+  expect(complaints).toEqual([])
+})
+
+test('a webhook is made step by step, and its test arrives', async () => {
+  await using opened = await open('/console/webhooks/new')
+  const { page, complaints } = opened
+  await page.getByLabel('Callback URL').fill(`${d.receiver.origin}/made`)
+  await page.getByRole('listitem').filter({ hasText: 'public host' }).waitFor()
+  await picture(page, 'wizard-endpoint')
+  await page.getByRole('button', { name: 'Next' }).click()
+  await page.getByRole('radio', { name: 'One account' }).check()
+  expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
+  await page.getByRole('combobox', { name: 'Account' }).click()
+  await page.getByRole('option', { name: 'Acme' }).click()
+  await picture(page, 'wizard-scope')
+  await page.getByRole('button', { name: 'Next' }).click()
+  expect(searchOf(page)).toEqual({ step: 'events' })
+  await page.getByLabel('contract.update').check()
+  await page.getByRole('button', { name: 'Next' }).click()
+  await picture(page, 'wizard-review')
+  await page.goBack()
+  expect(await page.getByLabel('contract.update').isChecked()).toBe(true)
+  await page.goForward()
+  await page.getByRole('button', { name: 'Create the webhook' }).click()
+  await page.getByRole('button', { name: 'Show', exact: true }).click()
+  await page.getByLabel('I have stored it').check()
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('button', { name: 'Send the test' }).click()
+  await page.getByText('Success', { exact: true }).waitFor()
+  expect(d.receiver.requests.at(-1)?.path).toBe('/made')
+  expect(complaints).toEqual([])
+})
+
+describe('the ledger', () => {
+  test('keeps its filters in the URL and as a view, follows, and leads from one delivery to the next', async () => {
+    await using opened = await open('/console/deliveries')
+    const { page, complaints } = opened
+    await page.getByText('Live', { exact: true }).waitFor()
+    await picture(page, 'ledger')
+    const loaded = Number.parseInt(await page.getByText('deliveries loaded').innerText(), 10)
+    await addContract('Lease of now')
+    await d.pass(0)
+    await page.getByText(`${loaded + 2} deliveries loaded`).waitFor()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByText('Paused').waitFor()
+
+    await page.getByText('Retrying', { exact: true }).first().click()
+    await page.getByLabel('Answer').selectOption('5xx')
+    await expect.poll(() => searchOf(page)).toEqual({ status: 'retrying', code: '5xx' })
+    await page.getByText('8 deliveries loaded').waitFor()
+    await page.getByRole('button', { name: 'Views' }).click()
+    await page.getByRole('menuitem', { name: 'Save the filters' }).click()
+    await page.getByLabel('Name of the view').fill('Receiver down')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await expect.poll(() => searchOf(page)).toEqual({})
+    await page.getByRole('button', { name: 'Views' }).click()
+    await page.getByRole('menuitem', { name: 'Receiver down', exact: true }).click()
+    await expect.poll(() => searchOf(page)).toEqual({ status: 'retrying', code: '5xx' })
+
+    await page.getByText('8 deliveries loaded').waitFor()
+    await page.getByRole('row').getByRole('link', { name: 'contract.create' }).first().click()
+    const drawer = page.getByRole('dialog')
+    await drawer.getByText('The receiver failed.').waitFor()
+    await picture(page, 'delivery')
+    const first = new URL(page.url()).pathname
+    await drawer.getByRole('button', { name: 'Next', exact: true }).click()
+    await expect.poll(() => new URL(page.url()).pathname).not.toBe(first)
+    await drawer.getByText('The receiver failed.').waitFor()
+    await drawer.getByRole('button', { name: 'Previous' }).click()
+    await expect.poll(() => new URL(page.url()).pathname).toBe(first)
+    expect(complaints).toEqual([])
+  })
+
+  test('replays what is selected, with the count first', async () => {
+    await using opened = await open('/console/deliveries?status=retrying')
+    const { page, complaints } = opened
+    await page
+      .getByRole('checkbox', { name: /^Select contract.create/ })
+      .first()
+      .check()
+    await page
+      .getByRole('checkbox', { name: /^Select contract.create/ })
+      .nth(1)
+      .check()
+    await page.getByRole('button', { name: 'Replay selected' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Replay deliveries' })
+    await dialog.getByLabel('The receiver may get the event twice').check()
+    await dialog.getByText('2 deliveries', { exact: true }).waitFor()
+    await dialog.getByRole('button', { name: 'Start the replay' }).click()
+    await dialog.getByText('of 2 done').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('of thousands draws the lines in sight alone, to its end', async () => {
+    const { pool } = d.t.database
+    await pool.query(
+      `insert into webhook_dispatch_ended
+         (document_id, webhook, event_id, event, status, attempts, ended_at, created_at, updated_at)
+       select gen_random_uuid(), $1, gen_random_uuid(), 'invoice.paid', 'success', 1, at, at, at
+       from (select $2::timestamptz - n * interval '1 minute' as at from generate_series(1, 1000) n) x`,
+      [broken, new Date(d.t.clock.now() - 86_400_000)],
+    )
+    await using opened = await open('/console/deliveries?event=invoice.paid')
+    const { page, complaints } = opened
+    await page.getByText('100 deliveries loaded').waitFor()
+    const scroll = async () => {
+      await page.evaluate(() => window.scrollTo({ top: document.documentElement.scrollHeight }))
+      return page.getByText('deliveries loaded').innerText()
+    }
+    await expect.poll(scroll, { timeout: 60_000 }).toBe('1000 deliveries loaded')
+    expect(await page.getByRole('row').count()).toBeLessThan(90)
+    expect(complaints).toEqual([])
+  })
+})
+
+test('an event tells its story, and a webhook its own', async () => {
+  const contract = await addContract('Storied')
+  await d.pass(0)
+  await using opened = await open(`/console/events?resource_id=${contract}`)
+  const { page, complaints } = opened
+  await page.getByRole('link', { name: 'contract.create' }).click()
+  await page.getByText('contract.create recorded').waitFor()
+  await page.getByText(/^contract.create by/).waitFor()
+  await page.getByText(/^Billing: attempt 1/).waitFor()
+  await picture(page, 'story')
+  await page.getByRole('link', { name: 'Its deliveries' }).click()
+  await expect.poll(() => searchOf(page)).toEqual({ resource: contract })
+  await page.getByText('2 deliveries loaded').waitFor()
+  await page.goto(`/console/webhooks/${broken}`)
+  for (const [tab, text] of [
+    ['Overview', 'Latest deliveries'],
+    ['Events', 'Replace the events'],
+    ['Verify', 'createHmac'],
+    ['Settings', 'Danger zone'],
+    ['History', 'webhook.update'],
+  ] as const) {
+    await page.getByRole('tab', { name: tab }).click()
+    await page.getByText(text).first().waitFor()
+    await picture(page, `webhook-${tab.toLowerCase()}`)
+  }
+  expect(complaints).toEqual([])
+})
+
+test('the steps, the story and the charts have no accessibility fault, light and dark, and fit a phone', async () => {
+  await using opened = await open('/console/health')
+  const { page, complaints } = opened
+  await heading(page, 'Health')
+  const events = (await d.call('GET', '/api/v3/webhook/event-occurrence?filters=event|eq|contract.create')).body.data
+  const found: Record<string, object> = {}
+  const screens = [
+    ['overview', 'Needs attention'],
+    ['webhooks', 'Warehouse'],
+    [`deliveries?status=retrying&webhook=${broken}`, 'deliveries loaded'],
+    [`events/${events[0].document_id}`, 'What happened'],
+    [`webhooks/${broken}`, 'Latest deliveries'],
+    [`webhooks/${broken}?tab=testing`, 'Request of a test'],
+  ] as const
+  for (const [path, text] of screens) {
+    await page.setViewportSize({ width: 1280, height: 900 })
+    await page.goto(`/console/${path}`)
+    await page.getByText(text).first().waitFor()
+    await page.locator('.mantine-Skeleton-root, [aria-busy="true"]').first().waitFor({ state: 'detached' })
+    const violations = await findViolationsInBothSchemes(page)
+    const name = path.replaceAll(/[/?=&]|[0-9a-f]{8}-[\w-]+/g, '-')
+    await picture(page, `${name}-dark`)
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.setViewportSize({ width: 320, height: 700 })
+    await picture(page, `${name}-phone`)
+    const isTooWide = await page.evaluate(() => document.documentElement.scrollWidth > 320)
+    found[path] = { ...violations, isTooWide }
+  }
+  expect(found).toEqual(Object.fromEntries(screens.map(([path]) => [path, { ...NO_VIOLATIONS, isTooWide: false }])))
+  expect(complaints).toEqual([])
+})
