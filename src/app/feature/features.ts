@@ -34,11 +34,13 @@ import { tokenHookRoutes } from '../../oauth/hook/token-hook.routes.ts'
 import { auditRoutes } from '../../operations/audit/audit.routes.ts'
 import { dashboardRoutes } from '../../operations/dashboard/dashboard.routes.ts'
 import { healthRoutes } from '../../operations/health/health.routes.ts'
+import { serviceRoutes } from '../../operations/health/service-facts.routes.ts'
 import { jobRoutes } from '../../provisioning/job/job.routes.ts'
 import { deliveryRoutes } from '../../provisioning/ledger/delivery.routes.ts'
 import { targetRoutes } from '../../provisioning/target/target.routes.ts'
 import { realtimeRoutes } from '../../realtime/realtime.routes.ts'
 import { routingExplanationRoutes } from '../../webhook/explanation/routing-explanation.routes.ts'
+import { routingForecastRoutes } from '../../webhook/explanation/routing-forecast.routes.ts'
 import { exportRoutes } from '../../webhook/export/export.routes.ts'
 import { dispatchRoutes } from '../../webhook/ledger/dispatch.routes.ts'
 import { deleteLedger } from '../../webhook/ledger/dispatch.ts'
@@ -147,6 +149,7 @@ export const FEATURES: readonly Feature[] = [
     recordPublications: (one) => publications.record({ ...one, auditEntries: one.auditEntries as AuditRecord[] }),
   })),
   feature(routingExplanationRoutes, nothing),
+  feature(routingForecastRoutes, nothing),
   feature(dispatchRoutes, (parts) => ({
     ...queueDeps(parts),
     workerId: parts.workerId,
@@ -159,4 +162,5 @@ export const FEATURES: readonly Feature[] = [
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(realtimeRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),
+  feature(serviceRoutes, ({ readServiceFacts: readFacts }) => ({ readFacts })),
 ]
