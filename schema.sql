@@ -148,6 +148,15 @@ CREATE UNIQUE INDEX audit_log_equal_key ON public.audit_log USING btree (equal_k
 CREATE INDEX audit_log_target_idx ON public.audit_log USING btree (target, created_at) WHERE (target IS NOT NULL);
 CREATE INDEX audit_log_user_idx ON public.audit_log USING btree ("user", created_at) WHERE ("user" IS NOT NULL);
 
+create table "catalogue_sync" (
+  catalogue text not null,
+  synced_at timestamp(3) with time zone not null,
+  synced_by uuid,
+  written integer not null,
+  version text not null,
+  constraint catalogue_sync_pkey PRIMARY KEY (catalogue)
+);
+
 create table "contract" (
   document_id uuid not null,
   account uuid not null,

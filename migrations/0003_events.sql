@@ -21,6 +21,15 @@ end $$;
 create trigger note_change after insert or update of is_actived, method, internal or delete on event
   for each statement execute function note_read_subscriptions();
 
+-- The last sync of each catalogue, by the table that it writes: `event`. Null in `synced_by`: a deployment or a command.
+create table catalogue_sync (
+  catalogue text primary key,
+  synced_at timestamptz(3) not null,
+  synced_by uuid,
+  written integer not null,
+  version text not null
+);
+
 -- What happened -------------------------------------------------------------------------------------------------------
 
 -- The order in which webhooks and events were recorded: an event goes to the webhooks that were there before it. It is

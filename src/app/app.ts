@@ -21,6 +21,7 @@ import type { CallbackRules } from '../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import { buildHttpSender } from '../outbound/send/http-sender.ts'
 import type { Invalidation } from '../postgres/connection/invalidated-cache.ts'
+import type { ProviderApp } from '../realtime/provider/provider-settings.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { buildBaseUrl, buildSinkUrl, readPort } from './config/base-url.ts'
 import type { Config } from './config/config.ts'
@@ -186,7 +187,8 @@ async function mountApi(
   const { consoleFolder = CONSOLE_FOLDER } = options
   const { appEnv: environment } = config
   const visits = { limit: limiter.limitVisit }
-  mountConsole(server, { ...features.pages, ...visits, random, environment, folder: consoleFolder })
+  const findSocket = () => describeSocket(realtime.findApp())
+  mountConsole(server, { ...features.pages, ...visits, random, environment, findSocket, folder: consoleFolder })
   const development = describeDevelopment(config, { baseUrl, findRealtime: realtime.findApp })
   mountStartPage(server, { brand, development, limit: limiter.limitVisit })
   await mountOauthProvider(server, options, { parts: features, limiter, clients: caches.clients })
@@ -194,6 +196,13 @@ async function mountApi(
   const sink = { db, logger, keyring, sinkSecret, sinkUrl }
   mountDevelopmentRoutes(server, { config, pipeline, brand, sink, features, limiter, clock: options.clock })
   return features
+}
+
+/** The origin that clients of realtime connect to. */
+function describeSocket(app: ProviderApp | undefined): string | undefined {
+  if (!app) return undefined
+  const { host, port, isTls } = app.socket
+  return new URL(`${isTls ? 'wss' : 'ws'}://${host}:${port}`).origin
 }
 
 function buildServiceRouteDeps(

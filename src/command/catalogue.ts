@@ -45,7 +45,7 @@ export function addCatalogueCommands(program: Command): void {
         const deps = { ids: buildIdMaker(systemClock, systemRandom), catalogue: await loadCatalogue() }
         const now = new Date(systemClock.now())
         const { inTransaction } = await import('../postgres/statement/database.ts')
-        const status = await inTransaction(database.db, (tx) => syncCatalogue(deps, tx, now))
+        const status = await inTransaction(database.db, (tx) => syncCatalogue(deps, tx, { now, by: null }))
         printJson(status)
       }),
     )

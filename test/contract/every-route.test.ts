@@ -184,6 +184,8 @@ async function walkCatalogue() {
   await step('event.publish', { event: 'invoice.paid', id: 'inv-1' })
   await step('event.active', { is_actived: false }, { id })
   await step('event.tenant-visible', { is_tenant_visible: true }, { id })
+  await step('event.subscribers')
+  await step('event.routing', undefined, { id }, '?account=01997e2a-6c00-7000-8000-0000000000a1')
   await step('webhook.catalogue-status')
   await step('webhook.catalogue-sync')
   await step('webhook.dashboard')
@@ -195,6 +197,7 @@ async function walkCatalogue() {
   await step('health.provisioning')
   await step('health.stored-secrets')
   await step('health.clock')
+  await step('health.service')
   await step('health.find-all')
 }
 

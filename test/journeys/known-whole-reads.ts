@@ -17,6 +17,7 @@ const SMALL = [
   'oauth_signing_key',
   'kept_mail',
   'process_skew',
+  'schema_migration',
 ]
 
 /** Each group with its reason. */
@@ -46,6 +47,9 @@ const KNOWN: Record<string, readonly Known[]> = {
   ],
   'an explanation for those who may see the webhooks of all accounts': [
     { sql: 'from event_occurrence o left join event t', tables: ['webhook'] },
+  ],
+  'a forecast reads global webhooks in the order of an index of them alone, for its limit': [
+    { sql: 'select t.internal as event, t.account_scope', tables: ['webhook'] },
   ],
   'the start of a sync counts the users that it copies': [{ sql: 'insert into provisioning_job', tables: ['user'] }],
 }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route/route.ts'
-import { FACTS_LIFETIME_MS } from '../../src/operations/health/webhook-out.ts'
 import { type ContractFixture, type Json, startContractFixture } from '../contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../harness/app/app.ts'
 import {
@@ -23,8 +22,9 @@ import { openRequestDatabase, type RequestDatabase } from '../harness/plan/reque
 import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
 import { buildFactorRouteRequests } from './factor-route-requests.ts'
+import { buildHealthRouteRequests } from './health-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
-import { buildHealthRequests, DASHBOARD_REQUESTS } from './operations-route-requests.ts'
+import { DASHBOARD_REQUESTS } from './operations-route-requests.ts'
 import { buildPlatformRouteRequests } from './platform-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildPublishForms } from './publish-route-requests.ts'
@@ -148,12 +148,6 @@ const newIdentity = async () => {
 const of =
   (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>
   async (): Promise<Request> => ({ params: await idOf(make()), ...rest })
-
-/** The health routes answer from memory for a while. */
-const whenCheckIsOld = (): Request => {
-  fixture.app.clock.advance(FACTS_LIFETIME_MS)
-  return {}
-}
 
 const factors = buildFactorRequests(
   () => ({
@@ -327,6 +321,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'event.active': of(newEventType, { body: { is_actived: false } }),
   'event.tenant-visible': of(newEventType, { body: { is_tenant_visible: true } }),
   'webhook.catalogue-status': undefined,
+  'event.subscribers': undefined,
   'webhook.catalogue-sync': undefined,
   'event.publish': async () => {
     const event = (await newEventType()).internal
@@ -335,6 +330,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'event-occurrence.find-all': undefined,
   'event-occurrence.find-one': async () => ({ params: { id: (await newDispatch()).event } }),
   'event-occurrence.routing': async () => ({ params: { id: (await newDispatch()).event } }),
+  'event.routing': async () => ({ params: { id: await eventId('contract.create') }, query: `?account=${account}` }),
   'webhook.test': of(newWebhook),
   'webhook-dispatch.find-all': undefined,
   'webhook-dispatch.find-one': async () => ({ params: { id: (await newDispatch()).dispatch } }),
@@ -357,7 +353,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   ...buildProvisioningRouteRequests(() => fixture, { created, name, newUser }),
   ...DASHBOARD_REQUESTS,
   ...buildRealtimeRouteRequests(() => ({ fixture, app: realtime.app }), newContract),
-  ...buildHealthRequests(whenCheckIsOld),
+  ...buildHealthRouteRequests(() => fixture.app.clock),
 }
 
 /** Further forms of requests to these routes, named by the route and what is in them. */

@@ -778,6 +778,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/health/service": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Build, settings and schema of the service
+         * @description Of the process that answers: a rolling release has two versions at once.
+         *
+         *     Needs the permission `health:service`.
+         */
+        get: operations["healthService"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/identity/account": {
         parameters: {
             query?: never;
@@ -1987,9 +2009,31 @@ export interface paths {
         };
         /**
          * Compare the event table with the code
-         * @description Needs the permission `webhook:catalogue-status`.
+         * @description What a sync would write is in `missing_internals` and `differences`.
+         *
+         *     Needs the permission `webhook:catalogue-status`.
          */
         get: operations["webhookCatalogueStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/webhook/catalogue/subscribers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the webhooks that subscribe to each event type
+         * @description Needs the permission `event:subscribers`.
+         */
+        get: operations["eventSubscribers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2294,6 +2338,28 @@ export interface paths {
          * @description Needs the permission `event:active`.
          */
         patch: operations["eventActive"];
+        trace?: never;
+    };
+    "/api/v3/webhook/event/{id}/routing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which webhooks an event of this type would reach
+         * @description The rule of the router, asked about an event that happens now: one verdict for each webhook of `account` and each global one, or for `webhook` alone. Without `account` the event has no owner.
+         *
+         *     Needs the permission `event:routing`.
+         */
+        get: operations["eventRouting"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v3/webhook/event/{id}/tenant-visible": {
@@ -3464,6 +3530,50 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "event.routing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * event.routing
+         * @description Which webhooks an event of this type would reach
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onEventRouting"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "event.subscribers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * event.subscribers
+         * @description Count the webhooks that subscribe to each event type
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onEventSubscribers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "event.tenant-visible": {
         parameters: {
             query?: never;
@@ -3568,6 +3678,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onHealthRealtime"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "health.service": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * health.service
+         * @description Build, settings and schema of the service
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onHealthService"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6578,14 +6710,26 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        CatalogueDifference: {
+            internal: string;
+            /** @enum {string} */
+            member: "account_scope" | "method" | "route" | "source";
+            /** @description Of the table. */
+            is: string | null;
+            /** @description Of the code: a sync writes it. */
+            becomes: string | null;
+        };
         CatalogueStatus: {
             generated_count: number;
             synced_count: number;
             in_sync: boolean;
             missing_internals: string[];
             stale_internals: string[];
-            /** @description Rows that a sync wrote. */
-            written?: number;
+            /** @description The members in which rows differ from the code. */
+            differences: components["schemas"]["CatalogueDifference"][];
+            last_sync: components["schemas"]["LastCatalogueSync"] | null;
+            /** @description The rows of `stale_internals`. */
+            stale: components["schemas"]["StaleEventType"][];
         };
         CatalogueStatusAnswer: {
             data: components["schemas"]["CatalogueStatus"];
@@ -6596,6 +6740,22 @@ export interface components {
             generated_count: number;
             synced_count: number;
             in_sync: boolean;
+        };
+        CatalogueSync: {
+            generated_count: number;
+            synced_count: number;
+            in_sync: boolean;
+            missing_internals: string[];
+            stale_internals: string[];
+            /** @description The members in which rows differ from the code. */
+            differences: components["schemas"]["CatalogueDifference"][];
+            last_sync: components["schemas"]["LastCatalogueSync"] | null;
+            /** @description Rows that the sync wrote. */
+            written: number;
+        };
+        CatalogueSyncAnswer: {
+            data: components["schemas"]["CatalogueSync"];
+            message: string;
         };
         ChangePassword: {
             current_password: string;
@@ -7314,6 +7474,19 @@ export interface components {
             code: string;
             message: string;
         };
+        /** @description Fixed by the contract; no setting changes them. */
+        FixedRules: {
+            /** @description POSTs of one delivery by schedule. */
+            attempts: number;
+            /** @description Waits between them, seconds. */
+            retry_delays_s: number[];
+            /** @description Limit of one POST, seconds. */
+            attempt_timeout_s: number;
+            /** @description Failed deliveries in a row that disable a webhook. */
+            auto_disable_after: number;
+            /** @description POSTs of one delivery to a provisioning target. */
+            provisioning_attempts: number;
+        };
         ForgotPassword: {
             email: string;
         };
@@ -7399,6 +7572,22 @@ export interface components {
             data: components["schemas"]["Identity"][];
             message: string;
             pagination: components["schemas"]["Pagination"];
+        };
+        LastCatalogueSync: {
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            at: string;
+            /**
+             * Format: uuid
+             * @description The user; null where a deployment or a command made it.
+             */
+            by: string | null;
+            /** @description Rows that it wrote. */
+            written: number;
+            /** @description The version of the service that made it. */
+            version: string;
         };
         ListedSession: {
             /**
@@ -8645,6 +8834,22 @@ export interface components {
             data: components["schemas"]["RoutingExplanation"];
             message: string;
         };
+        RoutingForecast: {
+            event: string;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            account: string | null;
+            /** @description Whether there are more than 200 webhooks. Ask for one with `webhook`. */
+            truncated: boolean;
+            /** @description Those of the account first, then the global ones, oldest first. */
+            webhooks: components["schemas"]["WebhookForecast"][];
+        };
+        RoutingForecastAnswer: {
+            data: components["schemas"]["RoutingForecast"];
+            message: string;
+        };
         /** @description Of a `second_factor_required`. */
         SecondFactorHint: {
             /** @description To be sent with the proof of the second factor. */
@@ -8663,6 +8868,46 @@ export interface components {
         SecondFactorsAnswer: {
             data: components["schemas"]["SecondFactors"];
             message: string;
+        };
+        Service: {
+            version: string;
+            node: string;
+            /** @description `APP_ENV`. */
+            environment: string;
+            /** @description Of the process that answers. */
+            roles: string[];
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            started_at: string;
+            /** @description `ENABLE_API_EVENT_QUEUE`: false while no event is recorded. */
+            publishing: boolean;
+            /**
+             * @description How realtime messages are published.
+             * @enum {string}
+             */
+            realtime: "provider" | "embedded" | "log-only";
+            schema: components["schemas"]["ServiceSchemaState"];
+            rules: components["schemas"]["FixedRules"];
+        };
+        ServiceAnswer: {
+            data: components["schemas"]["Service"];
+            message: string;
+        };
+        ServiceSchemaState: {
+            /** @description Migrations that ran. */
+            applied: number;
+            latest: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            latest_at: string | null;
+            /** @description Migrations of this release that have not run. */
+            pending: string[];
+            /** @description Migrations of a newer release. */
+            ahead: string[];
         };
         Session: {
             session: components["schemas"]["SessionFacts"] | null;
@@ -8785,6 +9030,17 @@ export interface components {
             /** @description It was deleted since the job was made. */
             gone?: number;
         };
+        StaleEventType: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            internal: string;
+            is_actived: boolean;
+            /** @description Webhooks that subscribe to it, among its first 1000 subscriptions. */
+            subscribers: number;
+        };
         StartHandshake: {
             /** @description Where the target app takes the token. Its origin is one of `SSO_TARGETS`. */
             target_url: string;
@@ -8810,6 +9066,21 @@ export interface components {
         };
         SteppedUpSessionAnswer: {
             data: components["schemas"]["SteppedUpSession"];
+            message: string;
+        };
+        SubscriberCount: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            internal: string;
+            /** @description Webhooks that subscribe to it, among its first 1000 subscriptions. */
+            subscribers: number;
+        };
+        SubscriberCounts: components["schemas"]["SubscriberCount"][];
+        SubscriberCountsAnswer: {
+            data: components["schemas"]["SubscriberCounts"];
             message: string;
         };
         Subscription: {
@@ -9144,6 +9415,25 @@ export interface components {
             active: number;
             inactive: number;
             auto_disabled: number;
+        };
+        WebhookForecast: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            webhook: string;
+            name: string | null;
+            is_global: boolean;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            account: string | null;
+            is_actived: boolean;
+            /** @enum {string} */
+            verdict: "deliver" | "excluded" | "deleted" | "created_later" | "not_subscribed" | "inactive" | "no_owner" | "purge" | "other_account";
+            /** @description Why, and what to do about it. */
+            reason: string;
         };
         WebhookHour: {
             /**
@@ -11291,6 +11581,35 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadRequest"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    healthService: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -14498,6 +14817,35 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    eventSubscribers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubscriberCountsAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     webhookCatalogueSync: {
         parameters: {
             query?: never;
@@ -14520,7 +14868,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CatalogueStatusAnswer"];
+                    "application/json": components["schemas"]["CatalogueSyncAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -15116,6 +15464,46 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    eventRouting: {
+        parameters: {
+            query?: {
+                /** @description The owner of the event. */
+                account?: string;
+                /** @description Only this webhook. */
+                webhook?: string;
+            };
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoutingForecastAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -17471,6 +17859,82 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onEventRouting: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "event.routing";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onEventSubscribers: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "event.subscribers";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onEventTenantVisible: {
         parameters: {
             query?: never;
@@ -17652,6 +18116,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "health.realtime";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onHealthService: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "health.service";
                 };
             };
         };

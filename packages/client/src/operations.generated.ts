@@ -53,6 +53,7 @@ export const OPERATIONS = {
     healthRealtime: { method: 'GET', path: '/api/v3/health/component/integration/realtime' },
     healthWebhookOut: { method: 'GET', path: '/api/v3/health/component/integration/webhook-out' },
     healthStoredSecrets: { method: 'GET', path: '/api/v3/health/component/stored-secrets' },
+    healthService: { method: 'GET', path: '/api/v3/health/service' },
   },
   identity: {
     accountFindAll: { method: 'GET', path: '/api/v3/identity/account' },
@@ -139,6 +140,7 @@ export const OPERATIONS = {
   },
   webhook: {
     webhookCatalogueStatus: { method: 'GET', path: '/api/v3/webhook/catalogue/status' },
+    eventSubscribers: { method: 'GET', path: '/api/v3/webhook/catalogue/subscribers' },
     webhookCatalogueSync: { method: 'POST', path: '/api/v3/webhook/catalogue/sync', isKeyed: true },
     webhookDashboardSeries: { method: 'GET', path: '/api/v3/webhook/dashboard/series' },
     webhookDashboard: { method: 'GET', path: '/api/v3/webhook/dashboard/summary' },
@@ -154,6 +156,7 @@ export const OPERATIONS = {
     eventOccurrenceRouting: { method: 'GET', path: '/api/v3/webhook/event-occurrence/{id}/routing' },
     eventFindOne: { method: 'GET', path: '/api/v3/webhook/event/{id}' },
     eventActive: { method: 'PATCH', path: '/api/v3/webhook/event/{id}/active', isKeyed: true },
+    eventRouting: { method: 'GET', path: '/api/v3/webhook/event/{id}/routing' },
     eventTenantVisible: { method: 'PATCH', path: '/api/v3/webhook/event/{id}/tenant-visible', isKeyed: true },
     eventPublish: { method: 'POST', path: '/api/v3/webhook/publish', isKeyed: true },
     replayJobFindAll: { method: 'GET', path: '/api/v3/webhook/replay-job' },

@@ -12,7 +12,7 @@ import { listPermissions, ROUTE_TREE } from './route-tree.ts'
  */
 export async function writeDeclaredRows(db: Database, { ids, now }: { ids: IdMaker; now: Date }): Promise<void> {
   await inTransaction(db, async (tx) => {
-    await syncCatalogue({ ids, catalogue: buildCatalogue(ROUTE_TREE) }, tx, now)
+    await syncCatalogue({ ids, catalogue: buildCatalogue(ROUTE_TREE) }, tx, { now, by: null })
     await syncPermissions(tx, { permissions: listPermissions(ROUTE_TREE), now })
     await ensureSystemRoles(tx, { ids, now })
   })

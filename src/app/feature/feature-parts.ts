@@ -9,8 +9,10 @@ import type { Brand } from '../../identity/pages/brand/brand.ts'
 import type { PasswordHashing } from '../../identity/password/password.ts'
 import { readHookKeys } from '../../oauth/hook/hook-signature.ts'
 import { buildHealthDeps } from '../../operations/health/health.ts'
+import { buildServiceFacts, type RealtimeMode } from '../../operations/health/service-facts.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { EMBEDDED_CLUSTER, type ProviderApp } from '../../realtime/provider/provider-settings.ts'
 import { buildRealtimeHealth } from '../../realtime/realtime-health.ts'
 import { buildHandshakeRules } from '../config/handshake-rules.ts'
 import type { AppOptions } from '../part/app-options.ts'
@@ -20,6 +22,12 @@ import type { FeatureParts } from './feature.ts'
 import { buildIdentityParts } from './identity-engine.ts'
 import { buildPageSettings } from './pages.ts'
 import { listAccountPermissions, listPermissions, ROUTE_TREE } from './route-tree.ts'
+
+/** How this process publishes realtime messages. Pure. */
+function decideRealtimeMode(app: ProviderApp | undefined): RealtimeMode {
+  if (!app) return 'log-only'
+  return app.cluster === EMBEDDED_CLUSTER ? 'embedded' : 'provider'
+}
 
 /** What the app has built before its features. */
 export interface BuiltParts {
@@ -83,6 +91,12 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
       db: database.db,
       ...{ clock, keyIds: built.keyring.keyIds },
       readRealtimeHealth: buildRealtimeHealth({ db: database.db, clock, missing: workers.realtime.missing }),
+    }),
+    readServiceFacts: buildServiceFacts(database.db, {
+      ...{ environment: config.appEnv, roles: config.roles, isPublishing: config.enableApiEventQueue },
+      startedAt: new Date(clock.now()),
+      // The embedded server is known once the service listens.
+      findRealtime: () => decideRealtimeMode(workers.realtime.findApp()),
     }),
     pages: buildPageSettings({ ...pages, engine: identity.engine }),
   }

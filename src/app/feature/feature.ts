@@ -21,6 +21,7 @@ import type { TokenIssuer } from '../../oauth/exchange/token-issuer.ts'
 import type { HookKeys } from '../../oauth/hook/hook-signature.ts'
 import { findApiResource } from '../../oauth/provider/provider-source.ts'
 import type { HealthDeps } from '../../operations/health/health.ts'
+import type { ServiceFacts } from '../../operations/health/service-facts.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
 import type { Lookup } from '../../outbound/guard/dns.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
@@ -63,6 +64,8 @@ export interface FeatureParts {
   /** Those that can have an effect for some accounts only. */
   listAccountPermissions: () => readonly string[]
   health: HealthDeps
+  /** The build, the settings and the schema of this process. */
+  readServiceFacts: () => Promise<ServiceFacts>
   realtime: RealtimeDeps
   /** The OIDC engine. */
   engine: Engine

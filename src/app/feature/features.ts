@@ -35,11 +35,13 @@ import { auditRoutes } from '../../operations/audit/audit.routes.ts'
 import { activityRoutes } from '../../operations/dashboard/activity.routes.ts'
 import { dashboardRoutes } from '../../operations/dashboard/dashboard.routes.ts'
 import { healthRoutes } from '../../operations/health/health.routes.ts'
+import { serviceRoutes } from '../../operations/health/service-facts.routes.ts'
 import { jobRoutes } from '../../provisioning/job/job.routes.ts'
 import { deliveryRoutes } from '../../provisioning/ledger/delivery.routes.ts'
 import { targetRoutes } from '../../provisioning/target/target.routes.ts'
 import { realtimeRoutes } from '../../realtime/realtime.routes.ts'
 import { routingExplanationRoutes } from '../../webhook/explanation/routing-explanation.routes.ts'
+import { routingForecastRoutes } from '../../webhook/explanation/routing-forecast.routes.ts'
 import { exportRoutes } from '../../webhook/export/export.routes.ts'
 import { dispatchRoutes } from '../../webhook/ledger/dispatch.routes.ts'
 import { deleteLedger } from '../../webhook/ledger/dispatch.ts'
@@ -148,6 +150,7 @@ export const FEATURES: readonly Feature[] = [
     recordPublications: (one) => publications.record({ ...one, auditEntries: one.auditEntries as AuditRecord[] }),
   })),
   feature(routingExplanationRoutes, nothing),
+  feature(routingForecastRoutes, nothing),
   feature(dispatchRoutes, (parts) => ({
     ...queueDeps(parts),
     workerId: parts.workerId,
@@ -161,4 +164,5 @@ export const FEATURES: readonly Feature[] = [
   feature(activityRoutes, () => ({})),
   feature(realtimeRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),
+  feature(serviceRoutes, ({ readServiceFacts: readFacts }) => ({ readFacts })),
 ]

@@ -4,8 +4,10 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
 import {
   CatalogueStatusSchema,
+  CatalogueSyncSchema,
   CreateEventTypeBody,
   EventTypeRow,
+  SubscriberCounts,
   toEventTypeRow,
   VisibleBody,
 } from './catalogue.schema.ts'
@@ -18,6 +20,7 @@ import {
   setEventTypeActive,
   setEventTypeVisible,
 } from './event-type.ts'
+import { countSubscribers } from './status.store.ts'
 import { readCatalogueStatus, syncCatalogue } from './sync.ts'
 
 /** Dependencies of the catalogue's routes. */
@@ -177,6 +180,7 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       action: 'catalogue-status',
       accountScope: 'none',
       summary: 'Compare the event table with the code',
+      description: 'What a sync would write is in `missing_internals` and `differences`.',
       data: CatalogueStatusSchema,
     },
     {
@@ -188,17 +192,34 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
   ),
   defineRoute(
     {
+      method: 'GET',
+      path: '/api/v3/webhook/catalogue/subscribers',
+      resource: 'event',
+      action: 'subscribers',
+      accountScope: 'none',
+      summary: 'Count the webhooks that subscribe to each event type',
+      data: SubscriberCounts,
+    },
+    {
+      handle: async (_deps: CatalogueDeps, { db }) => ({
+        data: await countSubscribers(db),
+        message: 'Subscribers of each event type.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
       method: 'POST',
       path: '/api/v3/webhook/catalogue/sync',
       resource: 'webhook',
       action: 'catalogue-sync',
       accountScope: 'none',
       summary: 'Write the generated catalogue into the event table',
-      data: CatalogueStatusSchema,
+      data: CatalogueSyncSchema,
     },
     {
-      handle: async (deps: CatalogueDeps, { db, now }) => ({
-        data: await syncCatalogue(deps, db, now),
+      handle: async (deps: CatalogueDeps, { db, caller, now }) => ({
+        data: await syncCatalogue(deps, db, { now, by: caller.userId }),
         message: 'Catalogue synced.',
         changed: [{ id: null, account: null }],
       }),

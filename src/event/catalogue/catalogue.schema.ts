@@ -1,6 +1,7 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import type { EventTypeRecord } from './catalogue.store.ts'
+import { SUBSCRIBERS_LIMIT } from './status.store.ts'
 
 const AccountScopeSchema = named(
   'AccountScope',
@@ -50,17 +51,76 @@ export const CreateEventTypeBody = named(
 /** Shows an event type to account roles, or hides it. */
 export const VisibleBody = named('SetTenantVisible', Type.Object({ is_tenant_visible: Type.Boolean() }))
 
-/** The comparison of the `event` table with the code. */
+const SubscribersSchema = Type.Integer({
+  description: `Webhooks that subscribe to it, among its first ${SUBSCRIBERS_LIMIT} subscriptions.`,
+})
+
+/** The comparison of the `event` table with the code, and the last sync. */
+const comparisonMembers = {
+  generated_count: Type.Integer(),
+  synced_count: Type.Integer(),
+  in_sync: Type.Boolean(),
+  missing_internals: Type.Array(Type.String()),
+  stale_internals: Type.Array(Type.String()),
+  differences: Type.Array(
+    named(
+      'CatalogueDifference',
+      Type.Object({
+        internal: Type.String(),
+        member: enumSchema(['account_scope', 'method', 'route', 'source']),
+        is: nullable(Type.String({ description: 'Of the table.' })),
+        becomes: nullable(Type.String({ description: 'Of the code: a sync writes it.' })),
+      }),
+    ),
+    { description: 'The members in which rows differ from the code.' },
+  ),
+  last_sync: nullable(
+    named(
+      'LastCatalogueSync',
+      Type.Object({
+        at: TimestampSchema,
+        by: nullable({ ...UuidSchema, description: 'The user; null where a deployment or a command made it.' }),
+        written: Type.Integer({ description: 'Rows that it wrote.' }),
+        version: Type.String({ description: 'The version of the service that made it.' }),
+      }),
+    ),
+  ),
+}
+
 export const CatalogueStatusSchema = named(
   'CatalogueStatus',
   Type.Object({
-    generated_count: Type.Integer(),
-    synced_count: Type.Integer(),
-    in_sync: Type.Boolean(),
-    missing_internals: Type.Array(Type.String()),
-    stale_internals: Type.Array(Type.String()),
-    written: Type.Optional(Type.Integer({ description: 'Rows that a sync wrote.' })),
+    ...comparisonMembers,
+    stale: Type.Array(
+      named(
+        'StaleEventType',
+        Type.Object({
+          document_id: UuidSchema,
+          internal: Type.String(),
+          is_actived: Type.Boolean(),
+          subscribers: SubscribersSchema,
+        }),
+      ),
+      { description: 'The rows of `stale_internals`.' },
+    ),
   }),
+)
+
+/** The comparison behind a sync. */
+export const CatalogueSyncSchema = named(
+  'CatalogueSync',
+  Type.Object({ ...comparisonMembers, written: Type.Integer({ description: 'Rows that the sync wrote.' }) }),
+)
+
+/** How many webhooks subscribe to each event type. */
+export const SubscriberCounts = named(
+  'SubscriberCounts',
+  Type.Array(
+    named(
+      'SubscriberCount',
+      Type.Object({ document_id: UuidSchema, internal: Type.String(), subscribers: SubscribersSchema }),
+    ),
+  ),
 )
 
 /** Maps a row for the wire. */

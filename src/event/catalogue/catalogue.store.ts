@@ -1,4 +1,5 @@
-import type { EventTypeId, IdMaker } from '../../base/id.ts'
+import type { EventTypeId, IdMaker, UserId } from '../../base/id.ts'
+import { VERSION } from '../../base/version.ts'
 import type { AccountScope, RouteDeclaration } from '../../http/route/route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -81,13 +82,6 @@ export function selectEventTypes(db: Database, scope: PermissionScope) {
   return scope === 'all' ? all : all.where('account_scope', '=', 'account').where('is_tenant_visible', '=', true)
 }
 
-const selectAll = statement<EventTypeColumns>(`select ${OF_TYPE} from event e order by e.internal`)
-
-/** Every row of the `event` table, by name. A few hundred at most. */
-export async function listEventTypes(db: Database): Promise<EventTypeRecord[]> {
-  return (await selectAll(db)).map(toEventTypeRecord)
-}
-
 const selectOne = statement<EventTypeColumns, { id: string }>(
   `select ${OF_TYPE} from event e where e.document_id = $id`,
 )
@@ -123,7 +117,7 @@ const ENTRY_COLUMNS = [
 const GENERATED = ['account_scope', 'method', 'route', 'source', 'description']
 const of = (alias: string) => GENERATED.map((column) => `${alias}.${column}`).join(', ')
 
-const sync = statement<EventTypeColumns & { is_written: boolean }, { now: Date }>(`
+const sync = statement<EventTypeColumns & { is_written: boolean }, { now: Date; by: UserId | null; version: string }>(`
   with w as (
     insert into event as e (${listNames(ENTRY_COLUMNS)}, created_at, updated_at)
     select x.*, $now, $now from unnest(${listArrays(ENTRY_COLUMNS)}) as x
@@ -131,19 +125,24 @@ const sync = statement<EventTypeColumns & { is_written: boolean }, { now: Date }
     set ${GENERATED.map((column) => `${column} = excluded.${column}`).join(', ')}, updated_at = $now
     where (${of('e')}) is distinct from (${of('excluded')})
     returning ${OF_TYPE}
+  ), noted as (
+    insert into catalogue_sync (catalogue, synced_at, synced_by, written, version)
+    select 'event', $now, $by::uuid, count(*), $version from w
+    on conflict (catalogue) do update
+    set synced_at = excluded.synced_at, synced_by = excluded.synced_by, written = excluded.written, version = excluded.version
   )
   select ${OF_TYPE}, false as is_written from event e where not exists (select from w where w.internal = e.internal)
   union all select w.*, true from w order by internal`)
 
 /**
- * Upserts generated entries that are new or changed. Returns every row of the table behind that, by name, and the number of
- * written ones. A row that another process inserted at the same time is left out.
+ * Upserts generated entries that are new or changed, and records that it did. Returns every row of the table behind that, by
+ * name, and the number of written ones. A row that another process inserted at the same time is left out.
  */
 export async function syncEntries(
   db: Database,
   ids: IdMaker,
   entries: readonly CatalogueEntry[],
-  now: Date,
+  { now, by }: { now: Date; by: UserId | null },
 ): Promise<{ rows: EventTypeRecord[]; written: number }> {
   const values = entries.map((one) => [
     ids.next<'event type'>(),
@@ -156,7 +155,7 @@ export async function syncEntries(
     // Of a new row only: afterwards the mark is the administrator's.
     isVisibleByDefault(one),
   ])
-  const rows = await sync(db, { ...transpose(ENTRY_COLUMNS, values), now })
+  const rows = await sync(db, { ...transpose(ENTRY_COLUMNS, values), now, by, version: VERSION })
   return { rows: rows.map(toEventTypeRecord), written: rows.filter((row) => row.is_written).length }
 }
 

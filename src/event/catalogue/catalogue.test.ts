@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createTestApp } from '../../../test/harness/app/app.ts'
 import { ROUTE_TREE } from '../../app/feature/route-tree.ts'
+import { VERSION } from '../../base/version.ts'
 import type { EventTypeRecord } from './catalogue.store.ts'
 import { buildCatalogue } from './catalogue.ts'
 import { findCatalogueDrift, renderCatalogueFiles } from './catalogue-files.ts'
@@ -67,6 +68,7 @@ describe('catalogue status', () => {
       in_sync: true,
       missing_internals: [],
       stale_internals: [],
+      differences: [],
     })
   })
 
@@ -99,7 +101,11 @@ describe('catalogue status', () => {
 
   test('is out of sync when a row differs', () => {
     const changed = all.map((row) => (row.internal === 'contract.create' ? { ...row, route: '/old' } : row))
-    expect(compareCatalogue(CATALOGUE, changed).in_sync).toBe(false)
+    const status = compareCatalogue(CATALOGUE, changed)
+    expect(status.in_sync).toBe(false)
+    expect(status.differences).toEqual([
+      { internal: 'contract.create', member: 'route', is: '/old', becomes: '/api/v3/contract/contract' },
+    ])
   })
 })
 
@@ -112,12 +118,44 @@ describe('catalogue over the API', () => {
     const status = await t.admin('GET', '/api/v3/webhook/catalogue/status')
     expect(status.body.data).toMatchObject({ in_sync: false, missing_internals: ['contract.delete'] })
     const synced = await t.admin('POST', '/api/v3/webhook/catalogue/sync')
-    expect(synced.body.data).toMatchObject({ in_sync: true, written: 2 })
+    expect(status.body.data.last_sync.by).toBeNull()
+    const { user } = (await t.admin('GET', '/api/v3/auth/session')).body.data
+    const last = { by: user.document_id, at: new Date(t.clock.now()).toISOString(), written: 2, version: VERSION }
+    expect(synced.body.data).toMatchObject({ in_sync: true, written: 2, differences: [], last_sync: last })
+    expect((await t.admin('GET', '/api/v3/webhook/catalogue/status')).body.data.last_sync).toEqual(last)
     const after = await t.admin('GET', '/api/v3/webhook/event?filters=internal|eq|contract.create')
     expect(after.body.data[0]).toMatchObject({
       document_id: before.body.data[0].document_id,
       route: '/api/v3/contract/contract',
     })
+  })
+
+  test('counts who subscribes to a stale event type, until it is deactivated', async () => {
+    await using t = await createTestApp()
+    const account = (await t.admin('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
+    const [row] = (await t.admin('GET', '/api/v3/webhook/event?filters=internal|eq|contract.create')).body.data
+    const webhooks = []
+    for (const name of ['one', 'two']) {
+      const body = { url: `https://example.com/${name}`, account, events: ['contract.create'] }
+      webhooks.push((await t.admin('POST', '/api/v3/webhook/webhook', body)).body.data.document_id)
+    }
+    const counts = async () => {
+      const { data } = (await t.admin('GET', '/api/v3/webhook/catalogue/subscribers')).body
+      return Object.fromEntries(data.map((one: Record<string, unknown>) => [one.internal, one.subscribers]))
+    }
+    expect(await counts()).toMatchObject({ 'contract.create': 2, 'webhook.test': 2, 'contract.update': 0 })
+    await t.admin('DELETE', `/api/v3/webhook/webhook/${webhooks[0]}`)
+    await t.database.db
+      .updateTable('event')
+      .set({ internal: 'contract.sign' })
+      .where('document_id', '=', row.document_id)
+      .execute()
+    await t.admin('POST', '/api/v3/webhook/catalogue/sync')
+    const stale = { document_id: row.document_id, internal: 'contract.sign', is_actived: true, subscribers: 1 }
+    const read = async () => (await t.admin('GET', '/api/v3/webhook/catalogue/status')).body.data
+    expect(await read()).toMatchObject({ in_sync: false, stale: [stale] })
+    await t.admin('PATCH', `/api/v3/webhook/event/${row.document_id}/active`, { is_actived: false })
+    expect(await read()).toMatchObject({ in_sync: true, stale: [{ ...stale, is_actived: false }] })
   })
 
   test('registers event types of other services once, and not under a reserved name', async () => {

@@ -57,15 +57,18 @@ export function renderUnbuiltPage(texts: Texts, service: string): string {
 `.text
 }
 
-/** The headers of the page: scripts are files of the service, style sheets too or have the nonce. */
-export function buildConsoleHeaders(nonce: string): Record<string, string> {
+/**
+ * The headers of the page: scripts are files of the service, style sheets too or have the nonce. `socket` is the origin of the
+ * realtime server, to which the inspector connects.
+ */
+export function buildConsoleHeaders(nonce: string, socket: string | undefined): Record<string, string> {
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
     `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' data:",
     "font-src 'self'",
-    "connect-src 'self'",
+    `connect-src 'self'${socket === undefined ? '' : ` ${socket}`}`,
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",

@@ -14,6 +14,8 @@ export interface ConsoleDeps extends BrowserDeps {
   environment: string
   /** The folder of its build. */
   folder: string
+  /** Origin of the realtime server, such as `wss://ws-eu.pusher.com`; undefined in log-only mode. */
+  findSocket: () => string | undefined
   /** Counts a request; throws `rate_limited`. */
   limit: (request: FastifyRequest, reply: FastifyReply) => void
 }
@@ -49,7 +51,7 @@ export function mountConsole(server: FastifyInstance, deps: ConsoleDeps): void {
     const page = build ? renderConsolePage(build, settings) : renderUnbuiltPage(visitor.texts, deps.brand.name)
     return reply
       .code(build ? 200 : 503)
-      .headers({ ...buildConsoleHeaders(nonce), vary: 'accept-language' })
+      .headers({ ...buildConsoleHeaders(nonce, deps.findSocket()), vary: 'accept-language' })
       .type('text/html; charset=utf-8')
       .send(page)
   }

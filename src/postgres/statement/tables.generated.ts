@@ -155,6 +155,14 @@ export interface AuditPublication {
   user: string | null;
 }
 
+export interface CatalogueSync {
+  catalogue: string;
+  synced_at: Timestamp;
+  synced_by: string | null;
+  version: string;
+  written: number;
+}
+
 export interface Contract {
   account: string;
   created_at: Timestamp;
@@ -1020,6 +1028,7 @@ export interface DB {
   audit_entry: AuditEntry;
   audit_log: AuditLog;
   audit_publication: AuditPublication;
+  catalogue_sync: CatalogueSync;
   contract: Contract;
   delivery_worker: DeliveryWorker;
   engine_grant: EngineGrant;

@@ -60,7 +60,8 @@ interface EventColumns {
   type_is_actived: boolean | null
 }
 
-interface WebhookColumns {
+/** A webhook and its link, as statements of explanations select them. */
+export interface WebhookColumns {
   document_id: WebhookId
   name: string | null
   is_global: boolean
@@ -150,7 +151,8 @@ function toExplainedEvent(row: EventColumns): ExplainedEvent {
   }
 }
 
-function toExplainedWebhook(row: WebhookColumns): ExplainedWebhook {
+/** Maps a webhook of an explanation. */
+export function toExplainedWebhook(row: WebhookColumns): ExplainedWebhook {
   const { link_created_at: createdAt, link_updated_at: updatedAt, link_deleted_at: deletedAt } = row
   return {
     id: row.document_id,

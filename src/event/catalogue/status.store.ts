@@ -1,0 +1,76 @@
+import type { UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import {
+  type EventTypeColumns,
+  type EventTypeRecord,
+  listEventTypeColumns,
+  toEventTypeRecord,
+} from './catalogue.store.ts'
+
+/** Subscriptions of an event type that are looked at for a count. */
+export const SUBSCRIBERS_LIMIT = 1_000
+
+/** The last sync of the catalogue. */
+export interface CatalogueSync {
+  at: Date
+  /** Null where a deployment or a command made it. */
+  by: UserId | null
+  /** Rows that it wrote. */
+  written: number
+  /** The version of the service that made it. */
+  version: string
+}
+
+/** A row of the `event` table, with the webhooks that subscribe to it. */
+export interface CountedType extends EventTypeRecord {
+  /** Of the first `SUBSCRIBERS_LIMIT` subscriptions; null of a type that was not counted. */
+  subscribers: number | null
+}
+
+/** A deleted webhook keeps its subscriptions until it is purged. */
+const COUNT = `(
+  select count(*)::int from (
+    select s.webhook from webhook_event s where s.event = e.document_id and s.deleted_at is null limit $limit
+  ) link
+  join webhook w on w.document_id = link.webhook and w.deleted_at is null
+)`
+
+interface StatusColumns extends EventTypeColumns {
+  subscribers: number | null
+  synced_at: Date | null
+  synced_by: UserId | null
+  written: number | null
+  version: string | null
+}
+
+const selectAll = statement<StatusColumns, { generated: readonly string[]; limit: number }>(`
+  select ${listEventTypeColumns('e')},
+    case when e.source = 'external' or e.internal = any($generated) then null else ${COUNT} end as subscribers,
+    l.synced_at, l.synced_by, l.written, l.version
+  from event e left join catalogue_sync l on l.catalogue = 'event'
+  order by e.internal`)
+
+/**
+ * Every row of the `event` table by name, a few hundred at most, and the last sync. Subscribers are counted of stale ones:
+ * those that are neither among the names `generated` nor external.
+ */
+export async function readCatalogueRows(
+  db: Database,
+  generated: readonly string[],
+): Promise<{ rows: CountedType[]; lastSync: CatalogueSync | null }> {
+  const found = await selectAll(db, { generated, limit: SUBSCRIBERS_LIMIT })
+  const { synced_at: at, synced_by: by, written, version } = found[0] ?? {}
+  return {
+    rows: found.map((row) => ({ ...toEventTypeRecord(row), subscribers: row.subscribers })),
+    lastSync: at ? { at, by: by ?? null, written: written ?? 0, version: version ?? '' } : null,
+  }
+}
+
+const countAll = statement<{ document_id: string; internal: string; subscribers: number }, { limit: number }>(`
+  select e.document_id, e.internal, ${COUNT} as subscribers from event e order by e.internal`)
+
+/** How many webhooks subscribe to each event type, by name, among its first `SUBSCRIBERS_LIMIT` subscriptions. */
+export function countSubscribers(db: Database) {
+  return countAll(db, { limit: SUBSCRIBERS_LIMIT })
+}

@@ -1,0 +1,88 @@
+import type { AccountId } from '../../base/id.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { enumSchema, IdParams, named, nullable, UuidSchema } from '../../http/route/schema.ts'
+import { Type } from '../../http/shape/schema-type.ts'
+import { FORECAST_WEBHOOKS_LIMIT, forecastRouting } from './routing-forecast.ts'
+
+const ForecastSchema = named(
+  'RoutingForecast',
+  Type.Object({
+    event: Type.String(),
+    account: nullable(UuidSchema),
+    truncated: Type.Boolean({
+      description: `Whether there are more than ${FORECAST_WEBHOOKS_LIMIT} webhooks. Ask for one with \`webhook\`.`,
+    }),
+    webhooks: Type.Array(
+      named(
+        'WebhookForecast',
+        Type.Object({
+          webhook: UuidSchema,
+          name: nullable(Type.String()),
+          is_global: Type.Boolean(),
+          account: nullable(UuidSchema),
+          is_actived: Type.Boolean(),
+          verdict: enumSchema([
+            'deliver',
+            'excluded',
+            'deleted',
+            'created_later',
+            'not_subscribed',
+            'inactive',
+            'no_owner',
+            'purge',
+            'other_account',
+          ]),
+          reason: Type.String({ description: 'Why, and what to do about it.' }),
+        }),
+      ),
+      { description: 'Those of the account first, then the global ones, oldest first.' },
+    ),
+  }),
+)
+
+export const routingForecastRoutes: Routes<object> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/event/{id}/routing',
+      resource: 'event',
+      action: 'routing',
+      accountScope: 'none',
+      summary: 'Which webhooks an event of this type would reach',
+      description:
+        'The rule of the router, asked about an event that happens now: one verdict for each webhook of `account` and each ' +
+        'global one, or for `webhook` alone. Without `account` the event has no owner.',
+      params: IdParams,
+      query: Type.Object({
+        account: Type.Optional(Type.String({ ...UuidSchema, description: 'The owner of the event.' })),
+        webhook: Type.Optional(Type.String({ ...UuidSchema, description: 'Only this webhook.' })),
+      }),
+      data: ForecastSchema,
+    },
+    {
+      handle: async (_deps: object, { db, params, query, now }) => {
+        const account = (query.account ?? null) as AccountId | null
+        const { type, entries, isTruncated } = await forecastRouting(db, params.id, {
+          ...{ account, webhook: query.webhook ?? null, now },
+        })
+        const count = entries.filter(({ verdict }) => verdict === 'deliver').length
+        return {
+          data: {
+            ...{ event: type, account, truncated: isTruncated },
+            webhooks: entries.map(({ webhook, verdict, reason }) => ({
+              webhook: webhook.id,
+              name: webhook.name,
+              is_global: webhook.isGlobal,
+              account: webhook.account,
+              is_actived: webhook.isActived,
+              verdict,
+              reason,
+            })),
+          },
+          message: `${count} of ${entries.length} webhooks would get it.`,
+          changed: [{ id: params.id, account: null }],
+        }
+      },
+    },
+  ),
+]

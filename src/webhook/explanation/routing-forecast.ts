@@ -1,0 +1,92 @@
+import type { AccountId } from '../../base/id.ts'
+import { notFound } from '../../http/problem/problem.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { decideRouting, type RoutingVerdict } from '../delivery/routing.ts'
+import type { ExplainedWebhook } from './routing-explanation.store.ts'
+import { type Candidates, findCandidates } from './routing-forecast.store.ts'
+
+/** Webhooks in one forecast at most. Ask for one webhook by its id where there are more. */
+export const FORECAST_WEBHOOKS_LIMIT = 200
+
+/** One webhook of a forecast. */
+export interface ForecastRouting {
+  webhook: ExplainedWebhook
+  verdict: RoutingVerdict
+  /** A sentence: why, and what to do about it. */
+  reason: string
+}
+
+/** What would become of an event that happens now. */
+export interface RoutingForecast {
+  type: string
+  entries: ForecastRouting[]
+  /** Whether there are more webhooks than a forecast holds. */
+  isTruncated: boolean
+}
+
+/**
+ * Says for the webhooks of an account and the global ones whether an event of this type would reach them now
+ * (docs/contract/events.md#routing-forecast). `account` null: the event has no owner. Throws 404 for the event type.
+ */
+export async function forecastRouting(
+  db: Database,
+  eventType: string,
+  input: { account: AccountId | null; webhook: string | null; now: Date },
+): Promise<RoutingForecast> {
+  const { account, webhook: only, now } = input
+  const found = await findCandidates(db, { eventType, account, webhook: only, limit: FORECAST_WEBHOOKS_LIMIT + 1 })
+  if (!found) throw notFound('event type')
+  const webhooks = found.webhooks.slice(0, FORECAST_WEBHOOKS_LIMIT)
+  return {
+    type: found.type,
+    entries: webhooks.map((webhook) => forecastWebhook({ ...found, webhook, account, now })),
+    isTruncated: found.webhooks.length > webhooks.length,
+  }
+}
+
+interface Asked extends Omit<Candidates, 'webhooks'> {
+  webhook: ExplainedWebhook
+  account: AccountId | null
+  now: Date
+}
+
+/** Asks the rule of the router about an event that happens now. Pure. */
+export function forecastWebhook(asked: Asked): ForecastRouting {
+  const { type, eventType, webhook, account, now } = asked
+  const isPurge = type.endsWith('.purge')
+  // A test goes to the webhook it was asked for and is never routed, although every webhook subscribes to it.
+  const excludedWebhook = type === 'webhook.test' ? webhook.id : null
+  const verdict = decideRouting(
+    {
+      ...{ isPurge, excludedWebhook, accountScope: eventType.accountScope },
+      ...{ account: isPurge || eventType.accountScope === 'none' ? null : account, createdAt: now, ordinal: null },
+    },
+    {
+      ...webhook,
+      isSubscribed: eventType.isActived && webhook.link !== null && webhook.link.deletedAt === null,
+    },
+  )
+  return { webhook, verdict, reason: REASONS[verdict](asked) }
+}
+
+const REASONS: Record<RoutingVerdict, (asked: Asked) => string> = {
+  deliver: ({ webhook }) =>
+    webhook.isGlobal ? 'It subscribes, is active and global.' : 'It subscribes, is active and of this account.',
+  excluded: ({ webhook }) =>
+    `A test goes only to the webhook it was asked for. POST /api/v3/webhook/webhook/${webhook.id}/test sends one.`,
+  deleted: () => 'The webhook is deleted. Create a new one to receive events again.',
+  created_later: () => 'The webhook was created after the event.',
+  not_subscribed: ({ type, eventType, webhook }) =>
+    eventType.isActived
+      ? `It does not subscribe to ${type}. Add it with PUT /api/v3/webhook/webhook/${webhook.id}/events.`
+      : `The event type ${type} is inactive, so it reaches nobody. PATCH /api/v3/webhook/event/{id}/active switches it on.`,
+  inactive: ({ webhook }) =>
+    `It is inactive${webhook.disabledReason ? ` (${webhook.disabledReason})` : ''}. ` +
+    `Activate it with PATCH /api/v3/webhook/webhook/${webhook.id}/active.`,
+  no_owner: ({ type }) =>
+    `${type} has no owner, so a webhook of one account never receives it. Use a global webhook (is_global true).`,
+  purge: () => 'Purge events reach global webhooks only. Use a global webhook (is_global true).',
+  other_account: ({ webhook, account }) =>
+    `The webhook belongs to account ${webhook.account}, the event to ${account ?? 'none'}. ` +
+    'Change the account of the webhook, or use a global one.',
+}
