@@ -80,7 +80,7 @@ create table "account_member_role" (
   constraint account_member_role_pkey PRIMARY KEY (member, role),
   constraint account_member_role_role_fkey FOREIGN KEY (role) REFERENCES role(document_id) ON DELETE CASCADE
 );
-CREATE INDEX account_member_role_role_idx ON public.account_member_role USING btree (role);
+CREATE INDEX account_member_role_role_idx ON public.account_member_role USING btree (role, created_at);
 
 create table "alert_incident" (
   document_id uuid not null,
@@ -144,7 +144,9 @@ create table "audit_log" (
   constraint audit_log_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX audit_log_created_idx ON public.audit_log USING btree (created_at);
+CREATE INDEX audit_log_entrance_idx ON public.audit_log USING btree (action, created_at) WHERE (starts_with(action, 'login.oauth'::text) OR (action = 'sso.exchange'::text));
 CREATE UNIQUE INDEX audit_log_equal_key ON public.audit_log USING btree (equal_key) WHERE (equal_key IS NOT NULL);
+CREATE INDEX audit_log_sign_in_idx ON public.audit_log USING btree ("user", created_at) WHERE (("user" IS NOT NULL) AND starts_with(action, 'login.'::text));
 CREATE INDEX audit_log_target_idx ON public.audit_log USING btree (target, created_at) WHERE (target IS NOT NULL);
 CREATE INDEX audit_log_user_idx ON public.audit_log USING btree ("user", created_at) WHERE ("user" IS NOT NULL);
 
@@ -1040,7 +1042,7 @@ create table "user_role" (
   constraint user_role_role_fkey FOREIGN KEY (role) REFERENCES role(document_id) ON DELETE CASCADE,
   constraint user_role_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
-CREATE INDEX user_role_role_idx ON public.user_role USING btree (role);
+CREATE INDEX user_role_role_idx ON public.user_role USING btree (role, created_at);
 
 create table "webhook" (
   document_id uuid not null,

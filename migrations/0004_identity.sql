@@ -165,7 +165,11 @@ create table account_member_role (
   created_at timestamptz(3) not null,
   primary key (member, role)
 );
-create index account_member_role_role_idx on account_member_role (role);
+create index account_member_role_role_idx on account_member_role (role, created_at);
+
+-- Who has a role, in the order in which it was given.
+drop index user_role_role_idx;
+create index user_role_role_idx on user_role (role, created_at);
 
 -- A membership that is deleted takes its roles along, and is noted by its own trigger.
 create function note_member_role_change() returns trigger language plpgsql as $$

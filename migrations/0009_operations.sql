@@ -17,6 +17,12 @@ create index audit_log_created_idx on audit_log (created_at);
 -- An entry without target or user is found by neither.
 create index audit_log_target_idx on audit_log (target, created_at) where target is not null;
 create index audit_log_user_idx on audit_log ("user", created_at) where "user" is not null;
+-- The sign-ins of one person, beside whatever else the person did.
+create index audit_log_sign_in_idx on audit_log ("user", created_at)
+  where "user" is not null and starts_with(action, 'login.');
+-- Sign-ins with providers and exchanges of handshakes, counted for the operator.
+create index audit_log_entrance_idx on audit_log (action, created_at)
+  where starts_with(action, 'login.oauth') or action = 'sso.exchange';
 
 create view audit_publication as
 select document_id, 'event.publish'::text as action, 'success'::text as outcome, published_by as "user",

@@ -106,7 +106,14 @@ const findRole = async (name: string): Promise<string> =>
  */
 const WRITES_NOTHING = ['oauth-hook.access-token', 'realtime.auth', 'realtime.user-auth', 'realtime.webhook']
 
-const WITH_PROVIDER = ['identity.create', 'identity.delete', 'identity.link', 'login.code', 'login.oauth-form-callback']
+const WITH_PROVIDER = [
+  'identity.create',
+  'identity.delete',
+  'identity.link',
+  'login.code',
+  'login.oauth-form-callback',
+  'user-identity.delete',
+]
 
 const factors = buildFactorRequests(
   () => ({

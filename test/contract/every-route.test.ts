@@ -45,6 +45,10 @@ async function walkIdentity() {
   await step('user.find-one', undefined, byUser)
   await step('role.find-one', undefined, byRole)
   await step('api-key.find-one', undefined, byKey)
+  await step('user.find-access', undefined, byUser)
+  await step('role.find-holders', undefined, byRole)
+  await step('sign-in-provider.find-all')
+  await step('handshake-target.find-all')
   await step('account.update', { name: 'Walked' }, byAccount)
   await step('account-limit.update', { webhooks: 9 }, byAccount)
   await step('account-limit.find-one', undefined, byAccount)
@@ -69,6 +73,8 @@ async function walkIdentity() {
   await signIn()
   const [session] = await step('session.find-all', undefined, {}, `?filters=user|eq|${user.document_id}`)
   await step('session.delete', undefined, { id: session.document_id })
+  const [tried] = await step('user.find-sign-ins', undefined, byUser)
+  expect(tried).toMatchObject({ method: 'local', outcome: 'success' })
   await signIn()
   await step('user.revoke-sessions', undefined, byUser)
   await step('user.remove-factors', undefined, byUser)
@@ -105,6 +111,11 @@ async function walkProviders() {
   await step('identity.find-all')
   await step('identity.find-one', undefined, { id })
   await step('identity.delete', undefined, { id })
+  await leaveLinkCode('walk again')
+  const byUser = { id: fixture.app.adminId }
+  const again = await step('identity.create', { code: 'walk again' })
+  await step('user-identity.find-all', undefined, byUser)
+  await step('user-identity.delete', undefined, { ...byUser, identity: again.document_id })
   call = fixture.app.admin
 }
 

@@ -25,6 +25,7 @@ import { buildFactorRouteRequests } from './factor-route-requests.ts'
 import { buildHealthRouteRequests } from './health-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
 import { DASHBOARD_REQUESTS } from './operations-route-requests.ts'
+import { buildPeopleRouteRequests } from './people-route-requests.ts'
 import { buildPlatformRouteRequests } from './platform-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildPublishForms } from './publish-route-requests.ts'
@@ -102,11 +103,13 @@ const newJob = async () => {
   const filters = [`document_id|eq|${(await newDispatch()).dispatch}`]
   return created('/api/v3/webhook/dispatch/replay', { filters, confirm_duplicate: true })
 }
-const signIn = async (): Promise<Json> => {
+const newPerson = async () => {
   const user = { email: email(), password: PASSWORD }
   await created('/api/v3/identity/user', user)
-  return (await fixture.app.anonymous('POST', '/api/v3/auth/login/local', user)).body.data
+  return user
 }
+const signIn = async (): Promise<Json> =>
+  (await fixture.app.anonymous('POST', '/api/v3/auth/login/local', await newPerson())).body.data
 
 const roleId = async (role: string): Promise<string> =>
   (await fixture.app.admin('GET', `/api/v3/identity/role?filters=name|eq|${role}`)).body.data[0].document_id
@@ -145,29 +148,20 @@ const newIdentity = async () => {
   return { call, params: { id: linked.body.data.document_id as string } }
 }
 
+const people = buildPeopleRouteRequests({ created, email, newIdentity, newRole, newUser, signIn })
+
 const of =
   (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>
   async (): Promise<Request> => ({ params: await idOf(make()), ...rest })
 
-const factors = buildFactorRequests(
-  () => ({
-    ...fixture.app,
-    newUser: async () => {
-      const user = { email: email(), password: PASSWORD }
-      await created('/api/v3/identity/user', user)
-      return user
-    },
-  }),
-  { origin: 'https://service.test', rpId: 'service.test' },
-)
+const factors = buildFactorRequests(() => ({ ...fixture.app, newUser: newPerson }), {
+  origin: 'https://service.test',
+  rpId: 'service.test',
+})
 
 /** What a successful request to each route needs; undefined for nothing. */
 export const REQUESTS: Record<string, MakeRequest | undefined> = {
-  'login.local': async () => {
-    const body = { email: email(), password: PASSWORD }
-    await created('/api/v3/identity/user', body)
-    return { body, call: fixture.app.anonymous }
-  },
+  'login.local': async () => ({ body: await newPerson(), call: fixture.app.anonymous }),
   ...buildFactorRouteRequests(factors, () => fixture.app.anonymous),
   'login.oauth-start': () => ({
     params: { provider: 'github' },
@@ -208,6 +202,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   },
   'identity.find-one': newIdentity,
   'identity.delete': newIdentity,
+  ...people.ofProviders,
   'session.refresh': async () => ({ body: { refresh_token: (await signIn()).refresh_token } }),
   'session.revoke': async () => ({ call: fixture.app.callAs((await signIn()).jwt) }),
   'session.find-one': undefined,
@@ -219,6 +214,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const { redirect_url } = (await call('POST', '/api/v3/auth/sso/handshake', { target_url: TARGET })).body.data
     return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: fixture.app.anonymous }
   },
+  'handshake-target.find-all': undefined,
   ...buildOAuthRouteRequests(() => fixture, { created, name, newUser }),
   'password.change': async () => ({
     body: { current_password: PASSWORD, new_password: `${PASSWORD} ${name()}` },
@@ -249,6 +245,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     return { params }
   },
   'user.revoke-sessions': async () => ({ params: { id: (await signIn()).user.document_id } }),
+  ...people.ofUsers,
   'account.create': () => ({ body: { name: 'Acme' } }),
   'account.find-all': undefined,
   'account.find-one': of(newAccount),
@@ -285,6 +282,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'role.update': of(newRole, { body: { permissions: ['contract:*', 'user:*'] } }),
   'role.delete': of(newRole),
   'permission.find-all': undefined,
+  ...people.ofRoles,
   'api-key.create': () => ({ body: { name: 'key', permissions: ['contract:*'] } }),
   'api-key.find-all': undefined,
   'api-key.find-one': of(newKey),

@@ -1018,6 +1018,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/identity/handshake-target": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List handshake targets and the outcomes of exchanges
+         * @description Needs the permission `handshake-target:find-all`.
+         */
+        get: operations["handshakeTargetFindAll"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/identity/identity": {
         parameters: {
             query?: never;
@@ -1104,6 +1124,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/identity/provider": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sign-in providers with their state
+         * @description What is enabled, what a built-in provider still needs, and the sign-ins of 24 hours.
+         *
+         *     Needs the permission `sign-in-provider:find-all`.
+         */
+        get: operations["signInProviderFindAll"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/identity/role": {
         parameters: {
             query?: never;
@@ -1162,6 +1204,28 @@ export interface paths {
          *     Needs the permission `role:update`.
          */
         patch: operations["roleUpdate"];
+        trace?: never;
+    };
+    "/api/v3/identity/role/{id}/holder": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List who has a role
+         * @description Users that have the role, and memberships that have it in one account. `created_at` is when it was given.
+         *
+         *     Needs the permission `role:find-holders`.
+         */
+        get: operations["roleFindHolders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v3/identity/session": {
@@ -1264,6 +1328,28 @@ export interface paths {
         patch: operations["userUpdate"];
         trace?: never;
     };
+    "/api/v3/identity/user/{id}/access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what a user may do, and why
+         * @description Each permission that has an effect, with the roles that hold it and where they hold.
+         *
+         *     Needs the permission `user:find-access`.
+         */
+        get: operations["userFindAccess"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/identity/user/{id}/disable": {
         parameters: {
             query?: never;
@@ -1303,6 +1389,50 @@ export interface paths {
          */
         post: operations["userEnable"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/identity/user/{id}/identity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the identities of a user at sign-in providers
+         * @description Needs the permission `user-identity:find-all`.
+         */
+        get: operations["userIdentityFindAll"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/identity/user/{id}/identity/{identity}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Disconnect a provider from a user
+         * @description Never the last way to sign in: a password, a passkey or another enabled provider has to remain. Open sessions go on. The caller must hold everything that the user holds.
+         *
+         *     A person with a second factor must have proven it in the last 10 minutes.
+         *
+         *     Needs the permission `user-identity:delete`.
+         */
+        delete: operations["userIdentityDelete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1348,6 +1478,28 @@ export interface paths {
          *     Needs the permission `user:revoke-sessions`.
          */
         post: operations["userRevokeSessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/identity/user/{id}/sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the sign-ins of a user
+         * @description Also those that were refused, as far as the audit log goes back.
+         *
+         *     Needs the permission `user:find-sign-ins`.
+         */
+        get: operations["userFindSignIns"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3596,6 +3748,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "handshake-target.find-all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * handshake-target.find-all
+         * @description List handshake targets and the outcomes of exchanges
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onHandshakeTargetFindAll"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "health.clock": {
         parameters: {
             query?: never;
@@ -5070,6 +5244,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "role.find-holders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * role.find-holders
+         * @description List who has a role
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRoleFindHolders"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "role.find-one": {
         parameters: {
             query?: never;
@@ -5268,6 +5464,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "sign-in-provider.find-all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * sign-in-provider.find-all
+         * @description List sign-in providers with their state
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onSignInProviderFindAll"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "sso.exchange": {
         parameters: {
             query?: never;
@@ -5378,6 +5596,50 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "user-identity.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * user-identity.delete
+         * @description Disconnect a provider from a user
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onUserIdentityDelete"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "user-identity.find-all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * user-identity.find-all
+         * @description List the identities of a user at sign-in providers
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onUserIdentityFindAll"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "user.create": {
         parameters: {
             query?: never;
@@ -5466,6 +5728,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "user.find-access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * user.find-access
+         * @description Read what a user may do, and why
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onUserFindAccess"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "user.find-all": {
         parameters: {
             query?: never;
@@ -5504,6 +5788,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onUserFindOne"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "user.find-sign-ins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * user.find-sign-ins
+         * @description List the sign-ins of a user
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onUserFindSignIns"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7216,6 +7522,24 @@ export interface components {
             data: components["schemas"]["DispatchWithAttempts"];
             message: string;
         };
+        EffectiveAccess: {
+            /** @description The roles of the user. */
+            roles: components["schemas"]["HeldRole"][];
+            /** @description The accounts of the user, the oldest membership first; at most 100. */
+            memberships: components["schemas"]["HeldMembership"][];
+            /** @description Whether the user belongs to no further account. */
+            is_complete: boolean;
+            /** @description Those that have an effect. */
+            permissions: components["schemas"]["EffectivePermission"][];
+        };
+        EffectiveAccessAnswer: {
+            data: components["schemas"]["EffectiveAccess"];
+            message: string;
+        };
+        EffectivePermission: {
+            permission: string;
+            reasons: components["schemas"]["PermissionReason"][];
+        };
         EmailVerified: {
             /** @constant */
             verified: true;
@@ -7431,6 +7755,14 @@ export interface components {
             /** @description What the `code_challenge` of the start is the SHA-256 of. */
             code_verifier: string;
         };
+        ExchangeOutcome: {
+            /** @description Null where the token was no genuine one. */
+            audience: string | null;
+            /** @enum {string} */
+            outcome: "success" | "failure";
+            reason: string | null;
+            count: number;
+        };
         ExchangedAccessToken: {
             /** @description The session JWT of the app, to send as a bearer token. */
             jwt: string;
@@ -7469,6 +7801,10 @@ export interface components {
             cause: string;
             attempts: number;
         };
+        FailureCount: {
+            reason: string;
+            count: number;
+        };
         FieldError: {
             path: string;
             code: string;
@@ -7502,6 +7838,40 @@ export interface components {
             data: components["schemas"]["Handshake"];
             message: string;
         };
+        HandshakeTarget: {
+            /** @description The audience of its tokens. */
+            origin: string;
+            /** @description False for an app on the site of the service: its browser has the session cookie already. */
+            needs_handshake: boolean;
+        };
+        HandshakeTargets: {
+            /** @description `SSO_TARGETS`. */
+            targets: components["schemas"]["HandshakeTarget"][];
+            /** @description Whether every origin of this machine is a target: in development. */
+            allows_loopback: boolean;
+            issuer: string;
+            /** @description `SESSION_COOKIE_DOMAIN`. */
+            cookie_domain: string | null;
+            /** @description `SSO_ACCEPT_SESSION_JWT`. */
+            accepts_session_jwt: boolean;
+            /** @description How many handshake secrets verify; the first one signs. */
+            secret_count: number;
+            /** @description Lifetime of a handshake token. */
+            token_seconds: number;
+            /** @description Tolerance for the clock of an app. */
+            tolerance_seconds: number;
+            /** @description The exchanges of 24 hours. */
+            outcomes: components["schemas"]["ExchangeOutcome"][];
+            /**
+             * Format: date-time
+             * @description The start of the counts: 24 hours ago, or later where there were very many exchanges.
+             */
+            counted_since: string;
+        };
+        HandshakeTargetsAnswer: {
+            data: components["schemas"]["HandshakeTargets"];
+            message: string;
+        };
         Health: {
             status: components["schemas"]["HealthStatus"];
             components: components["schemas"]["HealthComponent"][];
@@ -7528,6 +7898,26 @@ export interface components {
         };
         /** @enum {string} */
         HealthStatus: "operational" | "degraded" | "down";
+        HeldMembership: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            account: string;
+            name: string;
+            roles: components["schemas"]["HeldRole"][];
+        };
+        HeldRole: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            name: string;
+            permissions: string[];
+            is_account_scoped: boolean;
+            requires_second_factor: boolean;
+        };
         HourlyDeliveries: {
             /**
              * Format: date-time
@@ -8055,6 +8445,25 @@ export interface components {
             data: components["schemas"]["Permission"][];
             message: string;
             pagination: components["schemas"]["Pagination"];
+        };
+        PermissionReason: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            role: string;
+            role_name: string;
+            /** @description The pattern of the role that covers the permission. */
+            pattern: string;
+            /**
+             * @description `everywhere`; `accounts`: by an account-scoped role of the user, in each of its accounts; `memberships`: by a role of these memberships.
+             * @enum {string}
+             */
+            place: "everywhere" | "accounts" | "memberships";
+            /** @description Where it holds; empty for `everywhere`. */
+            accounts: string[];
+            /** @description Whether only sessions with a second factor hold it by this role. */
+            requires_second_factor: boolean;
         };
         Problem: {
             /**
@@ -8790,6 +9199,42 @@ export interface components {
             data: components["schemas"]["Role"];
             message: string;
         };
+        RoleHolder: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            user: string;
+            email: string;
+            name: string | null;
+            is_actived: boolean;
+            /**
+             * Format: uuid
+             * @description The account of the membership that has the role; null for the user.
+             */
+            account: string | null;
+            account_name: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
+        };
+        RoleHolderPage: {
+            data: components["schemas"]["RoleHolder"][];
+            message: string;
+            pagination: components["schemas"]["Pagination"];
+        };
         RolePage: {
             data: components["schemas"]["Role"][];
             message: string;
@@ -9014,6 +9459,78 @@ export interface components {
         };
         SetTenantVisible: {
             is_tenant_visible: boolean;
+        };
+        SignIn: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            /** @description How: `local` by password, `factor` the second step, `passkey`, `oauth` a provider, `code` a deep link. */
+            method: string;
+            /** @enum {string} */
+            outcome: "success" | "failure";
+            /** @description Why it was refused; null for a success. */
+            reason: string | null;
+            /** @description The provider of the sign-in. */
+            provider: string | null;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            session: string | null;
+            address: string | null;
+            request_id: string | null;
+            /** @description How many equal refusals of one minute the entry stands for. */
+            count: number;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
+        };
+        SignInPage: {
+            data: components["schemas"]["SignIn"][];
+            message: string;
+            pagination: components["schemas"]["Pagination"];
+        };
+        SignInProvider: {
+            /** @description As in paths: `google`. */
+            name: string;
+            label: string;
+            is_enabled: boolean;
+            /** @description Whether a managed engine speaks to it and keeps its credentials. */
+            is_managed: boolean;
+            /** @description To be registered at the provider. */
+            callback_url: string;
+            /** @description The settings that enable it; empty for an enabled one. Their values are never shown. */
+            missing_settings: string[];
+            starts: number;
+            successes: number;
+            /** @description By reason, the most frequent first. */
+            failures: components["schemas"]["FailureCount"][];
+        };
+        SignInProviders: {
+            /** @description The enabled ones first. */
+            providers: components["schemas"]["SignInProvider"][];
+            /**
+             * Format: date-time
+             * @description The start of the counts: 24 hours ago, or later where there were very many sign-ins.
+             */
+            counted_since: string;
+            /** @description `AUTH_REDIRECT_ALLOW_LIST`: where a sign-in may end, origins and schemes of apps. */
+            redirect_allow_list: string[];
+            /** @description Whether a sign-in may end on this machine too: in development. */
+            allows_loopback: boolean;
+        };
+        SignInProvidersAnswer: {
+            data: components["schemas"]["SignInProviders"];
+            message: string;
         };
         /** @description How many rows were not replayed, by reason. */
         SkippedReasons: {
@@ -9326,6 +9843,49 @@ export interface components {
         UserAnswer: {
             data: components["schemas"]["User"];
             message: string;
+        };
+        UserIdentity: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            provider: string;
+            email: string | null;
+            is_email_verified: boolean;
+            name: string | null;
+            avatar_url: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            last_login_at: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            user: string;
+            /** @description The id of the person at the provider. */
+            subject: string;
+        };
+        UserIdentityAnswer: {
+            data: components["schemas"]["UserIdentity"];
+            message: string;
+        };
+        UserIdentityPage: {
+            data: components["schemas"]["UserIdentity"][];
+            message: string;
+            pagination: components["schemas"]["Pagination"];
         };
         UserPage: {
             data: components["schemas"]["User"][];
@@ -12403,6 +12963,35 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    handshakeTargetFindAll: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HandshakeTargetsAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     identityFindAll: {
         parameters: {
             query?: {
@@ -12649,6 +13238,35 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    signInProviderFindAll: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInProvidersAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     roleFindAll: {
         parameters: {
             query?: {
@@ -12857,6 +13475,55 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    roleFindHolders: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
+                 *
+                 *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 */
+                filters?: string[];
+                /** @description A field; with `-`, descending. */
+                sort?: "created_at" | "-created_at";
+                page_size?: components["parameters"]["PageSize"];
+                /** @description The `next_cursor` of the page before. Opaque; bound to its sort. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Whether `pagination.total` is counted too, up to 10,000. */
+                count?: components["parameters"]["Count"];
+            };
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleHolderPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -13168,6 +13835,39 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    userFindAccess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EffectiveAccessAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     userDisable: {
         parameters: {
             query?: never;
@@ -13239,6 +13939,101 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UserAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    userIdentityFindAll: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
+                 *
+                 *     - `document_id` (uuid): eq, ne, in, nin, null
+                 *     - `provider` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
+                 *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 */
+                filters?: string[];
+                /** @description A field; with `-`, descending. */
+                sort?: "provider" | "-provider" | "created_at" | "-created_at" | "updated_at" | "-updated_at";
+                page_size?: components["parameters"]["PageSize"];
+                /** @description The `next_cursor` of the page before. Opaque; bound to its sort. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Whether `pagination.total` is counted too, up to 10,000. */
+                count?: components["parameters"]["Count"];
+            };
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserIdentityPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    userIdentityDelete: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                identity: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserIdentityAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -13340,6 +14135,55 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    userFindSignIns: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
+                 *
+                 *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 */
+                filters?: string[];
+                /** @description A field; with `-`, descending. */
+                sort?: "created_at" | "-created_at";
+                page_size?: components["parameters"]["PageSize"];
+                /** @description The `next_cursor` of the page before. Opaque; bound to its sort. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Whether `pagination.total` is counted too, up to 10,000. */
+                count?: components["parameters"]["Count"];
+            };
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -17973,6 +18817,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onHandshakeTargetFindAll: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "handshake-target.find-all";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onHealthClock: {
         parameters: {
             query?: never;
@@ -20519,6 +21401,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onRoleFindHolders: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "role.find-holders";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onRoleFindOne: {
         parameters: {
             query?: never;
@@ -20861,6 +21781,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onSignInProviderFindAll: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "sign-in-provider.find-all";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onSsoExchange: {
         parameters: {
             query?: never;
@@ -21051,6 +22009,82 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onUserIdentityDelete: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "user-identity.delete";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onUserIdentityFindAll: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "user-identity.find-all";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onUserCreate: {
         parameters: {
             query?: never;
@@ -21203,6 +22237,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onUserFindAccess: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "user.find-access";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onUserFindAll: {
         parameters: {
             query?: never;
@@ -21270,6 +22342,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "user.find-one";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onUserFindSignIns: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "user.find-sign-ins";
                 };
             };
         };

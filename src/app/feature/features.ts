@@ -3,6 +3,7 @@ import { catalogueRoutes } from '../../event/catalogue/catalogue.routes.ts'
 import { eventRoutes } from '../../event/event.routes.ts'
 import type { AuditRecord } from '../../event/recording/audit.store.ts'
 import { apiKeyRoutes } from '../../identity/access/api-key.routes.ts'
+import { roleHolderRoutes } from '../../identity/access/holder/role-holder.routes.ts'
 import { roleRoutes } from '../../identity/access/role.routes.ts'
 import { accountRoutes } from '../../identity/account/account.routes.ts'
 import { checkAccountExists } from '../../identity/account/account.ts'
@@ -20,9 +21,13 @@ import { factorRemovalRoutes } from '../../identity/sign-in/second-factor/factor
 import { secondFactorRoutes } from '../../identity/sign-in/second-factor/second-factor.routes.ts'
 import { stepUpRoutes } from '../../identity/sign-in/step-up/step-up.routes.ts'
 import { identityRoutes } from '../../identity/social-login/identity/identity.routes.ts'
+import { userIdentityRoutes } from '../../identity/social-login/identity/user-identity.routes.ts'
+import { providerOverviewRoutes } from '../../identity/social-login/overview/provider-overview.routes.ts'
 import { type SocialLoginDeps, socialLoginRoutes } from '../../identity/social-login/social-login.routes.ts'
 import { buildOpenTarget } from '../../identity/sso/handshake.ts'
 import { ssoRoutes } from '../../identity/sso/sso.routes.ts'
+import { targetOverviewRoutes } from '../../identity/sso/target-overview.routes.ts'
+import { effectiveAccessRoutes } from '../../identity/user/effective-access/effective-access.routes.ts'
 import { linkRoutes } from '../../identity/user/password/link.routes.ts'
 import { passwordRoutes } from '../../identity/user/password/password.routes.ts'
 import { userRoutes } from '../../identity/user/user.routes.ts'
@@ -33,6 +38,7 @@ import { grantRoutes } from '../../oauth/grant/grant.routes.ts'
 import { tokenHookRoutes } from '../../oauth/hook/token-hook.routes.ts'
 import { auditRoutes } from '../../operations/audit/audit.routes.ts'
 import { activityRoutes } from '../../operations/dashboard/activity.routes.ts'
+import { signInLogRoutes } from '../../operations/audit/sign-in-log.routes.ts'
 import { dashboardRoutes } from '../../operations/dashboard/dashboard.routes.ts'
 import { healthRoutes } from '../../operations/health/health.routes.ts'
 import { serviceRoutes } from '../../operations/health/service-facts.routes.ts'
@@ -116,9 +122,16 @@ export const FEATURES: readonly Feature[] = [
   feature(factorRemovalRoutes, nothing),
   feature(socialLoginRoutes, socialLoginDeps),
   feature(identityRoutes, socialLoginDeps),
+  feature(userIdentityRoutes, ({ engine }) => ({ engine })),
+  feature(providerOverviewRoutes, ({ engine, pages }) => ({
+    engine,
+    baseUrl: pages.baseUrl,
+    redirectRules: pages.redirectRules,
+  })),
   feature(sessionRoutes, sessionDeps),
   feature(sessionListRoutes, nothing),
   feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
+  feature(targetOverviewRoutes, (parts) => ({ rules: parts.handshakes })),
   feature(tokenHookRoutes, ({ hookKeys, keys }) => ({ hookKeys, baseUrl: keys.issuer })),
   feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
   feature(clientRoutes, ({ ids, random, fetch }) => ({ ids, random, fetch })),
@@ -131,11 +144,17 @@ export const FEATURES: readonly Feature[] = [
   feature(passwordRoutes, ({ passwords }) => ({ passwords })),
   feature(linkRoutes, linkDeps),
   feature(userRoutes, ({ ids, passwords }) => ({ ids, passwords })),
+  feature(effectiveAccessRoutes, ({ listPermissions, listAccountPermissions }) => ({
+    listPermissions,
+    listAccountPermissions,
+  })),
+  feature(signInLogRoutes, nothing),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(accountLimitRoutes, ({ accountDefaults }) => ({ accountDefaults })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(invitationRoutes, linkDeps),
   feature(roleRoutes, roleDeps),
+  feature(roleHolderRoutes, nothing),
   feature(apiKeyRoutes, (parts) => ({ ...roleDeps(parts), random: parts.random })),
   feature(auditRoutes, nothing),
   feature(contractRoutes, ({ ids }) => ({ ids })),

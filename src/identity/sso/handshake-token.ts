@@ -10,7 +10,7 @@ import { isTarget, type OwnSite, type TargetRules } from './target.ts'
 export const HANDSHAKE_SECONDS = 60
 
 /** Tolerance for clock skew between issuers and this process. */
-const LEEWAY_SECONDS = 5
+export const LEEWAY_SECONDS = 5
 
 /** The class of a handshake token that the service mints, and of the carrier inside it. Values of `typ`. */
 const HANDSHAKE_TYPE = 'sso+jwt'

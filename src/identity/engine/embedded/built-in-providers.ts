@@ -71,6 +71,17 @@ export function enableProvider(settings: ProviderSettings, isManaged = false): E
 
 const SETTING_OF = { secret: 'CLIENT_SECRET', teamId: 'TEAM_ID', keyId: 'KEY_ID' } as const
 
+/** The built-in providers, in the order in which people see them, each with the settings that enable it. */
+export function listBuiltInProviders(): { name: string; label: string; settings: string[] }[] {
+  return Object.entries(BUILT_IN).map(([name, { label, needs }]) => ({
+    name,
+    label,
+    settings: ['CLIENT_ID', ...needs.map((need) => SETTING_OF[need])].map(
+      (end) => `SOCIAL_${name.toUpperCase()}_${end}`,
+    ),
+  }))
+}
+
 /** In the order of people's choice: the built-in ones first, then the others by name. */
 export function sortProviders(providers: readonly EnabledProvider[]): EnabledProvider[] {
   const order = Object.keys(BUILT_IN)

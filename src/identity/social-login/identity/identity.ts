@@ -2,6 +2,7 @@ import type { IdMaker, UserId } from '../../../base/id.ts'
 import { notFound, Problem } from '../../../http/problem/problem.ts'
 import type { Caller } from '../../../http/shape/caller.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
+import { checkMayManageUser } from '../../access/delegation.ts'
 import type { Engine, ProviderIdentity } from '../../engine/engine.ts'
 import { hashSecret } from '../flow/flow-state.ts'
 import { findLinkIdentity } from '../flow/login-code.store.ts'
@@ -12,6 +13,7 @@ import {
   findWaysOf,
   type IdentityRecord,
   lockIdentity,
+  lockWaysAndHoldings,
   lockWaysOf,
   saveIdentity,
   selectIdentities,
@@ -117,11 +119,45 @@ export async function unlinkIdentity(
   { id, caller }: { id: string; caller: Caller },
 ): Promise<IdentityRecord> {
   const ways = await lockWaysOf(tx, caller.userId, id)
+  const last = 'This is your last way to sign in. Set a password or connect another provider first.'
+  const identity = chooseUnlinked(engine, ways, { id, last })
+  await deleteIdentity(tx, identity.id)
+  return identity
+}
+
+/** An identity of a user, for an operator. Throws 404. */
+export async function loadIdentityOfUser(
+  db: Database,
+  { id, user }: { id: string; user: string },
+): Promise<IdentityRecord> {
+  const identity = await findOwnIdentity(db, id, user as UserId)
+  if (!identity) throw notFound('identity')
+  return identity
+}
+
+/**
+ * Disconnects an identity of a user on behalf of an operator, who must hold everything that the user holds. Throws 404, 403,
+ * and 409 when it is the last way in of the user.
+ */
+export async function unlinkIdentityOfUser(
+  { engine }: { engine: Engine },
+  tx: Database,
+  { id, user, caller }: { id: string; user: string; caller: Caller },
+): Promise<IdentityRecord> {
+  const found = await lockWaysAndHoldings(tx, user as UserId, id)
+  if (!found) throw notFound('identity')
+  if (caller.userId !== user) checkMayManageUser(caller, found.holdings)
+  const last = 'This is the last way of the user to sign in. A password or another provider must be there first.'
+  const identity = chooseUnlinked(engine, found.ways, { id, last })
+  await deleteIdentity(tx, identity.id)
+  return identity
+}
+
+/** The identity that is to go, of the locked ways in. Pure. Throws 404 and 409. */
+function chooseUnlinked(engine: Engine, ways: WaysIn, { id, last }: { id: string; last: string }): IdentityRecord {
   const identity = ways.identities.find((one) => one.id === id)
   if (!identity) throw notFound('identity')
   const enabled = engine.listProviders().map(({ name }) => name)
-  if (!hasOtherWayIn(ways, identity, enabled))
-    throw new Problem('conflict', 'This is your last way to sign in. Set a password or connect another provider first.')
-  await deleteIdentity(tx, identity.id)
+  if (!hasOtherWayIn(ways, identity, enabled)) throw new Problem('conflict', last)
   return identity
 }

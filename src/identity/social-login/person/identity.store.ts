@@ -1,6 +1,8 @@
 import type { Id, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../../access/delegation.store.ts'
+import type { Holdings } from '../../access/delegation.ts'
 import type { ProviderIdentity } from '../../engine/engine.ts'
 
 export type IdentityId = Id<'identity'>
@@ -164,6 +166,25 @@ export async function lockWaysOf(db: Database, userId: UserId, without: string):
 function toWaysIn(rows: readonly (IdentityColumns & { has_password: boolean; passkeys: number })[]): WaysIn {
   const { has_password: hasPassword = false, passkeys = 0 } = rows[0] ?? {}
   return { hasPassword, passkeys, identities: rows.map(toIdentityRecord) }
+}
+
+const lockWaysInAndHoldings = statement<
+  IdentityColumns & HoldingsRow & { has_password: boolean; passkeys: number },
+  { userId: UserId; without: string }
+>(`
+  select ${OF_IDENTITY}, w.has_password, w.passkeys, ${HOLDINGS_COLUMNS}
+  from lock_ways_in($without, $userId) w
+  cross join lateral user_holdings(w.holder) h
+  cross join lateral identities_of(w.holder) i`)
+
+/** As `lockWaysOf`, with what the user holds. Undefined for a user without an identity. */
+export async function lockWaysAndHoldings(
+  db: Database,
+  userId: UserId,
+  without: string,
+): Promise<{ ways: WaysIn; holdings: Holdings } | undefined> {
+  const rows = await lockWaysInAndHoldings(db, { userId, without })
+  return rows[0] && { ways: toWaysIn(rows), holdings: toHoldings(rows[0]) }
 }
 
 const selectWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }, { userId: UserId }>(`

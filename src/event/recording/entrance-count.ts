@@ -1,0 +1,37 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { type EntranceCount, readEntranceCounts } from './entrance-count.store.ts'
+
+export type { EntranceCount } from './entrance-count.store.ts'
+
+/** Entries of one action that are read at most: the cost of a count does not grow with the log. */
+const ENTRIES_LIMIT = 5_000
+
+/** The actions that are counted: sign-ins with a provider, and exchanges of handshakes. */
+export type EntranceAction = 'login.oauth-start' | 'login.oauth-callback' | 'login.oauth' | 'sso.exchange'
+
+/** Tries by action, outcome and what the entries tell apart. */
+export interface EntranceCounts {
+  counts: EntranceCount[]
+  /** The instant from which on every try is counted. */
+  since: Date
+}
+
+/**
+ * Counts the audit entries of these actions since an instant. Of each action the newest 5,000 are read; where there are
+ * more, `since` is the instant of the oldest of them.
+ */
+export async function countEntrances(
+  db: Database,
+  { actions, since, limit = ENTRIES_LIMIT }: { actions: readonly EntranceAction[]; since: Date; limit?: number },
+): Promise<EntranceCounts> {
+  const rows = await readEntranceCounts(db, { actions, since, limit })
+  const cut = actions.flatMap((action) => {
+    const own = rows.filter((row) => row.action === action)
+    if (own.reduce((sum, { entries }) => sum + entries, 0) < limit) return []
+    return [Math.min(...own.map(({ oldest }) => oldest.getTime()))]
+  })
+  return {
+    counts: rows.map(({ oldest: _oldest, entries: _entries, ...count }) => count),
+    since: new Date(Math.max(since.getTime(), ...cut)),
+  }
+}

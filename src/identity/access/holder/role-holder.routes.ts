@@ -1,0 +1,76 @@
+import { readScopedPage } from '../../../http/listing/page.ts'
+import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import { type Static, Type } from '../../../http/shape/schema-type.ts'
+import { loadRole } from '../role.ts'
+import { listRoleHolders, type RoleHolderColumns } from './role-holder.store.ts'
+
+const HOLDER_FIELDS = { created_at: { type: 'timestamp', sortable: true } } as const
+
+/** A person who has a role. */
+const RoleHolderRow = named(
+  'RoleHolder',
+  Type.Object({
+    document_id: UuidSchema,
+    user: UuidSchema,
+    email: Type.String(),
+    name: nullable(Type.String()),
+    is_actived: Type.Boolean(),
+    account: nullable(
+      Type.String({
+        format: 'uuid',
+        description: 'The account of the membership that has the role; null for the user.',
+      }),
+    ),
+    account_name: nullable(Type.String()),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
+
+function toRoleHolderRow(row: RoleHolderColumns): Static<typeof RoleHolderRow> {
+  const since = row.created_at.toISOString()
+  return {
+    document_id: row.document_id,
+    user: row.user,
+    email: row.email,
+    name: row.name,
+    is_actived: row.is_actived,
+    account: row.account,
+    account_name: row.account_name,
+    created_at: since,
+    updated_at: since,
+  }
+}
+
+/** Who has a role (docs/contract/identity.md#holders-of-a-role). */
+export const roleHolderRoutes: Routes<object> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/role/{id}/holder',
+      resource: 'role',
+      action: 'find-holders',
+      accountScope: 'none',
+      summary: 'List who has a role',
+      description:
+        'Users that have the role, and memberships that have it in one account. `created_at` is when it was given.',
+      params: IdParams,
+      data: RoleHolderRow,
+      list: HOLDER_FIELDS,
+    },
+    {
+      locate: (_deps: object, { db, params }) => loadRole(db, params.id),
+      handle: async (_deps, { db, params, listing }) => {
+        const page = await readScopedPage(db, listRoleHolders(db, params.id), {
+          listing,
+          fields: HOLDER_FIELDS,
+          toRow: toRoleHolderRow,
+        })
+        // A row proves that the role exists; only an empty list needs a check.
+        if (page.data.length === 0) await loadRole(db, params.id)
+        return { ...page, message: 'Holders of the role.' }
+      },
+    },
+  ),
+]
