@@ -2,14 +2,8 @@ import type { IdMaker } from '../../base/id.ts'
 import { readPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
-import {
-  CatalogueStatusSchema,
-  CreateEventTypeBody,
-  EventTypeRow,
-  toEventTypeRow,
-  VisibleBody,
-} from './catalogue.schema.ts'
-import { selectEventTypes, toEventTypeRecord } from './catalogue.store.ts'
+import { CatalogueStatusSchema, CreateEventTypeBody, EventTypeRow, VisibleBody } from './catalogue.schema.ts'
+import { selectEventTypes, toEventTypeRow } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 import {
   checkEventTypeVisible,
@@ -39,8 +33,6 @@ const EVENT_TYPE_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-const eventTypeRowOf = (row: Parameters<typeof toEventTypeRecord>[0]) => toEventTypeRow(toEventTypeRecord(row))
-
 export const catalogueRoutes: Routes<CatalogueDeps> = [
   defineRoute(
     {
@@ -60,7 +52,7 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
         ...(await readPage(db, selectEventTypes(db, scope), {
           listing,
           fields: EVENT_TYPE_FIELDS,
-          toRow: eventTypeRowOf,
+          toRow: toEventTypeRow,
         })),
         message: 'Event types.',
       }),

@@ -1,59 +1,25 @@
-import { type Selectable, sql } from 'kysely'
 import type { AccountId, DispatchId, UserId } from '../../base/id.ts'
 import type { ListFields, ListFilter } from '../../http/listing/listing.ts'
 import { countListed, findListed, type ListTotal } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
+import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
+import { columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { compileFragment } from '../../postgres/statement/fragment.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
-import type { JsonValue, ReplayJob } from '../../postgres/statement/tables.generated.ts'
 import { listDispatches } from '../ledger/dispatch.store.ts'
-import type { ReplayJobId, ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job-record.ts'
+import { ReplayJobRow } from './replay-job.schema.ts'
+import type { ReplayJobId, ReplayJobStatus, SkipCounts } from './replay-job-record.ts'
 
-const COLUMNS = [
-  'document_id',
-  'status',
-  'filters',
-  'confirm_duplicate',
-  'accounts',
-  'total',
-  'processed',
-  'replayed',
-  'skipped',
-  'skipped_reasons',
-  'failures',
-  'last_error',
-  'created_by',
-  'created_at',
-  'updated_at',
-  'ended_at',
-] as const
-
-/** The columns above, as SQL. */
-const RETURNED = COLUMNS.join(', ')
-
-type ReplayJobColumns = Pick<Selectable<ReplayJob>, (typeof COLUMNS)[number]>
-
-/** Maps a row of the `replay_job` table. */
-export function toReplayJobRecord(row: ReplayJobColumns): ReplayJobRecord {
-  return {
-    id: row.document_id as ReplayJobId,
-    status: row.status as ReplayJobStatus,
-    filters: row.filters,
-    confirmDuplicate: row.confirm_duplicate,
-    accounts: row.accounts as AccountId[] | null,
-    total: row.total,
-    processed: row.processed,
-    replayed: row.replayed,
-    skipped: row.skipped,
-    skippedReasons: row.skipped_reasons as SkipCounts,
-    failures: row.failures,
-    lastError: row.last_error,
-    createdBy: row.created_by as UserId | null,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    endedAt: row.ended_at,
-  }
-}
+/** A bulk replay: its rows are fixed when it is made. */
+const job = defineRecord('replay_job', [...columnsOf(ReplayJobRow), 'failures']).typed<{
+  /** The accounts to whose rows it is limited; null for a job over all accounts. */
+  accounts: AccountId[] | null
+  skippedReasons: SkipCounts
+}>()
+export type ReplayJobRecord = RecordOf<typeof job>
+export const toReplayJobRow = wireOf(job, ReplayJobRow)
 
 /** Ledger rows that filters name. */
 export interface MatchQuery {
@@ -80,7 +46,7 @@ export async function listMatches(
   query: MatchQuery & { limit: number },
 ): Promise<{ id: DispatchId; account: AccountId | null }[]> {
   const rows = await findListed(db, listOf(db, query, query.limit))
-  return rows.map((row) => ({ id: row.document_id as DispatchId, account: row.account as AccountId | null }))
+  return rows.map((row) => ({ id: row.id, account: row.account }))
 }
 
 /** How many rows the filters name, exact up to the limit of a total. */
@@ -149,25 +115,25 @@ export async function insertReplayJob(
 
 /** All jobs, as the base of a list. */
 export function selectReplayJobs(db: Database) {
-  return db.selectFrom('replay_job').select(COLUMNS)
+  return selectRecord(db.selectFrom('replay_job'), job)
 }
 
-const selectOne = statement<ReplayJobColumns, { id: string }>(
-  `select ${RETURNED} from replay_job where document_id = $id`,
+const selectOne = statement<ReplayJobRecord, { id: string }>(
+  `select ${job.members()} from replay_job where document_id = $id`,
 )
 
 /** The job with this id. */
 export async function findReplayJob(db: Database, id: string): Promise<ReplayJobRecord | undefined> {
   const [row] = await selectOne(db, { id })
-  return row && toReplayJobRecord(row)
+  return row
 }
 
 const move = statement<
-  ReplayJobColumns,
+  ReplayJobRecord,
   { id: string; from: readonly ReplayJobStatus[]; to: ReplayJobStatus; endedAt: Date | null; now: Date }
 >(`
   update replay_job set status = $to, failures = 0, last_error = null, ended_at = $endedAt, updated_at = $now
-  where document_id = $id and status = any($from) returning ${RETURNED}`)
+  where document_id = $id and status = any($from) returning ${job.members()}`)
 
 /** Brings a job that is in one of the states `from` into another, without failures. Undefined when there is no such job. */
 export async function moveJob(
@@ -176,7 +142,7 @@ export async function moveJob(
   change: { from: readonly ReplayJobStatus[]; to: ReplayJobStatus; endedAt: Date | null; now: Date },
 ): Promise<ReplayJobRecord | undefined> {
   const [row] = await move(db, { id, ...change })
-  return row && toReplayJobRecord(row)
+  return row
 }
 
 /** What may change in a job. Members left out stay. */
@@ -191,6 +157,22 @@ export interface ReplayJobChange {
   endedAt?: Date | null
 }
 
+const changeColumns = columnChange<ReplayJobChange & { now: Date }>(
+  'replay_job',
+  {
+    status: 'status = $status',
+    processed: 'processed = $processed',
+    replayed: 'replayed = $replayed',
+    skipped: 'skipped = $skipped',
+    skippedReasons: 'skipped_reasons = $skippedReasons',
+    failures: 'failures = $failures',
+    lastError: 'last_error = $lastError',
+    endedAt: 'ended_at = $endedAt',
+    now: 'updated_at = $now',
+  },
+  job.members(),
+)
+
 /** Changes a job. */
 export async function changeReplayJob(
   db: Database,
@@ -198,24 +180,8 @@ export async function changeReplayJob(
   change: ReplayJobChange,
   now: Date,
 ): Promise<ReplayJobRecord> {
-  const { skippedReasons } = change
-  const updated = await db
-    .updateTable('replay_job')
-    .set({
-      ...(change.status !== undefined && { status: change.status }),
-      ...(change.processed !== undefined && { processed: change.processed }),
-      ...(change.replayed !== undefined && { replayed: change.replayed }),
-      ...(change.skipped !== undefined && { skipped: change.skipped }),
-      ...(skippedReasons && { skipped_reasons: sql<JsonValue>`${JSON.stringify(skippedReasons)}::jsonb` }),
-      ...(change.failures !== undefined && { failures: change.failures }),
-      ...(change.lastError !== undefined && { last_error: change.lastError }),
-      ...(change.endedAt !== undefined && { ended_at: change.endedAt }),
-      updated_at: now,
-    })
-    .where('document_id', '=', id)
-    .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
-  return toReplayJobRecord(updated)
+  const { rows } = await db.executeQuery<ReplayJobRecord>(compileFragment(changeColumns(id, { ...change, now })))
+  return rows[0] as ReplayJobRecord
 }
 
 /** The jobs that run, oldest first. */
@@ -238,7 +204,7 @@ export async function claimRunningJob(db: Database, id: ReplayJobId): Promise<Re
     .forUpdate()
     .skipLocked()
     .executeTakeFirst()
-  return row && toReplayJobRecord(row)
+  return row
 }
 
 /** The next rows of a job after the first `processed`, in order. */

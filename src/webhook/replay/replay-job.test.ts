@@ -6,8 +6,8 @@ import {
   NO_ONE,
   startContractFixture,
 } from '../../../test/contract/contract-fixture.ts'
-import { decideRows, findMove, REPLAY_JOB_ROWS_LIMIT } from './replay-job.ts'
-import type { ReplayJobStatus } from './replay-job-record.ts'
+import { decideRows, findMove } from './replay-job.ts'
+import { REPLAY_JOB_ROWS_LIMIT, type ReplayJobStatus } from './replay-job-record.ts'
 
 const BULK = '/api/v3/webhook/dispatch/replay'
 const JOBS = '/api/v3/webhook/replay-job'
