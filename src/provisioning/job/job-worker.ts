@@ -2,9 +2,17 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import { buildJobRunner, countJobFailure, type JobRunner, type MovedJob } from '../../delivery/job-runner.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { type ClaimedJob, claimJob, listRunningJobs, lockNextUsers, queueUsers, updateJob } from './job.store.ts'
+import {
+  type ClaimedJob,
+  claimJob,
+  type JobRecord,
+  listRunningJobs,
+  lockNextUsers,
+  queueUsers,
+  updateJob,
+} from './job.store.ts'
 import { decideSync } from './job.ts'
-import type { JobId, JobRecord } from './job-record.ts'
+import type { JobId } from './job-record.ts'
 
 /** Users that one transaction looks at: short, so that pause and cancel take effect at once and no user is locked for long. */
 export const JOB_BATCH_SIZE = 200

@@ -1,79 +1,36 @@
 import type { UserId } from '../../base/id.ts'
+import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
+import { columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { compileFragment } from '../../postgres/statement/fragment.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { TargetId } from '../target/target.store.ts'
-import type { JobId, JobKind, JobRecord, JobStatus, UserAtTarget } from './job-record.ts'
+import { JobRow } from './job.schema.ts'
+import type { JobId, JobKind, JobStatus, UserAtTarget } from './job-record.ts'
 
-const COLUMNS = [
-  'document_id',
-  'target',
-  'kind',
-  'status',
-  'total',
-  'processed',
-  'queued',
-  'failures',
-  'last_error',
-  'created_by',
-  'created_at',
-  'updated_at',
-  'ended_at',
-] as const
-
-const RETURNED = COLUMNS.join(', ')
-
-interface JobColumns {
-  document_id: string
-  target: string
-  kind: string
-  status: string
-  total: number
-  processed: number
-  queued: number
-  failures: number
-  last_error: string | null
-  created_by: string | null
-  created_at: Date
-  updated_at: Date
-  ended_at: Date | null
-}
-
-/** Maps a row of the `provisioning_job` table. */
-export function toJobRecord(row: JobColumns): JobRecord {
-  return {
-    id: row.document_id as JobId,
-    target: row.target as TargetId,
-    kind: row.kind as JobKind,
-    status: row.status as JobStatus,
-    total: row.total,
-    processed: row.processed,
-    queued: row.queued,
-    failures: row.failures,
-    lastError: row.last_error,
-    createdBy: row.created_by as UserId | null,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    endedAt: row.ended_at,
-  }
-}
+/** A tracked run through all users for one target. */
+const job = defineRecord('provisioning_job', [...columnsOf(JobRow), 'failures']).typed<{ createdBy: UserId | null }>()
+export type JobRecord = RecordOf<typeof job>
+export const toJobRow = wireOf(job, JobRow)
 
 /** All jobs, as the base of a list. */
 export function selectJobs(db: Database) {
-  return db.selectFrom('provisioning_job').select(COLUMNS)
+  return selectRecord(db.selectFrom('provisioning_job'), job)
 }
 
-const selectOne = statement<JobColumns, { id: string }>(
-  `select ${RETURNED} from provisioning_job where document_id = $id`,
+const selectOne = statement<JobRecord, { id: string }>(
+  `select ${job.members()} from provisioning_job where document_id = $id`,
 )
 
 /** The job with this id. */
 export async function findJob(db: Database, id: string): Promise<JobRecord | undefined> {
   const [row] = await selectOne(db, { id })
-  return row && toJobRecord(row)
+  return row
 }
 
 /** The target is locked, so that jobs of one target follow each other and none begins while it is being deleted. */
-const insert = statement<JobColumns, { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date }>(`
+const insert = statement<JobRecord, { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date }>(`
   with t as materialized (
     select document_id from provisioning_target where document_id = $target and is_actived and deleted_at is null
     for no key update
@@ -81,7 +38,7 @@ const insert = statement<JobColumns, { id: JobId; target: string; kind: JobKind;
   insert into provisioning_job (document_id, target, kind, status, total, created_by, created_at, updated_at)
   select $id, t.document_id, $kind, 'running', (select count(*) from "user"), $by, $now, $now from t
   on conflict (target) where status in ('running', 'paused', 'failed') do nothing
-  returning ${RETURNED}`)
+  returning ${job.members()}`)
 
 /** Inserts a running job. Undefined when its target is not active, or has a job that has not ended. */
 export async function insertJob(
@@ -89,15 +46,15 @@ export async function insertJob(
   row: { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date },
 ): Promise<JobRecord | undefined> {
   const [inserted] = await insert(db, row)
-  return inserted && toJobRecord(inserted)
+  return inserted
 }
 
 const move = statement<
-  JobColumns,
+  JobRecord,
   { id: string; from: readonly JobStatus[]; to: JobStatus; endedAt: Date | null; now: Date }
 >(`
   update provisioning_job set status = $to, failures = 0, last_error = null, ended_at = $endedAt, updated_at = $now
-  where document_id = $id and status = any($from) returning ${RETURNED}`)
+  where document_id = $id and status = any($from) returning ${job.members()}`)
 
 /** Brings a job that is in one of the states `from` into another. Undefined when there is no such job. */
 export async function moveJob(
@@ -106,11 +63,11 @@ export async function moveJob(
   change: { from: readonly JobStatus[]; to: JobStatus; endedAt: Date | null; now: Date },
 ): Promise<JobRecord | undefined> {
   const [row] = await move(db, { id, ...change })
-  return row && toJobRecord(row)
+  return row
 }
 
-const selectWithOutcomes = statement<JobColumns & { outcomes: Record<string, number> | null }, { id: string }>(`
-  select ${RETURNED}, (
+const selectWithOutcomes = statement<JobRecord & { outcomes: Record<string, number> | null }, { id: string }>(`
+  select ${job.members()}, (
     select json_object_agg(o.status, o.deliveries) from (
       select case when d.status in ('pending', 'retrying') then 'waiting' else d.status end as status,
         count(*) as deliveries
@@ -128,7 +85,9 @@ export async function findJobWithOutcomes(
   id: string,
 ): Promise<{ job: JobRecord; outcomes: Record<string, number> } | undefined> {
   const [row] = await selectWithOutcomes(db, { id })
-  return row && { job: toJobRecord(row), outcomes: row.outcomes ?? {} }
+  if (!row) return undefined
+  const { outcomes, ...found } = row
+  return { job: found, outcomes: outcomes ?? {} }
 }
 
 /** The jobs that run, oldest first. */
@@ -166,11 +125,12 @@ const IS_HELD = `
       and own.locktype = 'transactionid' and own.mode = 'ExclusiveLock' and own.granted
       and age(own.transactionid) > age(j.begun_by::xid))`
 
-const claim = statement<JobColumns & { last_user: string | null; may_run: boolean; open: number }, { id: JobId }>(`
+const claim = statement<JobRecord & Omit<ClaimedJob, 'job'>, { id: JobId }>(`
   with j as materialized (
     select * from provisioning_job where document_id = $id and status = 'running' for update skip locked
   )
-  select j.*, t.is_actived and t.deleted_at is null and not (${IS_HELD}) as may_run,
+  select ${job.members('j')}, j.last_user as "lastUser",
+    t.is_actived and t.deleted_at is null and not (${IS_HELD}) as "mayRun",
     (select count(*)::int from provisioning_delivery d where d.job = j.document_id and d.status in ('pending', 'retrying'))
       as open
   from j cross join lateral (select * from provisioning_target t where t.document_id = j.target) t`)
@@ -179,22 +139,17 @@ const claim = statement<JobColumns & { last_user: string | null; may_run: boolea
 export async function claimJob(db: Database, id: JobId): Promise<ClaimedJob | undefined> {
   const [row] = await claim(db, { id })
   if (!row) return undefined
-  return { job: toJobRecord(row), lastUser: row.last_user as UserId | null, mayRun: row.may_run, open: row.open }
+  const { lastUser, mayRun, open, ...claimed } = row
+  return { job: claimed, lastUser, mayRun, open }
 }
 
 const selectUsers = statement<
-  {
-    document_id: UserId
-    is_deleted: boolean
-    waiting: number | null
-    digest: string
-    delivered_digest: string | null
-  },
+  UserAtTarget & { id: UserId },
   { target: TargetId; after: UserId | null; limit: number }
 >(`
-  select u.document_id, u.deleted_at is not null as is_deleted, s.waiting,
+  select u.document_id as id, u.deleted_at is not null as "isDeleted", coalesce(s.waiting, 0) as waiting,
     case when s.is_current or s.delivered_digest = 'deleted' then s.delivered_digest
-      when s.delivered_digest is not null then 'unknown' end as delivered_digest,
+      when s.delivered_digest is not null then 'unknown' end as "deliveredDigest",
     provisioning_digest(u.email, u.name,
       case when u.deleted_at is not null then 'deleted' when u.is_actived then 'active' else 'disabled' end) as digest
   from "user" u
@@ -214,14 +169,7 @@ export async function lockNextUsers(
   db: Database,
   { target, after, limit }: { target: TargetId; after: UserId | null; limit: number },
 ): Promise<(UserAtTarget & { id: UserId })[]> {
-  const rows = await selectUsers(db, { target, after, limit })
-  return rows.map((row) => ({
-    id: row.document_id,
-    isDeleted: row.is_deleted,
-    waiting: row.waiting ?? 0,
-    digest: row.digest,
-    deliveredDigest: row.delivered_digest,
-  }))
+  return selectUsers(db, { target, after, limit })
 }
 
 const queue = statement<
@@ -239,39 +187,38 @@ export async function queueUsers(
   return row?.queued ?? 0
 }
 
-/** Changes a locked job. Members left out stay. */
-export async function updateJob(
-  db: Database,
-  id: JobId,
-  change: {
-    status?: JobStatus
-    total?: number
-    processed?: number
-    queued?: number
-    lastUser?: UserId
-    failures?: number
-    lastError?: string | null
-    endedAt?: Date
+/** What may change in a job. Members left out stay. */
+interface JobChange {
+  status?: JobStatus
+  total?: number
+  processed?: number
+  queued?: number
+  lastUser?: UserId
+  failures?: number
+  lastError?: string | null
+  endedAt?: Date
+}
+
+const changeColumns = columnChange<JobChange & { now: Date }>(
+  'provisioning_job',
+  {
+    status: 'status = $status',
+    total: 'total = $total',
+    processed: 'processed = $processed',
+    queued: 'queued = $queued',
+    lastUser: 'last_user = $lastUser',
+    failures: 'failures = $failures',
+    lastError: 'last_error = $lastError',
+    endedAt: 'ended_at = $endedAt',
+    now: 'updated_at = $now',
   },
-  now: Date,
-): Promise<JobRecord> {
-  const row = await db
-    .updateTable('provisioning_job')
-    .set({
-      ...(change.status !== undefined && { status: change.status }),
-      ...(change.total !== undefined && { total: change.total }),
-      ...(change.processed !== undefined && { processed: change.processed }),
-      ...(change.queued !== undefined && { queued: change.queued }),
-      ...(change.lastUser !== undefined && { last_user: change.lastUser }),
-      ...(change.failures !== undefined && { failures: change.failures }),
-      ...(change.lastError !== undefined && { last_error: change.lastError }),
-      ...(change.endedAt !== undefined && { ended_at: change.endedAt }),
-      updated_at: now,
-    })
-    .where('document_id', '=', id)
-    .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
-  return toJobRecord(row)
+  job.members(),
+)
+
+/** Changes a locked job. */
+export async function updateJob(db: Database, id: JobId, change: JobChange, now: Date): Promise<JobRecord> {
+  const { rows } = await db.executeQuery<JobRecord>(compileFragment(changeColumns(id, { ...change, now })))
+  return rows[0] as JobRecord
 }
 
 const deleteEnded = changeStatement<{ before: Date; limit: number }>(`

@@ -4,8 +4,8 @@ import type { Database } from '../../postgres/statement/database.ts'
 import type { ProvisioningEvent } from '../claim/payload.ts'
 import { checkQueueOn, type DeliveryDeps } from '../ledger/replay.ts'
 import { loadTarget } from '../target/target.ts'
-import { findJob, findJobWithOutcomes, insertJob, moveJob } from './job.store.ts'
-import type { JobKind, JobRecord, JobStatus, UserAtTarget } from './job-record.ts'
+import { findJob, findJobWithOutcomes, insertJob, type JobRecord, moveJob } from './job.store.ts'
+import type { JobKind, JobStatus, UserAtTarget } from './job-record.ts'
 
 /** What jobs use. */
 export interface JobDeps extends DeliveryDeps {
