@@ -42,8 +42,8 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
   test('has its files, and its lines in files that are there', () => {
     expect([...example.files.keys()]).toEqual([
       'migrations/<next number>_invoice.sql',
-      'src/invoice/invoice.store.ts',
       'src/invoice/invoice.schema.ts',
+      'src/invoice/invoice.store.ts',
       'src/invoice/invoice.ts',
       'src/invoice/invoice.routes.ts',
       'src/invoice/invoice.test.ts',

@@ -14,6 +14,7 @@ import { migrate } from '../src/postgres/migration/migrate.ts'
 import { renderClientOperations } from './client-operations.ts'
 import { renderConfigurationDocs, renderEnvExample } from './configuration.ts'
 import { renderDashboard } from './grafana-dashboard.ts'
+import { renderNarrowedColumns } from './narrowed-columns.ts'
 import { readOpenApi } from './openapi.ts'
 import { renderProviderMarks } from './provider-marks.ts'
 import { renderSchema } from './schema.ts'
@@ -97,5 +98,9 @@ async function renderTables(connectionString: string): Promise<string> {
     [command, '--dialect', 'postgres', '--url', connectionString, '--out-file', out, '--type-mapping', types],
     { stdio: 'pipe' },
   )
-  return readFile(out, 'utf8')
+  const tables = (await readFile(out, 'utf8')).replace(
+    'import ',
+    "import type { Id } from '../../base/id.ts';\nimport ",
+  )
+  return tables + (await renderNarrowedColumns(connectionString))
 }

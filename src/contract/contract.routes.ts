@@ -1,8 +1,8 @@
 import { buildList, readScopedPage } from '../http/listing/page.ts'
 import { defineRoute, type Routes } from '../http/route/route.ts'
 import { IdParams } from '../http/route/schema.ts'
-import { ContractRow, CreateContractBody, toContractRow, UpdateContractBody } from './contract.schema.ts'
-import { type ContractRecord, selectContracts, toContractRecord } from './contract.store.ts'
+import { ContractRow, CreateContractBody, UpdateContractBody } from './contract.schema.ts'
+import { type ContractRecord, selectContracts, toContractRow } from './contract.store.ts'
 import { type ContractDeps, changeContract, createContract, deleteContract, loadContract } from './contract.ts'
 
 const CONTRACT_FIELDS = {
@@ -14,7 +14,6 @@ const CONTRACT_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-const contractRowOf = (row: Parameters<typeof toContractRecord>[0]) => toContractRow(toContractRecord(row))
 const changedOf = (contract: ContractRecord) => [{ id: contract.id, account: contract.account }]
 
 /** The worked example of a platform's own resource (docs/contract/api.md#worked-example). CONTRIBUTING shows how to add another one. */
@@ -65,7 +64,7 @@ export const contractRoutes: Routes<ContractDeps> = [
           {
             listing,
             fields: CONTRACT_FIELDS,
-            toRow: contractRowOf,
+            toRow: toContractRow,
           },
         )
         return { ...page, message: 'Contracts.' }

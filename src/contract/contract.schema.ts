@@ -1,9 +1,9 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/route/schema.ts'
 import { type Static, Type } from '../http/shape/schema-type.ts'
-import type { ContractRecord } from './contract.store.ts'
 
 /** The status of a contract. */
 const ContractStatusSchema = named('ContractStatus', enumSchema(['draft', 'active', 'ended']))
+export type ContractStatus = Static<typeof ContractStatusSchema>
 
 /** A contract as the API shows it. */
 export const ContractRow = named(
@@ -38,18 +38,3 @@ export const UpdateContractBody = named(
     { additionalProperties: false, minProperties: 1 },
   ),
 )
-
-/** Maps a row for the wire. */
-export function toContractRow(record: ContractRecord): Static<typeof ContractRow> {
-  return {
-    document_id: record.id,
-    account: record.account,
-    name: record.name,
-    status: record.status,
-    created_by: record.createdBy,
-    updated_by: record.updatedBy,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-    deleted_at: record.deletedAt?.toISOString() ?? null,
-  }
-}

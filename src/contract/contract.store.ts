@@ -1,73 +1,28 @@
 import type { AccountId, Id, UserId } from '../base/id.ts'
 import type { OwnAccount } from '../http/listing/page.ts'
 import type { PermissionScope } from '../http/shape/caller.ts'
+import { columnsOf, wireOf } from '../http/shape/wire-row.ts'
 import type { Database } from '../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../postgres/statement/record.ts'
 import { isNull, statement } from '../postgres/statement/statement.ts'
+import { ContractRow, type ContractStatus } from './contract.schema.ts'
 
 export type ContractId = Id<'contract'>
-export type ContractStatus = 'draft' | 'active' | 'ended'
 
-/** A row of the `contract` table. */
-export interface ContractRecord {
-  id: ContractId
-  account: AccountId
-  name: string
-  status: ContractStatus
-  createdBy: UserId | null
-  updatedBy: UserId | null
-  createdAt: Date
-  updatedAt: Date
-  deletedAt: Date | null
-}
-
-interface ContractColumns {
-  document_id: string
-  account: string
-  name: string
-  status: string
-  created_by: string | null
-  updated_by: string | null
-  created_at: Date
-  updated_at: Date
-  deleted_at: Date | null
-}
-
-/** Maps a row of the `contract` table. */
-export function toContractRecord(row: ContractColumns): ContractRecord {
-  return {
-    id: row.document_id as ContractId,
-    account: row.account as AccountId,
-    name: row.name,
-    status: row.status as ContractStatus,
-    createdBy: row.created_by as UserId | null,
-    updatedBy: row.updated_by as UserId | null,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    deletedAt: row.deleted_at,
-  }
-}
-
-const COLUMNS = [
-  'document_id',
-  'account',
-  'name',
-  'status',
-  'created_by',
-  'updated_by',
-  'created_at',
-  'updated_at',
-  'deleted_at',
-] as const
+/** A contract: every column that the API shows. */
+const contract = defineRecord('contract', columnsOf(ContractRow)).typed<{ status: ContractStatus }>()
+export type ContractRecord = RecordOf<typeof contract>
+export const toContractRow = wireOf(contract, ContractRow)
 
 /** The contracts of an account, or of all, that are not deleted, as the base of a list. */
 export function selectContracts(db: Database, own?: OwnAccount) {
-  const living = db.selectFrom('contract').select(COLUMNS).where('deleted_at', 'is', null)
+  const living = selectRecord(db.selectFrom('contract'), contract).where('deleted_at', 'is', null)
   return own ? living.where('account', '=', own) : living
 }
 
-const FIND = `select ${COLUMNS.join(', ')} from contract where document_id = $id and ${isNull('deleted_at')}`
-const selectOne = statement<ContractColumns, { id: string }>(FIND)
-const selectOneOf = statement<ContractColumns, { id: string; accounts: readonly AccountId[] }>(
+const FIND = `select ${contract.members()} from contract where document_id = $id and ${isNull('deleted_at')}`
+const selectOne = statement<ContractRecord, { id: string }>(FIND)
+const selectOneOf = statement<ContractRecord, { id: string; accounts: readonly AccountId[] }>(
   `${FIND} and account = any($accounts)`,
 )
 
@@ -78,7 +33,7 @@ export async function findContract(
   scope: PermissionScope,
 ): Promise<ContractRecord | undefined> {
   const [row] = scope === 'all' ? await selectOne(db, { id }) : await selectOneOf(db, { id, accounts: scope })
-  return row && toContractRecord(row)
+  return row
 }
 
 interface NewContract {
@@ -90,16 +45,16 @@ interface NewContract {
   now: Date
 }
 
-const insert = statement<ContractColumns, NewContract>(`
+const insert = statement<ContractRecord, NewContract>(`
   insert into contract (document_id, account, name, status, created_by, updated_by, created_at, updated_at)
   select $id::uuid, a.document_id, $name::text, $status::text, $by::uuid, $by::uuid, $now::timestamptz, $now::timestamptz
   from account a where a.document_id = $account and a.deleted_at is null for share
-  returning ${COLUMNS.join(', ')}`)
+  returning ${contract.members()}`)
 
 /** Inserts a contract; undefined when its account does not exist. The account is not deleted before the contract is there. */
 export async function insertContract(db: Database, row: NewContract): Promise<ContractRecord | undefined> {
   const [inserted] = await insert(db, row)
-  return inserted && toContractRecord(inserted)
+  return inserted
 }
 
 /** A contract as a request names it. */
@@ -108,7 +63,6 @@ interface Target {
   scope: PermissionScope
 }
 
-const UPDATED = COLUMNS.join(', ')
 const IN_SCOPE = `document_id = $id and ${isNull('deleted_at')}
     and ($accounts::uuid[] is null or account = any($accounts))`
 
@@ -122,13 +76,13 @@ interface InScope {
 const toAccounts = (scope: PermissionScope) => (scope === 'all' ? null : scope)
 
 const update = statement<
-  ContractColumns,
+  ContractRecord,
   InScope & { name: string | null; status: ContractStatus | null; by: UserId; now: Date }
 >(`
   update contract set name = coalesce($name, name), status = coalesce($status, status), updated_by = $by,
     updated_at = $now
   where ${IN_SCOPE} and (name, status) is distinct from (coalesce($name, name), coalesce($status, status))
-  returning ${UPDATED}`)
+  returning ${contract.members()}`)
 
 /**
  * Changes name or status of the contract with this id, in one statement. Undefined when there is none within `scope`, or
@@ -141,11 +95,11 @@ export async function changeIfDifferent(
 ): Promise<ContractRecord | undefined> {
   const { name = null, status = null, by, now } = change
   const [row] = await update(db, { id, accounts: toAccounts(scope), name, status, by, now })
-  return row && toContractRecord(row)
+  return row
 }
 
-const markDeleted = statement<ContractColumns, InScope & { by: UserId; now: Date }>(`
-  update contract set deleted_at = $now, updated_by = $by, updated_at = $now where ${IN_SCOPE} returning ${UPDATED}`)
+const markDeleted = statement<ContractRecord, InScope & { by: UserId; now: Date }>(`
+  update contract set deleted_at = $now, updated_by = $by, updated_at = $now where ${IN_SCOPE} returning ${contract.members()}`)
 
 /** Soft-deletes the contract with this id; undefined when there is none within `scope`. */
 export async function softDeleteContract(
@@ -154,5 +108,5 @@ export async function softDeleteContract(
   { by, now }: { by: UserId; now: Date },
 ): Promise<ContractRecord | undefined> {
   const [row] = await markDeleted(db, { id, accounts: toAccounts(scope), by, now })
-  return row && toContractRecord(row)
+  return row
 }

@@ -3,9 +3,9 @@ import { buildAccountMissing } from '../http/pipeline/caller-refusal.ts'
 import { invalidField, notFound } from '../http/problem/problem.ts'
 import { type Caller, includesAccount, type PermissionScope } from '../http/shape/caller.ts'
 import type { Database } from '../postgres/statement/database.ts'
+import type { ContractStatus } from './contract.schema.ts'
 import {
   type ContractRecord,
-  type ContractStatus,
   changeIfDifferent,
   findContract,
   insertContract,

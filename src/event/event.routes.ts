@@ -4,8 +4,8 @@ import { type FieldError, Problem } from '../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../http/route/route.ts'
 import { IdParams } from '../http/route/schema.ts'
 import type { Static } from '../http/shape/schema-type.ts'
-import { EventRow, PublishAnswer, PublishBody, toEventRow } from './occurrence/event.schema.ts'
-import { selectEvents, toStoredEvent } from './occurrence/event.store.ts'
+import { EventRow, PublishAnswer, PublishBody } from './occurrence/event.schema.ts'
+import { selectEvents, toEventRow } from './occurrence/event.store.ts'
 import { checkEventInScope, loadEvent } from './occurrence/event.ts'
 import type { PathOf, Publication } from './publish/publication-rules.ts'
 import { type PublishDeps, planPublications, publishEvents } from './publish/publish.ts'
@@ -20,8 +20,6 @@ const EVENT_FIELDS = {
   resource_id: { type: 'text' },
   created_at: { type: 'timestamp', sortable: true },
 } as const
-
-const eventRowOf = (row: Parameters<typeof toStoredEvent>[0]) => toEventRow(toStoredEvent(row))
 
 /** Reads the two forms of the body. Throws a 422 when it is neither, or both. */
 function readPublications(body: Static<typeof PublishBody>): { publications: Publication[]; pathOf: PathOf } {
@@ -131,7 +129,7 @@ export const eventRoutes: Routes<PublishDeps> = [
         ...(await readScopedPage(
           db,
           buildList(scope, (own) => selectEvents(db, own, scope)),
-          { listing, fields: EVENT_FIELDS, toRow: eventRowOf },
+          { listing, fields: EVENT_FIELDS, toRow: toEventRow },
         )),
         message: 'Events.',
       }),

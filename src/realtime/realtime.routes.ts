@@ -1,6 +1,7 @@
 import { buildList, readPage, readScopedPage } from '../http/listing/page.ts'
 import { defineRoute, type Routes } from '../http/route/route.ts'
 import type { Static } from '../http/shape/schema-type.ts'
+import { wireOf } from '../http/shape/wire-row.ts'
 import { NO_STORE, readHeader } from '../identity/session/session.routes.ts'
 import {
   type AuthorizationDeps,
@@ -12,7 +13,7 @@ import { AUTH_PERMISSION } from './authorization/channel-access.ts'
 import { listChannels } from './channel/channel.ts'
 import { readOccupiedSince, recordChannelEvents, selectChannelEvents } from './channel/channel-event.store.ts'
 import type { ChannelEventName } from './channel/channel-event.ts'
-import { type MessageRecord, selectMessages, toMessageRecord } from './channel/message.store.ts'
+import { type MessageRecord, message, selectMessages } from './channel/message.store.ts'
 import { listOccupiedChannels } from './provider/occupied-channels.ts'
 import type { ProviderClient } from './provider/provider-client.ts'
 import { checkProviderTime, checkProviderWebhook, readReports } from './provider/provider-webhook.ts'
@@ -50,22 +51,8 @@ const MESSAGE_FIELDS = {
   created_at: { type: 'timestamp', sortable: true },
 } as const
 
-const toMessageRow = (record: MessageRecord): Static<typeof MessageRow> => ({
-  document_id: record.id,
-  account: record.account,
-  event: record.event,
-  channels: listChannels(record),
-  status: record.status,
-  attempts: record.attempts,
-  last_status_code: record.lastStatusCode,
-  last_error: record.lastError,
-  last_duration_ms: record.lastDurationMs,
-  last_attempt_at: record.lastAttemptAt?.toISOString() ?? null,
-  next_attempt_at: record.nextAttemptAt?.toISOString() ?? null,
-  ended_at: record.endedAt?.toISOString() ?? null,
-  created_at: record.createdAt.toISOString(),
-  updated_at: record.updatedAt.toISOString(),
-})
+const toStoredRow = wireOf(message, MessageRow)
+const toMessageRow = (record: MessageRecord) => ({ ...toStoredRow(record), channels: listChannels(record) })
 
 const CHANNEL_EVENT_FIELDS = {
   document_id: { type: 'uuid' },
@@ -183,11 +170,10 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
     },
     {
       handle: async (_deps: RealtimeDeps, { db, scope, listing }) => {
-        const toRow = (row: Parameters<typeof toMessageRecord>[0]) => toMessageRow(toMessageRecord(row))
         const page = await readScopedPage(
           db,
           buildList(scope, (own) => selectMessages(db, own)),
-          { listing, fields: MESSAGE_FIELDS, toRow },
+          { listing, fields: MESSAGE_FIELDS, toRow: toMessageRow },
         )
         return { ...page, message: 'Realtime messages.' }
       },

@@ -42,41 +42,31 @@ export interface JobTable<Id extends string, Job, Progress extends object> {
 }
 
 /**
- * Builds the statements of a table of jobs: the columns that a record is read from, and what each member of the progress of
- * its kind sets (`columnChange`).
+ * Builds the statements of a table of jobs: the members of a record as SQL, and what each member of the progress of its kind
+ * sets (`columnChange`).
  */
-export function buildJobTable<Id extends string, Row, Job, Progress extends object>(parts: {
+export function buildJobTable<Id extends string, Job extends object, Progress extends object>(parts: {
   table: string
-  columns: readonly string[]
+  members: string
   progress: ChangedColumns<Progress>
-  toRecord: (row: Row) => Job
 }): JobTable<Id, Job, Progress> {
-  const { table, toRecord } = parts
-  const returned = parts.columns.join(', ')
-  const selectOne = statement<Row, { id: string }>(`select ${returned} from ${table} where document_id = $id`)
-  const moveOne = statement<Row, JobTransition & { id: string }>(`
+  const { table, members } = parts
+  const selectOne = statement<Job, { id: string }>(`select ${members} from ${table} where document_id = $id`)
+  const moveOne = statement<Job, JobTransition & { id: string }>(`
     update ${table} set status = $to, failures = 0, last_error = null, ended_at = $endedAt, updated_at = $now
-    where document_id = $id and status = any($from) returning ${returned}`)
+    where document_id = $id and status = any($from) returning ${members}`)
   const selectRunning = statement<{ document_id: Id }>(`
     select document_id from ${table} where status = 'running' order by created_at limit ${RUNNING_LIMIT}`)
   const columns = { ...parts.progress, ...CHANGED, now: 'updated_at = $now' }
-  const changeColumns = columnChange<Record<string, unknown>>(table, columns)
+  const changeColumns = columnChange<Record<string, unknown>>(table, columns, members)
   return {
-    find: async (db, id) => {
-      const [row] = await selectOne(db, { id })
-      return row && toRecord(row)
-    },
-    move: async (db, id, step) => {
-      const [row] = await moveOne(db, { id, ...step })
-      return row && toRecord(row)
-    },
+    find: async (db, id) => (await selectOne(db, { id }))[0],
+    move: async (db, id, step) => (await moveOne(db, { id, ...step }))[0],
     listRunning: async (db) => (await selectRunning(db)).map((row) => row.document_id),
     change: async (db, id, change, now) => {
-      const { text, ...fragment } = changeColumns(id, { ...change, now })
-      const changed = compileFragment<Row>({ ...fragment, text: `${text} returning ${returned}` })
-      const [row] = (await db.executeQuery<Row>(changed)).rows
-      if (!row) throw new Error(`no row of ${table} has the id ${id}`)
-      return toRecord(row)
+      const { rows } = await db.executeQuery<Job>(compileFragment(changeColumns(id, { ...change, now })))
+      if (!rows[0]) throw new Error(`no row of ${table} has the id ${id}`)
+      return rows[0]
     },
   }
 }

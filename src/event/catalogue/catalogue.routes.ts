@@ -8,10 +8,9 @@ import {
   CreateEventTypeBody,
   EventTypeRow,
   SubscriberCounts,
-  toEventTypeRow,
   VisibleBody,
 } from './catalogue.schema.ts'
-import { selectEventTypes, toEventTypeRecord } from './catalogue.store.ts'
+import { selectEventTypes, toEventTypeRow } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 import {
   checkEventTypeVisible,
@@ -42,8 +41,6 @@ const EVENT_TYPE_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-const eventTypeRowOf = (row: Parameters<typeof toEventTypeRecord>[0]) => toEventTypeRow(toEventTypeRecord(row))
-
 export const catalogueRoutes: Routes<CatalogueDeps> = [
   defineRoute(
     {
@@ -63,7 +60,7 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
         ...(await readPage(db, selectEventTypes(db, scope), {
           listing,
           fields: EVENT_TYPE_FIELDS,
-          toRow: eventTypeRowOf,
+          toRow: toEventTypeRow,
         })),
         message: 'Event types.',
       }),

@@ -1,6 +1,5 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
-import type { EventTypeRecord } from './catalogue.store.ts'
+import { Type } from '../../http/shape/schema-type.ts'
 import { SUBSCRIBERS_LIMIT } from './status.store.ts'
 
 const AccountScopeSchema = named(
@@ -122,20 +121,3 @@ export const SubscriberCounts = named(
     ),
   ),
 )
-
-/** Maps a row for the wire. */
-export function toEventTypeRow(record: EventTypeRecord): Static<typeof EventTypeRow> {
-  return {
-    document_id: record.id,
-    internal: record.internal,
-    account_scope: record.accountScope,
-    method: record.method,
-    route: record.route,
-    source: record.source,
-    description: record.description,
-    is_actived: record.isActived,
-    is_tenant_visible: record.isTenantVisible,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-  }
-}

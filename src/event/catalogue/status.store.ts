@@ -1,12 +1,7 @@
 import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
-import {
-  type EventTypeColumns,
-  type EventTypeRecord,
-  listEventTypeColumns,
-  toEventTypeRecord,
-} from './catalogue.store.ts'
+import { type EventTypeRecord, eventType } from './catalogue.store.ts'
 
 /** Subscriptions of an event type that are looked at for a count. */
 export const SUBSCRIBERS_LIMIT = 1_000
@@ -36,7 +31,7 @@ const COUNT = `(
   join webhook w on w.document_id = link.webhook and w.deleted_at is null
 )`
 
-interface StatusColumns extends EventTypeColumns {
+interface StatusRow extends EventTypeRecord {
   subscribers: number | null
   synced_at: Date | null
   synced_by: UserId | null
@@ -44,8 +39,8 @@ interface StatusColumns extends EventTypeColumns {
   version: string | null
 }
 
-const selectAll = statement<StatusColumns, { generated: readonly string[]; limit: number }>(`
-  select ${listEventTypeColumns('e')},
+const selectAll = statement<StatusRow, { generated: readonly string[]; limit: number }>(`
+  select ${eventType.members('e')},
     case when e.source = 'external' or e.internal = any($generated) then null else ${COUNT} end as subscribers,
     l.synced_at, l.synced_by, l.written, l.version
   from event e left join catalogue_sync l on l.catalogue = 'event'
@@ -62,7 +57,7 @@ export async function readCatalogueRows(
   const found = await selectAll(db, { generated, limit: SUBSCRIBERS_LIMIT })
   const { synced_at: at, synced_by: by, written, version } = found[0] ?? {}
   return {
-    rows: found.map((row) => ({ ...toEventTypeRecord(row), subscribers: row.subscribers })),
+    rows: found,
     lastSync: at ? { at, by: by ?? null, written: written ?? 0, version: version ?? '' } : null,
   }
 }

@@ -1,6 +1,5 @@
 import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
-import type { StoredEvent } from './event.store.ts'
+import { Type } from '../../http/shape/schema-type.ts'
 import { MAX_RESOURCE_URL_LENGTH } from './resource-url.ts'
 
 /** One event as the API shows it. */
@@ -93,21 +92,3 @@ export const PublishAnswer = named(
     }),
   }),
 )
-
-/** Maps an event for the wire. */
-export function toEventRow(record: StoredEvent): Static<typeof EventRow> {
-  return {
-    document_id: record.id,
-    event: record.type,
-    account: record.account,
-    resource: record.resource,
-    action: record.action,
-    resource_id: record.resourceId,
-    url: record.url,
-    is_purge: record.isPurge,
-    excluded_webhook: record.excludedWebhook,
-    routed_at: record.routedAt?.toISOString() ?? null,
-    created_at: record.createdAt.toISOString(),
-    updated_at: (record.routedAt ?? record.createdAt).toISOString(),
-  }
-}

@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
-import type { AccountId, EventId, WebhookId } from '../../base/id.ts'
+import type { AccountId, WebhookId } from '../../base/id.ts'
 import type { OwnAccount } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
+import { type Static } from '../../http/shape/schema-type.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { markAhead } from '../../postgres/statement/dialect.ts'
 import {
@@ -14,25 +16,9 @@ import {
   nameValues,
   transpose,
 } from '../../postgres/statement/fragment.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
-
-/** An event as it is stored. */
-export interface EventRecord {
-  id: EventId
-  type: string
-  account: AccountId | null
-  resource: string
-  action: string
-  resourceId: string | null
-  url: string | null
-  isPurge: boolean
-  excludedWebhook: WebhookId | null
-  trace: string | null
-  createdAt: Date
-}
-
-/** An event, and when its ledger rows were written; null while it waits for that. */
-export type StoredEvent = EventRecord & { routedAt: Date | null }
+import { EventRow } from './event.schema.ts'
 
 /** The columns of an event as it is recorded, with their types. */
 export const EVENT_COLUMNS = [
@@ -48,6 +34,23 @@ export const EVENT_COLUMNS = [
   ['trace_context', 'text'],
   ['created_at', 'timestamptz'],
 ] as const
+
+/** An event as it is stored; `routedAt` is when its ledger rows were written, null while it waits for that. */
+const stored = defineRecord('event_occurrence', [...EVENT_COLUMNS.map(([name]) => name), 'routed_at'], {
+  event: 'type',
+  trace_context: 'trace',
+}).typed<{ account: AccountId | null; excludedWebhook: WebhookId | null }>()
+export type StoredEvent = RecordOf<typeof stored>
+
+/** An event as it is recorded. */
+export type EventRecord = Omit<StoredEvent, 'routedAt'>
+
+const toStoredRow = wireOf(stored, EventRow)
+
+/** Maps an event for the wire. */
+export function toEventRow(event: StoredEvent): Static<typeof EventRow> {
+  return { ...toStoredRow(event), updated_at: (event.routedAt ?? event.createdAt).toISOString() }
+}
 
 /** The values of an event, in the order of `EVENT_COLUMNS`. */
 export function toEventValues(event: EventRecord): unknown[] {
@@ -137,7 +140,7 @@ const VISIBLE_TYPES = (accounts: string) => `
  * that they see.
  */
 export function selectEvents(db: Database, own: OwnAccount | undefined, scope: PermissionScope) {
-  const all = db.selectFrom('event_occurrence').select([...EVENT_COLUMNS.map(([name]) => name), 'routed_at'])
+  const all = selectRecord(db.selectFrom('event_occurrence'), stored)
   if (!own || scope === 'all') return all
   const [before = '', after = ''] = VISIBLE_TYPES('$').split('$')
   const types = sql<string[]>`${sql.raw(before)}${[...scope]}::uuid[]${sql.raw(after)}`
@@ -154,19 +157,14 @@ export async function isVisibleTo(db: Database, id: string, accounts: readonly A
   return (await selectVisible(db, { id, accounts })).length > 0
 }
 
-/** Maps a row of the `event_occurrence` table. */
-export function toStoredEvent(row: StoredEventColumns): StoredEvent {
-  return { ...toEventRecord(row), routedAt: row.routed_at }
-}
-
-const selectOne = statement<StoredEventColumns, { id: string }>(
-  `select ${NAMES}, routed_at from event_occurrence where document_id = $id`,
+const selectOne = statement<StoredEvent, { id: string }>(
+  `select ${stored.members()} from event_occurrence where document_id = $id`,
 )
 
 /** The event with this id. */
 export async function findEvent(db: Database, id: string): Promise<StoredEvent | undefined> {
   const [row] = await selectOne(db, { id })
-  return row && toStoredEvent(row)
+  return row
 }
 
 const selectOldestWaiting = statement<{ created_at: Date }>(`
@@ -177,36 +175,4 @@ const selectOldestWaiting = statement<{ created_at: Date }>(`
 export async function findOldestUnroutedAt(db: Database): Promise<Date | null> {
   const [row] = await selectOldestWaiting(db)
   return row?.created_at ?? null
-}
-
-interface EventColumns {
-  document_id: string
-  event: string
-  account: string | null
-  resource: string
-  action: string
-  resource_id: string | null
-  url: string | null
-  is_purge: boolean
-  excluded_webhook: string | null
-  trace_context: string | null
-  created_at: Date
-}
-
-type StoredEventColumns = EventColumns & { routed_at: Date | null }
-
-function toEventRecord(row: EventColumns): EventRecord {
-  return {
-    id: row.document_id as EventId,
-    type: row.event,
-    account: row.account as AccountId | null,
-    resource: row.resource,
-    action: row.action,
-    resourceId: row.resource_id,
-    url: row.url,
-    isPurge: row.is_purge,
-    excludedWebhook: row.excluded_webhook as WebhookId | null,
-    trace: row.trace_context,
-    createdAt: row.created_at,
-  }
 }

@@ -1,4 +1,3 @@
-import type { Selectable } from 'kysely'
 import { type AccountId, type Id, isUuid, type SessionId, type UserId } from '../../base/id.ts'
 import { type BuildParts, buildPart } from '../../http/listing/page.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
@@ -13,79 +12,54 @@ import {
   nameValues,
   transpose,
 } from '../../postgres/statement/fragment.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { statement } from '../../postgres/statement/statement.ts'
-import type { AuditLog } from '../../postgres/statement/tables.generated.ts'
 
 export type AuditEntryId = Id<'audit entry'>
-
-/** A row of the `audit_log` table. */
-export interface AuditRecord {
-  id: AuditEntryId
-  action: string
-  outcome: AuditOutcome
-  userId: UserId | null
-  sessionId: SessionId | null
-  apiKeyId: string | null
-  clientId: string | null
-  account: AccountId | null
-  target: string | null
-  address: string | null
-  requestId: string | null
-  detail: Record<string, unknown>
-  /** How many equal entries of its minute it stands for. Default 1. */
-  count?: number
-  createdAt: Date
-}
 
 /** The outcome of the action. */
 export type AuditOutcome = 'success' | 'failure'
 
-/** Maps a row of the `audit_log` table. */
-export function toAuditRecord(row: ListedColumns): AuditRecord {
-  return {
-    id: row.document_id as AuditEntryId,
-    action: row.action,
-    outcome: row.outcome as AuditOutcome,
-    userId: row.user as UserId | null,
-    sessionId: row.session as SessionId | null,
-    apiKeyId: row.api_key,
-    clientId: row.client_id,
-    account: row.account as AccountId | null,
-    target: row.target,
-    address: row.address,
-    requestId: row.request_id,
-    detail: row.detail as Record<string, unknown>,
-    count: row.count,
-    createdAt: row.created_at,
-  }
-}
+/** An entry of the audit log. */
+export const auditEntry = defineRecord(
+  'audit_log',
+  [
+    'document_id',
+    'action',
+    'outcome',
+    'user',
+    'session',
+    'api_key',
+    'client_id',
+    'account',
+    'target',
+    'address',
+    'request_id',
+    'detail',
+    'count',
+    'created_at',
+  ],
+  { user: 'userId', session: 'sessionId', api_key: 'apiKeyId' },
+).typed<{
+  outcome: AuditOutcome
+  userId: UserId | null
+  sessionId: SessionId | null
+  account: AccountId | null
+  detail: Record<string, unknown>
+}>()
+export type ListedEntry = RecordOf<typeof auditEntry>
 
-const LISTED = [
-  'document_id',
-  'action',
-  'outcome',
-  'user',
-  'session',
-  'api_key',
-  'client_id',
-  'account',
-  'target',
-  'address',
-  'request_id',
-  'detail',
-  'count',
-  'created_at',
-] as const
-
-type ListedColumns = Omit<Selectable<AuditLog>, 'equal_key'>
+/** An entry as it is recorded: `count` is how many equal entries of its minute it stands for, 1 by default. */
+export type AuditRecord = Omit<ListedEntry, 'count'> & { count?: number }
 
 /**
  * All entries, as the base of a list. Those of most publications are in the rows of their events. Each table is read by itself
  * in the order of the list.
  */
-export function listAuditEntries(db: Database): { scope: 'all'; parts: BuildParts<ListedColumns> } {
-  const publications = db.selectFrom('audit_publication').select(LISTED).$castTo<ListedColumns>()
-  return { scope: 'all', parts: () => [buildPart(db.selectFrom('audit_log').select(LISTED)), buildPart(publications)] }
+export function listAuditEntries(db: Database): { scope: 'all'; parts: BuildParts<ListedEntry> } {
+  const entries = selectRecord(db.selectFrom('audit_log'), auditEntry)
+  const publications = selectRecord(db.selectFrom('audit_publication'), auditEntry)
+  return { scope: 'all', parts: () => [buildPart(entries), buildPart(publications)] }
 }
 
 /** The columns of an entry, with their types. */

@@ -3,8 +3,8 @@ import { readPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { readInstant } from '../../http/shape/instant.ts'
-import { ApiKeyRow, ApiKeyWithKey, CreateApiKeyBody, toApiKeyRow } from './api-key.schema.ts'
-import { selectApiKeys, toApiKeyRecord } from './api-key.store.ts'
+import { ApiKeyRow, ApiKeyWithKey, CreateApiKeyBody } from './api-key.schema.ts'
+import { selectApiKeys, toApiKeyRow } from './api-key.store.ts'
 import { type ApiKeyDeps, createApiKey, loadApiKey, revokeApiKey } from './api-key.ts'
 import { findOwners } from './own-rows.ts'
 
@@ -84,7 +84,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
         const page = await readPage(db, selectApiKeys(db, findOwners(caller, permission)), {
           listing,
           fields: API_KEY_FIELDS,
-          toRow: (row) => toApiKeyRow(toApiKeyRecord(row)),
+          toRow: toApiKeyRow,
         })
         return { ...page, message: 'API keys.' }
       },

@@ -1,6 +1,5 @@
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
-import type { ApiKeyRecord } from './api-key.store.ts'
+import { Type } from '../../http/shape/schema-type.ts'
 import { PatternsSchema } from './role.schema.ts'
 
 const apiKeyMembers = {
@@ -50,20 +49,3 @@ export const CreateApiKeyBody = named(
     { additionalProperties: false },
   ),
 )
-
-/** Maps a key for the wire. */
-export function toApiKeyRow(record: ApiKeyRecord): Static<typeof ApiKeyRow> {
-  return {
-    document_id: record.id,
-    user: record.userId,
-    account: record.account,
-    name: record.name,
-    hint: record.hint,
-    permissions: record.patterns,
-    expires_at: record.expiresAt?.toISOString() ?? null,
-    last_used_at: record.lastUsedAt?.toISOString() ?? null,
-    revoked_at: record.revokedAt?.toISOString() ?? null,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-  }
-}

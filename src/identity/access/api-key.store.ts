@@ -1,92 +1,39 @@
 import type { AccountId, Id, SessionId, UserId } from '../../base/id.ts'
+import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
-import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from './delegation.store.ts'
+import { ApiKeyRow } from './api-key.schema.ts'
+import { HELD, HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from './delegation.store.ts'
 import type { Holdings } from './delegation.ts'
 
 export type ApiKeyId = Id<'api key'>
 
-/** A row of the `api_key` table. It stores the hash of the key, not the key. */
-export interface ApiKeyRecord {
-  id: ApiKeyId
-  userId: UserId
-  /** The account that it is bound to; null for a key that holds wherever its user holds. */
-  account: AccountId | null
-  name: string
-  /** The first characters of the key, for recognition. */
-  hint: string
-  patterns: string[]
-  expiresAt: Date | null
-  lastUsedAt: Date | null
-  revokedAt: Date | null
-  createdAt: Date
-  updatedAt: Date
-}
-
-interface ApiKeyColumns {
-  document_id: string
-  user: string
-  account: string | null
-  name: string
-  hint: string
-  permissions: string[]
-  expires_at: Date | null
-  last_used_at: Date | null
-  revoked_at: Date | null
-  created_at: Date
-  updated_at: Date
-}
-
-const COLUMNS = [
-  'document_id',
-  'user',
-  'account',
-  'name',
-  'hint',
-  'permissions',
-  'expires_at',
-  'last_used_at',
-  'revoked_at',
-  'created_at',
-  'updated_at',
-] as const
-
-/** Maps a row of the `api_key` table. */
-export function toApiKeyRecord(row: ApiKeyColumns): ApiKeyRecord {
-  return {
-    id: row.document_id as ApiKeyId,
-    userId: row.user as UserId,
-    account: row.account as AccountId | null,
-    name: row.name,
-    hint: row.hint,
-    patterns: row.permissions,
-    expiresAt: row.expires_at,
-    lastUsedAt: row.last_used_at,
-    revokedAt: row.revoked_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
-}
+/** An API key: every column that the API shows. The table stores the hash of the key, not the key. */
+const apiKey = defineRecord('api_key', columnsOf(ApiKeyRow), { user: 'userId', permissions: 'patterns' })
+export type ApiKeyRecord = RecordOf<typeof apiKey>
+export const toApiKeyRow = wireOf(apiKey, ApiKeyRow)
 
 /** The unrevoked keys, as the base of a list: of one user, or of all. */
 export function selectApiKeys(db: Database, owner: UserId | 'all') {
-  const unrevoked = db.selectFrom('api_key').select(COLUMNS).where('revoked_at', 'is', null)
+  const unrevoked = selectRecord(db.selectFrom('api_key'), apiKey).where('revoked_at', 'is', null)
   return owner === 'all' ? unrevoked : unrevoked.where('user', '=', owner)
 }
 
-const OF_KEY = COLUMNS.map((column) => `k."${column}"`).join(', ')
 const UNREVOKED = 'k.document_id = $id and k.revoked_at is null'
-const selectOne = statement<ApiKeyColumns, { id: string }>(`select ${OF_KEY} from api_key k where ${UNREVOKED}`)
+const selectOne = statement<ApiKeyRecord, { id: string }>(
+  `select ${apiKey.members('k')} from api_key k where ${UNREVOKED}`,
+)
 
 /** The unrevoked key with this id. */
 export async function findApiKey(db: Database, id: string): Promise<ApiKeyRecord | undefined> {
   const [row] = await selectOne(db, { id })
-  return row && toApiKeyRecord(row)
+  return row
 }
 
-const selectWithHoldings = statement<ApiKeyColumns & HoldingsRow, { id: string }>(`
-  select ${OF_KEY}, ${HOLDINGS_COLUMNS} from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
+const selectWithHoldings = statement<ApiKeyRecord & { held: HoldingsRow }, { id: string }>(`
+  select ${apiKey.members('k')}, ${HELD} from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
   where ${UNREVOKED}`)
 
 /** The unrevoked key with this id, and what its user holds. */
@@ -95,7 +42,9 @@ export async function findApiKeyWithHoldings(
   id: string,
 ): Promise<(ApiKeyRecord & { holdings: Holdings }) | undefined> {
   const [row] = await selectWithHoldings(db, { id })
-  return row && { ...toApiKeyRecord(row), holdings: toHoldings(row) }
+  if (!row) return undefined
+  const { held, ...key } = row
+  return { ...key, holdings: toHoldings(held) }
 }
 
 /** A key that is to be. */
@@ -117,10 +66,10 @@ export async function insertApiKey(db: Database, row: NewApiKey): Promise<ApiKey
   return { ...key, lastUsedAt: null, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
-const revoke = statement<ApiKeyColumns, { id: string; owner: UserId | null; now: Date }>(`
+const revoke = statement<ApiKeyRecord, { id: string; owner: UserId | null; now: Date }>(`
   update api_key k set revoked_at = $now, updated_at = $now
   where ${UNREVOKED} and ($owner::uuid is null or k."user" = $owner)
-  returning ${OF_KEY}`)
+  returning ${apiKey.members('k')}`)
 
 /** Revokes the key with this id, of `owner` or of any user. Undefined when there is no unrevoked key with this id. */
 export async function revokeApiKeyRow(
@@ -129,7 +78,7 @@ export async function revokeApiKeyRow(
   { owner, now }: { owner: UserId | 'all'; now: Date },
 ): Promise<ApiKeyRecord | undefined> {
   const [row] = await revoke(db, { id, owner: owner === 'all' ? null : owner, now })
-  return row && toApiKeyRecord(row)
+  return row
 }
 
 const revokeAll = closingStatement<{ userId: UserId; now: Date }>(`

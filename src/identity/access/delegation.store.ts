@@ -12,6 +12,9 @@ export const HOLDINGS_OF_USER = 'cross join lateral user_holdings(u.document_id)
 /** The columns of `HOLDINGS_OF_USER`. */
 export const HOLDINGS_COLUMNS = 'h.patterns, h.account_patterns, h.membership_patterns, h.accounts'
 
+/** The same as one member, for a row that has members of these names. */
+export const HELD = 'to_json(h) as held'
+
 /** A row with `HOLDINGS_COLUMNS`. */
 export interface HoldingsRow {
   patterns: string[]

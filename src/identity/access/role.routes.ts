@@ -2,8 +2,8 @@ import { readPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { PERMISSION_FIELDS, readPermissionPage } from './permission.store.ts'
-import { CreateRoleBody, PermissionRow, RoleRow, toRoleRow, UpdateRoleBody } from './role.schema.ts'
-import { selectRoles, toRoleWithPatterns } from './role.store.ts'
+import { CreateRoleBody, PermissionRow, RoleRow, UpdateRoleBody } from './role.schema.ts'
+import { selectRoles, toRoleRow } from './role.store.ts'
 import { changeRole, createRole, deleteRole, loadRole, type RoleDeps } from './role.ts'
 
 const ROLE_FIELDS = {
@@ -65,8 +65,7 @@ export const roleRoutes: Routes<RoleDeps> = [
     },
     {
       handle: async (_deps: RoleDeps, { db, listing }) => {
-        const toRow = (row: Parameters<typeof toRoleWithPatterns>[0]) => toRoleRow(toRoleWithPatterns(row))
-        const page = await readPage(db, selectRoles(db), { listing, fields: ROLE_FIELDS, toRow })
+        const page = await readPage(db, selectRoles(db), { listing, fields: ROLE_FIELDS, toRow: toRoleRow })
         return { ...page, message: 'Roles.' }
       },
     },

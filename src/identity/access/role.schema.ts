@@ -1,7 +1,6 @@
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { Type } from '../../http/shape/schema-type.ts'
 import { PATTERN_PATTERN } from './pattern.ts'
-import type { RoleWithPatterns } from './role.store.ts'
 
 /** Permissions as a role or a key holds them. */
 export const PatternsSchema = Type.Array(
@@ -71,18 +70,3 @@ export const PermissionRow = named(
     updated_at: TimestampSchema,
   }),
 )
-
-/** Maps a role for the wire. */
-export function toRoleRow(role: RoleWithPatterns): Static<typeof RoleRow> {
-  return {
-    document_id: role.id,
-    name: role.name,
-    description: role.description,
-    permissions: role.patterns,
-    is_system: role.isSystem,
-    is_account_scoped: role.isAccountScoped,
-    requires_second_factor: role.requiresSecondFactor,
-    created_at: role.createdAt.toISOString(),
-    updated_at: role.updatedAt.toISOString(),
-  }
-}

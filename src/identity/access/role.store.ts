@@ -1,93 +1,53 @@
 import { sql } from 'kysely'
 import type { Id, UserId } from '../../base/id.ts'
+import { type Static } from '../../http/shape/schema-type.ts'
+import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
 import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { RoleRow } from './role.schema.ts'
 
 export type RoleId = Id<'role'>
 
-/** A row of the `role` table, without its patterns. */
-export interface RoleRecord {
-  id: RoleId
-  name: string
-  description: string | null
-  /** Created and maintained by the service. */
-  isSystem: boolean
-  /** Whether its permissions hold in the accounts of the user only (docs/contract/identity.md#system-roles, `member`). */
-  isAccountScoped: boolean
-  /** Whether only sessions with a second factor hold it (docs/contract/second-factor.md#roles-that-need-a-second-factor). */
-  requiresSecondFactor: boolean
-  createdAt: Date
-  updatedAt: Date
-}
+/** A role, without its patterns. */
+const role = defineRecord(
+  'role',
+  columnsOf(RoleRow).filter((column) => column !== 'permissions'),
+)
+export type RoleRecord = RecordOf<typeof role>
 
 /** A role with its patterns. */
 export interface RoleWithPatterns extends RoleRecord {
   patterns: string[]
 }
 
-interface RoleColumns {
-  document_id: string
-  name: string
-  description: string | null
-  is_system: boolean
-  is_account_scoped: boolean
-  requires_second_factor: boolean
-  created_at: Date
-  updated_at: Date
+const toStoredRow = wireOf(role, RoleRow)
+
+/** Maps a role for the wire. */
+export function toRoleRow(found: RoleWithPatterns): Static<typeof RoleRow> {
+  return { ...toStoredRow(found), permissions: found.patterns }
 }
-
-const COLUMNS = [
-  'document_id',
-  'name',
-  'description',
-  'is_system',
-  'is_account_scoped',
-  'requires_second_factor',
-  'created_at',
-  'updated_at',
-] as const
-
-/** The columns above, as SQL. */
-const RETURNED = COLUMNS.join(', ')
 
 /** The patterns of a role, sorted. */
 const PATTERNS = sql<string[]>`array(
   select p.pattern from role_permission p where p.role = role.document_id order by p.pattern)`
 
-function toRoleRecord(row: RoleColumns): RoleRecord {
-  return {
-    id: row.document_id as RoleId,
-    name: row.name,
-    description: row.description,
-    isSystem: row.is_system,
-    isAccountScoped: row.is_account_scoped,
-    requiresSecondFactor: row.requires_second_factor,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
-}
-
-/** Maps a row of the `role` table with its patterns. */
-export function toRoleWithPatterns(row: RoleColumns & { patterns: string[] }): RoleWithPatterns {
-  return { ...toRoleRecord(row), patterns: row.patterns }
-}
-
 /** All roles with their patterns, as the base of a list. */
 export function selectRoles(db: Database) {
-  return db.selectFrom('role').select([...COLUMNS, PATTERNS.as('patterns')])
+  return selectRecord(db.selectFrom('role'), role).select(PATTERNS.as('patterns'))
 }
 
 /** The role with this id. */
 export async function findRole(db: Database, id: string): Promise<RoleWithPatterns | undefined> {
   const row = await selectRoles(db).where('document_id', '=', id).executeTakeFirst()
-  return row && toRoleWithPatterns(row)
+  return row
 }
 
-const lockOne = statement<RoleColumns & { patterns: string[] }, { id: string }>(`
+const lockOne = statement<RoleWithPatterns, { id: string }>(`
   with r as (select * from role where document_id = $id for no key update)
-  select ${COLUMNS.map((column) => `r.${column}`).join(', ')}, patterns_of(r.document_id) as patterns from r`)
+  select ${role.members('r')}, patterns_of(r.document_id) as patterns from r`)
 
 /**
  * The role with this id, locked against other changes and assignments until the transaction ends. Its patterns change under
@@ -95,7 +55,7 @@ const lockOne = statement<RoleColumns & { patterns: string[] }, { id: string }>(
  */
 export async function lockRole(db: Database, id: string): Promise<RoleWithPatterns | undefined> {
   const [row] = await lockOne(db, { id })
-  return row && toRoleWithPatterns(row)
+  return row
 }
 
 /** A role that a user is to have. */
@@ -119,28 +79,29 @@ export async function lockGivenRoles(db: Database, name: string, ids: readonly s
 
 /** The role with this name. */
 export async function findRoleByName(db: Database, name: string): Promise<RoleRecord | undefined> {
-  const row = await db.selectFrom('role').select(COLUMNS).where('name', '=', name).executeTakeFirst()
-  return row && toRoleRecord(row)
+  const row = await selectRecord(db.selectFrom('role'), role).where('name', '=', name).executeTakeFirst()
+  return row
 }
 
 /** A role that is made. */
 type NewRole = Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date }
 
-const insert = statement<RoleColumns, NewRole>(`
+const insert = statement<RoleRecord, NewRole>(`
   with made as (
-    insert into role (${RETURNED})
+    insert into role (document_id, name, description, is_system, is_account_scoped, requires_second_factor, created_at,
+      updated_at)
     values ($id, $name, $description, $isSystem, $isAccountScoped, $requiresSecondFactor, $now, $now)
-    returning ${RETURNED}
+    returning ${role.select()}
   ), given as (
     insert into role_permission (role, pattern)
     select made.document_id, x.pattern from made, unnest($patterns::text[]) as x (pattern)
   )
-  select ${RETURNED} from made`)
+  select ${role.members()} from made`)
 
 /** Inserts a role with its patterns. Violates `role_name_key` when the name is taken. */
 export async function insertRole(db: Database, row: NewRole): Promise<RoleRecord> {
   const [made] = await insert(db, row)
-  return toRoleRecord(made as RoleColumns)
+  return made as RoleRecord
 }
 
 /** Upserts the system role of this name. Writes nothing when the row is up to date. */

@@ -8,11 +8,10 @@ import {
   AccountMemberRow,
   AddAccountMemberBody,
   RemoveAccountMemberBody,
-  toAccountMemberRow,
   UpdateAccountMemberBody,
 } from './account.schema.ts'
 import { type AccountDeps, addMember, changeMemberRoles, loadAccount, removeMember, showMember } from './account.ts'
-import { type NamedAccountMember, selectAccountMembers, toNamedMember } from './account-member.store.ts'
+import { type NamedAccountMember, selectAccountMembers, toAccountMemberRow } from './account-member.store.ts'
 
 const MEMBER_FIELDS = {
   document_id: { type: 'uuid' },
@@ -108,7 +107,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
           listing,
           fields: MEMBER_FIELDS,
           source: { table: 'account_member' },
-          toRow: (row) => toAccountMemberRow(showMember(toNamedMember(row), caller)),
+          toRow: (row) => toAccountMemberRow(showMember(row, caller)),
         })
         // A row proves that the account exists; only an empty list needs a check.
         if (page.data.length === 0) await loadAccount(db, { id: account, scope })

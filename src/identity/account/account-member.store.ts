@@ -1,22 +1,25 @@
 import { sql } from 'kysely'
 import type { AccountId, Id, UserId } from '../../base/id.ts'
+import { type Static } from '../../http/shape/schema-type.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { aheadStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
 import { GIVEN_ROLE, type GivenRole, type RoleId } from '../access/role.store.ts'
+import { AccountMemberRow } from './account.schema.ts'
 
 export type AccountMemberId = Id<'account member'>
 
-/** A row of the `account_member` table. */
-export interface AccountMemberRecord {
-  id: AccountMemberId
-  account: AccountId
-  userId: UserId
+/** A membership without its roles. */
+const member = defineRecord('account_member', ['document_id', 'account', 'user', 'created_at', 'updated_at'], {
+  user: 'userId',
+})
+
+export interface AccountMemberRecord extends RecordOf<typeof member> {
   /** The account-scoped roles of this membership. */
   roles: RoleId[]
-  createdAt: Date
-  updatedAt: Date
 }
 
 /** A member with e-mail address and name. */
@@ -26,51 +29,26 @@ export interface NamedAccountMember extends AccountMemberRecord {
   name: string | null
 }
 
-interface MemberColumns {
-  document_id: string
-  account: string
-  user: string
-  roles: string[]
-  created_at: Date
-  updated_at: Date
+const toStoredRow = wireOf(member, AccountMemberRow)
+
+/** Maps a member for the wire. */
+export function toAccountMemberRow(named: NamedAccountMember): Static<typeof AccountMemberRow> {
+  const { email, name, roles } = named
+  return { ...toStoredRow(named), email, name, roles }
 }
 
 /** The roles of a row of `account_member`. */
 const ROLES = `array(select mr.role from account_member_role mr
   where mr.member = account_member.document_id order by mr.role)`
 
-function toAccountMemberRecord(row: MemberColumns): AccountMemberRecord {
-  return {
-    id: row.document_id as AccountMemberId,
-    account: row.account as AccountId,
-    userId: row.user as UserId,
-    roles: row.roles as RoleId[],
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
-}
-
-/** Maps a row of `selectAccountMembers`. */
-export function toNamedMember(row: MemberColumns & { email: string; name: string | null }): NamedAccountMember {
-  return { ...toAccountMemberRecord(row), email: row.email, name: row.name }
-}
-
 /** The memberships of an account, without deleted users, as the base of a list. Empty for an account that does not exist. */
 export function selectAccountMembers(db: Database, account: string) {
-  return db
+  const members = db
     .selectFrom('account_member')
     .innerJoin('user', 'user.document_id', 'account_member.user')
     .innerJoin('account', 'account.document_id', 'account_member.account')
-    .select([
-      'account_member.document_id',
-      'account_member.account',
-      'account_member.user',
-      'account_member.created_at',
-      'account_member.updated_at',
-      sql.raw<string[]>(ROLES).as('roles'),
-      'user.email',
-      'user.name',
-    ])
+  return selectRecord(members, member, 'account_member')
+    .select([sql.raw<RoleId[]>(ROLES).as('roles'), 'user.email', 'user.name'])
     .where('account_member.account', '=', account)
     .where('account.deleted_at', 'is', null)
     .where('user.deleted_at', 'is', null)
@@ -92,14 +70,15 @@ export interface Candidate {
 }
 
 interface CandidateColumns extends HoldingsRow {
-  has_account: boolean
-  is_living: boolean
+  hasAccount: boolean
+  isLiving: boolean
   email: string | null
   name: string | null
-  member: string | null
-  member_roles: string[]
-  member_created_at: Date
-  member_updated_at: Date
+  /** The membership, or null with the members behind it. */
+  id: AccountMemberId | null
+  roles: RoleId[]
+  createdAt: Date
+  updatedAt: Date
   asked: GivenRole[]
 }
 
@@ -117,9 +96,10 @@ const lockAll = statement<CandidateColumns, { account: string; userId: string; r
   ), given as (
     select coalesce(json_agg(${GIVEN_ROLE} order by r.name), '[]') as roles from asked r
   )
-  select exists (select from a) as has_account, u.document_id is not null and u.deleted_at is null as is_living,
+  select exists (select from a) as "hasAccount", u.document_id is not null and u.deleted_at is null as "isLiving",
     u.email, u.name, ${HOLDINGS_COLUMNS},
-    h.member, h.member_roles, h.member_created_at, h.member_updated_at, g.roles as asked
+    h.member as id, h.member_roles as roles, h.member_created_at as "createdAt", h.member_updated_at as "updatedAt",
+    g.roles as asked
   from given g left join u on true left join held h on true`)
 
 /**
@@ -131,12 +111,9 @@ export async function lockCandidate(
   { account, userId, roles }: { account: string; userId: string; roles: readonly string[] },
 ): Promise<Candidate> {
   const [row] = (await lockAll(db, { account, userId, roles })) as [CandidateColumns]
-  const { has_account: hasAccount, is_living: isLiving, email, name, asked } = row
-  const columns = { roles: row.member_roles, created_at: row.member_created_at, updated_at: row.member_updated_at }
-  const member =
-    row.member === null
-      ? undefined
-      : toAccountMemberRecord({ document_id: row.member, account, user: userId, ...columns })
+  const { hasAccount, isLiving, email, name, asked, id, roles: given, createdAt, updatedAt } = row
+  const ids = { account: account as AccountId, userId: userId as UserId }
+  const member = id === null ? undefined : { id, ...ids, roles: given, createdAt, updatedAt }
   return { hasAccount, isLiving, email, name, holdings: toHoldings(row), member, asked }
 }
 

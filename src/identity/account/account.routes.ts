@@ -1,8 +1,8 @@
 import { buildList, readScopedPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import { AccountRow, CreateAccountBody, toAccountRow, UpdateAccountBody } from './account.schema.ts'
-import { type AccountRecord, selectAccounts, toAccountRecord } from './account.store.ts'
+import { AccountRow, CreateAccountBody, UpdateAccountBody } from './account.schema.ts'
+import { type AccountRecord, selectAccounts, toAccountRow } from './account.store.ts'
 import { type AccountDeps, createAccount, deleteAccount, loadAccount, renameAccount } from './account.ts'
 
 const ACCOUNT_FIELDS = {
@@ -62,7 +62,7 @@ export const accountRoutes: Routes<AccountDeps> = [
           {
             listing,
             fields: ACCOUNT_FIELDS,
-            toRow: (row) => toAccountRow(toAccountRecord(row)),
+            toRow: toAccountRow,
           },
         )
         return { ...page, message: 'Accounts.' }

@@ -1,7 +1,5 @@
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
-import type { AccountRecord } from './account.store.ts'
-import type { NamedAccountMember } from './account-member.store.ts'
+import { Type } from '../../http/shape/schema-type.ts'
 
 /** An account as the API shows it. */
 export const AccountRow = named(
@@ -51,30 +49,3 @@ export const UpdateAccountMemberBody = named(
   Type.Object({ user: UuidSchema, roles: MemberRolesSchema }),
 )
 export const RemoveAccountMemberBody = named('RemoveAccountMember', Type.Object({ user: UuidSchema }))
-
-/** Maps an account for the wire. */
-export function toAccountRow(record: AccountRecord): Static<typeof AccountRow> {
-  return {
-    document_id: record.id,
-    name: record.name,
-    created_by: record.createdBy,
-    updated_by: record.updatedBy,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-    deleted_at: record.deletedAt?.toISOString() ?? null,
-  }
-}
-
-/** Maps a member for the wire. */
-export function toAccountMemberRow(member: NamedAccountMember): Static<typeof AccountMemberRow> {
-  return {
-    document_id: member.id,
-    account: member.account,
-    user: member.userId,
-    email: member.email,
-    name: member.name,
-    roles: member.roles,
-    created_at: member.createdAt.toISOString(),
-    updated_at: member.updatedAt.toISOString(),
-  }
-}

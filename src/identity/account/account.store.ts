@@ -1,68 +1,37 @@
 import type { AccountId, UserId } from '../../base/id.ts'
 import type { OwnAccount } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
+import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { statement } from '../../postgres/statement/statement.ts'
+import { AccountRow } from './account.schema.ts'
 
-/** A row of the `account` table. */
-export interface AccountRecord {
-  id: AccountId
-  name: string
-  createdBy: UserId | null
-  updatedBy: UserId | null
-  createdAt: Date
-  updatedAt: Date
-  deletedAt: Date | null
-}
-
-interface AccountColumns {
-  document_id: string
-  name: string
-  created_by: string | null
-  updated_by: string | null
-  created_at: Date
-  updated_at: Date
-  deleted_at: Date | null
-}
-
-const COLUMNS = ['document_id', 'name', 'created_by', 'updated_by', 'created_at', 'updated_at', 'deleted_at'] as const
-
-/** The columns above, as SQL. */
-const RETURNED = COLUMNS.join(', ')
-
-/** Maps a row of the `account` table. */
-export function toAccountRecord(row: AccountColumns): AccountRecord {
-  return {
-    id: row.document_id as AccountId,
-    name: row.name,
-    createdBy: row.created_by as UserId | null,
-    updatedBy: row.updated_by as UserId | null,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    deletedAt: row.deleted_at,
-  }
-}
+/** An account: every column that the API shows. */
+const account = defineRecord('account', columnsOf(AccountRow))
+export type AccountRecord = RecordOf<typeof account>
+export const toAccountRow = wireOf(account, AccountRow)
 
 /** The accounts within `scope` that are not deleted, as the base of a list. */
 export function selectAccounts(db: Database, own?: OwnAccount) {
-  const living = db.selectFrom('account').select(COLUMNS).where('deleted_at', 'is', null)
+  const living = selectRecord(db.selectFrom('account'), account).where('deleted_at', 'is', null)
   return own ? living.where('document_id', '=', own) : living
 }
 
-const FIND = `select ${RETURNED} from account where document_id = $id and deleted_at is null`
-const selectOne = statement<AccountColumns, { id: string }>(FIND)
-const selectAndKeep = statement<AccountColumns, { id: string }>(`${FIND} for share`)
+const FIND = `select ${account.members()} from account where document_id = $id and deleted_at is null`
+const selectOne = statement<AccountRecord, { id: string }>(FIND)
+const selectAndKeep = statement<AccountRecord, { id: string }>(`${FIND} for share`)
 
 /** The living account with this id. */
 export async function findAccount(db: Database, id: string): Promise<AccountRecord | undefined> {
   const [row] = await selectOne(db, { id })
-  return row && toAccountRecord(row)
+  return row
 }
 
 /** The account with this id, not deleted, locked against changes and deletion until the transaction ends. */
 export async function keepAccount(db: Database, id: string): Promise<AccountRecord | undefined> {
   const [row] = await selectAndKeep(db, { id })
-  return row && toAccountRecord(row)
+  return row
 }
 
 /** An account that is to be. */
@@ -73,14 +42,14 @@ interface NewAccount {
   now: Date
 }
 
-const insert = statement<AccountColumns, NewAccount>(`
+const insert = statement<AccountRecord, NewAccount>(`
   insert into account (document_id, name, created_by, updated_by, created_at, updated_at)
-  values ($id, $name, $by, $by, $now, $now) returning ${RETURNED}`)
+  values ($id, $name, $by, $by, $now, $now) returning ${account.members()}`)
 
 /** Inserts an account. */
 export async function insertAccount(db: Database, row: NewAccount): Promise<AccountRecord> {
   const [inserted] = await insert(db, row)
-  return toAccountRecord(inserted as AccountColumns)
+  return inserted as AccountRecord
 }
 
 /** An account as a request names it. */
@@ -99,9 +68,9 @@ const IN_SCOPE =
   'document_id = $id and deleted_at is null and ($accounts::uuid[] is null or document_id = any($accounts))'
 const withinScope = ({ id, scope }: AccountTarget): ScopedAccount => ({ id, accounts: scope === 'all' ? null : scope })
 
-const rename = statement<AccountColumns, ScopedAccount & { name: string; by: UserId; now: Date }>(`
+const rename = statement<AccountRecord, ScopedAccount & { name: string; by: UserId; now: Date }>(`
   update account set name = $name, updated_by = $by, updated_at = $now
-  where ${IN_SCOPE} and name <> $name returning ${RETURNED}`)
+  where ${IN_SCOPE} and name <> $name returning ${account.members()}`)
 
 /**
  * Changes the name of the account with this id. Undefined when there is none, when it is outside `scope`, or when it has
@@ -113,11 +82,11 @@ export async function renameIfDifferent(
   { name, by, now }: { name: string; by: UserId; now: Date },
 ): Promise<AccountRecord | undefined> {
   const [row] = await rename(db, { ...withinScope(target), name, by, now })
-  return row && toAccountRecord(row)
+  return row
 }
 
-const markDeleted = statement<AccountColumns, ScopedAccount & { by: UserId; now: Date }>(`
-  update account set deleted_at = $now, updated_by = $by, updated_at = $now where ${IN_SCOPE} returning ${RETURNED}`)
+const markDeleted = statement<AccountRecord, ScopedAccount & { by: UserId; now: Date }>(`
+  update account set deleted_at = $now, updated_by = $by, updated_at = $now where ${IN_SCOPE} returning ${account.members()}`)
 
 /** Soft-deletes the account with this id. Undefined when there is none within `scope`. */
 export async function softDeleteAccount(
@@ -126,5 +95,5 @@ export async function softDeleteAccount(
   { by, now }: { by: UserId; now: Date },
 ): Promise<AccountRecord | undefined> {
   const [row] = await markDeleted(db, { ...withinScope(target), by, now })
-  return row && toAccountRecord(row)
+  return row
 }

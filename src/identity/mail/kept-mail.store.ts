@@ -10,14 +10,6 @@ export interface KeptMail extends Mail {
   createdAt: Date
 }
 
-interface KeptColumns {
-  document_id: string
-  recipient: string
-  subject: string
-  text: string
-  created_at: Date
-}
-
 const insert = statement<never, Pick<Mail, 'id' | 'to' | 'subject' | 'text'> & { now: Date; others: number }>(`
   with kept as (
     insert into kept_mail (document_id, recipient, subject, text, created_at) values ($id, $to, $subject, $text, $now)
@@ -31,16 +23,10 @@ export async function keepMail(db: Database, mail: Mail, now: Date): Promise<voi
   await insert(db, { ...mail, now, others: KEPT_LIMIT - 1 })
 }
 
-const selectAll = statement<KeptColumns>(`
-  select document_id, recipient, subject, text, created_at from kept_mail order by created_at desc, document_id desc`)
+const selectAll = statement<KeptMail>(`
+  select document_id as id, recipient as "to", subject, text, created_at as "createdAt" from kept_mail order by created_at desc, document_id desc`)
 
 /** The kept mails, the newest first. */
 export async function listKeptMails(db: Database): Promise<KeptMail[]> {
-  return (await selectAll(db)).map((row) => ({
-    id: row.document_id as Mail['id'],
-    to: row.recipient,
-    subject: row.subject,
-    text: row.text,
-    createdAt: row.created_at,
-  }))
+  return selectAll(db)
 }

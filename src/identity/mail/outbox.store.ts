@@ -31,35 +31,19 @@ export interface ClaimedMail extends OutboxRow {
   attempts: number
 }
 
-interface ClaimedColumns {
-  document_id: string
-  kind: string
-  recipient: string
-  content: string
-  expires_at: Date
-  attempts: number
-}
-
-const claim = statement<ClaimedColumns, { now: Date; leaseEnd: Date; limit: number }>(`
+const claim = statement<ClaimedMail, { now: Date; leaseEnd: Date; limit: number }>(`
   update mail_outbox set attempts = attempts + 1, due_at = $leaseEnd
   where document_id = any(array(
     select document_id from mail_outbox where status = 'waiting' and due_at <= $now
     order by due_at limit $limit for update skip locked))
-  returning document_id, kind, recipient, content, expires_at, attempts`)
+  returning document_id as id, kind, recipient as "to", content, expires_at as "expiresAt", attempts`)
 
 /** Claims mails that are due, until `leaseEnd`: after it another process may try them again. */
 export async function claimMails(
   db: Database,
   { now, leaseEnd, limit }: { now: Date; leaseEnd: Date; limit: number },
 ): Promise<ClaimedMail[]> {
-  return (await claim(db, { now, leaseEnd, limit })).map((row) => ({
-    id: row.document_id as MailId,
-    kind: row.kind,
-    to: row.recipient,
-    content: row.content,
-    expiresAt: row.expires_at,
-    attempts: row.attempts,
-  }))
+  return claim(db, { now, leaseEnd, limit })
 }
 
 const end = statement<

@@ -2,7 +2,7 @@ import type { SessionId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { PresentedToken } from './refresh-decision.ts'
-import { OF_SESSION, type SessionColumns, type SessionRecord, toSessionRecord } from './session.store.ts'
+import { OF_SESSION, type SessionRecord, type StoredSession, toSessionRecord } from './session.store.ts'
 
 /** A refresh token of the table, with its session. */
 export interface StoredToken extends PresentedToken {
@@ -11,35 +11,23 @@ export interface StoredToken extends PresentedToken {
   session: SessionRecord
 }
 
-interface TokenColumns {
-  token_expires_at: Date
-  spent_at: Date | null
-  spent_by: Buffer | null
-  successor_salt: Buffer | null
-  successor_hash: Buffer | null
-  is_living: boolean
-}
-
-const lock = statement<SessionColumns & TokenColumns, { tokenHash: Buffer; now: Date }>(`
-  select ${OF_SESSION}, t.expires_at as token_expires_at, t.spent_at, t.spent_by, t.successor_salt, t.successor_hash,
-    s.revoked_at is null and s.expires_at > $now and u.is_actived and u.deleted_at is null as is_living
+const lock = statement<
+  StoredSession & Omit<StoredToken, 'expiresAt' | 'session'> & { tokenExpiresAt: Date },
+  { tokenHash: Buffer; now: Date }
+>(`
+  select ${OF_SESSION}, t.expires_at as "tokenExpiresAt", t.spent_at as "spentAt", t.spent_by as "spentBy",
+    t.successor_salt as "successorSalt", t.successor_hash as "successorHash",
+    s.revoked_at is null and s.expires_at > $now and u.is_actived and u.deleted_at is null as "isSessionLiving"
   from session_refresh t join session s on s.document_id = t.session join "user" u on u.document_id = s."user"
   where t.token_hash = $tokenHash for no key update of t`)
 
 /** Locks the refresh token with this hash until the transaction ends, and reads it. Undefined for an unknown one. */
 export async function lockRefreshToken(db: Database, tokenHash: Buffer, now: Date): Promise<StoredToken | undefined> {
   const [row] = await lock(db, { tokenHash, now })
-  return (
-    row && {
-      expiresAt: row.token_expires_at,
-      spentAt: row.spent_at,
-      spentBy: row.spent_by,
-      isSessionLiving: row.is_living,
-      successorSalt: row.successor_salt,
-      successorHash: row.successor_hash,
-      session: toSessionRecord(row),
-    }
-  )
+  if (!row) return undefined
+  const { tokenExpiresAt, spentAt, spentBy, isSessionLiving, successorSalt, successorHash, ...stored } = row
+  const token = { expiresAt: tokenExpiresAt, spentAt, spentBy, isSessionLiving, successorSalt, successorHash }
+  return { ...token, session: toSessionRecord(stored) }
 }
 
 const spend = closingStatement<{

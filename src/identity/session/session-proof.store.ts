@@ -1,7 +1,7 @@
 import type { SessionId, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { aheadStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
-import { OF_SESSION, type SessionColumns, type SessionRecord, toSessionRecord } from './session.store.ts'
+import { OF_SESSION, type SessionRecord, type StoredSession, toSessionRecord } from './session.store.ts'
 
 const lock = aheadStatement<{ userId: UserId }>('select from "user" where document_id = $userId for no key update')
 
@@ -10,7 +10,7 @@ export async function lockUserAhead(db: Database, userId: UserId): Promise<void>
   await lock(db, { userId })
 }
 
-const lockOpen = statement<SessionColumns, { id: SessionId }>(`
+const lockOpen = statement<StoredSession, { id: SessionId }>(`
   select ${OF_SESSION} from session s where s.document_id = $id and s.revoked_at is null for no key update`)
 
 /** Locks an unrevoked session until the transaction ends. */

@@ -1,8 +1,9 @@
 import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
 import type { Refreshed } from './refresh.ts'
-import type { AccountName, SessionDescription, SessionUser } from './session.store.ts'
+import { type AccountName, type SessionDescription, type SessionUser, session, withClient } from './session.store.ts'
 
 const RefreshTokenSchema = Type.String({ minLength: 1, maxLength: 255, description: '`sbr_...`' })
 
@@ -62,30 +63,30 @@ export const SessionUserRow = named(
 /** An account as a sign-in and a session show it (docs/contract/sessions.md#login-payload). */
 export const AccountNameRow = named('SessionAccount', Type.Object({ document_id: UuidSchema, name: Type.String() }))
 
+const SessionFacts = named(
+  'SessionFacts',
+  Type.Object({
+    document_id: UuidSchema,
+    parent: nullable(UuidSchema),
+    client_id: nullable(Type.String({ description: 'The app that the session is for; null for the person.' })),
+    scope: nullable(Type.String({ description: 'What the person let the app do, separated by spaces.' })),
+    address: nullable(Type.String()),
+    user_agent: nullable(Type.String()),
+    amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
+    acr: nullable(Type.String()),
+    auth_time: TimestampSchema,
+    last_used_at: TimestampSchema,
+    expires_at: TimestampSchema,
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
+
 /** The caller of a token and its permissions. */
 export const SessionRow = named(
   'Session',
   Type.Object({
-    session: nullable(
-      named(
-        'SessionFacts',
-        Type.Object({
-          document_id: UuidSchema,
-          parent: nullable(UuidSchema),
-          client_id: nullable(Type.String({ description: 'The app that the session is for; null for the person.' })),
-          scope: nullable(Type.String({ description: 'What the person let the app do, separated by spaces.' })),
-          address: nullable(Type.String()),
-          user_agent: nullable(Type.String()),
-          amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
-          acr: nullable(Type.String()),
-          auth_time: TimestampSchema,
-          last_used_at: TimestampSchema,
-          expires_at: TimestampSchema,
-          created_at: TimestampSchema,
-          updated_at: TimestampSchema,
-        }),
-      ),
-    ),
+    session: nullable(SessionFacts),
     api_key: nullable(UuidSchema),
     user: SessionUserRow,
     account: nullable(AccountNameRow),
@@ -125,30 +126,16 @@ export function toRefreshedTokens({ issued }: Refreshed): Static<typeof Refreshe
   }
 }
 
+const toFacts = wireOf(session, SessionFacts)
+
 /** Maps a caller for the wire. */
 export function toSessionRow(
-  { session, user, accounts }: SessionDescription,
+  { session: described, user, accounts }: SessionDescription,
   caller: Caller,
 ): Static<typeof SessionRow> {
   const current = accounts.find(({ id }) => id === caller.accountId)
   return {
-    session: session
-      ? {
-          document_id: session.id,
-          parent: session.parentId,
-          client_id: session.client?.id ?? null,
-          scope: session.client?.scope ?? null,
-          address: session.address,
-          user_agent: session.userAgent,
-          amr: session.amr,
-          acr: session.acr,
-          auth_time: session.authTime.toISOString(),
-          last_used_at: session.lastUsedAt.toISOString(),
-          expires_at: session.expiresAt.toISOString(),
-          created_at: session.createdAt.toISOString(),
-          updated_at: session.updatedAt.toISOString(),
-        }
-      : null,
+    session: described ? toFacts(withClient(described)) : null,
     api_key: caller.apiKeyId,
     user: toSessionUserRow(user),
     account: current ? toAccountNameRow(current) : null,

@@ -1,6 +1,13 @@
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { aheadStatement, changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
+import {
+  aheadStatement,
+  changeStatement,
+  closingStatement,
+  type Joined,
+  statement,
+} from '../../postgres/statement/statement.ts'
 
 /** The app that a session is for (docs/contract/oauth-exchange.md#scope-ceiling). */
 export interface SessionClient {
@@ -11,28 +18,39 @@ export interface SessionClient {
   grantId: string | null
 }
 
-/** A row of the `session` table. */
-export interface SessionRecord {
-  id: SessionId
-  userId: UserId
-  /** The current account. */
-  accountId: AccountId | null
-  /** The session that this one was opened from by a handshake (docs/contract/sso.md#exchange-checks). */
-  parentId: SessionId | null
+/**
+ * A session as it is stored. `accountId` is the current account, `parentId` the session that this one was opened from by a
+ * handshake (docs/contract/sso.md#exchange-checks), `amr` the methods of the sign-in
+ * (docs/contract/sessions.md#how-a-person-signed-in), `lastUsedAt` exact to some minutes (docs/contract/sessions.md#last-use).
+ */
+export const session = defineRecord(
+  'session',
+  [
+    'document_id',
+    'user',
+    'account',
+    'parent',
+    'client_id',
+    'scope',
+    'grant_id',
+    'address',
+    'user_agent',
+    'amr',
+    'acr',
+    'auth_time',
+    'last_used_at',
+    'expires_at',
+    'revoked_at',
+    'created_at',
+    'updated_at',
+  ],
+  { user: 'userId', account: 'accountId', parent: 'parentId' },
+)
+export type StoredSession = RecordOf<typeof session>
+
+export interface SessionRecord extends Omit<StoredSession, 'clientId' | 'scope' | 'grantId'> {
   /** Null for a session of the person. */
   client: SessionClient | null
-  address: string | null
-  userAgent: string | null
-  /** The methods of the sign-in (docs/contract/sessions.md#how-a-person-signed-in). */
-  amr: string[]
-  acr: string | null
-  authTime: Date
-  /** To some minutes (docs/contract/sessions.md#last-use). */
-  lastUsedAt: Date
-  expiresAt: Date
-  revokedAt: Date | null
-  createdAt: Date
-  updatedAt: Date
 }
 
 /** An account in the answer of a sign-in. */
@@ -41,50 +59,17 @@ export interface AccountName {
   name: string
 }
 
-/** The columns that `toSessionRecord` reads. */
-export interface SessionColumns {
-  document_id: string
-  user: string
-  account: string | null
-  parent: string | null
-  client_id: string | null
-  scope: string | null
-  grant_id: string | null
-  address: string | null
-  user_agent: string | null
-  amr: string[]
-  acr: string | null
-  auth_time: Date
-  last_used_at: Date
-  expires_at: Date
-  revoked_at: Date | null
-  created_at: Date
-  updated_at: Date
-}
-
-/** The columns above of the session `s`. */
-export const OF_SESSION = `s.document_id, s."user", s.account, s.parent, s.client_id, s.scope, s.grant_id, s.address, s.user_agent, s.amr, s.acr, s.auth_time,
-  s.last_used_at, s.expires_at, s.revoked_at, s.created_at, s.updated_at`
+/** The members of the session `s`, as SQL. */
+export const OF_SESSION = session.members('s')
 
 /** Maps `OF_SESSION`. */
-export function toSessionRecord(row: SessionColumns): SessionRecord {
-  return {
-    id: row.document_id as SessionId,
-    userId: row.user as UserId,
-    accountId: row.account as AccountId | null,
-    parentId: row.parent as SessionId | null,
-    client: row.client_id === null ? null : { id: row.client_id, scope: row.scope ?? '', grantId: row.grant_id },
-    address: row.address,
-    userAgent: row.user_agent,
-    amr: row.amr,
-    acr: row.acr,
-    authTime: row.auth_time,
-    lastUsedAt: row.last_used_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
+export function toSessionRecord({ clientId, scope, grantId, ...row }: StoredSession): SessionRecord {
+  return { ...row, client: clientId === null ? null : { id: clientId, scope: scope ?? '', grantId } }
+}
+
+/** A session with the members of its app, as the wire shows them. */
+export function withClient<Row extends Pick<SessionRecord, 'client'>>(row: Row) {
+  return { ...row, clientId: row.client?.id ?? null, scope: row.client?.scope ?? null }
 }
 
 /** A refresh token as it is stored. */
@@ -120,11 +105,11 @@ export async function insertSession(
   db: Database,
   row: NewSession & { client: SessionClient | null; refresh: NewRefreshToken | null },
 ): Promise<SessionRecord> {
-  const { refresh, now, ...session } = row
-  const { id: clientId = null, scope = null, grantId = null } = session.client ?? {}
+  const { refresh, now, ...opened } = row
+  const { id: clientId = null, scope = null, grantId = null } = opened.client ?? {}
   const { tokenHash = null, expiresAt: tokenExpiresAt = null } = refresh ?? {}
-  await insert(db, { ...session, now, clientId, scope, grantId, tokenHash, tokenExpiresAt })
-  return { ...session, lastUsedAt: now, revokedAt: null, createdAt: now, updatedAt: now }
+  await insert(db, { ...opened, now, clientId, scope, grantId, tokenHash, tokenExpiresAt })
+  return { ...opened, lastUsedAt: now, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
 const lockSigningIn = statement<
@@ -155,7 +140,7 @@ export async function lockActiveUser(
   return row?.accounts
 }
 
-const selectOne = statement<SessionColumns, { id: SessionId }>(
+const selectOne = statement<StoredSession, { id: SessionId }>(
   `select ${OF_SESSION} from session s where s.document_id = $id`,
 )
 
@@ -242,17 +227,18 @@ export interface SessionDescription {
   accounts: AccountName[]
 }
 
-interface DescriptionColumns {
-  user_id: string
+type DescriptionRow = Joined<StoredSession> & {
+  ownerId: UserId
   email: string
   name: string | null
-  avatar_url: string | null
-  is_email_verified: boolean
+  avatarUrl: string | null
+  isEmailVerified: boolean
   accounts: AccountName[]
 }
 
-const selectDescription = statement<DescriptionColumns, { userId: UserId; sessionId: SessionId | null }>(`
-  select u.document_id as user_id, u.email, u.name, u.avatar_url, u.email_verified_at is not null as is_email_verified,
+const selectDescription = statement<DescriptionRow, { userId: UserId; sessionId: SessionId | null }>(`
+  select u.document_id as "ownerId", u.email, u.name, u.avatar_url as "avatarUrl",
+    u.email_verified_at is not null as "isEmailVerified",
     ${OF_SESSION}, accounts_of(u.document_id) as accounts
   from "user" u left join session s on s.document_id = $sessionId and s."user" = u.document_id
   where u.document_id = $userId and u.deleted_at is null`)
@@ -265,12 +251,11 @@ export async function findSessionDescription(
 ): Promise<SessionDescription | undefined> {
   const [row] = await selectDescription(db, { userId, sessionId })
   if (!row) return undefined
-  const session = row as unknown as SessionColumns
-  const { user_id: id, email, name, avatar_url: avatarUrl, is_email_verified: isEmailVerified } = row
+  const { ownerId: id, email, name, avatarUrl, isEmailVerified, accounts, ...found } = row
   return {
-    user: { id: id as UserId, email, name, avatarUrl, isEmailVerified },
-    session: session.document_id ? toSessionRecord(session) : undefined,
-    accounts: row.accounts,
+    user: { id, email, name, avatarUrl, isEmailVerified },
+    session: found.id === null ? undefined : toSessionRecord(found as StoredSession),
+    accounts,
   }
 }
 

@@ -1,7 +1,8 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { Type } from '../../http/shape/schema-type.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
 import { MAX_REDIRECT_URL_LENGTH } from '../sign-in/outcome/redirect-url.ts'
-import type { IdentityRecord } from './person/identity.store.ts'
+import { identity } from './person/identity.store.ts'
 
 /**
  * Longest parameters of a callback, in characters; all of them together fit into the 16 KiB of a request. Codes of
@@ -130,16 +131,4 @@ export const IdentityRow = named(
 )
 
 /** Maps an identity for the wire. */
-export function toIdentityRow(record: IdentityRecord): Static<typeof IdentityRow> {
-  return {
-    document_id: record.id,
-    provider: record.provider,
-    email: record.email,
-    is_email_verified: record.isEmailVerified,
-    name: record.name,
-    avatar_url: record.avatarUrl,
-    last_login_at: record.lastLoginAt?.toISOString() ?? null,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-  }
-}
+export const toIdentityRow = wireOf(identity, IdentityRow)

@@ -3,9 +3,9 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import {
   type AccountName,
-  OF_SESSION,
-  type SessionColumns,
   type SessionRecord,
+  type StoredSession,
+  session,
   toSessionRecord,
 } from '../session/session.store.ts'
 
@@ -30,11 +30,11 @@ export interface ClaimedHandshake {
 }
 
 const claim = statement<
-  SessionColumns & { accounts: AccountName[]; is_user_active: boolean; is_claimed: boolean },
+  StoredSession & Omit<ClaimedHandshake, 'session'>,
   { sessionId: SessionId; userId: UserId; nonceHash: Buffer; expiresAt: Date; now: Date }
 >(`
   with found as (
-    select ${OF_SESSION}, u.is_actived and u.deleted_at is null as is_user_active
+    select ${session.select('s')}, u.is_actived and u.deleted_at is null as is_user_active
     from session s join "user" u on u.document_id = s."user"
     where s.document_id = $sessionId and s."user" = $userId for no key update of u, s
   ), claimed as (
@@ -43,7 +43,9 @@ const claim = statement<
     where is_user_active and revoked_at is null and expires_at > $now and parent is null and client_id is null
     on conflict do nothing returning nonce_hash
   )
-  select found.*, accounts_of(found."user") as accounts, exists (select from claimed) as is_claimed from found`)
+  select ${session.members('found')}, accounts_of(found."user") as accounts, is_user_active as "isUserActive",
+    exists (select from claimed) as "isClaimed"
+  from found`)
 
 /**
  * Locks the session and its user until the transaction ends, reads them, and takes the nonce when the session can be
@@ -55,12 +57,8 @@ export async function claimHandshake(db: Database, input: HandshakeClaim): Promi
   const { sessionId, userId, nonceHash, expiresAt, now } = input
   const [row] = await claim(db, { sessionId, userId, nonceHash, expiresAt, now })
   if (!row) return undefined
-  return {
-    session: toSessionRecord(row),
-    accounts: row.accounts,
-    isUserActive: row.is_user_active,
-    isClaimed: row.is_claimed,
-  }
+  const { accounts, isUserActive, isClaimed, ...stored } = row
+  return { session: toSessionRecord(stored), accounts, isUserActive, isClaimed }
 }
 
 const deleteExpired = statement<{ nonce_hash: Buffer }, { before: Date; limit: number }>(`

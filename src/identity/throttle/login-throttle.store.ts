@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, type Joined, statement } from '../../postgres/statement/statement.ts'
 import {
-  type CredentialColumns,
+  type CredentialRow,
   type Credentials,
   hasEmail,
   OF_CREDENTIALS,
@@ -35,7 +35,7 @@ interface ThrottleColumns {
   turn_at: Date | null
 }
 
-type LockedColumns = ThrottleColumns & Joined<CredentialColumns> & { has_factor: boolean }
+type LockedColumns = ThrottleColumns & Joined<CredentialRow> & { has_factor: boolean }
 
 /** The keys of the rows, in the order of `SUBJECTS`, which is also that of the index. */
 const keysOf = (email: string) =>
@@ -51,7 +51,7 @@ const lockAll = statement<LockedColumns, ThrottleKey & { email: string | null; n
     select ${OF_CREDENTIALS}, has_second_factor(u.document_id) as has_factor from "user" u where ${hasEmail('$email')}
   ), subject as materialized (
     select coalesce(
-      (select sha256(convert_to('person:' || n.document_id, 'UTF8')) from named n), $emailHash::bytea) as hash
+      (select sha256(convert_to('person:' || n.id, 'UTF8')) from named n), $emailHash::bytea) as hash
   ), t as (
     insert into login_throttle (email_hash, address_hash, failures, last_failure_at)
     select k.email_hash, k.address_hash, 0, $now
@@ -99,13 +99,19 @@ export async function lockAttempt(
   return {
     key: locked,
     states: { address: stateOf('address'), email: stateOf('email'), pair: stateOf('pair') },
-    credentials: first && hasUser(first) ? toCredentials(first) : undefined,
+    credentials: first && hasUser(first) ? toCredentials(pickCredentials(first)) : undefined,
     hasFactor: first?.has_factor ?? false,
   }
 }
 
-function hasUser<Row extends Joined<CredentialColumns>>(row: Row): row is Row & CredentialColumns {
-  return row.document_id !== null
+function hasUser(row: LockedColumns): row is LockedColumns & CredentialRow {
+  return row.id !== null
+}
+
+/** The row without the members of the throttle. */
+function pickCredentials(row: ThrottleColumns & CredentialRow & { has_factor: boolean }): CredentialRow {
+  const { email_hash, address_hash, failures, last_failure_at, wait_until, turn_at, has_factor, ...credentials } = row
+  return credentials
 }
 
 function toThrottleState(row: ThrottleColumns): ThrottleState {

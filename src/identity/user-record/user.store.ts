@@ -2,92 +2,45 @@ import { sql } from 'kysely'
 import type { UserId } from '../../base/id.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { RoleId } from '../access/role.store.ts'
 
-/** A row of the `user` table, without the hash of its password. */
-export interface UserRecord {
-  id: UserId
-  email: string
-  emailVerifiedAt: Date | null
-  name: string | null
-  avatarUrl: string | null
-  hasPassword: boolean
-  isActived: boolean
-  createdAt: Date
-  updatedAt: Date
-  deletedAt: Date | null
-}
+/** The columns of a user, without the hash of its password. */
+export const user = defineRecord('user', [
+  'document_id',
+  'email',
+  'email_verified_at',
+  'name',
+  'avatar_url',
+  'is_actived',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+])
+export type UserRecord = RecordOf<typeof user> & { hasPassword: boolean }
 
 /** A user with its roles, in the order of their names. */
 export interface UserWithRoles extends UserRecord {
   roles: RoleId[]
 }
 
-/** What `toUserWithRoles` reads of a row, besides the roles. */
-export interface UserColumns {
-  document_id: string
-  email: string
-  email_verified_at: Date | null
-  name: string | null
-  avatar_url: string | null
-  has_password: boolean
-  is_actived: boolean
-  created_at: Date
-  updated_at: Date
-  deleted_at: Date | null
-}
-
-const COLUMNS = [
-  'u.document_id',
-  'u.email',
-  'u.email_verified_at',
-  'u.name',
-  'u.avatar_url',
-  'u.is_actived',
-  'u.created_at',
-  'u.updated_at',
-  'u.deleted_at',
-] as const
-
 /** The hash is not selected. */
 const HAS_PASSWORD = 'u.password_hash is not null'
 
 /** The columns above of the user `u`, as SQL. */
-export const OF_USER = `${COLUMNS.join(', ')}, ${HAS_PASSWORD} as has_password`
+export const OF_USER = `${user.members('u')}, ${HAS_PASSWORD} as "hasPassword"`
 
 const rolesOfUser = (column: string) => `
   array(select r.${column} from user_role ur join role r on r.document_id = ur.role
     where ur."user" = u.document_id order by r.name)`
 
-function toUserRecord(row: UserColumns): UserRecord {
-  return {
-    id: row.document_id as UserId,
-    email: row.email,
-    emailVerifiedAt: row.email_verified_at,
-    name: row.name,
-    avatarUrl: row.avatar_url,
-    hasPassword: row.has_password,
-    isActived: row.is_actived,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    deletedAt: row.deleted_at,
-  }
-}
-
-/** Maps a user with its roles. */
-export function toUserWithRoles(row: UserColumns & { roles: string[] }): UserWithRoles {
-  return { ...toUserRecord(row), roles: row.roles as RoleId[] }
-}
-
 /** The users that are not deleted, with their roles, as the base of a list. */
 export function selectUsers(db: Database) {
-  return db
-    .selectFrom('user as u')
+  return selectRecord(db.selectFrom('user as u'), user, 'u')
     .select([
-      ...COLUMNS,
-      sql.raw<boolean>(HAS_PASSWORD).as('has_password'),
-      sql.raw<string[]>(rolesOfUser('document_id')).as('roles'),
+      sql.raw<boolean>(HAS_PASSWORD).as('hasPassword'),
+      sql.raw<RoleId[]>(rolesOfUser('document_id')).as('roles'),
     ])
     .where('u.deleted_at', 'is', null)
 }
@@ -95,26 +48,26 @@ export function selectUsers(db: Database) {
 const WITH_ROLES = `${OF_USER}, ${rolesOfUser('document_id')} as roles`
 /** The user `u` with the id `$id`, not deleted. */
 export const LIVING = 'from "user" u where u.document_id = $id and u.deleted_at is null'
-const selectOne = statement<UserColumns & { roles: string[] }, { id: string }>(`select ${WITH_ROLES} ${LIVING}`)
+const selectOne = statement<UserWithRoles, { id: string }>(`select ${WITH_ROLES} ${LIVING}`)
 
 /** The user with this id, not deleted. */
 export async function findUser(db: Database, id: string): Promise<UserWithRoles | undefined> {
   const [row] = await selectOne(db, { id })
-  return row && toUserWithRoles(row)
+  return row
 }
 
 /** The condition of the user `u` with an address in any case, not deleted (docs/contract/identity.md#e-mail-addresses). */
 export const hasEmail = (email: string) =>
   `email_key(u.email) = email_key(${email}) and u.deleted_at is null and not u.is_email_shadowed`
 
-const selectByEmail = statement<UserColumns, { email: string }>(
+const selectByEmail = statement<UserRecord, { email: string }>(
   `select ${OF_USER} from "user" u where ${hasEmail('$email')}`,
 )
 
 /** The user with this address in any case, not deleted. */
 export async function findUserByEmail(db: Database, email: string): Promise<UserRecord | undefined> {
   const [row] = await selectByEmail(db, { email })
-  return row && toUserRecord(row)
+  return row
 }
 
 /** A user and the hash of the password. For a sign-in only. */
@@ -125,18 +78,15 @@ export interface Credentials {
   accessEndedAt: Date | null
 }
 
-/** The columns that `toCredentials` reads. */
-export interface CredentialColumns extends UserColumns {
-  password_hash: string | null
-  access_ended_at: Date | null
-}
+/** A row with `OF_CREDENTIALS`. */
+export type CredentialRow = UserRecord & Omit<Credentials, 'user'>
 
 /** The columns above of the user `u`, as SQL. */
-export const OF_CREDENTIALS = `${OF_USER}, u.password_hash, u.access_ended_at`
+export const OF_CREDENTIALS = `${OF_USER}, u.password_hash as "passwordHash", u.access_ended_at as "accessEndedAt"`
 
 /** Maps `OF_CREDENTIALS`. */
-export function toCredentials(row: CredentialColumns): Credentials {
-  return { user: toUserRecord(row), passwordHash: row.password_hash, accessEndedAt: row.access_ended_at }
+export function toCredentials({ passwordHash, accessEndedAt, ...user }: CredentialRow): Credentials {
+  return { user, passwordHash, accessEndedAt }
 }
 
 /** A user that is to be, with the role of this name and those of these ids. */
@@ -152,12 +102,11 @@ interface NewUser {
   now: Date
 }
 
-const insert = statement<UserColumns & { roles: string[] }, NewUser>(`
+const insert = statement<UserWithRoles, NewUser>(`
   with u as (
     insert into "user" (document_id, email, email_verified_at, name, avatar_url, password_hash, created_at, updated_at)
     values ($id, $email, $emailVerifiedAt, $name, $avatarUrl, $passwordHash, $now, $now)
-    returning document_id, email, email_verified_at, name, avatar_url, password_hash, is_actived, created_at, updated_at,
-      deleted_at
+    returning ${user.select()}, password_hash
   ), given as (
     insert into user_role ("user", role, created_at)
     select u.document_id, r.document_id, u.created_at from u, role r
@@ -170,8 +119,8 @@ const insert = statement<UserColumns & { roles: string[] }, NewUser>(`
 
 /** Inserts a user with the role of this name and those of these ids. Violates `user_email_key` when the address is taken. */
 export async function insertUser(db: Database, row: NewUser): Promise<UserWithRoles> {
-  const [inserted] = (await insert(db, row)) as [UserColumns & { roles: string[] }]
-  return toUserWithRoles(inserted)
+  const [inserted] = (await insert(db, row)) as [UserWithRoles]
+  return inserted
 }
 
 /** A user that is to be, with the roles of these ids alone. */
@@ -260,7 +209,7 @@ export async function updateUser(
 }
 
 /** The row of a user behind a change. Pure. */
-export function applyUserChange(user: UserWithRoles, change: UserChange): UserWithRoles {
+export function applyUserChange(before: UserWithRoles, change: UserChange): UserWithRoles {
   const { passwordHash, now, ...columns } = change
-  return { ...user, ...columns, ...(passwordHash !== undefined && { hasPassword: true }), updatedAt: now }
+  return { ...before, ...columns, ...(passwordHash !== undefined && { hasPassword: true }), updatedAt: now }
 }

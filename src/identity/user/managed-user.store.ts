@@ -4,7 +4,7 @@ import { statement } from '../../postgres/statement/statement.ts'
 import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
 import { GIVEN_ROLE, type GivenRole } from '../access/role.store.ts'
-import { LIVING, OF_USER, toUserWithRoles, type UserColumns, type UserWithRoles } from '../user-record/user.store.ts'
+import { LIVING, OF_USER, type UserWithRoles } from '../user-record/user.store.ts'
 
 /** A user with the holdings that decide who may change it. */
 export interface ManagedUser extends UserWithRoles {
@@ -25,15 +25,10 @@ export interface UserQuestion {
   keptRole?: string
 }
 
-interface ManagedColumns extends UserColumns, HoldingsRow {
-  roles: string[]
-  role_names: string[]
-  asked: GivenRole[]
-  other_holders: number | null
-}
+type ManagedRow = Omit<ManagedUser, 'holdings'> & HoldingsRow
 
 /** Each part uses the one before, so that the locks are taken in this order: the user, the asked roles, the role to keep. */
-const selectManaged = statement<ManagedColumns, { id: string; roles: readonly string[]; keptRole: string | null }>(`
+const selectManaged = statement<ManagedRow, { id: string; roles: readonly string[]; keptRole: string | null }>(`
   with u as (
     select * ${LIVING} for no key update
   ), held as (
@@ -45,9 +40,9 @@ const selectManaged = statement<ManagedColumns, { id: string; roles: readonly st
     select coalesce(json_agg(${GIVEN_ROLE}), '[]') as roles, coalesce(bool_or(r.name = $keptRole), false) as is_kept
     from asked r
   )
-  select ${OF_USER}, h.roles, h.role_names, ${HOLDINGS_COLUMNS}, g.roles as asked,
+  select ${OF_USER}, h.roles, h.role_names as "roleNames", ${HOLDINGS_COLUMNS}, g.roles as asked,
     case when $keptRole = any(h.role_names) and not g.is_kept
-      then other_holders(u.document_id, $keptRole) end as other_holders
+      then other_holders(u.document_id, $keptRole) end as "otherHolders"
   from u, held h, given g`)
 
 /**
@@ -61,8 +56,8 @@ export async function lockUser(
 ): Promise<ManagedUser | undefined> {
   const [row] = await selectManaged(db, { id, roles, keptRole: keptRole ?? null })
   if (!row) return undefined
-  const { role_names: roleNames, asked, other_holders: otherHolders } = row
-  return { ...toUserWithRoles(row), roleNames, holdings: toHoldings(row), asked, otherHolders }
+  const { patterns, account_patterns, membership_patterns, accounts, ...managed } = row
+  return { ...managed, holdings: toHoldings({ patterns, account_patterns, membership_patterns, accounts }) }
 }
 
 const lockWithTokens = statement<HoldingsRow & { sessions: string[]; api_keys: string[] }, { id: string }>(`

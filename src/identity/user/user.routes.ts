@@ -5,7 +5,7 @@ import type { Static } from '../../http/shape/schema-type.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { PasswordDeps } from '../password/password.ts'
 import { checkNewPassword, type PasswordOwner } from '../password/password-rule.ts'
-import { selectUsers, toUserWithRoles, type UserWithRoles } from '../user-record/user.store.ts'
+import { selectUsers, type UserWithRoles } from '../user-record/user.store.ts'
 import { CreateUserBody, EndTokensBody, TokensRevoked, toUserRow, UpdateUserBody, UserRow } from './user.schema.ts'
 import {
   changeUser,
@@ -97,8 +97,7 @@ export const userRoutes: Routes<UserRouteDeps> = [
     },
     {
       handle: async (_deps: UserDeps, { db, listing }) => {
-        const toRow = (row: Parameters<typeof toUserWithRoles>[0]) => toUserRow(toUserWithRoles(row))
-        const page = await readPage(db, selectUsers(db), { listing, fields: USER_FIELDS, toRow })
+        const page = await readPage(db, selectUsers(db), { listing, fields: USER_FIELDS, toRow: toUserRow })
         return { ...page, message: 'Users.' }
       },
     },

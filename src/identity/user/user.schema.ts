@@ -1,7 +1,8 @@
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
 import { NewPasswordSchema } from '../password/password.schema.ts'
-import type { UserWithRoles } from '../user-record/user.store.ts'
+import { type UserWithRoles, user } from '../user-record/user.store.ts'
 
 /** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */
 const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
@@ -74,19 +75,9 @@ export const UpdateUserBody = named(
   ),
 )
 
+const toStoredRow = wireOf(user, UserRow)
+
 /** Maps a user for the wire. */
-export function toUserRow(user: UserWithRoles): Static<typeof UserRow> {
-  return {
-    document_id: user.id,
-    email: user.email,
-    email_verified_at: user.emailVerifiedAt?.toISOString() ?? null,
-    name: user.name,
-    avatar_url: user.avatarUrl,
-    has_password: user.hasPassword,
-    is_actived: user.isActived,
-    roles: user.roles,
-    created_at: user.createdAt.toISOString(),
-    updated_at: user.updatedAt.toISOString(),
-    deleted_at: user.deletedAt?.toISOString() ?? null,
-  }
+export function toUserRow(found: UserWithRoles): Static<typeof UserRow> {
+  return { ...toStoredRow(found), has_password: found.hasPassword, roles: found.roles }
 }

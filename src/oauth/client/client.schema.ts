@@ -1,8 +1,9 @@
 import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
 import { SCOPES } from '../scope/scope-catalogue.ts'
 import { SIGNING_ALGORITHMS } from '../signing-key/signing-key.store.ts'
-import { type ClientRecord, GRANT_TYPES } from './client.store.ts'
+import { type ClientRecord, client, GRANT_TYPES } from './client.store.ts'
 import { type ClientSettings, DEFAULT_SETTINGS, NAME_LENGTH_LIMIT, URI_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
 import { AUTH_METHODS, type ClientProof } from './client-proof.ts'
 
@@ -186,30 +187,16 @@ export function readNewSettings(body: Static<typeof CreateClientBody>): ClientSe
   return { ...DEFAULT_SETTINGS, ...readSettings(body), name, type, applicationType, redirectUris }
 }
 
+const toStoredRow = wireOf(client, ClientRow)
+
 /** Maps a client for the wire. */
-export function toClientRow(client: ClientRecord): Static<typeof ClientRow> {
+export function toClientRow(record: ClientRecord): Static<typeof ClientRow> {
   return {
-    document_id: client.id,
-    client_id: client.id,
-    name: client.name,
-    type: client.type,
-    application_type: client.applicationType,
-    redirect_uris: client.redirectUris,
-    post_logout_redirect_uris: client.postLogoutRedirectUris,
-    grant_types: client.grantTypes,
-    scopes: client.scopes,
-    publisher: client.publisher,
-    first_party: client.isFirstParty,
-    backchannel_logout_uri: client.backchannelLogoutUri,
-    id_token_signed_response_alg: client.idTokenAlg,
-    dpop_bound_access_tokens: client.isDpopBound,
-    logo_uri: client.logoUri,
-    token_endpoint_auth_method: client.type === 'public' ? 'none' : client.authMethod,
-    jwks: client.jwks,
-    jwks_uri: client.jwksUri,
-    require_pushed_authorization_requests: client.isParRequired,
-    registration: client.registration,
-    created_at: client.createdAt.toISOString(),
-    updated_at: client.updatedAt.toISOString(),
+    ...toStoredRow(record),
+    client_id: record.id,
+    token_endpoint_auth_method: record.type === 'public' ? 'none' : record.authMethod,
+    jwks: record.jwks,
+    jwks_uri: record.jwksUri,
+    require_pushed_authorization_requests: record.isParRequired,
   }
 }

@@ -1,8 +1,8 @@
 import type { Id } from '../../base/id.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { closingStatement, isNull, statement } from '../../postgres/statement/statement.ts'
-import type { SigningAlgorithm } from '../signing-key/signing-key.store.ts'
 import { type ClientProof, DEFAULT_PROOF } from './client-proof.ts'
 
 export type ClientId = Id<'oauth client'>
@@ -15,30 +15,42 @@ export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT]
 
 export type GrantType = (typeof GRANT_TYPES)[number]
 
-/** A row of the `oauth_client` table. */
-export interface ClientRecord extends ClientProof {
-  /** Also the `client_id` of the protocol. */
-  id: ClientId
-  name: string
-  type: 'confidential' | 'public'
-  applicationType: 'web' | 'native'
-  redirectUris: string[]
-  postLogoutRedirectUris: string[]
-  grantTypes: GrantType[]
-  scopes: string[]
-  publisher: string | null
-  isFirstParty: boolean
-  backchannelLogoutUri: string | null
-  idTokenAlg: SigningAlgorithm
-  isDpopBound: boolean
-  registration: 'administrator' | 'dynamic'
-  /** Where the logo was fetched from. */
-  logoUri: string | null
-  /** Changes with the logo. */
-  logoHash: string | null
-  createdAt: Date
-  updatedAt: Date
-}
+/**
+ * A client as it is stored. Its id is also the `client_id` of the protocol; `logoUri` is where the logo was fetched from, and
+ * `logoHash` changes with it.
+ */
+export const client = defineRecord(
+  'oauth_client',
+  [
+    'document_id',
+    'name',
+    'type',
+    'application_type',
+    'redirect_uris',
+    'post_logout_redirect_uris',
+    'grant_types',
+    'scopes',
+    'publisher',
+    'first_party',
+    'backchannel_logout_uri',
+    'id_token_signed_response_alg',
+    'dpop_bound_access_tokens',
+    'registration',
+    'logo_uri',
+    'logo_hash',
+    'proof',
+    'created_at',
+    'updated_at',
+  ],
+  {
+    first_party: 'isFirstParty',
+    id_token_signed_response_alg: 'idTokenAlg',
+    dpop_bound_access_tokens: 'isDpopBound',
+  },
+).typed<{ grantTypes: GrantType[]; proof: Partial<ClientProof> | null }>()
+type StoredClient = RecordOf<typeof client>
+
+export type ClientRecord = Omit<StoredClient, 'proof'> & ClientProof
 
 /** A secret of a client, without the secret. */
 export interface ClientSecret {
@@ -46,88 +58,18 @@ export interface ClientSecret {
   expiresAt: Date | null
 }
 
-interface ClientColumns {
-  document_id: string
-  name: string
-  type: ClientRecord['type']
-  application_type: ClientRecord['applicationType']
-  redirect_uris: string[]
-  post_logout_redirect_uris: string[]
-  grant_types: string[]
-  scopes: string[]
-  publisher: string | null
-  first_party: boolean
-  backchannel_logout_uri: string | null
-  id_token_signed_response_alg: SigningAlgorithm
-  dpop_bound_access_tokens: boolean
-  registration: ClientRecord['registration']
-  logo_uri: string | null
-  logo_hash: string | null
-  proof: unknown
-  created_at: Date
-  updated_at: Date
-}
-
-const COLUMNS = [
-  'document_id',
-  'name',
-  'type',
-  'application_type',
-  'redirect_uris',
-  'post_logout_redirect_uris',
-  'grant_types',
-  'scopes',
-  'publisher',
-  'first_party',
-  'backchannel_logout_uri',
-  'id_token_signed_response_alg',
-  'dpop_bound_access_tokens',
-  'registration',
-  'logo_uri',
-  'logo_hash',
-  'proof',
-  'created_at',
-  'updated_at',
-] as const
-
-const OF_CLIENT = COLUMNS.map((column) => `c.${column}`).join(', ')
-
-/** Columns whose words the database checks, typed as text. */
-type Loose<Columns> = { [Name in keyof Columns]: Columns[Name] extends string ? string : Columns[Name] }
-
-/** Maps a row of the `oauth_client` table. */
-export function toClientRecord(row: Loose<ClientColumns>): ClientRecord {
-  return {
-    id: row.document_id as ClientId,
-    name: row.name,
-    type: row.type as ClientRecord['type'],
-    applicationType: row.application_type as ClientRecord['applicationType'],
-    redirectUris: row.redirect_uris,
-    postLogoutRedirectUris: row.post_logout_redirect_uris,
-    grantTypes: row.grant_types as GrantType[],
-    scopes: row.scopes,
-    publisher: row.publisher,
-    isFirstParty: row.first_party,
-    backchannelLogoutUri: row.backchannel_logout_uri,
-    idTokenAlg: row.id_token_signed_response_alg as SigningAlgorithm,
-    isDpopBound: row.dpop_bound_access_tokens,
-    registration: row.registration as ClientRecord['registration'],
-    logoUri: row.logo_uri,
-    logoHash: row.logo_hash,
-    ...DEFAULT_PROOF,
-    ...(row.proof as Partial<ClientProof> | null),
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
+/** Fills in the proof of a client. */
+export function toClientRecord({ proof, ...row }: StoredClient): ClientRecord {
+  return { ...row, ...DEFAULT_PROOF, ...proof }
 }
 
 /** The clients that are not deleted, as the base of a list. */
 export function selectClients(db: Database) {
-  return db.selectFrom('oauth_client').select(COLUMNS).where('deleted_at', 'is', null)
+  return selectRecord(db.selectFrom('oauth_client'), client).where('deleted_at', 'is', null)
 }
 
-const selectOne = statement<ClientColumns, { id: string }>(
-  `select ${OF_CLIENT} from oauth_client c where c.document_id = $id and c.deleted_at is null`,
+const selectOne = statement<StoredClient, { id: string }>(
+  `select ${client.members('c')} from oauth_client c where c.document_id = $id and c.deleted_at is null`,
 )
 
 /** The client with this id. */
@@ -136,11 +78,11 @@ export async function findClient(db: Database, id: string): Promise<ClientRecord
   return row && toClientRecord(row)
 }
 
-const countSecrets = countBehindLock<ClientColumns & { live_secrets: number }, { id: string; now: Date }>({
+const countSecrets = countBehindLock<StoredClient & { liveSecrets: number }, { id: string; now: Date }>({
   counts: 'valid secrets of a client',
   lock: 'oauth_client',
   rows: 'select * from oauth_client where document_id = $id and deleted_at is null',
-  read: `select ${OF_CLIENT}, live_secrets_of(c.document_id, $now) as live_secrets from locked c`,
+  read: `select ${client.members('c')}, live_secrets_of(c.document_id, $now) as "liveSecrets" from locked c`,
 })
 
 /** Locks the client with this id until the transaction ends, and counts its valid secrets behind the lock. */
@@ -150,7 +92,9 @@ export async function lockClient(
   now: Date,
 ): Promise<{ client: ClientRecord; liveSecrets: number } | undefined> {
   const [row] = await countSecrets(db, { id, now })
-  return row && { client: toClientRecord(row), liveSecrets: row.live_secrets }
+  if (!row) return undefined
+  const { liveSecrets, ...stored } = row
+  return { client: toClientRecord(stored), liveSecrets }
 }
 
 interface SecretColumns {
@@ -158,8 +102,8 @@ interface SecretColumns {
   expiries: (Date | null)[]
 }
 
-const selectWithSecrets = statement<ClientColumns & SecretColumns, { id: string }>(`
-  select ${OF_CLIENT}, s.hashes, s.expiries from oauth_client c
+const selectWithSecrets = statement<StoredClient & SecretColumns, { id: string }>(`
+  select ${client.members('c')}, s.hashes, s.expiries from oauth_client c
   cross join lateral (
     select coalesce(array_agg(encode(secret_hash, 'hex') order by created_at, document_id), '{}') as hashes,
       coalesce(array_agg(expires_at order by created_at, document_id), '{}') as expiries
@@ -174,11 +118,9 @@ export async function findClientWithSecrets(
 ): Promise<{ client: ClientRecord; secrets: ClientSecret[] } | undefined> {
   const [row] = await selectWithSecrets(db, { id })
   if (!row) return undefined
-  const secrets = row.hashes.map((hash, index) => ({
-    hash: Buffer.from(hash, 'hex'),
-    expiresAt: row.expiries[index] ?? null,
-  }))
-  return { client: toClientRecord(row), secrets }
+  const { hashes, expiries, ...stored } = row
+  const secrets = hashes.map((hash, index) => ({ hash: Buffer.from(hash, 'hex'), expiresAt: expiries[index] ?? null }))
+  return { client: toClientRecord(stored), secrets }
 }
 
 /** The placeholders of a client: its fields, those of its proof as JSON. */

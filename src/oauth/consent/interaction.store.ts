@@ -1,6 +1,6 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { closingStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
-import { type GrantRecord, toGrantRecord } from '../grant/grant.store.ts'
+import { closingStatement, isAfter, type Joined, statement } from '../../postgres/statement/statement.ts'
+import { type GrantRecord, grant } from '../grant/grant.store.ts'
 import { hashStateId } from '../grant/state-id.ts'
 
 /** A question that the provider asks the person of an authorization. */
@@ -82,10 +82,10 @@ export interface ClaimedInteraction extends Interaction {
   grant: GrantRecord | undefined
 }
 
-type ClaimedColumns = InteractionColumns & { [Name in keyof Parameters<typeof toGrantRecord>[0]]: never }
+type ClaimedColumns = InteractionColumns & Joined<GrantRecord>
 
 const claim = statement<ClaimedColumns, { idHash: Buffer; now: Date; userId: string; sessionId: string | null }>(
-  'select * from claim_consent($idHash, $now, $userId, $sessionId)',
+  `select payload, consumed_at, created_at, ${grant.members()} from claim_consent($idHash, $now, $userId, $sessionId)`,
 )
 
 /**
@@ -99,7 +99,9 @@ export async function claimConsent(
 ): Promise<ClaimedInteraction | undefined> {
   const [row] = await claim(db, { idHash: hashStateId(id), now, userId, sessionId })
   if (!row) return undefined
-  return { ...toInteraction(id, row), grant: row.document_id === null ? undefined : toGrantRecord(row) }
+  const { payload, consumed_at, created_at, ...found } = row
+  const interaction = toInteraction(id, { payload, consumed_at, created_at })
+  return { ...interaction, grant: found.id === null ? undefined : (found as GrantRecord) }
 }
 
 const answer = closingStatement<{ idHash: Buffer; result: string }>(`

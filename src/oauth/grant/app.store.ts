@@ -19,51 +19,31 @@ export interface AppWithAccess {
   lastUsedAt: Date | null
 }
 
-interface AppColumns {
-  document_id: GrantId
-  client: string
-  name: string
-  publisher: string | null
-  logo_hash: string | null
-  scopes: string[]
-  created_at: Date
-  last_used_at: Date | null
-}
-
-const toApp = (row: AppColumns): AppWithAccess => ({
-  grantId: row.document_id,
-  clientId: row.client,
-  name: row.name,
-  publisher: row.publisher,
-  logoHash: row.logo_hash,
-  scopes: row.scopes,
-  since: row.created_at,
-  lastUsedAt: row.last_used_at,
-})
-
 const SESSION_USED =
   'select max(s.last_used_at) from session s where s.grant_id = g.document_id::text and s.revoked_at is null'
 
-const selectApps = statement<AppColumns, { userId: UserId; limit: number }>(`
-  select g.document_id, g.client, c.name, c.publisher, c.logo_hash, g.scopes, g.created_at,
-    greatest((select u.used_at from oauth_grant_use u where u.grant_id = g.document_id), (${SESSION_USED})) as last_used_at
+const selectApps = statement<AppWithAccess, { userId: UserId; limit: number }>(`
+  select g.document_id as "grantId", g.client as "clientId", c.name, c.publisher, c.logo_hash as "logoHash", g.scopes,
+    g.created_at as since,
+    greatest((select u.used_at from oauth_grant_use u where u.grant_id = g.document_id), (${SESSION_USED})) as "lastUsedAt"
   from oauth_grant g
     cross join lateral (select * from oauth_client x where x.document_id = g.client offset 0) c
   where g."user" = $userId and g.revoked_at is null
-  order by last_used_at desc nulls last, g.created_at desc limit $limit`)
+  order by "lastUsedAt" desc nulls last, g.created_at desc limit $limit`)
 
 /** The apps that a person allows something, the one that was used last first. */
 export async function listApps(db: Database, userId: UserId): Promise<AppWithAccess[]> {
-  return (await selectApps(db, { userId, limit: APPS_LIMIT })).map(toApp)
+  return selectApps(db, { userId, limit: APPS_LIMIT })
 }
 
-const selectEngineApps = statement<AppColumns, { userId: UserId; limit: number }>(`
-  select g.document_id, g.client, g.client_name as name, null as publisher, null as logo_hash, g.scopes, g.created_at,
-    (${SESSION_USED}) as last_used_at
+const selectEngineApps = statement<AppWithAccess, { userId: UserId; limit: number }>(`
+  select g.document_id as "grantId", g.client as "clientId", g.client_name as name, null as publisher,
+    null as "logoHash", g.scopes, g.created_at as since,
+    (${SESSION_USED}) as "lastUsedAt"
   from engine_grant g where g."user" = $userId and g.revoked_at is null
-  order by last_used_at desc nulls last, g.created_at desc limit $limit`)
+  order by "lastUsedAt" desc nulls last, g.created_at desc limit $limit`)
 
 /** As `listApps`, of the apps of a managed engine. */
 export async function listEngineApps(db: Database, userId: UserId): Promise<AppWithAccess[]> {
-  return (await selectEngineApps(db, { userId, limit: APPS_LIMIT })).map(toApp)
+  return selectEngineApps(db, { userId, limit: APPS_LIMIT })
 }

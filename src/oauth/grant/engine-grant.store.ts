@@ -1,51 +1,40 @@
 import { sql } from 'kysely'
 import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, selectRecord } from '../../postgres/statement/record.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
 import type { ClientId } from '../client/client.store.ts'
-import { type GrantId, type GrantRecord, toGrantRecord } from './grant.store.ts'
+import { type GrantId, type GrantRecord, type NamedGrant } from './grant.store.ts'
 
-interface GrantColumns {
-  document_id: string
-  user: string
-  client: string
-  scopes: string[]
-  refused_scopes: string[]
-  created_at: Date
-  updated_at: Date
-}
+/** A grant at a managed engine, which keeps neither the scopes that were refused nor the URIs of a consent. */
+const engineGrant = defineRecord(
+  'engine_grant',
+  ['document_id', 'user', 'client', 'scopes', 'created_at', 'updated_at', 'client_name'],
+  { user: 'userId', client: 'clientId' },
+).typed<{ id: GrantId; clientId: ClientId }>()
+
+const NOT_KEPT = `'{}'::text[] as "refusedScopes", '{}'::text[] as "redirectUris", null::text as publisher`
 
 /** The grants at a managed engine that are not revoked, as the base of a list: of one user, or of all. */
 export function selectEngineGrants(db: Database, owner: UserId | 'all') {
-  const live = db
-    .selectFrom('engine_grant as g')
+  const live = selectRecord(db.selectFrom('engine_grant as g'), engineGrant, 'g')
     .select([
-      'g.document_id',
-      'g.user',
-      'g.client',
-      'g.scopes',
-      sql<string[]>`'{}'::text[]`.as('refused_scopes'),
-      'g.created_at',
-      'g.updated_at',
-      'g.client_name',
+      sql<string[]>`'{}'::text[]`.as('refusedScopes'),
+      sql<string[]>`'{}'::text[]`.as('redirectUris'),
       sql<string | null>`null`.as('publisher'),
     ])
     .where('g.revoked_at', 'is', null)
   return owner === 'all' ? live : live.where('g.user', '=', owner)
 }
 
-const lockOne = statement<GrantColumns & { client_name: string }, { id: string }>(`
-  select g.document_id, g."user", g.client, g.scopes, '{}'::text[] as refused_scopes, g.created_at, g.updated_at,
-    g.client_name
+const lockOne = statement<NamedGrant, { id: string }>(`
+  select ${engineGrant.members('g')}, ${NOT_KEPT}
   from engine_grant g where g.document_id = $id and g.revoked_at is null for no key update`)
 
 /** Locks a grant at a managed engine that is not revoked, until the transaction ends. */
-export async function lockEngineGrant(
-  db: Database,
-  id: string,
-): Promise<(GrantRecord & { clientName: string; publisher: null }) | undefined> {
+export async function lockEngineGrant(db: Database, id: string): Promise<NamedGrant | undefined> {
   const [row] = await lockOne(db, { id })
-  return row && { ...toGrantRecord(row), clientName: row.client_name, publisher: null }
+  return row
 }
 
 /** What a user allows an app. */

@@ -1,11 +1,12 @@
 import { readPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { Type } from '../../http/shape/schema-type.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
 import { findOwners } from '../../identity/access/own-rows.ts'
 import { ScopeSchema } from '../client/client.schema.ts'
 import { selectEngineGrants } from './engine-grant.store.ts'
-import { type GrantRecord, selectGrants, toGrantRecord } from './grant.store.ts'
+import { grant, type NamedGrant, selectGrants } from './grant.store.ts'
 import { type GrantDeps, loadOwnGrant, revokeGrant } from './grant.ts'
 
 /** A grant as the API shows it. */
@@ -31,21 +32,12 @@ const GRANT_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-function toGrantRow(
-  grant: GrantRecord,
-  client: { clientName: string; publisher: string | null },
-): Static<typeof GrantRow> {
-  return {
-    document_id: grant.id,
-    user: grant.userId,
-    client: grant.clientId,
-    client_name: client.clientName,
-    publisher: client.publisher,
-    scopes: grant.scopes,
-    created_at: grant.createdAt.toISOString(),
-    updated_at: grant.updatedAt.toISOString(),
-  }
-}
+const toStoredRow = wireOf(grant, GrantRow)
+const toGrantRow = (named: NamedGrant) => ({
+  ...toStoredRow(named),
+  client_name: named.clientName,
+  publisher: named.publisher,
+})
 
 /** What people allow apps to do (docs/contract/oauth.md#grants). */
 export const grantRoutes: Routes<GrantDeps> = [
@@ -72,7 +64,7 @@ export const grantRoutes: Routes<GrantDeps> = [
           listing,
           fields: GRANT_FIELDS,
           source: { table: 'g' },
-          toRow: (row) => toGrantRow(toGrantRecord(row), { clientName: row.client_name, publisher: row.publisher }),
+          toRow: toGrantRow,
         })
         return { ...page, message: 'Grants.' }
       },
@@ -97,12 +89,12 @@ export const grantRoutes: Routes<GrantDeps> = [
       locate: (deps: GrantDeps, { db, params, caller, permission }) =>
         loadOwnGrant(deps, db, { id: params.id, caller, permission }),
       handle: async (deps, { db, params, caller, permission, now }) => {
-        const grant = await revokeGrant(deps, db, { id: params.id, caller, permission, now })
+        const revoked = await revokeGrant(deps, db, { id: params.id, caller, permission, now })
         return {
-          data: toGrantRow(grant, grant),
+          data: toGrantRow(revoked),
           message: 'Access removed.',
-          changed: [{ id: grant.id, account: null, url: null }],
-          audit: { client: grant.clientId, user: grant.userId },
+          changed: [{ id: revoked.id, account: null, url: null }],
+          audit: { client: revoked.clientId, user: revoked.userId },
         }
       },
     },

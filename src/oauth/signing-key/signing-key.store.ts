@@ -18,28 +18,13 @@ export interface SigningKeyRecord {
   expiresAt: Date | null
 }
 
-interface KeyColumns {
-  kid: string
-  alg: SigningAlgorithm
-  private_key: string
-  active_at: Date
-  expires_at: Date | null
-}
-
-const selectLive = statement<KeyColumns, { now: Date }>(`
-  select kid, alg, private_key, active_at, expires_at from oauth_signing_key
+const selectLive = statement<SigningKeyRecord, { now: Date }>(`
+  select kid, alg, private_key as "privateKey", active_at as "activeAt", expires_at as "expiresAt" from oauth_signing_key
   where expires_at is null or expires_at > $now order by active_at, kid`)
 
 /** The keys that have not expired, in the order in which they become active. */
 export async function listSigningKeys(db: Database, now: Date): Promise<SigningKeyRecord[]> {
-  const rows = await selectLive(db, { now })
-  return rows.map(({ kid, alg, private_key, active_at, expires_at }) => ({
-    kid,
-    alg,
-    privateKey: private_key,
-    activeAt: active_at,
-    expiresAt: expires_at,
-  }))
+  return selectLive(db, { now })
 }
 
 const lock = statement<object>(`select pg_advisory_xact_lock(hashtext('${ADVISORY_LOCKS.signingKeys.key}'))`)

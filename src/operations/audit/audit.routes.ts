@@ -1,4 +1,4 @@
-import { listAuditEntries, toAuditRecord } from '../../event/recording/audit.store.ts'
+import { listAuditEntries } from '../../event/recording/audit.store.ts'
 import { readScopedPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { AuditRow, toAuditRow } from './audit.schema.ts'
@@ -36,7 +36,7 @@ export const auditRoutes: Routes<object> = [
         const page = await readScopedPage(db, listAuditEntries(db), {
           listing,
           fields: AUDIT_FIELDS,
-          toRow: (row) => toAuditRow(toAuditRecord(row)),
+          toRow: toAuditRow,
         })
         return { ...page, message: 'Audit log.' }
       },

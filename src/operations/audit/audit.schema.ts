@@ -1,6 +1,7 @@
-import type { AuditRecord } from '../../event/recording/audit.store.ts'
+import { auditEntry, type ListedEntry } from '../../event/recording/audit.store.ts'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
 
 /** An entry of the audit log as the API shows it. */
 export const AuditRow = named(
@@ -30,23 +31,9 @@ export const AuditRow = named(
   }),
 )
 
-/** Maps a row for the wire. */
-export function toAuditRow(record: AuditRecord): Static<typeof AuditRow> {
-  return {
-    document_id: record.id,
-    action: record.action,
-    outcome: record.outcome,
-    user: record.userId,
-    session: record.sessionId,
-    api_key: record.apiKeyId,
-    client_id: record.clientId,
-    account: record.account,
-    target: record.target,
-    address: record.address,
-    request_id: record.requestId,
-    detail: record.detail,
-    count: record.count ?? 1,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.createdAt.toISOString(),
-  }
+const toEntryRow = wireOf(auditEntry, AuditRow)
+
+/** Maps an entry for the wire. */
+export function toAuditRow(entry: ListedEntry): Static<typeof AuditRow> {
+  return { ...toEntryRow(entry), updated_at: entry.createdAt.toISOString() }
 }

@@ -4,9 +4,9 @@ import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import {
-  type DispatchColumns,
   type DispatchRecord,
   OF_DISPATCH,
+  type StoredDispatch,
   toDispatchRecord,
 } from '../../webhook/ledger/dispatch.store.ts'
 import { HEALTH_WINDOW_MS } from '../health/webhook-out.ts'
@@ -136,12 +136,12 @@ const HOURS = `
   order by h.hour`
 
 /** In JSON an instant is text. */
-type InJson<Columns> = { [Name in keyof Columns]: Columns[Name] extends Date | null ? string | null : Columns[Name] }
+type InJson<Found> = { [Name in keyof Found]: Found[Name] extends Date | null ? string | null : Found[Name] }
 
 interface SummaryColumns extends Pick<Summary, 'deliveries' | 'webhooks'> {
   is_complete: boolean
   event_types: Summary['eventTypes']
-  recent_failures: InJson<DispatchColumns>[]
+  recent_failures: InJson<StoredDispatch>[]
   hours: { hour: string; success: number; failed: number }[]
 }
 
@@ -164,7 +164,7 @@ const FAILURES_OF_ACCOUNTS = `
       select ${OF_DISPATCH}, d.ended_at from webhook_dispatch d
       where d.status in ('exhausted', 'failed') and d.ended_at >= $since and ${OWNED}
       order by d.ended_at desc, d.document_id desc limit $failures) failed
-    order by failed.ended_at desc, failed.document_id desc limit $failures) f`
+    order by failed.ended_at desc, failed.id desc limit $failures) f`
 
 const selectSummaryOfAccounts = statement<SummaryColumns, SummaryParams & { accounts: readonly AccountId[] }>(`
   with ${RECENT_OF_ACCOUNTS}
@@ -192,19 +192,19 @@ export async function readSummary(
     isComplete,
     webhooks,
     eventTypes: event_types,
-    recentFailures: recent_failures.map((one) => toDispatchRecord(toColumns(one))),
+    recentFailures: recent_failures.map((one) => toDispatchRecord(toStored(one))),
     hours: hours.map((one) => ({ ...one, hour: new Date(one.hour) })),
   }
 }
 
-function toColumns(row: InJson<DispatchColumns>): DispatchColumns {
+function toStored(row: InJson<StoredDispatch>): StoredDispatch {
   const toDate = (text: string | null) => (text === null ? null : new Date(text))
   return {
     ...row,
-    next_attempt_at: toDate(row.next_attempt_at),
-    last_attempt_at: toDate(row.last_attempt_at),
-    delivered_at: toDate(row.delivered_at),
-    created_at: new Date(row.created_at as string),
-    updated_at: new Date(row.updated_at as string),
+    nextAttemptAt: toDate(row.nextAttemptAt),
+    lastAttemptAt: toDate(row.lastAttemptAt),
+    deliveredAt: toDate(row.deliveredAt),
+    createdAt: new Date(row.createdAt as string),
+    updatedAt: new Date(row.updatedAt as string),
   }
 }

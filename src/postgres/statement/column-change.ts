@@ -7,13 +7,15 @@ export type ChangedColumns<Change> = { readonly [Member in keyof Required<Change
 /**
  * A write of some columns of the row `document_id` of a table: of those whose members the change has. Members that are left
  * out or undefined stay as they are; of others nothing is taken. Each combination of members is one constant text, compiled
- * once.
+ * once. `returned` is what it returns of the row, as SQL.
  */
 export function columnChange<Change extends object>(
   table: string,
   columns: ChangedColumns<Change>,
+  returned?: string,
 ): (id: string, change: Change) => Fragment {
   const members = Object.keys(columns) as (keyof Change & string)[]
+  const returning = returned === undefined ? '' : ` returning ${returned}`
   const compiledBy = new Map<string, ReturnType<typeof compileNames>>()
   return (id, change) => {
     const given = members.filter((member) => change[member] !== undefined)
@@ -21,7 +23,7 @@ export function columnChange<Change extends object>(
     let compiled = compiledBy.get(name)
     if (!compiled) {
       const set = given.map((member) => columns[member]).join(', ')
-      compiled = compileNames(`update ${table} set ${set} where document_id = $id`)
+      compiled = compileNames(`update ${table} set ${set} where document_id = $id${returning}`)
       compiledBy.set(name, compiled)
     }
     return { name, text: compiled.text, values: valuesOf(compiled, { ...change, id }) }

@@ -3,6 +3,7 @@
  * Please do not edit it manually.
  */
 
+import type { Id } from '../../base/id.ts';
 import type { ColumnType } from "kysely";
 
 export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
@@ -1103,4 +1104,222 @@ export interface DB {
   webhook_outcome_batch: WebhookOutcomeBatch;
   webhook_outcome_hour: WebhookOutcomeHour;
   webhook_queue: WebhookQueue;
+}
+
+/** The types of columns that keys and checks of the schema narrow. */
+export interface Narrowed {
+  account: {
+    created_by: Id<"user">;
+    document_id: Id<"account">;
+    updated_by: Id<"user">;
+  };
+  account_invitation: {
+    accepted_by: Id<"user">;
+    account: Id<"account">;
+    document_id: Id<"invitation">;
+    invited_by: Id<"user">;
+  };
+  account_limit: {
+    account: Id<"account">;
+  };
+  account_member: {
+    account: Id<"account">;
+    document_id: Id<"account member">;
+    user: Id<"user">;
+  };
+  account_member_role: {
+    member: Id<"account member">;
+    role: Id<"role">;
+  };
+  alert_incident: {
+    document_id: Id<"incident">;
+  };
+  api_key: {
+    account: Id<"account">;
+    document_id: Id<"api key">;
+    user: Id<"user">;
+  };
+  audit_log: {
+    document_id: Id<"audit entry">;
+  };
+  contract: {
+    account: Id<"account">;
+    created_by: Id<"user">;
+    document_id: Id<"contract">;
+    updated_by: Id<"user">;
+  };
+  engine_grant: {
+    document_id: Id<"engine grant">;
+    user: Id<"user">;
+  };
+  engine_session: {
+    user: Id<"user">;
+  };
+  event: {
+    account_scope: "account" | "none";
+    document_id: Id<"event type">;
+    source: "route" | "synthetic" | "external";
+  };
+  event_occurrence: {
+    document_id: Id<"event">;
+  };
+  factor_challenge: {
+    purpose: "sign-in" | "passkey-registration" | "passkey-sign-in" | "passkey-factor";
+    session: Id<"session">;
+    user: Id<"user">;
+  };
+  identity: {
+    document_id: Id<"identity">;
+    user: Id<"user">;
+  };
+  kept_mail: {
+    document_id: Id<"kept mail">;
+  };
+  login_code: {
+    purpose: "sign-in" | "link";
+    user: Id<"user">;
+  };
+  login_flow: {
+    purpose: "sign-in" | "link";
+    user: Id<"user">;
+  };
+  mail_outbox: {
+    document_id: Id<"mail">;
+    status: "waiting" | "sent" | "failed";
+  };
+  oauth_client: {
+    application_type: "web" | "native";
+    document_id: Id<"oauth client">;
+    id_token_signed_response_alg: "ES256" | "RS256";
+    registration: "administrator" | "dynamic";
+    type: "confidential" | "public";
+  };
+  oauth_client_logo: {
+    client: Id<"oauth client">;
+  };
+  oauth_client_secret: {
+    client: Id<"oauth client">;
+    document_id: Id<"oauth client secret">;
+  };
+  oauth_engine_decision: {
+    decision: "approve" | "deny";
+    user: Id<"user">;
+  };
+  oauth_grant: {
+    client: Id<"oauth client">;
+    document_id: Id<"oauth grant">;
+    user: Id<"user">;
+  };
+  oauth_grant_use: {
+    grant_id: Id<"oauth grant">;
+  };
+  oauth_signing_key: {
+    alg: "ES256" | "RS256";
+  };
+  passkey: {
+    document_id: Id<"passkey">;
+    user: Id<"user">;
+  };
+  proof_token: {
+    purpose: "reset" | "verification";
+    user: Id<"user">;
+  };
+  provisioning_attempt: {
+    delivery: Id<"provisioning delivery">;
+  };
+  provisioning_delivery: {
+    attempt_trigger: "schedule" | "replay";
+    document_id: Id<"provisioning delivery">;
+    status: "pending" | "retrying" | "delivered" | "failed" | "dead_letter" | "cancelled";
+    target: Id<"provisioning target">;
+    type: "user.provisioned" | "user.updated" | "user.disabled" | "user.enabled" | "user.deprovisioned";
+    user_status: "active" | "disabled" | "deleted";
+  };
+  provisioning_job: {
+    document_id: Id<"provisioning job">;
+    kind: "sync" | "reconcile";
+    status: "running" | "paused" | "done" | "cancelled" | "failed";
+    target: Id<"provisioning target">;
+  };
+  provisioning_stream: {
+    target: Id<"provisioning target">;
+  };
+  provisioning_target: {
+    document_id: Id<"provisioning target">;
+    protocol: "webhook" | "scim";
+  };
+  provisioning_turn: {
+    target: Id<"provisioning target">;
+  };
+  realtime_channel_event: {
+    document_id: Id<"realtime channel event">;
+    name: "channel_occupied" | "channel_vacated" | "member_added" | "member_removed" | "client_event" | "cache_miss" | "subscription_count";
+  };
+  realtime_message_ended: {
+    document_id: Id<"realtime message ended">;
+    status: "published" | "rejected" | "exhausted";
+  };
+  realtime_message_open: {
+    document_id: Id<"realtime message open">;
+  };
+  realtime_watch: {
+    status: "operational" | "degraded" | "down";
+  };
+  recovery_code: {
+    user: Id<"user">;
+  };
+  replay_job: {
+    created_by: Id<"user">;
+    document_id: Id<"replay job">;
+    status: "running" | "paused" | "done" | "cancelled" | "failed";
+  };
+  replay_job_item: {
+    job: Id<"replay job">;
+  };
+  role: {
+    document_id: Id<"role">;
+  };
+  role_permission: {
+    role: Id<"role">;
+  };
+  session: {
+    account: Id<"account">;
+    document_id: Id<"session">;
+    parent: Id<"session">;
+    user: Id<"user">;
+  };
+  session_refresh: {
+    session: Id<"session">;
+  };
+  totp_factor: {
+    document_id: Id<"totp factor">;
+    user: Id<"user">;
+  };
+  user: {
+    document_id: Id<"user">;
+  };
+  user_role: {
+    role: Id<"role">;
+    user: Id<"user">;
+  };
+  webhook: {
+    account: Id<"account">;
+    created_by: Id<"user">;
+    document_id: Id<"webhook">;
+    updated_by: Id<"user">;
+  };
+  webhook_dispatch_ended: {
+    document_id: Id<"dispatch">;
+    status: "success" | "exhausted" | "failed" | "cancelled";
+  };
+  webhook_dispatch_open: {
+    attempt_trigger: "schedule" | "test" | "replay";
+    document_id: Id<"dispatch">;
+    status: "pending" | "retrying";
+  };
+  webhook_event: {
+    document_id: Id<"subscription">;
+    event: Id<"event type">;
+    webhook: Id<"webhook">;
+  };
 }

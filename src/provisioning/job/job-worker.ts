@@ -6,13 +6,14 @@ import type { Database } from '../../postgres/statement/database.ts'
 import {
   type ClaimedJob,
   claimJob,
+  type JobRecord,
   lockNextUsers,
   provisioningJobs,
   queueUsers,
   type SyncProgress,
 } from './job.store.ts'
 import { decideSync } from './job.ts'
-import type { JobId, JobRecord } from './job-record.ts'
+import type { JobId } from './job-record.ts'
 
 /** Users that one transaction looks at: short, so that pause and cancel take effect at once and no user is locked for long. */
 export const JOB_BATCH_SIZE = 200

@@ -3,8 +3,8 @@ import { readPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { loadTarget } from '../target/target.ts'
-import { JobRow, JobWithOutcomes, toJobRow, toOutcomesRow } from './job.schema.ts'
-import { selectJobs, toJobRecord } from './job.store.ts'
+import { JobRow, JobWithOutcomes, toOutcomesRow } from './job.schema.ts'
+import { selectJobs, toJobRow } from './job.store.ts'
 import { changeJob, type JobDeps, loadJob, loadJobWithOutcomes, startJob } from './job.ts'
 import type { JobKind } from './job-record.ts'
 
@@ -19,8 +19,6 @@ const JOB_FIELDS = {
 } as const
 
 const OF_JOB = { resource: 'provisioning-job', accountScope: 'none' } as const
-
-const jobRowOf = (row: Parameters<typeof toJobRecord>[0]) => toJobRow(toJobRecord(row))
 
 /** The two kinds of jobs differ in their words only. */
 function defineStart(kind: JobKind, words: { summary: string; description: string }) {
@@ -97,7 +95,7 @@ export const jobRoutes: Routes<JobDeps> = [
     },
     {
       handle: async (_deps: JobDeps, { db, listing }) => ({
-        ...(await readPage(db, selectJobs(db), { listing, fields: JOB_FIELDS, toRow: jobRowOf })),
+        ...(await readPage(db, selectJobs(db), { listing, fields: JOB_FIELDS, toRow: toJobRow })),
         message: 'Provisioning jobs.',
       }),
     },

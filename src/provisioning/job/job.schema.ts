@@ -1,6 +1,5 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
-import type { JobRecord } from './job-record.ts'
+import { Type } from '../../http/shape/schema-type.ts'
 
 const jobMembers = {
   document_id: UuidSchema,
@@ -46,24 +45,6 @@ export const JobWithOutcomes = named(
     ),
   }),
 )
-
-/** Maps a job for the wire. */
-export function toJobRow(record: JobRecord): Static<typeof JobRow> {
-  return {
-    document_id: record.id,
-    target: record.target,
-    kind: record.kind,
-    status: record.status,
-    total: record.total,
-    processed: record.processed,
-    queued: record.queued,
-    last_error: record.lastError,
-    created_by: record.createdBy,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-    ended_at: record.endedAt?.toISOString() ?? null,
-  }
-}
 
 /** Maps what became of the deliveries of a job. */
 export function toOutcomesRow(outcomes: Readonly<Record<string, number>>) {

@@ -1,71 +1,25 @@
 import type { UserId } from '../../base/id.ts'
-import type { JobStatus } from '../../delivery/job/job-state.ts'
 import { buildJobTable } from '../../delivery/job/job-table.ts'
+import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { TargetId } from '../target/target.store.ts'
-import type { JobId, JobKind, JobRecord, UserAtTarget } from './job-record.ts'
+import { JobRow } from './job.schema.ts'
+import type { JobId, JobKind, UserAtTarget } from './job-record.ts'
 
-const COLUMNS = [
-  'document_id',
-  'target',
-  'kind',
-  'status',
-  'total',
-  'processed',
-  'queued',
-  'failures',
-  'last_error',
-  'created_by',
-  'created_at',
-  'updated_at',
-  'ended_at',
-] as const
-
-const RETURNED = COLUMNS.join(', ')
-
-interface JobColumns {
-  document_id: string
-  target: string
-  kind: string
-  status: string
-  total: number
-  processed: number
-  queued: number
-  failures: number
-  last_error: string | null
-  created_by: string | null
-  created_at: Date
-  updated_at: Date
-  ended_at: Date | null
-}
-
-/** Maps a row of the `provisioning_job` table. */
-export function toJobRecord(row: JobColumns): JobRecord {
-  return {
-    id: row.document_id as JobId,
-    target: row.target as TargetId,
-    kind: row.kind as JobKind,
-    status: row.status as JobStatus,
-    total: row.total,
-    processed: row.processed,
-    queued: row.queued,
-    failures: row.failures,
-    lastError: row.last_error,
-    createdBy: row.created_by as UserId | null,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    endedAt: row.ended_at,
-  }
-}
+/** A tracked run through all users for one target. */
+const job = defineRecord('provisioning_job', [...columnsOf(JobRow), 'failures']).typed<{ createdBy: UserId | null }>()
+export type JobRecord = RecordOf<typeof job>
+export const toJobRow = wireOf(job, JobRow)
 
 /** All jobs, as the base of a list. */
 export function selectJobs(db: Database) {
-  return db.selectFrom('provisioning_job').select(COLUMNS)
+  return selectRecord(db.selectFrom('provisioning_job'), job)
 }
 
 /** The target is locked, so that jobs of one target follow each other and none begins while it is being deleted. */
-const insert = statement<JobColumns, { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date }>(`
+const insert = statement<JobRecord, { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date }>(`
   with t as materialized (
     select document_id from provisioning_target where document_id = $target and is_actived and deleted_at is null
     for no key update
@@ -73,7 +27,7 @@ const insert = statement<JobColumns, { id: JobId; target: string; kind: JobKind;
   insert into provisioning_job (document_id, target, kind, status, total, created_by, created_at, updated_at)
   select $id, t.document_id, $kind, 'running', (select count(*) from "user"), $by, $now, $now from t
   on conflict (target) where status in ('running', 'paused', 'failed') do nothing
-  returning ${RETURNED}`)
+  returning ${job.members()}`)
 
 /** Inserts a running job. Undefined when its target is not active, or has a job that has not ended. */
 export async function insertJob(
@@ -81,27 +35,26 @@ export async function insertJob(
   row: { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date },
 ): Promise<JobRecord | undefined> {
   const [inserted] = await insert(db, row)
-  return inserted && toJobRecord(inserted)
+  return inserted
 }
 
 /** What a step of a job changes in its counts. */
 export type SyncProgress = Partial<Pick<JobRecord, 'total' | 'processed' | 'queued'>> & { lastUser?: UserId }
 
 /** The jobs as a runner and an operator move them. */
-export const provisioningJobs = buildJobTable<JobId, JobColumns, JobRecord, SyncProgress>({
+export const provisioningJobs = buildJobTable<JobId, JobRecord, SyncProgress>({
   table: 'provisioning_job',
-  columns: COLUMNS,
+  members: job.members(),
   progress: {
     total: 'total = $total',
     processed: 'processed = $processed',
     queued: 'queued = $queued',
     lastUser: 'last_user = $lastUser',
   },
-  toRecord: toJobRecord,
 })
 
-const selectWithOutcomes = statement<JobColumns & { outcomes: Record<string, number> | null }, { id: string }>(`
-  select ${RETURNED}, (
+const selectWithOutcomes = statement<JobRecord & { outcomes: Record<string, number> | null }, { id: string }>(`
+  select ${job.members()}, (
     select json_object_agg(o.status, o.deliveries) from (
       select case when d.status in ('pending', 'retrying') then 'waiting' else d.status end as status,
         count(*) as deliveries
@@ -119,7 +72,9 @@ export async function findJobWithOutcomes(
   id: string,
 ): Promise<{ job: JobRecord; outcomes: Record<string, number> } | undefined> {
   const [row] = await selectWithOutcomes(db, { id })
-  return row && { job: toJobRecord(row), outcomes: row.outcomes ?? {} }
+  if (!row) return undefined
+  const { outcomes, ...found } = row
+  return { job: found, outcomes: outcomes ?? {} }
 }
 
 /** A running job, locked, and what decides how far it may move now. */
@@ -145,11 +100,12 @@ const IS_HELD = `
       and own.locktype = 'transactionid' and own.mode = 'ExclusiveLock' and own.granted
       and age(own.transactionid) > age(j.begun_by::xid))`
 
-const claim = statement<JobColumns & { last_user: string | null; may_run: boolean; open: number }, { id: JobId }>(`
+const claim = statement<JobRecord & Omit<ClaimedJob, 'job'>, { id: JobId }>(`
   with j as materialized (
     select * from provisioning_job where document_id = $id and status = 'running' for update skip locked
   )
-  select j.*, t.is_actived and t.deleted_at is null and not (${IS_HELD}) as may_run,
+  select ${job.members('j')}, j.last_user as "lastUser",
+    t.is_actived and t.deleted_at is null and not (${IS_HELD}) as "mayRun",
     (select count(*)::int from provisioning_delivery d where d.job = j.document_id and d.status in ('pending', 'retrying'))
       as open
   from j cross join lateral (select * from provisioning_target t where t.document_id = j.target) t`)
@@ -158,22 +114,17 @@ const claim = statement<JobColumns & { last_user: string | null; may_run: boolea
 export async function claimJob(db: Database, id: JobId): Promise<ClaimedJob | undefined> {
   const [row] = await claim(db, { id })
   if (!row) return undefined
-  return { job: toJobRecord(row), lastUser: row.last_user as UserId | null, mayRun: row.may_run, open: row.open }
+  const { lastUser, mayRun, open, ...claimed } = row
+  return { job: claimed, lastUser, mayRun, open }
 }
 
 const selectUsers = statement<
-  {
-    document_id: UserId
-    is_deleted: boolean
-    waiting: number | null
-    digest: string
-    delivered_digest: string | null
-  },
+  UserAtTarget & { id: UserId },
   { target: TargetId; after: UserId | null; limit: number }
 >(`
-  select u.document_id, u.deleted_at is not null as is_deleted, s.waiting,
+  select u.document_id as id, u.deleted_at is not null as "isDeleted", coalesce(s.waiting, 0) as waiting,
     case when s.is_current or s.delivered_digest = 'deleted' then s.delivered_digest
-      when s.delivered_digest is not null then 'unknown' end as delivered_digest,
+      when s.delivered_digest is not null then 'unknown' end as "deliveredDigest",
     provisioning_digest(u.email, u.name,
       case when u.deleted_at is not null then 'deleted' when u.is_actived then 'active' else 'disabled' end) as digest
   from "user" u
@@ -193,14 +144,7 @@ export async function lockNextUsers(
   db: Database,
   { target, after, limit }: { target: TargetId; after: UserId | null; limit: number },
 ): Promise<(UserAtTarget & { id: UserId })[]> {
-  const rows = await selectUsers(db, { target, after, limit })
-  return rows.map((row) => ({
-    id: row.document_id,
-    isDeleted: row.is_deleted,
-    waiting: row.waiting ?? 0,
-    digest: row.digest,
-    deliveredDigest: row.delivered_digest,
-  }))
+  return selectUsers(db, { target, after, limit })
 }
 
 const queue = statement<

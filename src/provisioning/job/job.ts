@@ -6,8 +6,8 @@ import type { Database } from '../../postgres/statement/database.ts'
 import type { ProvisioningEvent } from '../claim/payload.ts'
 import { checkQueueOn, type DeliveryDeps } from '../ledger/replay.ts'
 import { loadTarget } from '../target/target.ts'
-import { findJobWithOutcomes, insertJob, provisioningJobs } from './job.store.ts'
-import type { JobKind, JobRecord, UserAtTarget } from './job-record.ts'
+import { findJobWithOutcomes, insertJob, type JobRecord, provisioningJobs } from './job.store.ts'
+import type { JobKind, UserAtTarget } from './job-record.ts'
 
 /** What jobs use. */
 export interface JobDeps extends DeliveryDeps {

@@ -2,14 +2,8 @@ import { toAttemptRow } from '../../delivery/post/attempt.schema.ts'
 import { readPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import {
-  DeliveryRow,
-  DeliveryWithAttempts,
-  ReplayDeliveryBody,
-  toDeliveryData,
-  toDeliveryRow,
-} from './delivery.schema.ts'
-import { type DeliveryRecord, selectDeliveries, toDeliveryRecord } from './delivery.store.ts'
+import { DeliveryRow, DeliveryWithAttempts, ReplayDeliveryBody, toDeliveryData } from './delivery.schema.ts'
+import { type DeliveryRecord, selectDeliveries, toDeliveryRow } from './delivery.store.ts'
 import { type DeliveryDeps, loadDelivery, replayDelivery } from './replay.ts'
 
 /** What the ledger can be filtered by and sorted on. */
@@ -31,7 +25,6 @@ const DELIVERY_FIELDS = {
 const PATH = '/api/v3/provisioning/delivery'
 const OF_DELIVERY = { resource: 'provisioning-delivery', accountScope: 'none' } as const
 
-const deliveryRowOf = (row: Parameters<typeof toDeliveryRecord>[0]) => toDeliveryRow(toDeliveryRecord(row))
 const changedOf = (delivery: DeliveryRecord) => [{ id: delivery.id, account: null }]
 
 /** The ledger of provisioning (docs/contract/provisioning.md#provisioning-delivery). */
@@ -51,7 +44,7 @@ export const deliveryRoutes: Routes<DeliveryDeps> = [
         ...(await readPage(db, selectDeliveries(db), {
           listing,
           fields: DELIVERY_FIELDS,
-          toRow: deliveryRowOf,
+          toRow: toDeliveryRow,
           source: { table: 'd' },
         })),
         message: 'Deliveries.',

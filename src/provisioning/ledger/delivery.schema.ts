@@ -1,8 +1,8 @@
 import { AttemptRow } from '../../delivery/post/attempt.schema.ts'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { Type } from '../../http/shape/schema-type.ts'
 import { PROVISIONING_EVENTS } from '../claim/payload.ts'
-import type { DeliveryRecord, ToldUser } from './delivery.store.ts'
+import type { ToldUser } from './delivery.store.ts'
 
 /** The states of a delivery (docs/contract/provisioning.md#provisioning-delivery). */
 const StatusSchema = named(
@@ -68,28 +68,6 @@ export const ReplayDeliveryBody = nullable(
     }),
   ),
 )
-
-/** Maps a row for the wire. */
-export function toDeliveryRow(record: DeliveryRecord): Static<typeof DeliveryRow> {
-  return {
-    document_id: record.id,
-    target: record.target,
-    user: record.user,
-    event_id: record.eventId,
-    type: record.type,
-    status: record.status,
-    attempts: record.attempts,
-    next_attempt_at: record.nextAttemptAt?.toISOString() ?? null,
-    last_attempt_at: record.lastAttemptAt?.toISOString() ?? null,
-    last_status_code: record.lastStatusCode,
-    last_error: record.lastError,
-    last_duration_ms: record.lastDurationMs,
-    delivered_at: record.deliveredAt?.toISOString() ?? null,
-    job: record.job,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-  }
-}
 
 /** Maps what a delivery says, as the body of its POST has it. */
 export function toDeliveryData(user: string, { email, name, status }: ToldUser) {

@@ -2,8 +2,8 @@ import { checkNewUrl } from '../../delivery/post/callback-field.ts'
 import { readPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
-import { CreateTargetBody, TargetRow, TargetWithSecret, toTargetRow, UpdateTargetBody } from './target.schema.ts'
-import { selectTargets, type TargetRecord, toTargetRecord } from './target.store.ts'
+import { CreateTargetBody, TargetRow, TargetWithSecret, UpdateTargetBody } from './target.schema.ts'
+import { selectTargets, type TargetRecord, toTargetRow } from './target.store.ts'
 import {
   changeTarget,
   checkBase,
@@ -30,7 +30,6 @@ const TARGET_FIELDS = {
 const PATH = '/api/v3/provisioning/target'
 const OF_TARGET = { resource: 'provisioning-target', accountScope: 'none' } as const
 
-const targetRowOf = (row: Parameters<typeof toTargetRecord>[0]) => toTargetRow(toTargetRecord(row))
 const changedOf = (target: TargetRecord) => [{ id: target.id, account: null }]
 
 /** Target platforms (docs/contract/provisioning.md#targets). */
@@ -83,7 +82,7 @@ export const targetRoutes: Routes<TargetDeps> = [
     },
     {
       handle: async (_deps: TargetDeps, { db, listing }) => ({
-        ...(await readPage(db, selectTargets(db), { listing, fields: TARGET_FIELDS, toRow: targetRowOf })),
+        ...(await readPage(db, selectTargets(db), { listing, fields: TARGET_FIELDS, toRow: toTargetRow })),
         message: 'Provisioning targets.',
       }),
     },

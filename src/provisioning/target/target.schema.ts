@@ -1,6 +1,5 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
-import type { TargetRecord } from './target.store.ts'
+import { Type } from '../../http/shape/schema-type.ts'
 
 const ProtocolSchema = named(
   'ProvisioningProtocol',
@@ -75,20 +74,3 @@ export const UpdateTargetBody = named(
     { additionalProperties: false, minProperties: 1 },
   ),
 )
-
-/** Maps a row for the wire. */
-export function toTargetRow(record: TargetRecord): Static<typeof TargetRow> {
-  return {
-    document_id: record.id,
-    protocol: record.protocol,
-    url: record.url,
-    name: record.name,
-    description: record.description,
-    is_actived: record.isActived,
-    created_by: record.createdBy,
-    updated_by: record.updatedBy,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-    deleted_at: record.deletedAt?.toISOString() ?? null,
-  }
-}

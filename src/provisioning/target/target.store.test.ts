@@ -72,7 +72,7 @@ test('a removed target is found by no read, locked or not, and is in no list', a
   expect(await hasProvisioningWork(t.db)).toBe(true)
   await t.change(id, { deleted_at: t.ledger.now() })
   expect([await findTarget(t.db, id), await findTarget(t.db, id, { lock: true })]).toEqual([undefined, undefined])
-  expect((await selectTargets(t.db).execute()).map((row) => row.document_id)).toEqual([kept])
+  expect((await selectTargets(t.db).execute()).map(({ id }) => id)).toEqual([kept])
   await t.change(kept, { deleted_at: t.ledger.now() })
   expect(await hasProvisioningWork(t.db)).toBe(false)
 })

@@ -1,86 +1,34 @@
 import type { Id, UserId } from '../../base/id.ts'
+import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
 import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { statement } from '../../postgres/statement/statement.ts'
+import { TargetRow } from './target.schema.ts'
 
 export type TargetId = Id<'provisioning target'>
 
 /** What a target speaks: signed events, or SCIM 2.0 (RFC 7644). */
 export type TargetProtocol = 'webhook' | 'scim'
 
-/** A row of the `provisioning_target` table, without its secret. */
-export interface TargetRecord {
-  id: TargetId
-  protocol: TargetProtocol
-  url: string
-  name: string | null
-  description: string | null
-  isActived: boolean
+/** A target: every column that the API shows, so that no read can leak its secret. */
+const target = defineRecord('provisioning_target', columnsOf(TargetRow)).typed<{
   createdBy: UserId | null
   updatedBy: UserId | null
-  createdAt: Date
-  updatedAt: Date
-  deletedAt: Date | null
-}
-
-/** The columns of the public row: everything but the secret, so that no read can leak it. */
-const PUBLIC_COLUMNS = [
-  'document_id',
-  'protocol',
-  'url',
-  'name',
-  'description',
-  'is_actived',
-  'created_by',
-  'updated_by',
-  'created_at',
-  'updated_at',
-  'deleted_at',
-] as const
-
-interface TargetColumns {
-  document_id: string
-  protocol: string
-  url: string
-  name: string | null
-  description: string | null
-  is_actived: boolean
-  created_by: string | null
-  updated_by: string | null
-  created_at: Date
-  updated_at: Date
-  deleted_at: Date | null
-}
-
-const RETURNED = PUBLIC_COLUMNS.join(', ')
-
-/** Maps a row of the table. */
-export function toTargetRecord(row: TargetColumns): TargetRecord {
-  return {
-    id: row.document_id as TargetId,
-    protocol: row.protocol as TargetProtocol,
-    url: row.url,
-    name: row.name,
-    description: row.description,
-    isActived: row.is_actived,
-    createdBy: row.created_by as UserId | null,
-    updatedBy: row.updated_by as UserId | null,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    deletedAt: row.deleted_at,
-  }
-}
+}>()
+export type TargetRecord = RecordOf<typeof target>
+export const toTargetRow = wireOf(target, TargetRow)
 
 /** The living targets, as the base of a list. */
 export function selectTargets(db: Database) {
-  return db.selectFrom('provisioning_target').select(PUBLIC_COLUMNS).where('deleted_at', 'is', null)
+  return selectRecord(db.selectFrom('provisioning_target'), target).where('deleted_at', 'is', null)
 }
 
-const FIND = `select ${RETURNED} from provisioning_target where document_id = $id and deleted_at is null`
-const selectOne = statement<TargetColumns, { id: string }>(FIND)
-const selectAndLock = statement<TargetColumns, { id: string }>(`${FIND} for no key update`)
+const FIND = `select ${target.members()} from provisioning_target where document_id = $id and deleted_at is null`
+const selectOne = statement<TargetRecord, { id: string }>(FIND)
+const selectAndLock = statement<TargetRecord, { id: string }>(`${FIND} for no key update`)
 
 /** The living target with this id; `lock` keeps it from changing until the transaction ends. */
 export async function findTarget(
@@ -89,7 +37,7 @@ export async function findTarget(
   options: { lock?: boolean } = {},
 ): Promise<TargetRecord | undefined> {
   const [row] = await (options.lock ? selectAndLock : selectOne)(db, { id })
-  return row && toTargetRecord(row)
+  return row
 }
 
 /** A target that is inserted, and how many living ones there may be with it. */
@@ -106,7 +54,7 @@ interface NewTarget {
 }
 
 /** Creations follow each other, so that they count each other. */
-const insert = countBehindLock<TargetColumns, NewTarget>({
+const insert = countBehindLock<TargetRecord, NewTarget>({
   counts: 'provisioning targets',
   lock: 'provisioningTargets',
   by: 'count_targets_under_lock',
@@ -116,13 +64,13 @@ const insert = countBehindLock<TargetColumns, NewTarget>({
       updated_by, created_at, updated_at)
     select $id, $protocol, $url, $name, $description, $secretEncrypted, $by, $by, $now, $now
     where count_targets_under_lock() < $limit
-    returning ${RETURNED}`,
+    returning ${target.members()}`,
 })
 
 /** Inserts an active target. Undefined when there are `limit` living ones already. */
 export async function insertTarget(db: Database, row: NewTarget): Promise<TargetRecord | undefined> {
   const [inserted] = await insert(db, row)
-  return inserted && toTargetRecord(inserted)
+  return inserted
 }
 
 /** What may change in a target. Members left out stay. */
@@ -150,14 +98,14 @@ const changeColumns = columnChange<TargetChange & { by: UserId; now: Date }>('pr
 /** Changes a locked target with the last statement of the transaction. Returns the row behind the change. */
 export async function changeLockedTarget(
   db: Database,
-  target: TargetRecord,
+  before: TargetRecord,
   change: TargetChange,
   { by, now }: { by: UserId; now: Date },
 ): Promise<TargetRecord> {
   const { secretEncrypted: _, ...columns } = change
-  const parts = asPart('changed_target', changeColumns(target.id, { ...change, by, now }))
+  const parts = asPart('changed_target', changeColumns(before.id, { ...change, by, now }))
   await writeAtEnd(db, { parts, ...(change.deletedAt !== undefined && { notes: 't' }) })
-  return { ...target, ...columns, updatedBy: by, updatedAt: now }
+  return { ...before, ...columns, updatedBy: by, updatedAt: now }
 }
 
 /** Encrypted secrets that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */

@@ -1,22 +1,17 @@
 import type { EventTypeId, WebhookId } from '../../base/id.ts'
-import {
-  type EventTypeColumns,
-  type EventTypeRecord,
-  listEventTypeColumns,
-  toEventTypeRecord,
-} from '../../event/catalogue/catalogue.store.ts'
+import { type EventTypeRecord, eventType } from '../../event/catalogue/catalogue.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, isNull, type Joined, statement } from '../../postgres/statement/statement.ts'
 import {
   OF_WEBHOOK,
   type SubscribingWebhook,
   type SubscriptionId,
-  toSubscribingWebhook,
-  type WebhookColumns,
+  splitWebhook,
+  type WithWebhook,
 } from './subscription.store.ts'
 
-const selectSet = statement<WebhookColumns & Joined<EventTypeColumns>, { webhook: string }>(`
-  select ${OF_WEBHOOK}, ${listEventTypeColumns('e')}
+const selectSet = statement<WithWebhook & Joined<EventTypeRecord>, { webhook: string }>(`
+  select ${OF_WEBHOOK}, ${eventType.members('e')}
   from webhook w
   left join (webhook_event s join event e on e.document_id = s.event)
     on s.webhook = w.document_id and ${isNull('s.deleted_at')}
@@ -29,11 +24,12 @@ export async function findEventSet(
 ): Promise<{ webhook: SubscribingWebhook; events: EventTypeRecord[] } | undefined> {
   const rows = await selectSet(db, { webhook })
   const [first] = rows
-  return first && { webhook: toSubscribingWebhook(first), events: rows.filter(hasEventType).map(toEventTypeRecord) }
+  return first && { webhook: splitWebhook(first).webhook, events: listEvents(rows) }
 }
 
-function hasEventType<Row extends Joined<EventTypeColumns>>(row: Row): row is Row & EventTypeColumns {
-  return row.document_id !== null
+function listEvents<Row extends WithWebhook & Joined<EventTypeRecord>>(rows: readonly Row[]) {
+  const isThere = (row: Row): row is Row & EventTypeRecord => row.id !== null
+  return rows.filter(isThere).map((row) => splitWebhook(row).rest)
 }
 
 /** An event type as it stands to a webhook. */
@@ -42,7 +38,7 @@ export interface EventTypeOfSet extends EventTypeRecord {
 }
 
 const lockToChange = statement<
-  WebhookColumns & Joined<EventTypeColumns> & { is_subscribed: boolean },
+  WithWebhook & Joined<EventTypeRecord> & { isSubscribed: boolean },
   { webhook: string; names: readonly string[]; ids: readonly string[] }
 >(`
   with w as (
@@ -50,7 +46,7 @@ const lockToChange = statement<
   ), link as (
     select l.event from w cross join lateral links_of(w.document_id) l where l.deleted_at is null
   )
-  select ${OF_WEBHOOK}, ${listEventTypeColumns('e')}, e.is_subscribed
+  select ${OF_WEBHOOK}, ${eventType.members('e')}, e.is_subscribed as "isSubscribed"
   from w left join (
     select t.*, s.event is not null as is_subscribed from event t left join link s on s.event = t.document_id
     where t.internal = any($names) or t.document_id = any($ids) or s.event is not null
@@ -66,12 +62,7 @@ export async function lockEventSet(
 ): Promise<{ webhook: SubscribingWebhook; events: EventTypeOfSet[] } | undefined> {
   const rows = await lockToChange(db, input)
   const [first] = rows
-  if (!first) return undefined
-  const events = rows.filter(hasEventType)
-  return {
-    webhook: toSubscribingWebhook(first),
-    events: events.map((row) => ({ ...toEventTypeRecord(row), isSubscribed: row.is_subscribed })),
-  }
+  return first && { webhook: splitWebhook(first).webhook, events: listEvents(rows) }
 }
 
 const change = closingStatement<{

@@ -2,17 +2,18 @@ import { Readable } from 'node:stream'
 import type { ListFields, Listing } from '../../http/listing/listing.ts'
 import { buildList, findListed } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
+import { columnsOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { keepOwnWebhooks } from '../reach/account-reach.store.ts'
-import { toWebhookRow, WebhookRow } from '../registry/webhook.schema.ts'
-import { selectWebhooks, toWebhookRecord } from '../registry/webhook.store.ts'
+import { WebhookRow } from '../registry/webhook.schema.ts'
+import { selectWebhooks, toWebhookRow } from '../registry/webhook.store.ts'
 import { type ExportFormat, formatExport } from './export-format.ts'
 
 /** Rows read at once: the most that an export holds in memory. */
 const BATCH_SIZE = 500
 
 /** The members of the public row in the order of its schema; the secret is not among them. */
-const COLUMNS = Object.keys(WebhookRow.properties)
+const COLUMNS = columnsOf(WebhookRow)
 
 /** Which webhooks an export holds, and in which order. */
 interface ExportInput {
@@ -36,7 +37,7 @@ async function* readBatches(db: Database, { listing, scope, fields }: ExportInpu
     const list = buildList(scope, (own) => keepOwnWebhooks(selectWebhooks(db), own))
     const found = await findListed(db, { ...list, listing: page, fields })
     const rows = found.slice(0, BATCH_SIZE)
-    yield rows.map((row) => toWebhookRow(toWebhookRecord(row)))
+    yield rows.map(toWebhookRow)
     const last = rows.at(-1)
     if (!last || found.length <= BATCH_SIZE) return
     after = { value: last.listing_sort, id: last.listing_id }

@@ -5,8 +5,8 @@ import { IdParams } from '../../http/route/schema.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
 import { buildReach } from '../reach/account-reach.ts'
 import { loadWebhook } from '../registry/webhook.ts'
-import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer, toDispatchRow } from './dispatch.schema.ts'
-import { isOfResource, listDispatches, toDispatchRecord } from './dispatch.store.ts'
+import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer } from './dispatch.schema.ts'
+import { isOfResource, listDispatches, type StoredDispatch, toDispatchRecord, toDispatchRow } from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 
 /** What the routes of the ledger use. */
@@ -31,7 +31,7 @@ export const DISPATCH_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-const dispatchRowOf = (row: Parameters<typeof toDispatchRecord>[0]) => toDispatchRow(toDispatchRecord(row))
+const dispatchRowOf = (row: StoredDispatch) => toDispatchRow(toDispatchRecord(row))
 
 const reachWebhook = buildReach('webhook')
 const reachDispatch = buildReach('dispatch')

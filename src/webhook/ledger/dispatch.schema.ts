@@ -1,7 +1,6 @@
 import { AttemptRow } from '../../delivery/post/attempt.schema.ts'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
-import type { DispatchRecord } from './dispatch.store.ts'
+import { Type } from '../../http/shape/schema-type.ts'
 
 /** The states of a ledger row (docs/contract/delivery.md#statuses). */
 export const StatusSchema = named(
@@ -55,25 +54,3 @@ export const ReplayBody = nullable(
 
 /** What the test action answers. */
 export const TestAnswer = named('EnqueuedTest', Type.Object({ dispatch_id: UuidSchema, event_id: UuidSchema }))
-
-/** Maps a ledger row for the wire. */
-export function toDispatchRow(record: DispatchRecord): Static<typeof DispatchRow> {
-  return {
-    document_id: record.id,
-    webhook: record.webhook,
-    event_id: record.eventId,
-    event: record.event,
-    account: record.account,
-    status: record.status,
-    attempts: record.attempts,
-    next_attempt_at: record.nextAttemptAt?.toISOString() ?? null,
-    last_attempt_at: record.lastAttemptAt?.toISOString() ?? null,
-    last_status_code: record.lastStatusCode,
-    last_error: record.lastError,
-    last_duration_ms: record.lastDurationMs,
-    delivered_at: record.deliveredAt?.toISOString() ?? null,
-    is_test: record.isTest,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-  }
-}

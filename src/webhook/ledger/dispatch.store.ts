@@ -5,111 +5,55 @@ import { buildCondition, type ListFilter, type ListOperator } from '../../http/l
 import type { Listing } from '../../http/listing/listing.ts'
 import { type BuildParts, buildPart, type ListPart } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
+import type { Static } from '../../http/shape/schema-type.ts'
+import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard } from '../delivery/delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
 import { isOfOwnWebhook } from '../reach/account-reach.store.ts'
+import { DispatchRow } from './dispatch.schema.ts'
 
-/** A row of the ledger (docs/contract/delivery.md#ledger-row). */
-export interface DispatchRecord {
+/** The columns that both tables of the ledger have. */
+export const ledger = defineRecord(
+  'webhook_dispatch',
+  [...columnsOf(DispatchRow).filter((column) => column !== 'next_attempt_at'), 'attempt_trigger'],
+  { attempt_trigger: 'trigger' },
+).typed<{
   id: DispatchId
   webhook: WebhookId
   eventId: EventId
-  event: string
   account: AccountId | null
   status: DispatchStatus
-  attempts: number
-  nextAttemptAt: Date | null
-  lastAttemptAt: Date | null
-  lastStatusCode: number | null
-  lastError: string | null
-  lastDurationMs: number | null
-  deliveredAt: Date | null
-  isTest: boolean
   /** Who asked for the attempt that is due. */
-  trigger: AttemptTrigger
-  /** The worker that posts it right now; null when nobody does. */
-  leaseOwner: string | null
-  createdAt: Date
-  updatedAt: Date
+  trigger: AttemptTrigger | null
+}>()
+
+/** The columns of open rows: when they are due, and the worker that posts them right now, null when nobody does. */
+const open = defineRecord('webhook_dispatch', ['next_attempt_at', 'lease_owner'])
+
+/** A row of the ledger as it is stored, the view `webhook_dispatch`. */
+export type StoredDispatch = RecordOf<typeof ledger> & RecordOf<typeof open>
+
+/** A row of the ledger (docs/contract/delivery.md#ledger-row). */
+export type DispatchRecord = StoredDispatch & { trigger: AttemptTrigger }
+
+const toStoredRow = wireOf(ledger, DispatchRow)
+
+/** Maps a ledger row for the wire. */
+export function toDispatchRow(record: DispatchRecord): Static<typeof DispatchRow> {
+  return { ...toStoredRow(record), next_attempt_at: record.nextAttemptAt?.toISOString() ?? null }
 }
 
-/** What `toDispatchRecord` reads of a row. */
-export interface DispatchColumns {
-  document_id: string
-  webhook: string
-  event_id: string
-  event: string
-  account: string | null
-  status: string
-  attempts: number
-  next_attempt_at: Date | null
-  last_attempt_at: Date | null
-  last_status_code: number | null
-  last_error: string | null
-  last_duration_ms: number | null
-  delivered_at: Date | null
-  is_test: boolean
-  attempt_trigger: string | null
-  lease_owner: string | null
-  created_at: Date
-  updated_at: Date
-}
+/** The members of the ledger row `d`, as SQL. */
+export const OF_DISPATCH = `${ledger.members('d')}, ${open.members('d')}`
 
-const COLUMNS = [
-  'document_id',
-  'webhook',
-  'event_id',
-  'event',
-  'account',
-  'status',
-  'attempts',
-  'next_attempt_at',
-  'last_attempt_at',
-  'last_status_code',
-  'last_error',
-  'last_duration_ms',
-  'delivered_at',
-  'is_test',
-  'attempt_trigger',
-  'lease_owner',
-  'created_at',
-  'updated_at',
-] as const
-
-/** The columns above that both tables of the ledger have, as SQL. */
-export const LEDGER_COLUMNS = COLUMNS.filter((column) => column !== 'next_attempt_at' && column !== 'lease_owner').join(
-  ', ',
-)
-
-/** The columns that `toDispatchRecord` reads of the row `d`, as SQL. */
-export const OF_DISPATCH = COLUMNS.map((column) => `d.${column}`).join(', ')
-
-/** Maps a row of the ledger, the view `webhook_dispatch`. */
-export function toDispatchRecord(row: DispatchColumns): DispatchRecord {
-  return {
-    id: row.document_id as DispatchId,
-    webhook: row.webhook as WebhookId,
-    eventId: row.event_id as EventId,
-    event: row.event,
-    account: row.account as AccountId | null,
-    status: row.status as DispatchStatus,
-    attempts: row.attempts,
-    nextAttemptAt: row.next_attempt_at,
-    lastAttemptAt: row.last_attempt_at,
-    lastStatusCode: row.last_status_code,
-    lastError: row.last_error,
-    lastDurationMs: row.last_duration_ms,
-    // Of an ended row: no time of delivery is that of its end, and no trigger the schedule.
-    deliveredAt: row.delivered_at ?? (row.status === 'success' ? row.updated_at : null),
-    isTest: row.is_test,
-    trigger: (row.attempt_trigger ?? 'schedule') as AttemptTrigger,
-    leaseOwner: row.lease_owner,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
+/** Of an ended row: no time of delivery is that of its end, and no trigger the schedule. */
+export function toDispatchRecord(row: StoredDispatch): DispatchRecord {
+  const deliveredAt = row.deliveredAt ?? (row.status === 'success' ? row.updatedAt : null)
+  return { ...row, deliveredAt, trigger: row.trigger ?? 'schedule' }
 }
 
 /** One event for one webhook, to be written into the ledger. */
@@ -192,9 +136,6 @@ export function isOfResource(filter: ListFilter): RawBuilder<SqlBool> {
     select o.document_id from event_occurrence o where ${isOf} order by o.created_at desc limit ${sql.lit(RESOURCE_EVENTS)}))`
 }
 
-/** The columns above, of a list whose other columns are those of both tables. */
-const STORED = COLUMNS.filter((column) => column !== 'next_attempt_at' && column !== 'lease_owner')
-
 /**
  * The ledger as a list by these filters, of the accounts of `scope`. Each table is read by itself in the order of the list: of
  * both together PostgreSQL before 18 may sort all. Where the filters leave out successes, each other status is read by itself
@@ -204,22 +145,20 @@ export function listDispatches(
   db: Database,
   filters: readonly ListFilter[],
   scope: PermissionScope,
-): DispatchList<DispatchColumns> {
+): DispatchList<StoredDispatch> {
   const isListed = (status: DispatchStatus) => mayMatch(status, filters)
   return {
     scope,
     parts: (own) => {
-      const all = db
-        .selectFrom('webhook_dispatch_ended')
-        .select(STORED)
+      const all = selectRecord(db.selectFrom('webhook_dispatch_ended'), ledger)
         .select([
-          sql<Date | null>`null::timestamptz`.as('next_attempt_at'),
-          sql<string | null>`null::text`.as('lease_owner'),
+          sql<Date | null>`null::timestamptz`.as('nextAttemptAt'),
+          sql<string | null>`null::text`.as('leaseOwner'),
         ])
-      const allOpen = db.selectFrom('webhook_dispatch_open').select(STORED).select(['next_attempt_at', 'lease_owner'])
+      const allOpen = selectRecord(selectRecord(db.selectFrom('webhook_dispatch_open'), ledger), open)
       const isOwn = own !== undefined && scope !== 'all'
       const ended = isOwn ? all.where('account', '=', own).where(isOfOwnWebhook('webhook_dispatch_ended', scope)) : all
-      const open = isOwn
+      const opened = isOwn
         ? allOpen.where('account', '=', own).where(isOfOwnWebhook('webhook_dispatch_open', scope))
         : allOpen
       const ends = isListed('success')
@@ -227,7 +166,7 @@ export function listDispatches(
         : RARE_ENDS.filter(isListed).map((status) =>
             leaveOutStatuses(buildPart(ended.where('status', '=', sql.lit(status)))),
           )
-      return ends.length > 0 && !OPEN_STATUSES.some(isListed) ? ends : [...ends, buildPart(open)]
+      return ends.length > 0 && !OPEN_STATUSES.some(isListed) ? ends : [...ends, buildPart(opened)]
     },
   }
 }
@@ -241,12 +180,12 @@ interface AttemptJson extends Omit<LoggedAttempt, 'startedAt'> {
   startedAt: string
 }
 
-const selectWithAttempts = statement<DispatchColumns & { attempts_log: AttemptJson[] }, { id: string }>(`
+const selectWithAttempts = statement<StoredDispatch & { attemptsLog: AttemptJson[] }, { id: string }>(`
   select ${OF_DISPATCH},
     array(select json_build_object('attempt', a.attempt, 'trigger', a.attempt_trigger, 'worker', a.worker,
         'startedAt', a.started_at, 'durationMs', a.duration_ms, 'statusCode', a.status_code, 'errorClass', a.error_class,
         'responseExcerpt', a.response_excerpt, 'responseHeaders', a.response_headers, 'timings', a.timings)
-      from webhook_attempt_log a where a.dispatch = d.document_id order by a.attempt) as attempts_log
+      from webhook_attempt_log a where a.dispatch = d.document_id order by a.attempt) as "attemptsLog"
   from webhook_dispatch d where d.document_id = $id`)
 
 /** The ledger row with this id and its attempts, first attempt first, both of one instant. */
@@ -256,6 +195,7 @@ export async function findDispatchWithAttempts(
 ): Promise<{ dispatch: DispatchRecord; attempts: LoggedAttempt[] } | undefined> {
   const [row] = await selectWithAttempts(db, { id })
   if (!row) return undefined
-  const attempts = row.attempts_log.map((one) => ({ ...one, startedAt: new Date(one.startedAt) }))
-  return { dispatch: toDispatchRecord(row), attempts }
+  const { attemptsLog, ...stored } = row
+  const attempts = attemptsLog.map((one) => ({ ...one, startedAt: new Date(one.startedAt) }))
+  return { dispatch: toDispatchRecord(stored), attempts }
 }

@@ -2,7 +2,7 @@ import type { WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../delivery/delivery-count.store.ts'
-import { OF_WEBHOOK, toWebhookRecord, type WebhookColumns, type WebhookRecord } from '../registry/webhook.store.ts'
+import { type WebhookRecord, webhook } from '../registry/webhook.store.ts'
 
 /**
  * How many waiting rows the deletion of a webhook cancels itself. No row of a deleted webhook is ever claimed, so the rest
@@ -136,7 +136,7 @@ export async function deleteDispatchesOf(db: Database, webhook: WebhookId, limit
   return (open?.deleted ?? 0) + (ended?.deleted ?? 0)
 }
 
-const lockLedger = statement<WebhookColumns & { locked: number }, { id: string; limit: number }>(`
+const lockLedger = statement<WebhookRecord & { locked: number }, { id: string; limit: number }>(`
   with w as (
     select * from webhook where document_id = $id for update
   ), open as (
@@ -146,7 +146,7 @@ const lockLedger = statement<WebhookColumns & { locked: number }, { id: string; 
     select d.document_id from webhook_dispatch_ended d, (select count(*) from open) locked where d.webhook = $id
     limit $limit for update of d
   )
-  select ${OF_WEBHOOK}, (select count(*) from open) + (select count(*) from ended) as locked from w`)
+  select ${webhook.members('w')}, (select count(*) from open) + (select count(*) from ended) as locked from w`)
 
 /**
  * Locks a webhook, deleted or not, and up to `limit` open and ended rows of its ledger: an attempt or a replay of a locked
@@ -158,7 +158,9 @@ export async function lockWebhookWithLedger(
   limit: number,
 ): Promise<{ webhook: WebhookRecord; locked: number } | undefined> {
   const [row] = await lockLedger(db, { id, limit })
-  return row && { webhook: toWebhookRecord(row), locked: row.locked }
+  if (!row) return undefined
+  const { locked, ...found } = row
+  return { webhook: found, locked }
 }
 
 const deleteLedger = closingStatement<{ webhook: WebhookId }>(`

@@ -4,13 +4,7 @@ import { closingStatement, statement } from '../../postgres/statement/statement.
 import { cameInto, countChanges, findShard, leftFrom } from '../delivery/delivery-count.store.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
-import {
-  type DispatchColumns,
-  type DispatchRecord,
-  LEDGER_COLUMNS,
-  OF_DISPATCH,
-  toDispatchRecord,
-} from './dispatch.store.ts'
+import { type DispatchRecord, ledger, OF_DISPATCH, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
 
 /** What the rule of a replay looks at in a ledger row. */
 export interface ReplayFacts {
@@ -22,40 +16,22 @@ export interface ReplayFacts {
   isReplayWaiting: boolean
 }
 
-interface ReplayFactColumns {
-  status: string
-  is_webhook_active: boolean
-  is_in_flight: boolean
-  has_event: boolean
-  is_replay_waiting: boolean
-}
-
 /** The columns above of the row `d` of the webhook `w`, besides `status`. */
-const REPLAY_FACTS = `coalesce(w.is_actived and w.deleted_at is null, false) as is_webhook_active,
-  d.lease_owner is not null as is_in_flight,
-  exists (select from event_occurrence e where e.document_id = d.event_id) as has_event,
-  d.status = 'retrying' and d.attempt_trigger = 'replay' as is_replay_waiting`
+const REPLAY_FACTS = `coalesce(w.is_actived and w.deleted_at is null, false) as "isWebhookActive",
+  d.lease_owner is not null as "isInFlight",
+  exists (select from event_occurrence e where e.document_id = d.event_id) as "hasEvent",
+  d.status = 'retrying' and d.attempt_trigger = 'replay' as "isReplayWaiting"`
 
 /** The rows of the ledger that `condition` selects, locked in the table that they are in, with the name `d`. */
 const lockedRows = (condition: string, wait: '' | 'skip locked') => `
   with open as materialized (select d.* from webhook_dispatch_open d where ${condition} for update ${wait}),
   ended as materialized (select d.* from webhook_dispatch_ended d where ${condition} for update ${wait}),
   d as (
-    select ${LEDGER_COLUMNS}, next_attempt_at, lease_owner from open
-    union all select ${LEDGER_COLUMNS}, null, null from ended
+    select ${ledger.select()}, next_attempt_at, lease_owner from open
+    union all select ${ledger.select()}, null, null from ended
   )`
 
-function toReplayFacts(row: ReplayFactColumns): ReplayFacts {
-  return {
-    status: row.status as DispatchStatus,
-    isWebhookActive: row.is_webhook_active,
-    isInFlight: row.is_in_flight,
-    hasEvent: row.has_event,
-    isReplayWaiting: row.is_replay_waiting,
-  }
-}
-
-const lock = statement<DispatchColumns & ReplayFactColumns, { id: string }>(`
+const lock = statement<StoredDispatch & ReplayFacts, { id: string }>(`
   ${lockedRows('d.document_id = $id', '')}
   select ${OF_DISPATCH}, ${REPLAY_FACTS} from d left join webhook w on w.document_id = d.webhook`)
 
@@ -69,14 +45,25 @@ export async function lockReplayable(
 ): Promise<{ dispatch: DispatchRecord; facts: ReplayFacts } | undefined> {
   for (let look = 0; look < LOOKS; look += 1) {
     const [row] = await lock(db, { id })
-    if (row) return { dispatch: toDispatchRecord(row), facts: toReplayFacts(row) }
+    if (row) return splitFacts(row)
   }
   return undefined
 }
 
-const LISTED = `select d.document_id, d.status, ${REPLAY_FACTS}`
+function splitFacts({
+  isWebhookActive,
+  isInFlight,
+  hasEvent,
+  isReplayWaiting,
+  ...stored
+}: StoredDispatch & ReplayFacts) {
+  const facts = { status: stored.status, isWebhookActive, isInFlight, hasEvent, isReplayWaiting }
+  return { dispatch: toDispatchRecord(stored), facts }
+}
+
+const LISTED = `select d.document_id as id, d.status, ${REPLAY_FACTS}`
 const OF_WEBHOOKS = 'left join webhook w on w.document_id = d.webhook'
-type ListedFacts = ReplayFactColumns & { document_id: string }
+type ListedFacts = ReplayFacts & { id: string }
 const selectFacts = statement<ListedFacts, { ids: readonly DispatchId[] }>(
   `${LISTED} from webhook_dispatch d ${OF_WEBHOOKS} where d.document_id = any($ids)`,
 )
@@ -95,7 +82,7 @@ export async function listReplayFacts(
 ): Promise<Map<string, ReplayFacts>> {
   if (ids.length === 0) return new Map()
   const rows = options.lock ? await lockFacts(db, { ids }) : await selectFacts(db, { ids })
-  return new Map(rows.map((row) => [row.document_id, toReplayFacts(row)]))
+  return new Map(rows.map(({ id, ...facts }) => [id, facts]))
 }
 
 const schedule = closingStatement<{ ids: readonly DispatchId[]; now: Date; job: string | null; shard: number }>(`

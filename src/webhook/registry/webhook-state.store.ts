@@ -1,7 +1,7 @@
 import type { AccountId, UserId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
-import { OF_WEBHOOK, toWebhookRecord, type WebhookColumns, type WebhookRecord } from './webhook.store.ts'
+import { type WebhookRecord, webhook } from './webhook.store.ts'
 
 /** Who changes a webhook, and when. */
 interface By {
@@ -12,8 +12,8 @@ interface By {
 const CHANGED = 'updated_by = $by, updated_at = $now'
 const LIVING = 'w.document_id = $id and w.deleted_at is null'
 
-const deactivate = statement<WebhookColumns, By & { id: string }>(
-  `update webhook w set is_actived = false, ${CHANGED} where ${LIVING} and is_actived returning ${OF_WEBHOOK}`,
+const deactivate = statement<WebhookRecord, By & { id: string }>(
+  `update webhook w set is_actived = false, ${CHANGED} where ${LIVING} and is_actived returning ${webhook.members('w')}`,
 )
 
 /** Makes an active, living webhook inactive. Undefined when there is none with this id. */
@@ -23,16 +23,16 @@ export async function deactivateIfActive(
   { by, now }: By,
 ): Promise<WebhookRecord | undefined> {
   const [row] = await deactivate(db, { id, by, now })
-  return row && toWebhookRecord(row)
+  return row
 }
 
-const activate = statement<WebhookColumns, By & { id: string }>(`
+const activate = statement<WebhookRecord, By & { id: string }>(`
   with locked as (select document_id, account from webhook w where ${LIVING} for update)
   update webhook w set is_actived = true, consecutive_failures = 0, disabled_at = null, disabled_reason = null, ${CHANGED}
   from locked l where w.document_id = l.document_id
     and (is_actived = false or consecutive_failures > 0 or disabled_at is not null or disabled_reason is not null)
     and (l.account is null or is_living_account(l.account))
-  returning ${OF_WEBHOOK}`)
+  returning ${webhook.members('w')}`)
 
 /**
  * Makes a living webhook active and clears its failures. Undefined when there is none, when it is like that already, or
@@ -45,11 +45,11 @@ export async function activateIfDifferent(
   { by, now }: By,
 ): Promise<WebhookRecord | undefined> {
   const [row] = await activate(db, { id, by, now })
-  return row && toWebhookRecord(row)
+  return row
 }
 
-const rotate = statement<WebhookColumns, By & { id: string; secretEncrypted: string }>(
-  `update webhook w set secret_encrypted = $secretEncrypted, ${CHANGED} where ${LIVING} returning ${OF_WEBHOOK}`,
+const rotate = statement<WebhookRecord, By & { id: string; secretEncrypted: string }>(
+  `update webhook w set secret_encrypted = $secretEncrypted, ${CHANGED} where ${LIVING} returning ${webhook.members('w')}`,
 )
 
 /** Gives a living webhook another secret. Undefined when there is none with this id. */
@@ -59,11 +59,11 @@ export async function rotateSecretOf(
   { secretEncrypted, by, now }: By & { secretEncrypted: string },
 ): Promise<WebhookRecord | undefined> {
   const [row] = await rotate(db, { id, by, now, secretEncrypted })
-  return row && toWebhookRecord(row)
+  return row
 }
 
-const markDeleted = statement<WebhookColumns, By & { id: string }>(
-  `update webhook w set deleted_at = $now, ${CHANGED} where ${LIVING} returning ${OF_WEBHOOK}`,
+const markDeleted = statement<WebhookRecord, By & { id: string }>(
+  `update webhook w set deleted_at = $now, ${CHANGED} where ${LIVING} returning ${webhook.members('w')}`,
 )
 
 /**
@@ -72,7 +72,7 @@ const markDeleted = statement<WebhookColumns, By & { id: string }>(
  */
 export async function softDeleteWebhook(db: Database, id: string, { by, now }: By): Promise<WebhookRecord | undefined> {
   const [row] = await markDeleted(db, { id, by, now })
-  return row && toWebhookRecord(row)
+  return row
 }
 
 const deactivateAll = closingStatement<By & { account: AccountId; reason: string }>(`

@@ -11,8 +11,8 @@ import {
   checkRoomForMoved,
   lockRoom,
 } from '../reach/account-reach.ts'
-import { CreateWebhookBody, toWebhookRow, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
-import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
+import { CreateWebhookBody, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
+import { selectWebhooks, toWebhookRow, type WebhookRecord } from './webhook.store.ts'
 import {
   changeWebhook,
   createWebhook,
@@ -40,7 +40,6 @@ export const WEBHOOK_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-const webhookRowOf = (row: Parameters<typeof toWebhookRecord>[0]) => toWebhookRow(toWebhookRecord(row))
 const changedOf = (webhook: WebhookRecord) => [{ id: webhook.id, account: webhook.account }]
 
 const reachWebhook = buildReach('webhook')
@@ -107,7 +106,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
           {
             listing,
             fields: WEBHOOK_FIELDS,
-            toRow: webhookRowOf,
+            toRow: toWebhookRow,
           },
         )),
         message: 'Webhooks.',

@@ -1,8 +1,10 @@
 import { EventTypeRow } from '../../event/catalogue/catalogue.schema.ts'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
-import { type Static, Type } from '../../http/shape/schema-type.ts'
-import type { SubscriptionRecord } from '../event-set/subscription.store.ts'
-import { DISABLED_REASONS, type WebhookRecord } from './webhook.store.ts'
+import { Type } from '../../http/shape/schema-type.ts'
+
+/** Why the service disabled a webhook (docs/contract/webhooks.md#webhook). */
+const DISABLED_REASONS = ['consecutive-failures', 'account-deleted', 'legacy-secret-rotation-required'] as const
+export type DisabledReason = (typeof DISABLED_REASONS)[number]
 
 const UrlSchema = Type.String({
   minLength: 1,
@@ -131,36 +133,3 @@ export const UpdateSubscriptionBody = named(
   'UpdateSubscription',
   Type.Object({ event: UuidSchema }, { additionalProperties: false }),
 )
-
-/** Maps a row for the wire. */
-export function toWebhookRow(record: WebhookRecord): Static<typeof WebhookRow> {
-  return {
-    document_id: record.id,
-    url: record.url,
-    name: record.name,
-    description: record.description,
-    is_global: record.isGlobal,
-    account: record.account,
-    is_actived: record.isActived,
-    consecutive_failures: record.consecutiveFailures,
-    disabled_at: record.disabledAt?.toISOString() ?? null,
-    disabled_reason: record.disabledReason,
-    created_by: record.createdBy,
-    updated_by: record.updatedBy,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-    deleted_at: record.deletedAt?.toISOString() ?? null,
-  }
-}
-
-/** Maps a link for the wire. */
-export function toSubscriptionRow(record: SubscriptionRecord): Static<typeof SubscriptionRow> {
-  return {
-    document_id: record.id,
-    webhook: record.webhook,
-    event: record.event,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-    deleted_at: record.deletedAt?.toISOString() ?? null,
-  }
-}

@@ -68,7 +68,7 @@ test('a deleted webhook is found by no read, locked or not, unless it is asked f
     expect(await findWebhook(t.db, gone, { lock, withDeleted: true })).toMatchObject({ id: gone })
     expect(await findWebhook(t.db, kept, { lock })).toMatchObject({ id: kept })
   }
-  expect((await selectWebhooks(t.db).execute()).map((row) => row.document_id)).toEqual([kept])
+  expect((await selectWebhooks(t.db).execute()).map(({ id }) => id)).toEqual([kept])
   expect((await listExisting(t.db, [gone, t.ledger.ids.next<'webhook'>() as WebhookId])).sort()).toEqual([gone])
 })
 

@@ -1,31 +1,10 @@
-import type { AccountId, Id, UserId } from '../../base/id.ts'
-import type { JobStatus } from '../../delivery/job/job-state.ts'
+import type { Id } from '../../base/id.ts'
 import type { ReplayRefusal } from '../ledger/replay.ts'
 
 export type ReplayJobId = Id<'replay job'>
 
-/** A bulk replay: its rows are fixed when it is made. */
-export interface ReplayJobRecord {
-  id: ReplayJobId
-  status: JobStatus
-  filters: string[]
-  confirmDuplicate: boolean
-  /** The accounts to whose rows it is limited; null for a job over all accounts. */
-  accounts: AccountId[] | null
-  total: number
-  /** Rows dealt with: replayed or skipped. They are dealt with in order, so this is also where the job stands. */
-  processed: number
-  replayed: number
-  skipped: number
-  skippedReasons: SkipCounts
-  /** Rounds that failed one after the other. */
-  failures: number
-  lastError: string | null
-  createdBy: UserId | null
-  createdAt: Date
-  updatedAt: Date
-  endedAt: Date | null
-}
+/** Rows of one bulk replay at most (docs/contract/delivery.md#replay). */
+export const REPLAY_JOB_ROWS_LIMIT = 10_000
 
 /** How many rows were skipped for each reason. */
 export type SkipCounts = Partial<Record<SkipReason, number>>
@@ -35,3 +14,15 @@ export type SkipReason =
   | ReplayRefusal
   /** It was deleted since the job was made. */
   | 'gone'
+
+/** What a bulk replay would do. */
+export interface ReplayPreview {
+  /** Rows that the filters name: all of them, or the limit of a total and `isMatchedExact` false. */
+  matched: number
+  isMatchedExact: boolean
+  /** Rows that the job would hold. */
+  total: number
+  wouldReplay: number
+  wouldSkip: number
+  skippedReasons: SkipCounts
+}

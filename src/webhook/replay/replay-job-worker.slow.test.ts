@@ -82,7 +82,7 @@ function dieAfterProgress(db: Database): Database {
   return db.withPlugin({
     transformQuery: ({ node }) => node,
     transformResult: async ({ result, queryId: _queryId }) => {
-      if (Object.hasOwn((result.rows[0] ?? {}) as object, 'skipped_reasons')) jobs += 1
+      if (Object.hasOwn((result.rows[0] ?? {}) as object, 'skippedReasons')) jobs += 1
       if (jobs === 2) throw Object.assign(new Error('Connection terminated'), { code: '57P01' })
       return result
     },

@@ -9,11 +9,12 @@ import {
   countOnTheirWay,
   findExistingDispatches,
   listNextItems,
+  type ReplayJobRecord,
   type ReplayProgress,
   replayJobs,
 } from './replay-job.store.ts'
 import { decideRows } from './replay-job.ts'
-import type { ReplayJobId, ReplayJobRecord, SkipCounts } from './replay-job-record.ts'
+import type { ReplayJobId, SkipCounts } from './replay-job-record.ts'
 
 /** Rows of a job dealt with in one transaction: short, so that pause and cancel take effect at once. */
 export const REPLAY_BATCH_SIZE = 100

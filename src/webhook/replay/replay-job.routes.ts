@@ -6,14 +6,8 @@ import { IdParams } from '../../http/route/schema.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
 import { keepOwnJobs } from '../reach/account-reach.store.ts'
 import { buildReach } from '../reach/account-reach.ts'
-import {
-  BulkReplayBody,
-  ReplayJobRow,
-  ReplayPreviewRow,
-  toReplayJobRow,
-  toReplayPreviewRow,
-} from './replay-job.schema.ts'
-import { selectReplayJobs, toReplayJobRecord } from './replay-job.store.ts'
+import { BulkReplayBody, ReplayJobRow, ReplayPreviewRow, toReplayPreviewRow } from './replay-job.schema.ts'
+import { selectReplayJobs, toReplayJobRow } from './replay-job.store.ts'
 import { createReplayJob, loadReplayJob, moveReplayJob, previewReplay, type ReplayJobDeps } from './replay-job.ts'
 
 const REPLAY_JOB_FIELDS = {
@@ -23,8 +17,6 @@ const REPLAY_JOB_FIELDS = {
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
 } as const
-
-const replayJobRowOf = (row: Parameters<typeof toReplayJobRecord>[0]) => toReplayJobRow(toReplayJobRecord(row))
 
 const reachJob = buildReach('job')
 
@@ -124,7 +116,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
           {
             listing,
             fields: REPLAY_JOB_FIELDS,
-            toRow: replayJobRowOf,
+            toRow: toReplayJobRow,
           },
         )),
         message: 'Replay jobs.',

@@ -1,7 +1,6 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
-import { REPLAY_JOB_ROWS_LIMIT, type ReplayPreview } from './replay-job.ts'
-import type { ReplayJobRecord } from './replay-job-record.ts'
+import { REPLAY_JOB_ROWS_LIMIT, type ReplayPreview } from './replay-job-record.ts'
 
 /** Which rows to replay, and how. */
 export const BulkReplayBody = named(
@@ -82,27 +81,6 @@ export const ReplayPreviewRow = named(
     skipped_reasons: SkippedReasonsSchema,
   }),
 )
-
-/** Maps a job for the wire. */
-export function toReplayJobRow(record: ReplayJobRecord): Static<typeof ReplayJobRow> {
-  return {
-    document_id: record.id,
-    status: record.status,
-    filters: record.filters,
-    confirm_duplicate: record.confirmDuplicate,
-    accounts: record.accounts,
-    total: record.total,
-    processed: record.processed,
-    replayed: record.replayed,
-    skipped: record.skipped,
-    skipped_reasons: record.skippedReasons,
-    last_error: record.lastError,
-    created_by: record.createdBy,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-    ended_at: record.endedAt?.toISOString() ?? null,
-  }
-}
 
 /** Maps a preview for the wire. */
 export function toReplayPreviewRow(preview: ReplayPreview): Static<typeof ReplayPreviewRow> {

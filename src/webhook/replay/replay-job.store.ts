@@ -1,58 +1,24 @@
-import type { Selectable } from 'kysely'
 import type { AccountId, DispatchId, UserId } from '../../base/id.ts'
-import type { JobStatus } from '../../delivery/job/job-state.ts'
 import { buildJobTable } from '../../delivery/job/job-table.ts'
 import type { ListFields, ListFilter } from '../../http/listing/listing.ts'
 import { countListed, findListed, type ListTotal } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
+import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
-import type { ReplayJob } from '../../postgres/statement/tables.generated.ts'
 import { listDispatches } from '../ledger/dispatch.store.ts'
-import type { ReplayJobId, ReplayJobRecord, SkipCounts } from './replay-job-record.ts'
+import { ReplayJobRow } from './replay-job.schema.ts'
+import type { ReplayJobId, SkipCounts } from './replay-job-record.ts'
 
-const COLUMNS = [
-  'document_id',
-  'status',
-  'filters',
-  'confirm_duplicate',
-  'accounts',
-  'total',
-  'processed',
-  'replayed',
-  'skipped',
-  'skipped_reasons',
-  'failures',
-  'last_error',
-  'created_by',
-  'created_at',
-  'updated_at',
-  'ended_at',
-] as const
-
-type ReplayJobColumns = Pick<Selectable<ReplayJob>, (typeof COLUMNS)[number]>
-
-/** Maps a row of the `replay_job` table. */
-export function toReplayJobRecord(row: ReplayJobColumns): ReplayJobRecord {
-  return {
-    id: row.document_id as ReplayJobId,
-    status: row.status as JobStatus,
-    filters: row.filters,
-    confirmDuplicate: row.confirm_duplicate,
-    accounts: row.accounts as AccountId[] | null,
-    total: row.total,
-    processed: row.processed,
-    replayed: row.replayed,
-    skipped: row.skipped,
-    skippedReasons: row.skipped_reasons as SkipCounts,
-    failures: row.failures,
-    lastError: row.last_error,
-    createdBy: row.created_by as UserId | null,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    endedAt: row.ended_at,
-  }
-}
+/** A bulk replay: its rows are fixed when it is made. */
+const job = defineRecord('replay_job', [...columnsOf(ReplayJobRow), 'failures']).typed<{
+  /** The accounts to whose rows it is limited; null for a job over all accounts. */
+  accounts: AccountId[] | null
+  skippedReasons: SkipCounts
+}>()
+export type ReplayJobRecord = RecordOf<typeof job>
+export const toReplayJobRow = wireOf(job, ReplayJobRow)
 
 /** What a step of a job changes in its counts. */
 export type ReplayProgress = Partial<Pick<ReplayJobRecord, 'processed' | 'replayed' | 'skipped' | 'skippedReasons'>>
@@ -82,7 +48,7 @@ export async function listMatches(
   query: MatchQuery & { limit: number },
 ): Promise<{ id: DispatchId; account: AccountId | null }[]> {
   const rows = await findListed(db, listOf(db, query, query.limit))
-  return rows.map((row) => ({ id: row.document_id as DispatchId, account: row.account as AccountId | null }))
+  return rows.map((row) => ({ id: row.id, account: row.account }))
 }
 
 /** How many rows the filters name, exact up to the limit of a total. */
@@ -151,20 +117,19 @@ export async function insertReplayJob(
 
 /** All jobs, as the base of a list. */
 export function selectReplayJobs(db: Database) {
-  return db.selectFrom('replay_job').select(COLUMNS)
+  return selectRecord(db.selectFrom('replay_job'), job)
 }
 
 /** The jobs as a runner and an operator move them. */
-export const replayJobs = buildJobTable<ReplayJobId, ReplayJobColumns, ReplayJobRecord, ReplayProgress>({
+export const replayJobs = buildJobTable<ReplayJobId, ReplayJobRecord, ReplayProgress>({
   table: 'replay_job',
-  columns: COLUMNS,
+  members: job.members(),
   progress: {
     processed: 'processed = $processed',
     replayed: 'replayed = $replayed',
     skipped: 'skipped = $skipped',
     skippedReasons: 'skipped_reasons = $skippedReasons::jsonb',
   },
-  toRecord: toReplayJobRecord,
 })
 
 /** Locks a running job until the transaction ends; undefined when it runs no more, or another worker has it. */
@@ -175,7 +140,7 @@ export async function claimRunningJob(db: Database, id: ReplayJobId): Promise<Re
     .forUpdate()
     .skipLocked()
     .executeTakeFirst()
-  return row && toReplayJobRecord(row)
+  return row
 }
 
 /** The next rows of a job after the first `processed`, in order. */

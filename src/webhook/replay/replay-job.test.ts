@@ -7,7 +7,8 @@ import {
   startContractFixture,
 } from '../../../test/contract/contract-fixture.ts'
 import { findMove, type JobStatus } from '../../delivery/job/job-state.ts'
-import { decideRows, REPLAY_JOB_ROWS_LIMIT } from './replay-job.ts'
+import { decideRows } from './replay-job.ts'
+import { REPLAY_JOB_ROWS_LIMIT } from './replay-job-record.ts'
 
 const BULK = '/api/v3/webhook/dispatch/replay'
 const JOBS = '/api/v3/webhook/replay-job'

@@ -10,11 +10,8 @@ import { endReadLimit, limitReads } from '../../postgres/statement/statement.ts'
 import { checkQueueEnabled } from '../ledger/dispatch.ts'
 import { listReplayFacts, type ReplayFacts } from '../ledger/replay.store.ts'
 import { decideReplay } from '../ledger/replay.ts'
-import { countMatches, insertReplayJob, listMatches, replayJobs } from './replay-job.store.ts'
-import type { ReplayJobRecord, SkipCounts } from './replay-job-record.ts'
-
-/** Rows of one bulk replay at most (docs/contract/delivery.md#replay). */
-export const REPLAY_JOB_ROWS_LIMIT = 10_000
+import { countMatches, insertReplayJob, listMatches, type ReplayJobRecord, replayJobs } from './replay-job.store.ts'
+import { REPLAY_JOB_ROWS_LIMIT, type ReplayPreview, type SkipCounts } from './replay-job-record.ts'
 
 /** What bulk replays use. */
 export interface ReplayJobDeps {
@@ -32,18 +29,6 @@ export interface ReplaySelection {
   /** The oldest so many; undefined takes all, which is refused above `REPLAY_JOB_ROWS_LIMIT`. */
   limit: number | undefined
   confirmDuplicate: boolean
-}
-
-/** What a bulk replay would do. */
-export interface ReplayPreview {
-  /** Rows that the filters name: all of them, or the limit of a total and `isMatchedExact` false. */
-  matched: number
-  isMatchedExact: boolean
-  /** Rows that the job would hold. */
-  total: number
-  wouldReplay: number
-  wouldSkip: number
-  skippedReasons: SkipCounts
 }
 
 /** Classifies each row that a bulk replay would hold, as it stands now. Changes nothing. */

@@ -1,8 +1,8 @@
-import { toEventTypeRow } from '../../event/catalogue/catalogue.schema.ts'
+import { toEventTypeRow } from '../../event/catalogue/catalogue.store.ts'
 import { buildList, readScopedPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import { selectSubscriptions, toSubscriptionRecord } from '../event-set/subscription.store.ts'
+import { selectSubscriptions, toSubscriptionRow } from '../event-set/subscription.store.ts'
 import {
   changeSubscription,
   loadEventSet,
@@ -21,7 +21,6 @@ import {
   EventSetBody,
   SubscriptionRow,
   SubscriptionWithWarnings,
-  toSubscriptionRow,
   UpdateSubscriptionBody,
 } from '../registry/webhook.schema.ts'
 import { loadWebhook, type WebhookDeps } from '../registry/webhook.ts'
@@ -33,9 +32,6 @@ const SUBSCRIPTION_FIELDS = {
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
 } as const
-
-const subscriptionRowOf = (row: Parameters<typeof toSubscriptionRecord>[0]) =>
-  toSubscriptionRow(toSubscriptionRecord(row))
 
 function toEventSetRow({ webhook, events, warnings }: WebhookEventSet) {
   return { webhook: webhook.id, events: events.map(toEventTypeRow), warnings }
@@ -155,7 +151,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
           {
             listing,
             fields: SUBSCRIPTION_FIELDS,
-            toRow: subscriptionRowOf,
+            toRow: toSubscriptionRow,
           },
         )),
         message: 'Subscriptions.',

@@ -5,19 +5,19 @@ import { notFound } from '../../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import { includesAccount } from '../../../http/shape/caller.ts'
+import { type Static } from '../../../http/shape/schema-type.ts'
 import { loadAccount } from '../account.ts'
+import { toAccountMemberRow } from '../account-member.store.ts'
 import {
   AcceptedInvitation,
   AcceptInvitationBody,
   CreateInvitationBody,
   InvitationParams,
   InvitationRow,
-  toAcceptedRow,
-  toInvitationRow,
 } from './invitation.schema.ts'
-import { type InvitationRecord, selectInvitations, toInvitationRecord } from './invitation.store.ts'
+import { type InvitationRecord, selectInvitations, toStoredInvitationRow } from './invitation.store.ts'
 import { createInvitation, INVITE_PERMISSION, type InvitationDeps, revokeInvitation } from './invitation.ts'
-import { type AcceptanceDeps, acceptInvitation, prepareAcceptance } from './invitation-acceptance.ts'
+import { type AcceptanceDeps, type Accepted, acceptInvitation, prepareAcceptance } from './invitation-acceptance.ts'
 
 const INVITATION_FIELDS = {
   document_id: { type: 'uuid' },
@@ -31,6 +31,24 @@ const INVITATION_FIELDS = {
 } as const
 
 const changedOf = ({ id, account }: InvitationRecord) => [{ id, account, url: null }]
+
+/** The state of an invitation at an instant. Pure. */
+function findStatus({ acceptedAt, revokedAt, expiresAt }: InvitationRecord, now: Date) {
+  if (acceptedAt) return 'accepted'
+  if (revokedAt) return 'revoked'
+  return expiresAt <= now ? 'expired' : 'open'
+}
+
+const toInvitationRow = (invitation: InvitationRecord, now: Date): Static<typeof InvitationRow> => ({
+  ...toStoredInvitationRow(invitation),
+  status: findStatus(invitation, now),
+})
+
+const toAcceptedRow = ({ invitation, member, isNewUser }: Accepted): Static<typeof AcceptedInvitation> => ({
+  account: { document_id: invitation.account, name: invitation.accountName },
+  member: toAccountMemberRow(member),
+  is_new_user: isNewUser,
+})
 
 /** Invitations of an account (docs/contract/identity.md#invitations). */
 export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
@@ -56,7 +74,7 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
         const page = await readPage(db, selectInvitations(db, account), {
           listing,
           fields: INVITATION_FIELDS,
-          toRow: (row) => toInvitationRow(toInvitationRecord(row), now),
+          toRow: (row) => toInvitationRow(row, now),
         })
         // A row proves that the account exists; only an empty list needs a check.
         if (page.data.length === 0) await loadAccount(db, { id: account, scope })

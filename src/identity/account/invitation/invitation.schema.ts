@@ -1,10 +1,8 @@
 import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
-import { type Static, Type } from '../../../http/shape/schema-type.ts'
+import { Type } from '../../../http/shape/schema-type.ts'
 import { NewPasswordSchema } from '../../password/password.schema.ts'
 import { AccountNameRow } from '../../session/session.schema.ts'
-import { AccountMemberRow, MemberRolesSchema, toAccountMemberRow } from '../account.schema.ts'
-import type { InvitationRecord } from './invitation.store.ts'
-import type { Accepted } from './invitation-acceptance.ts'
+import { AccountMemberRow, MemberRolesSchema } from '../account.schema.ts'
 
 const StatusSchema = enumSchema(['open', 'accepted', 'revoked', 'expired'], {
   description: 'Only an open invitation can be accepted.',
@@ -54,37 +52,3 @@ export const AcceptedInvitation = named(
   'AcceptedAccountInvitation',
   Type.Object({ account: AccountNameRow, member: AccountMemberRow, is_new_user: Type.Boolean() }),
 )
-
-/** The state of an invitation at an instant. Pure. */
-function findStatus(invitation: InvitationRecord, now: Date): Static<typeof StatusSchema> {
-  if (invitation.acceptedAt) return 'accepted'
-  if (invitation.revokedAt) return 'revoked'
-  return invitation.expiresAt <= now ? 'expired' : 'open'
-}
-
-/** Maps an invitation for the wire, as it stands at an instant. */
-export function toInvitationRow(invitation: InvitationRecord, now: Date): Static<typeof InvitationRow> {
-  return {
-    document_id: invitation.id,
-    account: invitation.account,
-    email: invitation.email,
-    roles: invitation.roles,
-    status: findStatus(invitation, now),
-    invited_by: invitation.invitedBy,
-    expires_at: invitation.expiresAt.toISOString(),
-    accepted_at: invitation.acceptedAt?.toISOString() ?? null,
-    accepted_by: invitation.acceptedBy,
-    revoked_at: invitation.revokedAt?.toISOString() ?? null,
-    created_at: invitation.createdAt.toISOString(),
-    updated_at: invitation.updatedAt.toISOString(),
-  }
-}
-
-/** Maps an accepted invitation for the wire. */
-export function toAcceptedRow({ invitation, member, isNewUser }: Accepted): Static<typeof AcceptedInvitation> {
-  return {
-    account: { document_id: invitation.account, name: invitation.accountName },
-    member: toAccountMemberRow(member),
-    is_new_user: isNewUser,
-  }
-}

@@ -1,82 +1,28 @@
 import type { AccountId, Id, UserId } from '../../../base/id.ts'
+import { columnsOf, wireOf } from '../../../http/shape/wire-row.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../../postgres/statement/locks.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
 import { aheadStatement, changeStatement, statement } from '../../../postgres/statement/statement.ts'
 import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import type { RoleId } from '../../access/role.store.ts'
+import { InvitationRow } from './invitation.schema.ts'
 
 export type InvitationId = Id<'invitation'>
 
-/** A row of the `account_invitation` table, without the hash of its token. */
-export interface InvitationRecord {
-  id: InvitationId
-  account: AccountId
-  email: string
-  roles: RoleId[]
-  invitedBy: UserId
-  expiresAt: Date
-  acceptedAt: Date | null
-  acceptedBy: UserId | null
-  revokedAt: Date | null
-  createdAt: Date
-  updatedAt: Date
-}
-
-interface InvitationColumns {
-  document_id: string
-  account: string
-  email: string
-  roles: string[]
-  invited_by: string
-  expires_at: Date
-  accepted_at: Date | null
-  accepted_by: string | null
-  revoked_at: Date | null
-  created_at: Date
-  updated_at: Date
-}
-
-const COLUMNS = [
-  'document_id',
-  'account',
-  'email',
-  'roles',
-  'invited_by',
-  'expires_at',
-  'accepted_at',
-  'accepted_by',
-  'revoked_at',
-  'created_at',
-  'updated_at',
-] as const
-
-/** The columns above of the invitation `i`. */
-const OF_INVITATION = COLUMNS.map((column) => `i.${column}`).join(', ')
-
-/** Maps a row of the `account_invitation` table. */
-export function toInvitationRecord(row: InvitationColumns): InvitationRecord {
-  return {
-    id: row.document_id as InvitationId,
-    account: row.account as AccountId,
-    email: row.email,
-    roles: row.roles as RoleId[],
-    invitedBy: row.invited_by as UserId,
-    expiresAt: row.expires_at,
-    acceptedAt: row.accepted_at,
-    acceptedBy: row.accepted_by as UserId | null,
-    revokedAt: row.revoked_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
-}
+/** An invitation, without the hash of its token. */
+const invitation = defineRecord(
+  'account_invitation',
+  columnsOf(InvitationRow).filter((column) => column !== 'status'),
+).typed<{ roles: RoleId[] }>()
+export type InvitationRecord = RecordOf<typeof invitation>
+export const toStoredInvitationRow = wireOf(invitation, InvitationRow)
 
 /** The invitations of an account, as the base of a list. Empty for an account that does not exist. */
 export function selectInvitations(db: Database, account: AccountId) {
-  return db
-    .selectFrom('account_invitation')
-    .select(COLUMNS)
+  return selectRecord(db.selectFrom('account_invitation'), invitation)
     .where('account', '=', account)
     .where((eb) =>
       eb.exists(
@@ -143,8 +89,8 @@ export async function replaceInvitation(db: Database, row: NewInvitation): Promi
   return { ...made, acceptedAt: null, acceptedBy: null, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
-const selectOne = statement<InvitationColumns, { id: string; account: AccountId }>(
-  `select ${OF_INVITATION} from account_invitation i where i.document_id = $id and i.account = $account`,
+const selectOne = statement<InvitationRecord, { id: string; account: AccountId }>(
+  `select ${invitation.members('i')} from account_invitation i where i.document_id = $id and i.account = $account`,
 )
 
 /** The invitation with this id, of this account. */
@@ -153,13 +99,13 @@ export async function findInvitation(
   { id, account }: { id: string; account: AccountId },
 ): Promise<InvitationRecord | undefined> {
   const [row] = await selectOne(db, { id, account })
-  return row && toInvitationRecord(row)
+  return row
 }
 
-const revoke = statement<InvitationColumns, { id: string; account: AccountId; now: Date }>(`
+const revoke = statement<InvitationRecord, { id: string; account: AccountId; now: Date }>(`
   update account_invitation i set revoked_at = $now, updated_at = $now
   where i.document_id = $id and i.account = $account and i.accepted_at is null and i.revoked_at is null
-  returning ${OF_INVITATION}`)
+  returning ${invitation.members('i')}`)
 
 /** Revokes an invitation that is neither accepted nor revoked. Undefined when there is none. */
 export async function revokeOpenInvitation(
@@ -167,7 +113,7 @@ export async function revokeOpenInvitation(
   { id, account, now }: { id: string; account: AccountId; now: Date },
 ): Promise<InvitationRecord | undefined> {
   const [row] = await revoke(db, { id, account, now })
-  return row && toInvitationRecord(row)
+  return row
 }
 
 /** An invitation that may be accepted, with its account. */
@@ -177,20 +123,15 @@ export interface OpenInvitation extends InvitationRecord {
   tokenPatterns: string[] | null
 }
 
-interface OpenColumns extends InvitationColumns {
-  account_name: string
-  token_patterns: string[] | null
-}
-
 const OPEN = 'i.token_hash = $tokenHash and i.accepted_at is null and i.revoked_at is null and i.expires_at > $now'
-const COLUMNS_OF_OPEN = `${OF_INVITATION}, i.token_patterns, a.name as account_name`
-const selectOpen = statement<OpenColumns, { tokenHash: Buffer; now: Date }>(`
+const COLUMNS_OF_OPEN = `${invitation.members('i')}, i.token_patterns as "tokenPatterns", a.name as "accountName"`
+const selectOpen = statement<OpenInvitation, { tokenHash: Buffer; now: Date }>(`
   select ${COLUMNS_OF_OPEN} from account_invitation i
   cross join lateral (select * from account x where x.document_id = i.account offset 0) a
   where ${OPEN} and a.deleted_at is null`)
 
 /** The account before its invitation. An invitation never moves to another account. */
-const lockOpen = statement<OpenColumns, { tokenHash: Buffer; now: Date }>(`
+const lockOpen = statement<OpenInvitation, { tokenHash: Buffer; now: Date }>(`
   with a as (
     select x.document_id, x.name from account x
     where x.document_id = (select account from account_invitation where token_hash = $tokenHash)
@@ -204,7 +145,7 @@ export async function findOpenInvitation(
   { tokenHash, now, lock }: { tokenHash: Buffer; now: Date; lock: boolean },
 ): Promise<OpenInvitation | undefined> {
   const [row] = await (lock ? lockOpen : selectOpen)(db, { tokenHash, now })
-  return row && { ...toInvitationRecord(row), accountName: row.account_name, tokenPatterns: row.token_patterns }
+  return row
 }
 
 const accept = aheadStatement<{ id: InvitationId; by: UserId; now: Date }>(`

@@ -12,19 +12,12 @@ export interface Device {
   lastUsedAt: Date
 }
 
-interface DeviceColumns {
-  document_id: string
-  address: string | null
-  user_agent: string | null
-  created_at: Date
-  last_used_at: Date
-}
-
 /** Most devices that a page shows. */
 const DEVICES_LIMIT = 100
 
-const selectDevices = statement<DeviceColumns, { userId: UserId; now: Date }>(`
-  select s.document_id, s.address, s.user_agent, s.created_at, s.last_used_at
+const selectDevices = statement<Device, { userId: UserId; now: Date }>(`
+  select s.document_id as id, s.address, s.user_agent as "userAgent", s.created_at as "signedInAt",
+    s.last_used_at as "lastUsedAt"
   from session s
   where s."user" = $userId and s.revoked_at is null and s.expires_at > $now and s.parent is null
     and s.client_id is null
@@ -32,12 +25,5 @@ const selectDevices = statement<DeviceColumns, { userId: UserId; now: Date }>(`
 
 /** The devices of a person, the one that was seen last first. */
 export async function listDevices(db: Database, userId: UserId, now: Date): Promise<Device[]> {
-  const rows = await selectDevices(db, { userId, now })
-  return rows.map((row) => ({
-    id: row.document_id as SessionId,
-    address: row.address,
-    userAgent: row.user_agent,
-    signedInAt: row.created_at,
-    lastUsedAt: row.last_used_at,
-  }))
+  return selectDevices(db, { userId, now })
 }

@@ -1,8 +1,9 @@
 import type { SessionId } from '../../../base/id.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
+import { wireOf } from '../../../http/shape/wire-row.ts'
 import { nameDevice } from '../device.ts'
-import type { SessionRecord } from '../session.store.ts'
+import { type SessionRecord, session, withClient } from '../session.store.ts'
 
 /** A session in the list of sessions. */
 export const ListedSessionRow = named(
@@ -30,25 +31,9 @@ export const ListedSessionRow = named(
   }),
 )
 
+const toStoredRow = wireOf(session, ListedSessionRow)
+
 /** Maps a session for the wire, as the session `current` sees it. */
-export function toListedSessionRow(session: SessionRecord, current: SessionId | null): Static<typeof ListedSessionRow> {
-  return {
-    document_id: session.id,
-    user: session.userId,
-    account: session.accountId,
-    parent: session.parentId,
-    client_id: session.client?.id ?? null,
-    scope: session.client?.scope ?? null,
-    is_current: session.id === current,
-    device: nameDevice(session.userAgent),
-    address: session.address,
-    user_agent: session.userAgent,
-    amr: session.amr,
-    acr: session.acr,
-    auth_time: session.authTime.toISOString(),
-    last_used_at: session.lastUsedAt.toISOString(),
-    expires_at: session.expiresAt.toISOString(),
-    created_at: session.createdAt.toISOString(),
-    updated_at: session.updatedAt.toISOString(),
-  }
+export function toListedSessionRow(listed: SessionRecord, current: SessionId | null): Static<typeof ListedSessionRow> {
+  return { ...toStoredRow(withClient(listed)), is_current: listed.id === current, device: nameDevice(listed.userAgent) }
 }

@@ -1,36 +1,15 @@
 import { type SqlBool, sql } from 'kysely'
 import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
+import { selectRecord } from '../../../postgres/statement/record.ts'
 import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
-import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../../access/delegation.store.ts'
+import { HELD, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
-import { OF_SESSION, type SessionColumns, type SessionRecord, toSessionRecord } from '../session.store.ts'
-
-const COLUMNS = [
-  'document_id',
-  'user',
-  'account',
-  'parent',
-  'client_id',
-  'scope',
-  'grant_id',
-  'address',
-  'user_agent',
-  'amr',
-  'acr',
-  'auth_time',
-  'last_used_at',
-  'expires_at',
-  'revoked_at',
-  'created_at',
-  'updated_at',
-] as const
+import { OF_SESSION, type SessionRecord, type StoredSession, session, toSessionRecord } from '../session.store.ts'
 
 /** The sessions that are neither revoked nor expired, as the base of a list: of one user, or of all. */
 export function selectLivingSessions(db: Database, owner: UserId | 'all', now: Date) {
-  const living = db
-    .selectFrom('session')
-    .select(COLUMNS)
+  const living = selectRecord(db.selectFrom('session'), session)
     .where('revoked_at', 'is', null)
     // In this form PostgreSQL does not read all living sessions by the index of their ends, to sort them for a page.
     .where(sql<SqlBool>`(expires_at > ${now}) is true`)
@@ -41,8 +20,8 @@ export function selectLivingSessions(db: Database, owner: UserId | 'all', now: D
 const OWNED = `from (select * from session where document_id = $id offset 0) s
   join "user" u on u.document_id = s."user" ${HOLDINGS_OF_USER}
   where s.revoked_at is null and s.expires_at > $now`
-const selectOwned = statement<SessionColumns & HoldingsRow, { id: string; now: Date }>(
-  `select ${OF_SESSION}, ${HOLDINGS_COLUMNS} ${OWNED}`,
+const selectOwned = statement<StoredSession & { held: HoldingsRow }, { id: string; now: Date }>(
+  `select ${OF_SESSION}, ${HELD} ${OWNED}`,
 )
 
 /** A session, and what its user holds. */
@@ -51,14 +30,19 @@ export interface OwnedSession {
   holdings: Holdings
 }
 
+function splitHoldings(row: StoredSession & { held: HoldingsRow }): OwnedSession {
+  const { held, ...stored } = row
+  return { session: toSessionRecord(stored), holdings: toHoldings(held) }
+}
+
 /** The session with this id, neither revoked nor expired, and what its user holds. */
 export async function findOwnedSession(db: Database, id: string, now: Date): Promise<OwnedSession | undefined> {
   const [row] = await selectOwned(db, { id, now })
-  return row && { session: toSessionRecord(row), holdings: toHoldings(row) }
+  return row && splitHoldings(row)
 }
 
-const lockOwned = statement<SessionColumns & HoldingsRow & { tree: SessionId[] }, { id: string; now: Date }>(
-  `select ${OF_SESSION}, ${HOLDINGS_COLUMNS}, lock_session_tree(s.document_id) as tree ${OWNED}`,
+const lockOwned = statement<StoredSession & { held: HoldingsRow } & { tree: SessionId[] }, { id: string; now: Date }>(
+  `select ${OF_SESSION}, ${HELD}, lock_session_tree(s.document_id) as tree ${OWNED}`,
 )
 
 /**
@@ -71,7 +55,9 @@ export async function lockOwnedSession(
   now: Date,
 ): Promise<(OwnedSession & { tree: SessionId[] }) | undefined> {
   const [row] = await lockOwned(db, { id, now })
-  return row && { session: toSessionRecord(row), holdings: toHoldings(row), tree: row.tree }
+  if (!row) return undefined
+  const { tree, ...owned } = row
+  return { ...splitHoldings(owned), tree }
 }
 
 const endLocked = closingStatement<{ ids: readonly SessionId[]; now: Date }>(

@@ -1,54 +1,21 @@
-import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { changeStatement, closingStatement, statement } from '../../../postgres/statement/statement.ts'
 
-/** What a challenge is for. */
-export type ChallengePurpose = 'sign-in' | 'passkey-registration' | 'passkey-sign-in' | 'passkey-factor'
+/**
+ * A challenge. Of a sign-in with a passkey `userId` is null; `sessionId` is the session that proves a factor again or registers
+ * a passkey, `addressHash` the network address that it was made for, and `proofHash`, of a sign-in with a password, a hash of
+ * the hash of the password that was right.
+ */
+const challenge = defineRecord(
+  'factor_challenge',
+  ['purpose', 'user', 'session', 'address_hash', 'proof_hash', 'attempts', 'expires_at', 'used_at', 'created_at'],
+  { user: 'userId', session: 'sessionId' },
+)
+export type FactorChallenge = RecordOf<typeof challenge>
 
-/** A row of `factor_challenge`. */
-export interface FactorChallenge {
-  purpose: ChallengePurpose
-  /** Null for a sign-in with a passkey. */
-  userId: UserId | null
-  /** The session that proves a factor again or registers a passkey. */
-  sessionId: SessionId | null
-  /** The network address that the challenge was made for. */
-  addressHash: Buffer | null
-  /** Of a sign-in with a password: a hash of the hash of the password that was right. */
-  proofHash: Buffer | null
-  attempts: number
-  expiresAt: Date
-  usedAt: Date | null
-  createdAt: Date
-}
-
-interface ChallengeColumns {
-  purpose: ChallengePurpose
-  user: string | null
-  session: string | null
-  address_hash: Buffer | null
-  proof_hash: Buffer | null
-  attempts: number
-  expires_at: Date
-  used_at: Date | null
-  created_at: Date
-}
-
-const COLUMNS = 'purpose, "user", session, address_hash, proof_hash, attempts, expires_at, used_at, created_at'
-
-function toChallenge(row: ChallengeColumns): FactorChallenge {
-  return {
-    purpose: row.purpose,
-    userId: row.user as UserId | null,
-    sessionId: row.session as SessionId | null,
-    addressHash: row.address_hash,
-    proofHash: row.proof_hash,
-    attempts: row.attempts,
-    expiresAt: row.expires_at,
-    usedAt: row.used_at,
-    createdAt: row.created_at,
-  }
-}
+/** The purpose of a challenge. */
+export type ChallengePurpose = FactorChallenge['purpose']
 
 /** A challenge that is to be. */
 type NewChallenge = Omit<FactorChallenge, 'attempts' | 'usedAt' | 'createdAt'> & { now: Date }
@@ -63,23 +30,23 @@ export async function insertChallenge(db: Database, hash: Buffer, row: NewChalle
   await insert(db, { ...row, hash })
 }
 
-const select = statement<ChallengeColumns, { hash: Buffer }>(
-  `select ${COLUMNS} from factor_challenge where challenge_hash = $hash`,
+const select = statement<FactorChallenge, { hash: Buffer }>(
+  `select ${challenge.members()} from factor_challenge where challenge_hash = $hash`,
 )
 
 /** The challenge with this hash, in any state. */
 export async function findChallenge(db: Database, hash: Buffer): Promise<FactorChallenge | undefined> {
   const [row] = await select(db, { hash })
-  return row && toChallenge(row)
+  return row
 }
 
-const attempt = statement<ChallengeColumns, { hash: Buffer }>(`
-  update factor_challenge set attempts = attempts + 1 where challenge_hash = $hash returning ${COLUMNS}`)
+const attempt = statement<FactorChallenge, { hash: Buffer }>(`
+  update factor_challenge set attempts = attempts + 1 where challenge_hash = $hash returning ${challenge.members()}`)
 
 /** Counts an attempt, and locks the challenge until the transaction ends. The count includes this attempt. */
 export async function countAttempt(db: Database, hash: Buffer): Promise<FactorChallenge | undefined> {
   const [row] = await attempt(db, { hash })
-  return row && toChallenge(row)
+  return row
 }
 
 const use = closingStatement<{ hash: Buffer; now: Date }>(`

@@ -9,10 +9,9 @@ import {
   CreatePasskeyBody,
   CreationOptions,
   PasskeyRow,
-  toPasskeyRow,
   toRegistration,
 } from '../passkey/passkey.schema.ts'
-import { selectPasskeys, toPasskey } from '../passkey/passkey.store.ts'
+import { selectPasskeys, toPasskeyRow } from '../passkey/passkey.store.ts'
 import { methodOf } from '../passkey/passkey.ts'
 import { type FactorDeps, readPersonSession } from '../second-factor/second-factor.ts'
 import { askForNewPasskey, registerPasskey, removePasskey } from './passkey-registration.ts'
@@ -110,8 +109,11 @@ export const passkeyRoutes: Routes<FactorDeps> = [
     {
       handle: async (_deps: FactorDeps, { db, caller, listing }) => {
         readPersonSession(caller)
-        const toRow = (row: Parameters<typeof toPasskey>[0]) => toPasskeyRow(toPasskey(row))
-        const page = await readPage(db, selectPasskeys(db, caller.userId), { listing, fields: PASSKEY_FIELDS, toRow })
+        const page = await readPage(db, selectPasskeys(db, caller.userId), {
+          listing,
+          fields: PASSKEY_FIELDS,
+          toRow: toPasskeyRow,
+        })
         return { ...page, message: 'Passkeys.' }
       },
     },

@@ -1,7 +1,6 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, type TSchema, Type } from '../../../http/shape/schema-type.ts'
-import type { Passkey } from './passkey.store.ts'
 
 const bytes = (maxLength: number) => Type.String({ minLength: 1, maxLength, description: 'Base64url.' })
 
@@ -104,19 +103,6 @@ export const CreatedPasskeyRow = named(
     recovery_codes: nullable(Type.Array(Type.String(), { description: 'Of the first factor; shown once.' })),
   }),
 )
-
-/** Maps a passkey for the wire. */
-export function toPasskeyRow(passkey: Passkey): Static<typeof PasskeyRow> {
-  return {
-    document_id: passkey.id,
-    name: passkey.name,
-    transports: passkey.transports,
-    is_backed_up: passkey.isBackedUp,
-    last_used_at: passkey.lastUsedAt?.toISOString() ?? null,
-    created_at: passkey.createdAt.toISOString(),
-    updated_at: passkey.updatedAt.toISOString(),
-  }
-}
 
 /** The proof of a checked body, as the library reads it. */
 export function toAuthentication(credential: Static<typeof CredentialProof>): AuthenticationResponseJSON {

@@ -1,87 +1,30 @@
 import type { Id, UserId } from '../../../base/id.ts'
+import { columnsOf, wireOf } from '../../../http/shape/wire-row.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
 import { changeStatement, statement } from '../../../postgres/statement/statement.ts'
+import { PasskeyRow } from './passkey.schema.ts'
 
 export type PasskeyId = Id<'passkey'>
 
-/** A row of `passkey`. */
-export interface Passkey {
-  id: PasskeyId
-  userId: UserId
-  /** In base64url. */
-  credentialId: string
-  /** COSE. */
-  publicKey: Buffer
-  /** The signature counter of the last use; 0 for a passkey that does not count. */
-  counter: number
-  transports: string[]
-  name: string
-  /** Whether it may be copied to other devices. */
-  isBackupEligible: boolean
-  isBackedUp: boolean
-  lastUsedAt: Date | null
-  createdAt: Date
-  updatedAt: Date
-}
-
-interface PasskeyColumns {
-  document_id: string
-  user: string
-  credential_id: string
-  public_key: Buffer
-  counter: string | number | bigint
-  transports: string[]
-  name: string
-  is_backup_eligible: boolean
-  is_backed_up: boolean
-  last_used_at: Date | null
-  created_at: Date
-  updated_at: Date
-}
-
-const COLUMNS = [
-  'document_id',
-  'user',
-  'credential_id',
-  'public_key',
-  'counter',
-  'transports',
-  'name',
-  'is_backup_eligible',
-  'is_backed_up',
-  'last_used_at',
-  'created_at',
-  'updated_at',
-] as const
-const SELECTED = COLUMNS.map((column) => `"${column}"`).join(', ')
-
-/** Maps a row of `passkey`. */
-export function toPasskey(row: PasskeyColumns): Passkey {
-  return {
-    id: row.document_id as PasskeyId,
-    userId: row.user as UserId,
-    credentialId: row.credential_id,
-    publicKey: row.public_key,
-    counter: Number(row.counter),
-    transports: row.transports,
-    name: row.name,
-    isBackupEligible: row.is_backup_eligible,
-    isBackedUp: row.is_backed_up,
-    lastUsedAt: row.last_used_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
-}
+/** A passkey. `credentialId` is in base64url; `counter` is that of the last use, 0 for a passkey that does not count. */
+const passkey = defineRecord(
+  'passkey',
+  [...columnsOf(PasskeyRow), 'user', 'credential_id', 'public_key', 'counter', 'is_backup_eligible'],
+  { user: 'userId' },
+)
+export type Passkey = RecordOf<typeof passkey>
+export const toPasskeyRow = wireOf(passkey, PasskeyRow)
 
 /** The passkeys of a person, as the base of a list. */
 export function selectPasskeys(db: Database, userId: UserId) {
-  return db.selectFrom('passkey').select(COLUMNS).where('user', '=', userId)
+  return selectRecord(db.selectFrom('passkey'), passkey).where('user', '=', userId)
 }
 
 /** All passkeys of a person, the oldest first. */
 export async function listPasskeys(db: Database, userId: UserId): Promise<Passkey[]> {
-  return (await selectPasskeys(db, userId).orderBy('created_at').execute()).map(toPasskey)
+  return selectPasskeys(db, userId).orderBy('created_at').execute()
 }
 
 const count = countBehindLock<{ passkeys: number }, { userId: UserId }>({
@@ -97,30 +40,30 @@ export async function countPasskeys(db: Database, userId: UserId): Promise<numbe
   return row?.passkeys ?? 0
 }
 
-const select = statement<PasskeyColumns, { credentialId: string }>(
-  `select ${SELECTED} from passkey where credential_id = $credentialId`,
+const select = statement<Passkey, { credentialId: string }>(
+  `select ${passkey.members()} from passkey where credential_id = $credentialId`,
 )
 
 /** The passkey with this credential id, of any person. */
 export async function findPasskey(db: Database, credentialId: string): Promise<Passkey | undefined> {
   const [row] = await select(db, { credentialId })
-  return row && toPasskey(row)
+  return row
 }
 
 /** A passkey that is to be. */
 type NewPasskey = Omit<Passkey, 'lastUsedAt' | 'createdAt' | 'updatedAt'> & { now: Date }
 
-const insert = statement<PasskeyColumns, NewPasskey>(`
+const insert = statement<Passkey, NewPasskey>(`
   insert into passkey (document_id, "user", credential_id, public_key, counter, transports, name, is_backup_eligible,
     is_backed_up, created_at, updated_at)
   values ($id, $userId, $credentialId, $publicKey, $counter, $transports, $name, $isBackupEligible,
     $isBackedUp, $now, $now)
-  on conflict (credential_id) do nothing returning ${SELECTED}`)
+  on conflict (credential_id) do nothing returning ${passkey.members()}`)
 
 /** Inserts a passkey. Undefined when its credential id is registered already. */
 export async function insertPasskey(db: Database, row: NewPasskey): Promise<Passkey | undefined> {
   const [inserted] = await insert(db, row)
-  return inserted && toPasskey(inserted)
+  return inserted
 }
 
 const use = changeStatement<{ id: PasskeyId; counter: number; isBackedUp: boolean; now: Date }>(`
@@ -157,17 +100,14 @@ export async function findOtherWay(db: Database, userId: UserId): Promise<boolea
   return row?.has_other_way ?? false
 }
 
-const remove = statement<
-  PasskeyColumns & { has_other_way: boolean; has_other_factor: boolean },
-  { id: string; userId: UserId }
->(`
-  with removed as (delete from passkey where document_id = $id and "user" = $userId returning ${SELECTED}),
+const remove = statement<Passkey & { hasOtherWay: boolean; hasOtherFactor: boolean }, { id: string; userId: UserId }>(`
+  with removed as (delete from passkey where document_id = $id and "user" = $userId returning *),
     other as (select exists (select from passkey where "user" = $userId and document_id <> $id) as passkey)
-  select removed.*,
+  select ${passkey.members('removed')},
     other.passkey or exists (select from "user" where document_id = $userId and password_hash is not null)
-      or exists (select from identity where "user" = $userId) as has_other_way,
+      or exists (select from identity where "user" = $userId) as "hasOtherWay",
     other.passkey
-      or exists (select from totp_factor where "user" = $userId and confirmed_at is not null) as has_other_factor
+      or exists (select from totp_factor where "user" = $userId and confirmed_at is not null) as "hasOtherFactor"
   from removed, other`)
 
 /**
@@ -180,5 +120,7 @@ export async function deletePasskey(
   userId: UserId,
 ): Promise<{ removed: Passkey; hasOtherWay: boolean; hasOtherFactor: boolean } | undefined> {
   const [row] = await remove(db, { id, userId })
-  return row && { removed: toPasskey(row), hasOtherWay: row.has_other_way, hasOtherFactor: row.has_other_factor }
+  if (!row) return undefined
+  const { hasOtherWay, hasOtherFactor, ...removed } = row
+  return { removed, hasOtherWay, hasOtherFactor }
 }

@@ -1,7 +1,7 @@
 import type { UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { changeStatement, closingStatement, type Joined, statement } from '../../../postgres/statement/statement.ts'
-import { OF_TOTP, type TotpColumns, type TotpFactor, toTotpFactor } from './totp-factor.store.ts'
+import { OF_TOTP, type TotpFactor } from './totp-factor.store.ts'
 
 /** What a person can prove a second factor with. */
 export interface FactorCount {
@@ -11,16 +11,11 @@ export interface FactorCount {
   recoveryCodes: number
 }
 
-interface CountColumns {
-  passkeys: number
-  recovery_codes: number
-}
-
-const selectFactors = statement<CountColumns & Joined<TotpColumns>, { userId: UserId }>(`
+const selectFactors = statement<Omit<FactorCount, 'hasTotp'> & Joined<TotpFactor>, { userId: UserId }>(`
   select c.*, ${OF_TOTP}
   from (
     select (select count(*)::int from passkey where "user" = $userId) as passkeys,
-      (select count(*)::int from recovery_code where "user" = $userId and used_at is null) as recovery_codes) c
+      (select count(*)::int from recovery_code where "user" = $userId and used_at is null) as "recoveryCodes") c
     left join totp_factor t on t."user" = $userId`)
 
 /** What a person has enrolled: its authenticator app, confirmed or not, and the count of its factors. */
@@ -29,16 +24,10 @@ export async function findFactors(
   userId: UserId,
 ): Promise<{ factor: TotpFactor | undefined; count: FactorCount }> {
   const [row] = await selectFactors(db, { userId })
-  const factor = row && hasTotp(row) ? toTotpFactor(row) : undefined
-  const hasConfirmed = factor !== undefined && factor.confirmedAt !== null
-  return {
-    factor,
-    count: { hasTotp: hasConfirmed, passkeys: row?.passkeys ?? 0, recoveryCodes: row?.recovery_codes ?? 0 },
-  }
-}
-
-function hasTotp<Row extends Joined<TotpColumns>>(row: Row): row is Row & TotpColumns {
-  return row.document_id !== null
+  const { passkeys, recoveryCodes, ...joined } = row as Exclude<typeof row, undefined>
+  const factor = joined.id === null ? undefined : (joined as TotpFactor)
+  const hasTotp = factor !== undefined && factor.confirmedAt !== null
+  return { factor, count: { hasTotp, passkeys, recoveryCodes } }
 }
 
 /** Counts the factors of a person. */

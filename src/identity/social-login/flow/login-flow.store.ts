@@ -1,59 +1,32 @@
-import type { UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
 
-/** A row of `login_flow`. */
-export interface LoginFlow {
-  stateHash: Buffer
-  provider: string
-  /** The person who connects the provider; null for a sign-in. */
-  linkTo: UserId | null
-  redirectUrl: string
-  isDeepLink: boolean
-  bindingHash: Buffer | null
-  /** Sealed: what the engine keeps of the start. */
-  secret: string
-  codeChallenge: string | null
-  postedName: string | null
-  expiresAt: Date
-  consumedAt: Date | null
-}
+/**
+ * A flow. `linkTo` is the person who connects the provider, null for a sign-in; `secret`, sealed, is what the engine keeps of
+ * the start.
+ */
+const flow = defineRecord(
+  'login_flow',
+  [
+    'state_hash',
+    'provider',
+    'user',
+    'redirect_url',
+    'is_deep_link',
+    'binding_hash',
+    'secret',
+    'code_challenge',
+    'posted_name',
+    'expires_at',
+    'consumed_at',
+  ],
+  { user: 'linkTo' },
+)
+export type LoginFlow = RecordOf<typeof flow>
 
 /** A flow that begins. */
 export type NewFlow = Omit<LoginFlow, 'postedName' | 'consumedAt'>
-
-interface FlowColumns {
-  state_hash: Buffer
-  provider: string
-  user: string | null
-  redirect_url: string
-  is_deep_link: boolean
-  binding_hash: Buffer | null
-  secret: string
-  code_challenge: string | null
-  posted_name: string | null
-  expires_at: Date
-  consumed_at: Date | null
-}
-
-const COLUMNS = `state_hash, provider, "user", redirect_url, is_deep_link, binding_hash, secret, code_challenge,
-  posted_name, expires_at, consumed_at`
-
-function toLoginFlow(row: FlowColumns): LoginFlow {
-  return {
-    stateHash: row.state_hash,
-    provider: row.provider,
-    linkTo: row.user as UserId | null,
-    redirectUrl: row.redirect_url,
-    isDeepLink: row.is_deep_link,
-    bindingHash: row.binding_hash,
-    secret: row.secret,
-    codeChallenge: row.code_challenge,
-    postedName: row.posted_name,
-    expiresAt: row.expires_at,
-    consumedAt: row.consumed_at,
-  }
-}
 
 const insert = closingStatement<NewFlow & { now: Date }>(`
   new_flow as (
@@ -63,25 +36,25 @@ const insert = closingStatement<NewFlow & { now: Date }>(`
       $redirectUrl, $isDeepLink, $bindingHash, $secret, $codeChallenge, $expiresAt, $now))`)
 
 /** Inserts a flow that begins, with the last statement of the transaction. */
-export async function insertFlow(db: Database, flow: NewFlow, now: Date): Promise<void> {
-  await insert(db, { ...flow, now })
+export async function insertFlow(db: Database, row: NewFlow, now: Date): Promise<void> {
+  await insert(db, { ...row, now })
 }
 
-const selectOne = statement<FlowColumns, { stateHash: Buffer; provider: string }>(
-  `select ${COLUMNS} from login_flow where state_hash = $stateHash and provider = $provider`,
+const selectOne = statement<LoginFlow, { stateHash: Buffer; provider: string }>(
+  `select ${flow.members()} from login_flow where state_hash = $stateHash and provider = $provider`,
 )
 
 /** The flow of a state, in any condition. */
 export async function findFlow(db: Database, stateHash: Buffer, provider: string): Promise<LoginFlow | undefined> {
   const [row] = await selectOne(db, { stateHash, provider })
-  return row && toLoginFlow(row)
+  return row
 }
 
-const consume = statement<FlowColumns, { stateHash: Buffer; provider: string; now: Date; bindingHash: Buffer | null }>(`
+const consume = statement<LoginFlow, { stateHash: Buffer; provider: string; now: Date; bindingHash: Buffer | null }>(`
   update login_flow set consumed_at = $now
   where state_hash = $stateHash and provider = $provider and consumed_at is null and ${isAfter('expires_at', '$now')}
     and (binding_hash is null or binding_hash = $bindingHash)
-  returning ${COLUMNS}`)
+  returning ${flow.members()}`)
 
 /**
  * Consumes a living flow from the browser that it is bound to. One statement, so that of several concurrent callbacks
@@ -92,7 +65,7 @@ export async function consumeFlow(
   key: { stateHash: Buffer; provider: string; bindingHash: Buffer | null; now: Date },
 ): Promise<LoginFlow | undefined> {
   const [row] = await consume(db, key)
-  return row && toLoginFlow(row)
+  return row
 }
 
 const keepName = statement<{ state_hash: Buffer }, { stateHash: Buffer; provider: string; name: string }>(`

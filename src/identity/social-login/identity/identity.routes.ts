@@ -3,7 +3,7 @@ import { Problem } from '../../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import { NO_STORE } from '../../session/session.routes.ts'
-import { selectIdentities, toIdentityRecord } from '../person/identity.store.ts'
+import { selectIdentities } from '../person/identity.store.ts'
 import type { SocialLoginDeps } from '../social-login.routes.ts'
 import {
   CreateIdentityBody,
@@ -42,7 +42,7 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
         const page = await readPage(db, selectIdentities(db, caller.userId), {
           listing,
           fields: IDENTITY_FIELDS,
-          toRow: (row) => toIdentityRow(toIdentityRecord(row)),
+          toRow: toIdentityRow,
         })
         return { ...page, message: 'Identities.' }
       },

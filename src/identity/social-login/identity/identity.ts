@@ -17,7 +17,6 @@ import {
   lockWaysOf,
   saveIdentity,
   selectIdentities,
-  toIdentityRecord,
   type WaysIn,
 } from '../person/identity.store.ts'
 
@@ -32,7 +31,7 @@ export function checkHasSession(caller: Caller): void {
 
 /** The identities of a user, the oldest first. */
 async function listOwnIdentities(db: Database, userId: UserId): Promise<IdentityRecord[]> {
-  return (await selectIdentities(db, userId).orderBy('i.created_at').execute()).map(toIdentityRecord)
+  return selectIdentities(db, userId).orderBy('i.created_at').execute()
 }
 
 /** An identity of the caller. Throws 404. */

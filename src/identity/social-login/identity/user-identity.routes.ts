@@ -5,7 +5,7 @@ import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { loadUser } from '../../user/user.ts'
-import { type IdentityRecord, selectIdentities, toIdentityRecord } from '../person/identity.store.ts'
+import { type IdentityRecord, selectIdentities } from '../person/identity.store.ts'
 import { IdentityRow, toIdentityRow } from '../social-login.schema.ts'
 import { loadIdentityOfUser, unlinkIdentityOfUser } from './identity.ts'
 
@@ -52,7 +52,7 @@ export const userIdentityRoutes: Routes<{ engine: Engine }> = [
         const page = await readPage(db, selectIdentities(db, user.id as IdentityRecord['userId']), {
           listing,
           fields: IDENTITY_FIELDS,
-          toRow: (row) => toUserIdentityRow(toIdentityRecord(row)),
+          toRow: toUserIdentityRow,
         })
         // A row proves that the user exists; only an empty list needs a check.
         if (page.data.length === 0) await loadUser(db, user.id)

@@ -1,5 +1,6 @@
 import type { Id, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
 import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
 import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
@@ -7,73 +8,33 @@ import type { ProviderIdentity } from '../../engine/engine.ts'
 
 export type IdentityId = Id<'identity'>
 
-/** A row of the `identity` table: a user at a provider. */
-export interface IdentityRecord extends ProviderIdentity {
-  id: IdentityId
-  userId: UserId
-  lastLoginAt: Date | null
-  createdAt: Date
-  updatedAt: Date
-}
-
-interface IdentityColumns {
-  document_id: string
-  user: string
-  provider: string
-  subject: string
-  email: string | null
-  is_email_verified: boolean
-  name: string | null
-  avatar_url: string | null
-  last_login_at: Date | null
-  created_at: Date
-  updated_at: Date
-}
-
-const COLUMNS = [
-  'i.document_id',
-  'i.user',
-  'i.provider',
-  'i.subject',
-  'i.email',
-  'i.is_email_verified',
-  'i.name',
-  'i.avatar_url',
-  'i.last_login_at',
-  'i.created_at',
-  'i.updated_at',
-] as const
-
-/** The columns above of the identity `i`, as SQL. */
-const OF_IDENTITY = COLUMNS.join(', ').replace('i.user', 'i."user"')
-
-/** Maps a row of `selectIdentities`. */
-export function toIdentityRecord(row: IdentityColumns): IdentityRecord {
-  return {
-    id: row.document_id as IdentityId,
-    userId: row.user as UserId,
-    provider: row.provider,
-    subject: row.subject,
-    email: row.email,
-    isEmailVerified: row.is_email_verified,
-    name: row.name,
-    avatarUrl: row.avatar_url,
-    lastLoginAt: row.last_login_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
-}
+/** A user at a provider. */
+export const identity = defineRecord(
+  'identity',
+  [
+    'document_id',
+    'user',
+    'provider',
+    'subject',
+    'email',
+    'is_email_verified',
+    'name',
+    'avatar_url',
+    'last_login_at',
+    'created_at',
+    'updated_at',
+  ],
+  { user: 'userId' },
+)
+export type IdentityRecord = RecordOf<typeof identity> & ProviderIdentity
 
 /** The identities of a user, as the base of a list. */
 export function selectIdentities(db: Database, userId: UserId) {
-  return db
-    .selectFrom('identity as i')
-    .select([...COLUMNS])
-    .where('i.user', '=', userId)
+  return selectRecord(db.selectFrom('identity as i'), identity, 'i').where('i.user', '=', userId)
 }
 
-const lock = statement<IdentityColumns & { is_living: boolean }, { provider: string; subject: string; email: string }>(`
-  select ${OF_IDENTITY}, is_living_user(i."user") as is_living from lock_identity($provider, $subject, $email) i`)
+const lock = statement<IdentityRecord & { isLiving: boolean }, { provider: string; subject: string; email: string }>(`
+  select ${identity.members('i')}, is_living_user(i."user") as "isLiving" from lock_identity($provider, $subject, $email) i`)
 
 /** An identity, and whether its user exists, not deleted. */
 export interface KnownIdentity {
@@ -90,7 +51,9 @@ export async function lockIdentity(
   { provider, subject, email }: ProviderIdentity,
 ): Promise<KnownIdentity | undefined> {
   const [row] = await lock(db, { provider, subject, email: email ?? '' })
-  return row && { identity: toIdentityRecord(row), isLiving: row.is_living }
+  if (!row) return undefined
+  const { isLiving, ...known } = row
+  return { identity: known, isLiving }
 }
 
 const upsert = closingStatement<{
@@ -140,17 +103,17 @@ export async function saveIdentity(
   return saved
 }
 
-const lockWaysIn = statement<
-  IdentityColumns & { has_password: boolean; passkeys: number },
-  { userId: UserId; without: string }
->(`
-  select ${OF_IDENTITY}, w.has_password, w.passkeys
+interface WaysBeside {
+  hasPassword: boolean
+  passkeys: number
+}
+
+const lockWaysIn = statement<IdentityRecord & WaysBeside, { userId: UserId; without: string }>(`
+  select ${identity.members('i')}, w.has_password as "hasPassword", w.passkeys
   from lock_ways_in($without, $userId) w cross join lateral identities_of(w.holder) i`)
 
 /** The ways in which a person can sign in. */
-export interface WaysIn {
-  hasPassword: boolean
-  passkeys: number
+export interface WaysIn extends WaysBeside {
   identities: IdentityRecord[]
 }
 
@@ -163,16 +126,16 @@ export async function lockWaysOf(db: Database, userId: UserId, without: string):
   return toWaysIn(await lockWaysIn(db, { userId, without }))
 }
 
-function toWaysIn(rows: readonly (IdentityColumns & { has_password: boolean; passkeys: number })[]): WaysIn {
-  const { has_password: hasPassword = false, passkeys = 0 } = rows[0] ?? {}
-  return { hasPassword, passkeys, identities: rows.map(toIdentityRecord) }
+function toWaysIn(rows: readonly (IdentityRecord & WaysBeside)[]): WaysIn {
+  const { hasPassword = false, passkeys = 0 } = rows[0] ?? {}
+  return { hasPassword, passkeys, identities: rows.map(({ hasPassword: _, passkeys: __, ...known }) => known) }
 }
 
 const lockWaysInAndHoldings = statement<
-  IdentityColumns & HoldingsRow & { has_password: boolean; passkeys: number },
+  IdentityRecord & WaysBeside & HoldingsRow,
   { userId: UserId; without: string }
 >(`
-  select ${OF_IDENTITY}, w.has_password, w.passkeys, ${HOLDINGS_COLUMNS}
+  select ${identity.members('i')}, w.has_password as "hasPassword", w.passkeys, ${HOLDINGS_COLUMNS}
   from lock_ways_in($without, $userId) w
   cross join lateral user_holdings(w.holder) h
   cross join lateral identities_of(w.holder) i`)
@@ -187,9 +150,9 @@ export async function lockWaysAndHoldings(
   return rows[0] && { ways: toWaysIn(rows), holdings: toHoldings(rows[0]) }
 }
 
-const selectWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }, { userId: UserId }>(`
-  select ${OF_IDENTITY},
-    (select u.password_hash is not null from "user" u where u.document_id = $userId) as has_password,
+const selectWaysIn = statement<IdentityRecord & WaysBeside, { userId: UserId }>(`
+  select ${identity.members('i')},
+    (select u.password_hash is not null from "user" u where u.document_id = $userId) as "hasPassword",
     (select count(*)::int from passkey p where p."user" = $userId) as passkeys
   from identity i where i."user" = $userId`)
 
@@ -198,13 +161,13 @@ export async function findWaysOf(db: Database, userId: UserId): Promise<WaysIn> 
   return toWaysIn(await selectWaysIn(db, { userId }))
 }
 
-const selectOwn = statement<IdentityColumns, { id: string; userId: UserId }>(`
-  select ${OF_IDENTITY} from identity i where i.document_id = $id and i."user" = $userId`)
+const selectOwn = statement<IdentityRecord, { id: string; userId: UserId }>(`
+  select ${identity.members('i')} from identity i where i.document_id = $id and i."user" = $userId`)
 
 /** An identity of this user. */
 export async function findOwnIdentity(db: Database, id: string, userId: UserId): Promise<IdentityRecord | undefined> {
   const [row] = await selectOwn(db, { id, userId })
-  return row && toIdentityRecord(row)
+  return row
 }
 
 const remove = closingStatement<{ id: IdentityId }>(

@@ -37,13 +37,6 @@ export interface ProofCandidate {
   recent: number
 }
 
-interface CandidateColumns {
-  document_id: string
-  email: string
-  email_verified_at: Date | null
-  recent: number
-}
-
 /** What is counted of a person. */
 interface CountedLinks {
   purpose: ProofPurpose
@@ -52,12 +45,12 @@ interface CountedLinks {
 }
 
 const findWhere = <By extends object>(condition: string) =>
-  countBehindLock<CandidateColumns, By & CountedLinks>({
+  countBehindLock<ProofCandidate, By & CountedLinks>({
     counts: 'links of a person in 15 minutes',
     lock: 'user',
     by: 'count_recent_links',
     call: `
-      select u.document_id, u.email, u.email_verified_at,
+      select u.document_id as "userId", u.email, u.email_verified_at as "emailVerifiedAt",
         count_recent_links(u.document_id, $purpose, $since, $limit) as recent
       from "user" u where ${condition} and u.is_actived and u.deleted_at is null`,
   })
@@ -75,25 +68,12 @@ export async function findProofCandidate(
   counted: CountedLinks,
 ): Promise<ProofCandidate | undefined> {
   const [row] = await ('email' in by ? findByEmail(db, { ...by, ...counted }) : findById(db, { ...by, ...counted }))
-  return (
-    row && {
-      userId: row.document_id as UserId,
-      email: row.email,
-      emailVerifiedAt: row.email_verified_at,
-      recent: row.recent,
-    }
-  )
+  return row
 }
 
 /** The person of a token that may still be used. */
 export interface ProvenPerson {
   userId: UserId
-  email: string
-  name: string | null
-}
-
-interface ProvenColumns {
-  user: string
   email: string
   name: string | null
 }
@@ -106,8 +86,8 @@ interface PresentedProof {
 }
 
 /** A token holds while its address is still that of the active person. */
-const selectValid = statement<ProvenColumns, PresentedProof>(`
-  select t."user", u.email, u.name from proof_token t
+const selectValid = statement<ProvenPerson, PresentedProof>(`
+  select t."user" as "userId", u.email, u.name from proof_token t
   cross join lateral (select * from "user" x where x.document_id = t."user" offset 0) u
   where t.token_hash = $tokenHash and t.purpose = $purpose and ${isAfter('t.expires_at', '$now')}
     and u.is_actived and u.deleted_at is null and email_key(u.email) = email_key(t.email)`)
@@ -115,20 +95,18 @@ const selectValid = statement<ProvenColumns, PresentedProof>(`
 /** The person of a token. Undefined when it is unknown, used or expired, or the person has another address now. */
 export async function findProvenPerson(db: Database, token: PresentedProof): Promise<ProvenPerson | undefined> {
   const [row] = await selectValid(db, token)
-  return row && { userId: row.user as UserId, email: row.email, name: row.name }
+  return row
 }
 
-const lockProven = statement<
-  ProvenColumns & { email_verified_at: Date | null; sessions: string[] | null; api_keys: string[] | null },
-  PresentedProof
->(`
+const lockProven = statement<LockedProven, PresentedProof>(`
   with u as (
     select * from "user"
     where document_id = (select "user" from proof_token where token_hash = $tokenHash)
       and is_actived and deleted_at is null
     for no key update
   )
-  select u.document_id as "user", u.email, u.name, u.email_verified_at, l.sessions, l.api_keys
+  select u.document_id as "userId", u.email, u.name, u.email_verified_at is not null as "isEmailVerified",
+    coalesce(cardinality(l.sessions), 0) as sessions, coalesce(cardinality(l.api_keys), 0) as "apiKeys"
   from u cross join lateral proven_address(u.document_id, $tokenHash, $purpose, $now) p (email)
   left join lateral lock_tokens(u.document_id) l on $purpose = 'reset'
   where email_key(p.email) = email_key(u.email)`)
@@ -147,15 +125,7 @@ export interface LockedProven extends ProvenPerson {
  */
 export async function lockProvenPerson(db: Database, token: PresentedProof): Promise<LockedProven | undefined> {
   const [row] = await lockProven(db, token)
-  if (!row) return undefined
-  return {
-    userId: row.user as UserId,
-    email: row.email,
-    name: row.name,
-    isEmailVerified: row.email_verified_at !== null,
-    sessions: row.sessions?.length ?? 0,
-    apiKeys: row.api_keys?.length ?? 0,
-  }
+  return row
 }
 
 const removeAll = closingStatement<{ userId: UserId; purpose: ProofPurpose }>(
