@@ -1,6 +1,8 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
-import { SUBSCRIBERS_LIMIT } from './status.store.ts'
+
+/** Subscriptions of an event type that are read for a count. */
+export const SUBSCRIBERS_LIMIT = 1_000
 
 const AccountScopeSchema = named(
   'AccountScope',

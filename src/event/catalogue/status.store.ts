@@ -1,10 +1,8 @@
 import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
+import { SUBSCRIBERS_LIMIT } from './catalogue.schema.ts'
 import { type EventTypeRecord, eventType } from './catalogue.store.ts'
-
-/** Subscriptions of an event type that are looked at for a count. */
-export const SUBSCRIBERS_LIMIT = 1_000
 
 /** The last sync of the catalogue. */
 export interface CatalogueSync {

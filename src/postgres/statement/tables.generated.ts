@@ -1322,4 +1322,7 @@ export interface Narrowed {
     event: Id<"event type">;
     webhook: Id<"webhook">;
   };
+  webhook_outcome: {
+    width: "minute" | "hour";
+  };
 }
