@@ -41,8 +41,8 @@ export const EXPLAINED: readonly Explained[] = [
     reason: 'with nothing in flight all slots are free, which is at least an eighth',
   },
   {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'if (isAll || visited >= VISITED.most) break',
+    path: 'src/delivery/queue/visiting-claim.ts',
+    lineText: 'if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed',
     change: 'visited >= VISITED.most -> false',
     reason: 'bounds what one claim costs; what lies beyond is found by the next poll as well',
   },

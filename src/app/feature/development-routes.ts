@@ -38,11 +38,11 @@ export function mountDevelopmentRoutes(server: FastifyInstance, parts: Developme
   const { config, pipeline, sink, brand, features } = parts
   const isDevelopment = config.appEnv === 'development'
   if (config.appEnv === 'certification' && config.webhookSinkSecret !== undefined)
-    mountRoutes(server, pipeline, sinkRoutes, sink)
+    mountRoutes(server, pipeline, { routes: sinkRoutes, deps: sink })
   const finish = checkRoutes(server, buildLocalCheck(parts))
-  if (isDevelopment) mountRoutes(server, pipeline, sinkRoutes, sink)
+  if (isDevelopment) mountRoutes(server, pipeline, { routes: sinkRoutes, deps: sink })
   if (isDevelopment) DEV_PAGES.mount(server, pipeline, features)
-  if (decideMailWay(config) === 'kept') mountRoutes(server, pipeline, keptMailRoutes, { brand })
+  if (decideMailWay(config) === 'kept') mountRoutes(server, pipeline, { routes: keptMailRoutes, deps: { brand } })
   finish()
 }
 

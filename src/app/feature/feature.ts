@@ -4,7 +4,7 @@ import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
 import type { CatalogueEntry } from '../../event/catalogue/catalogue.ts'
 import type { PublicationBatch } from '../../event/recording/publication-batch.ts'
-import { mountRoutes } from '../../http/pipeline/pipeline.ts'
+import { type MountedFeature, mountRoutes } from '../../http/pipeline/pipeline.ts'
 import type { Pipeline } from '../../http/pipeline/pipeline-deps.ts'
 import type { RouteDeclaration, Routes } from '../../http/route/route.ts'
 import type { AccountLimits } from '../../identity/account/limit/account-limit.store.ts'
@@ -90,11 +90,19 @@ export interface Feature {
   mount(server: FastifyInstance, pipeline: Pipeline, parts: FeatureParts): void
 }
 
-/** Declares a feature: `build` selects the dependencies of its operations from the parts. */
-export function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Deps): Feature {
+/**
+ * Declares a feature: `build` selects the dependencies of its operations from the parts. `perform` is its own path from a
+ * checked request to the answer.
+ */
+export function feature<Deps>(
+  routes: Routes<Deps>,
+  build: (parts: FeatureParts) => Deps,
+  perform?: MountedFeature<Deps>['perform'],
+): Feature {
   return {
     routes,
-    mount: (server, pipeline, parts) => mountRoutes(server, pipeline, routes, build(parts)),
+    mount: (server, pipeline, parts) =>
+      mountRoutes(server, pipeline, { routes, deps: build(parts), ...(perform && { perform }) }),
   }
 }
 

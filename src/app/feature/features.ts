@@ -1,6 +1,9 @@
 import { contractRoutes } from '../../contract/contract.routes.ts'
 import { catalogueRoutes } from '../../event/catalogue/catalogue.routes.ts'
 import { eventRoutes } from '../../event/event.routes.ts'
+import { publishRoutes } from '../../event/publish/publish.routes.ts'
+import type { PublishDeps } from '../../event/publish/publish.ts'
+import { performPublication } from '../../event/publish/publish-path.ts'
 import type { AuditRecord } from '../../event/recording/audit.store.ts'
 import { apiKeyRoutes } from '../../identity/access/api-key.routes.ts'
 import { roleHolderRoutes } from '../../identity/access/holder/role-holder.routes.ts'
@@ -93,6 +96,12 @@ const webhookDeps = (parts: FeatureParts): WebhookDeps => ({
   cancelWaitingDispatches: (db, webhook, now) =>
     cancelWaitingDispatches(db, { webhook, workerId: parts.workerId, now }),
 })
+const publishDeps = ({ ids, enableApiEventQueue, publications, accountLimits }: FeatureParts): PublishDeps => ({
+  ids,
+  accountLimits,
+  enableApiEventQueue,
+  recordPublications: (one) => publications.record({ ...one, auditEntries: one.auditEntries as AuditRecord[] }),
+})
 /** Dependencies of what records events or enqueues deliveries. */
 const queueDeps = ({ ids, enableApiEventQueue }: FeatureParts) => ({ ids, enableApiEventQueue })
 
@@ -162,12 +171,8 @@ export const FEATURES: readonly Feature[] = [
   feature(webhookRoutes, webhookDeps),
   feature(subscriptionRoutes, webhookDeps),
   feature(catalogueRoutes, ({ ids, catalogue }) => ({ ids, catalogue })),
-  feature(eventRoutes, ({ ids, enableApiEventQueue, publications, accountLimits }) => ({
-    ids,
-    accountLimits,
-    enableApiEventQueue,
-    recordPublications: (one) => publications.record({ ...one, auditEntries: one.auditEntries as AuditRecord[] }),
-  })),
+  feature(publishRoutes, publishDeps, performPublication),
+  feature(eventRoutes, nothing),
   feature(routingExplanationRoutes, nothing),
   feature(routingForecastRoutes, nothing),
   feature(dispatchRoutes, (parts) => ({

@@ -1,26 +1,12 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import type { ListFields, Listing } from '../listing/listing.ts'
-import type { Problem, ProblemCode } from '../problem/problem.ts'
+import type { ProblemCode } from '../problem/problem.ts'
 import type { Freshness } from '../request/freshness.ts'
 import type { Caller, PermissionScope } from '../shape/caller.ts'
 import type { Static, TSchema } from '../shape/schema-type.ts'
-import type { DataOutcome, Outcome } from './outcome.ts'
+import type { Outcome } from './outcome.ts'
 /** Whether the events of a route have an owning account, resolved when they are recorded (docs/contract/events.md#catalogue-fields). */
 export type AccountScope = 'account' | 'none'
-
-/**
- * An operation that only inserts, whose rules the statement of the insert checks: those of requests that come at the same
- * time share one statement, and so one transaction and one wait for the disk.
- */
-export interface SharedInsert<Data> {
-  outcome: DataOutcome<Data>
-  /**
-   * Inserts rows and audit entries (`Pipeline.buildAudit`) and notifies the workers. False when a rule is broken: nothing
-   * is kept, see `explain`.
-   */
-  record: (auditEntries: readonly unknown[]) => Promise<boolean>
-  explain: () => Promise<Problem>
-}
 
 /** The parts of a request that are known before any database access. */
 export interface RequestFacts<Params, Query, Body> {
@@ -195,8 +181,6 @@ export interface RouteBehaviour<Deps, Unprepared, Loading, Handling, Target, Pre
    * connection is held. Throws like `handle`.
    */
   prepare?: (deps: Deps, request: Unprepared) => Promise<Prepared>
-  /** The `SharedInsert` of this request; undefined when it needs `handle`, as each with an `Idempotency-Key` does. */
-  insert?: (deps: Deps, request: Unprepared) => SharedInsert<Data> | undefined
   /** Finds the row of the path, inside the transaction. Throws not-found. */
   load?: (deps: Deps, request: Loading) => Promise<Target>
   /**

@@ -38,7 +38,6 @@ const DECLARED: Record<keyof RouteDeclaration, true> = {
 }
 const BEHAVED: Record<keyof RouteBehaviour<never, never, never, never, never, never, never>, true> = {
   prepare: true,
-  insert: true,
   load: true,
   reach: true,
   locate: true,

@@ -15,7 +15,6 @@ export type {
   RequestFacts,
   RouteDeclaration,
   RouteRequest,
-  SharedInsert,
 } from './route-declaration.ts'
 
 type AnyUnprepared = UnpreparedRequest<unknown, unknown, unknown>

@@ -1,7 +1,7 @@
 import type { UserId } from '../../base/id.ts'
 import type { Claim } from '../../delivery/policy.ts'
 import type { ErrorClass } from '../../delivery/post/attempt-result.ts'
-import type { PostTimings } from '../../outbound/send/post-result.ts'
+import { type AttemptChange, type AttemptParams, listAttemptColumns } from '../../delivery/queue/settled-columns.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { DeliveryId } from '../claim/claimed-delivery.ts'
@@ -54,25 +54,15 @@ export async function lockHeldClaims(
 }
 
 /** What an attempt changes, and its entry of the attempt log. */
-export interface DeliveryChange {
+export interface DeliveryChange extends AttemptChange {
   id: DeliveryId
   target: TargetId
   /** That of the target when it was claimed; null where that is not known. */
   generation: number | null
   user: UserId
   status: DeliveryStatus
-  nextAttemptAt: Date | null
-  statusCode: number | null
   errorClass: ErrorClass | null
-  durationMs: number
-  endedAt: Date
-  attempt: number
   trigger: DeliveryTrigger
-  worker: string
-  startedAt: Date
-  responseExcerpt: string | null
-  responseHeaders: Record<string, string> | null
-  timings: PostTimings | null
   /** The id that a SCIM service has for the user; undefined where the attempt learned nothing of it. */
   remoteId: string | null | undefined
 }
@@ -151,23 +141,9 @@ const SETTLE = `
   on conflict (status) do update set came = provisioning_total.came + excluded.came`
 
 /** The changes, column by column. */
-interface SettleParams {
-  ids: readonly DeliveryId[]
+interface SettleParams extends AttemptParams {
   targets: readonly TargetId[]
   users: readonly UserId[]
-  statuses: readonly DeliveryStatus[]
-  nextAttempts: readonly (Date | null)[]
-  statusCodes: readonly (number | null)[]
-  errorClasses: readonly (ErrorClass | null)[]
-  durations: readonly number[]
-  ends: readonly Date[]
-  attempts: readonly number[]
-  triggers: readonly DeliveryTrigger[]
-  workers: readonly string[]
-  starts: readonly Date[]
-  excerpts: readonly (string | null)[]
-  headers: readonly (string | null)[]
-  timings: readonly (string | null)[]
   areRemoteKnown: readonly boolean[]
   remoteIds: readonly (string | null)[]
   generations: readonly (number | null)[]
@@ -178,27 +154,12 @@ const settle = statement<never, SettleParams>(SETTLE)
 /** Writes the results of attempts whose streams are locked, and ends their claims. At most one for each stream. */
 export async function settleDeliveries(db: Database, changes: readonly DeliveryChange[]): Promise<void> {
   if (changes.length === 0) return
-  const column = <Value>(pick: (change: DeliveryChange) => Value) => changes.map(pick)
-  const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
   await settle(db, {
-    ids: column((one) => one.id),
-    targets: column((one) => one.target),
-    users: column((one) => one.user),
-    statuses: column((one) => one.status),
-    nextAttempts: column((one) => one.nextAttemptAt),
-    statusCodes: column((one) => one.statusCode),
-    errorClasses: column((one) => one.errorClass),
-    durations: column((one) => Math.round(one.durationMs)),
-    ends: column((one) => one.endedAt),
-    attempts: column((one) => one.attempt),
-    triggers: column((one) => one.trigger),
-    workers: column((one) => one.worker),
-    starts: column((one) => one.startedAt),
-    excerpts: column((one) => one.responseExcerpt),
-    headers: column((one) => json(one.responseHeaders)),
-    timings: column((one) => json(one.timings)),
-    areRemoteKnown: column((one) => one.remoteId !== undefined),
-    remoteIds: column((one) => one.remoteId ?? null),
-    generations: column((one) => one.generation),
+    ...listAttemptColumns(changes),
+    targets: changes.map((one) => one.target),
+    users: changes.map((one) => one.user),
+    areRemoteKnown: changes.map((one) => one.remoteId !== undefined),
+    remoteIds: changes.map((one) => one.remoteId ?? null),
+    generations: changes.map((one) => one.generation),
   })
 }

@@ -1,10 +1,9 @@
 import type { AccountId, EventId } from '../../base/id.ts'
-import { type Claim, type ClaimRequest, listBlocked } from '../../delivery/policy.ts'
+import type { Claim, ClaimRequest } from '../../delivery/policy.ts'
 import { lostStatement, nextDueStatement, releaseStatement } from '../../delivery/queue/queue-statement.ts'
-import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { markLast } from '../../postgres/statement/dialect.ts'
-import { compileFragment, fragment } from '../../postgres/statement/fragment.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { buildVisitingClaim, claimPlaced, type VisitParams } from '../../delivery/queue/visiting-claim.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { fragment } from '../../postgres/statement/fragment.ts'
 import {
   type ClaimedMessage,
   countInFlight,
@@ -14,25 +13,11 @@ import {
   readClaimedMessage,
 } from './claimed-message.ts'
 
-/** Accounts that one claim visits. */
-const VISITED = { perSlot: 2, least: 16, most: 256 }
-
-/** Messages that one claim looks at for each free slot, over all accounts that it visits; of one account four at least. */
-const DUE = { perSlot: 2, leastOfOne: 4 }
-
 /**
  * The order of the messages `source` of an account, as its index has it: a claim reads as many messages as it may take,
  * however many wait. The index holds the text of the id, so that nothing looks an id up in it.
  */
 const inOrder = (source: string) => `order by (${source}.document_id::text) collate "C"`
-
-const lockHeads = statement<
-  { account: AccountId; visit_at: Date },
-  { now: Date; visits: number; blocked: readonly string[] }
->(`
-  select account, visit_at from realtime_queue where visit_at <= $now and account <> all($blocked::uuid[])
-  order by visit_at limit $visits
-  for update skip locked`)
 
 /**
  * As the claim of webhooks, but for the order: of each account the messages in the order of their events, up to the first
@@ -61,28 +46,10 @@ const CLAIM = `
     ) d
     where not v.is_taken
   ),
-  placed as (
-    select document_id, account, is_slow,
-      row_number() over (partition by is_slow order by turn, visit_at, document_id) as place
-    from due
-  ),
-  passed as materialized (
-    select account from placed where not is_slow group by account having min(place) > $fastSlots::int
-  ),
-  held as materialized (
-    select d.document_id from realtime_message_open d
-    where d.document_id = any(array(
-      select document_id from placed where place <= case when is_slow then $slowSlots::int else $fastSlots::int end))
-      and d.next_attempt_at is not null
-    for update
-  ),
-  claimed as (
-    update realtime_message_open
-    set lease_owner = $workerId, next_attempt_at = null, fence = fence + 1, attempts = attempts + 1,
-      last_attempt_at = $now, updated_at = $now
-    where document_id = any(array(select document_id from held))
-    returning *
-  ),
+  ${claimPlaced({
+    ...{ table: 'realtime_message_open', group: 'account', order: 'visit_at, document_id' },
+    ...{ isFree: 'd.next_attempt_at is not null', lock: 'for update' },
+  })},
   next as materialized (
     select v.account, v.visit_at,
       case when v.account = any(array(select account from passed)) then v.visit_at else $now end as served_at, (
@@ -107,50 +74,23 @@ const CLAIM = `
   order by d.document_id`
 
 /** The parameters of `CLAIM`. */
-interface ClaimParams extends Omit<ClaimRequest, 'inFlight' | 'lateGroups'> {
+interface ClaimParams extends VisitParams, Omit<ClaimRequest, 'inFlight' | 'lateGroups'> {
   /** Messages in flight in this process by account, as JSON (`countInFlight`). */
   busyCounts: string
-  /** The accounts that are visited, and until when each of them waited. */
-  visited: readonly AccountId[]
-  visitTimes: readonly Date[]
-  /** Messages of one account that are looked at. */
-  duePerGroup: number
 }
 
 const claim = fragment<ClaimParams>('realtime claim', CLAIM)
 
-/**
- * Claims due messages. Accounts take turns; within an account the order is that of the events. The accounts are locked by a
- * statement of its own: the next one sees every message that was written before.
- */
-export async function claimMessages(db: Database, request: ClaimRequest): Promise<ClaimedMessage[]> {
-  const slots = request.fastSlots + request.slowSlots
-  const visits = Math.min(VISITED.most, Math.max(VISITED.least, VISITED.perSlot * slots))
-  for (let visited = visits; ; visited += visits) {
-    const { claimed, isAll } = await claimOnce(db, request, { visits, slots })
-    // None of those had room: further ones may have.
-    if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed
-  }
-}
+const visiting = buildVisitingClaim<ClaimedMessage>({
+  queue: 'realtime_queue',
+  group: 'account',
+  build: (request, visits) => claim({ ...request, busyCounts: countInFlight(request), ...visits }),
+  read: readClaimedMessage,
+})
 
-async function claimOnce(
-  db: Database,
-  request: ClaimRequest,
-  { visits, slots }: { visits: number; slots: number },
-): Promise<{ claimed: ClaimedMessage[]; isAll: boolean }> {
-  return inTransaction(db, async (tx) => {
-    const heads = await lockHeads(tx, { now: request.now, visits, blocked: listBlocked(request) })
-    const parts = claim({
-      ...request,
-      busyCounts: countInFlight(request),
-      visited: heads.map((one) => one.account),
-      visitTimes: heads.map((one) => one.visit_at),
-      duePerGroup: Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * slots) / Math.max(1, heads.length))),
-    })
-    const query = compileFragment<{ work: unknown }>(parts)
-    const { rows } = await tx.executeQuery(markLast(query))
-    return { claimed: rows.map(({ work }) => readClaimedMessage(work)), isAll: heads.length < visits }
-  })
+/** Claims due messages. Accounts take turns; within an account the order is that of the events. */
+export function claimMessages(db: Database, request: ClaimRequest): Promise<ClaimedMessage[]> {
+  return visiting.claim(db, request)
 }
 
 /** The part that lets accounts be visited, at their column `visit_at`, never later than they would be anyway. */

@@ -1,41 +1,24 @@
 import type { AccountId, EventId } from '../../base/id.ts'
 import type { Claim } from '../../delivery/policy.ts'
+import { listResultColumns, type ResultChange, type ResultParams } from '../../delivery/queue/settled-columns.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { MessageErrorClass, MessageStatus } from '../provider/outcome.ts'
 import { queueAccounts } from './claim.store.ts'
 
 /** What a result changes in its message. */
-export interface MessageChange {
+export interface MessageChange extends ResultChange {
   id: EventId
   fence: number
   account: AccountId
   status: MessageStatus
-  /** When a message that waits again is due. */
-  nextAttemptAt: Date | null
-  statusCode: number | null
   errorClass: MessageErrorClass | null
-  durationMs: number
-  endedAt: Date
   /** Whether an attempt was made; else it is not counted. */
   isAttempt: boolean
 }
 
 /** As that of webhooks: the fence says which claims hold, and what ends leaves the open rows for the ended ones. */
-const settle = statement<
-  Claim,
-  {
-    ids: readonly EventId[]
-    fences: readonly number[]
-    statuses: readonly MessageStatus[]
-    nextAttempts: readonly (Date | null)[]
-    statusCodes: readonly (number | null)[]
-    errorClasses: readonly (MessageErrorClass | null)[]
-    durations: readonly number[]
-    ends: readonly Date[]
-    areAttempts: readonly boolean[]
-  }
->(`
+const settle = statement<Claim, ResultParams & { fences: readonly number[]; areAttempts: readonly boolean[] }>(`
   with change as materialized (
     select x.* from unnest($ids::uuid[], $fences::int[], $statuses::text[], $nextAttempts::timestamptz[],
       $statusCodes::int[], $errorClasses::text[], $durations::int[], $ends::timestamptz[], $areAttempts::boolean[])
@@ -83,17 +66,10 @@ const settle = statement<
 /** Writes results and ends their claims, in one statement. Returns those that hold: the fence of the others was passed. */
 export async function settleMessages(db: Database, changes: readonly MessageChange[]): Promise<Claim[]> {
   if (changes.length === 0) return []
-  const column = <Value>(pick: (change: MessageChange) => Value) => changes.map(pick)
   return settle(db, {
-    ids: column((one) => one.id),
-    fences: column((one) => one.fence),
-    statuses: column((one) => one.status),
-    nextAttempts: column((one) => one.nextAttemptAt),
-    statusCodes: column((one) => one.statusCode),
-    errorClasses: column((one) => one.errorClass),
-    durations: column((one) => Math.round(one.durationMs)),
-    ends: column((one) => one.endedAt),
-    areAttempts: column((one) => one.isAttempt),
+    ...listResultColumns(changes),
+    fences: changes.map((one) => one.fence),
+    areAttempts: changes.map((one) => one.isAttempt),
   })
 }
 

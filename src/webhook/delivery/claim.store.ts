@@ -1,11 +1,11 @@
 import type { DispatchId, WebhookId } from '../../base/id.ts'
-import { type Claim, type ClaimRequest, listBlocked, type Room } from '../../delivery/policy.ts'
+import type { Claim, ClaimRequest } from '../../delivery/policy.ts'
 import { lostStatement, nextDueStatement, releaseStatement } from '../../delivery/queue/queue-statement.ts'
-import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { markLast } from '../../postgres/statement/dialect.ts'
-import { compileFragment, fragment } from '../../postgres/statement/fragment.ts'
+import { buildVisitingClaim, claimPlaced, type VisitParams } from '../../delivery/queue/visiting-claim.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { fragment } from '../../postgres/statement/fragment.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
-import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
+import { aheadStatement } from '../../postgres/statement/statement.ts'
 import {
   BUSY_WEBHOOKS,
   type BusyParams,
@@ -19,12 +19,6 @@ import {
 import type { AttemptTrigger } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
 
-/** Webhooks that one claim visits: for each free slot two, because some turn out to have no room. */
-const VISITED = { perSlot: 2, least: 16, most: 256 }
-
-/** Rows that one claim looks at for each free slot, over all webhooks that it visits; of one webhook four at least. */
-const DUE = { perSlot: 2, leastOfOne: 4 }
-
 /** Tests of inactive webhooks that one claim takes at most. */
 const TESTS_AT_ONCE = 16
 
@@ -36,20 +30,11 @@ const TESTS_AT_ONCE = 16
 const shareClaims = aheadStatement(`select pg_advisory_xact_lock_shared(${ADVISORY_LOCKS.webhookClaims.key})`)
 const lockClaims = aheadStatement(`select pg_advisory_xact_lock(${ADVISORY_LOCKS.webhookClaims.key})`)
 
-const lockHeads = statement<
-  { webhook: WebhookId; visit_at: Date },
-  { now: Date; visits: number; blocked: readonly string[] }
->(`
-  select webhook, visit_at from webhook_queue
-  where not is_held and visit_at <= $now and webhook <> all($blocked::uuid[])
-  order by visit_at limit $visits
-  for update skip locked`)
-
 /**
- * `due`: of each visited webhook as many rows as its cap allows, and its share of the slots, each with its turn; and tests of inactive webhooks. Among
- * rows of one turn those of the webhook come first that was served longest ago. `passed`: webhooks for which no slot was left
- * keep their place; all others, also those without room of their own, stand behind them.
- * `held` passes over rows that another transaction is changing: all claims would wait for it, and it might wait for them.
+ * `due`: of each visited webhook as many rows as its cap allows, and its share of the slots, each with its turn; and tests
+ * of inactive webhooks. Then the parts of `claimPlaced`: `passed` webhooks keep their place; all others, also those without
+ * room of their own, stand behind them. `held` passes over rows that another transaction is changing: all claims would wait
+ * for it, and it might wait for them.
  * `next`: when each visited webhook is due again; without a row it leaves the queue, inactive it rests in it.
  *
  * Rows are changed by `any (array)` and `on conflict`, and looked up by subqueries with `offset 0`, never by a join: each
@@ -83,28 +68,10 @@ const CLAIM = `
     cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
     where w.deleted_at is null and not w.is_actived
   ),
-  placed as (
-    select document_id, webhook, is_slow,
-      row_number() over (partition by is_slow order by turn, visit_at, next_attempt_at, document_id) as place
-    from due
-  ),
-  passed as materialized (
-    select webhook from placed where not is_slow group by webhook having min(place) > $fastSlots::int
-  ),
-  held as materialized (
-    select d.document_id from webhook_dispatch_open d
-    where d.document_id = any(array(
-      select document_id from placed where place <= case when is_slow then $slowSlots::int else $fastSlots::int end))
-      and d.lease_owner is null
-    for update skip locked
-  ),
-  claimed as (
-    update webhook_dispatch_open
-    set lease_owner = $workerId, next_attempt_at = null, fence = fence + 1, attempts = attempts + 1,
-      last_attempt_at = $now, updated_at = $now
-    where document_id = any(array(select document_id from held))
-    returning *
-  ),
+  ${claimPlaced({
+    ...{ table: 'webhook_dispatch_open', group: 'webhook', order: 'visit_at, next_attempt_at, document_id' },
+    ...{ isFree: 'd.lease_owner is null', lock: 'for update skip locked' },
+  })},
   next as materialized (
     select v.webhook, v.is_live,
       case when v.webhook = any(array(select webhook from passed)) then v.visit_at else $now end as served_at, (
@@ -128,64 +95,32 @@ const CLAIM = `
   cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
   cross join lateral (select * from event_occurrence e where e.document_id = d.event_id offset 0) e`
 
-/** The parameters of `CLAIM`. */
-interface ClaimParams extends BusyParams, Omit<ClaimRequest, 'inFlight' | 'lateGroups'> {
-  /** The webhooks that are visited, and until when each of them waited. */
-  visited: readonly WebhookId[]
-  visitTimes: readonly Date[]
-  /** Rows of one webhook that are looked at. */
-  duePerGroup: number
-}
+const claim = fragment<BusyParams & VisitParams & Omit<ClaimRequest, 'inFlight' | 'lateGroups'>>('claim', CLAIM)
 
-const claim = fragment<ClaimParams>('claim', CLAIM)
+const visiting = buildVisitingClaim<ClaimedDispatch>({
+  queue: 'webhook_queue',
+  group: 'webhook',
+  isOpen: 'not is_held and',
+  build: (request, visits) => claim({ ...request, ...listBusy(request), ...visits }),
+  read: readClaimedDispatch,
+})
 
 /**
  * Claims due dispatches. Webhooks take turns: those that were served longest ago are visited, so that a long backlog of one
  * delays no other (docs/contract/delivery.md#lanes). Within a webhook the longest due comes first.
- *
- * The queue's rows are locked by a statement of its own: the next one sees every dispatch that was written before, and who
- * writes another one waits for the lock. So no webhook leaves the queue, or rests in it, while it has something due.
  */
 export async function claimDispatches(db: Database, request: ClaimRequest): Promise<ClaimedDispatch[]> {
-  const visits = Math.min(VISITED.most, Math.max(VISITED.least, VISITED.perSlot * countSlots(request)))
   const lock = request.hasPeers ? shareClaims : undefined
-  for (let visited = visits; ; visited += visits) {
-    const { claimed, isAll } = await claimOnce(db, request, { visits, lock })
-    if (claimed.length > 0) return claimed
-    // None of those had room: further ones may have, and are not left to the next poll.
-    if (isAll || visited >= VISITED.most) break
-  }
+  const claimed = await visiting.claim(db, request, lock)
+  if (claimed.length > 0) return claimed
   if (!request.hasPeers || !(await isDue(db, request))) return []
   // Others visit what is due, and may leave some of it: alone with the queue, nothing is passed over.
-  return (await claimOnce(db, request, { visits, lock: lockClaims })).claimed
+  return visiting.claimOnce(db, request, lockClaims)
 }
 
 async function isDue(db: Database, request: ClaimRequest): Promise<boolean> {
   const dueAt = await findNextDueAt(db, request)
   return dueAt !== null && dueAt <= request.now
-}
-
-const countSlots = ({ fastSlots, slowSlots }: Room) => fastSlots + slowSlots
-
-async function claimOnce(
-  db: Database,
-  request: ClaimRequest,
-  { visits, lock }: { visits: number; lock: typeof lockClaims | undefined },
-): Promise<{ claimed: ClaimedDispatch[]; isAll: boolean }> {
-  return inTransaction(db, async (tx) => {
-    await lock?.(tx)
-    const heads = await lockHeads(tx, { now: request.now, visits, blocked: listBlocked(request) })
-    const parts = claim({
-      ...request,
-      ...listBusy(request),
-      visited: heads.map((one) => one.webhook),
-      visitTimes: heads.map((one) => one.visit_at),
-      duePerGroup: Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * countSlots(request)) / Math.max(1, heads.length))),
-    })
-    const query = compileFragment<{ work: unknown }>(parts)
-    const { rows } = await tx.executeQuery(markLast(query))
-    return { claimed: rows.map(({ work }) => readClaimedDispatch(work)), isAll: heads.length < visits }
-  })
 }
 
 /** Gives back claims that were not posted: the attempt was not made, so it is not counted. */

@@ -1,7 +1,7 @@
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Claim } from '../../delivery/policy.ts'
 import type { ErrorClass } from '../../delivery/post/attempt-result.ts'
-import type { PostTimings } from '../../outbound/send/post-result.ts'
+import { type AttemptChange, type AttemptParams, listAttemptColumns } from '../../delivery/queue/settled-columns.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import { recordOutcomes } from '../activity/outcome.store.ts'
@@ -9,24 +9,14 @@ import { cameInto, countChanges, findSettlingShard, leftFrom, REMOVAL_SHARD } fr
 import type { AttemptTrigger, DispatchStatus } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
 
-/** What an attempt changes in its ledger row, and its entry of the attempt log (docs/contract/delivery.md#attempt-log). */
-export interface DispatchChange {
+/** What an attempt changes in its ledger row, and its entry of the attempt log. */
+export interface DispatchChange extends AttemptChange {
   id: DispatchId
   fence: number
   webhook: WebhookId
   status: DispatchStatus
-  nextAttemptAt: Date | null
-  statusCode: number | null
   errorClass: ErrorClass | null
-  durationMs: number
-  endedAt: Date
-  attempt: number
   trigger: AttemptTrigger
-  worker: string
-  startedAt: Date
-  responseExcerpt: string | null
-  responseHeaders: Record<string, string> | null
-  timings: PostTimings | null
 }
 
 /**
@@ -119,23 +109,9 @@ interface SettledColumns {
 }
 
 /** The changes column by column, and how they are settled. */
-interface SettleParams {
-  ids: readonly DispatchId[]
+interface SettleParams extends AttemptParams {
   fences: readonly number[]
   webhooks: readonly WebhookId[]
-  statuses: readonly DispatchStatus[]
-  nextAttempts: readonly (Date | null)[]
-  statusCodes: readonly (number | null)[]
-  errorClasses: readonly (ErrorClass | null)[]
-  durations: readonly number[]
-  ends: readonly Date[]
-  attempts: readonly number[]
-  triggers: readonly AttemptTrigger[]
-  workers: readonly string[]
-  starts: readonly Date[]
-  excerpts: readonly (string | null)[]
-  headers: readonly (string | null)[]
-  timings: readonly (string | null)[]
   withFailures: boolean
   shard: number
 }
@@ -159,25 +135,10 @@ export async function settleChanges(
   options: { workerId: string; withFailures: boolean },
 ): Promise<SettledChanges> {
   if (changes.length === 0) return { settled: [], deferred: [] }
-  const column = <Value>(pick: (change: DispatchChange) => Value) => changes.map(pick)
-  const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
   const rows = await settle(db, {
-    ids: column((one) => one.id),
-    fences: column((one) => one.fence),
-    webhooks: column((one) => one.webhook),
-    statuses: column((one) => one.status),
-    nextAttempts: column((one) => one.nextAttemptAt),
-    statusCodes: column((one) => one.statusCode),
-    errorClasses: column((one) => one.errorClass),
-    durations: column((one) => Math.round(one.durationMs)),
-    ends: column((one) => one.endedAt),
-    attempts: column((one) => one.attempt),
-    triggers: column((one) => one.trigger),
-    workers: column((one) => one.worker),
-    starts: column((one) => one.startedAt),
-    excerpts: column((one) => one.responseExcerpt),
-    headers: column((one) => json(one.responseHeaders)),
-    timings: column((one) => json(one.timings)),
+    ...listAttemptColumns(changes),
+    fences: changes.map((one) => one.fence),
+    webhooks: changes.map((one) => one.webhook),
     withFailures: options.withFailures,
     shard: findSettlingShard(options.workerId),
   })

@@ -163,7 +163,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     deactivateWebhooksOf,
     serviceName: 'Signalbox',
   }
-  mountRoutes(server, pipeline, ROUTES as never, deps)
+  mountRoutes(server, pipeline, { routes: ROUTES as never, deps })
 
   const call: IdentityApp['call'] = async (method, path, { token, body, address, userAgent } = {}) => {
     const request: InjectOptions = {

@@ -275,6 +275,9 @@ export async function buildPipelineServer(options: {
     ...options.pipeline,
   }
   await options.before?.(server)
-  mountRoutes(server, pipeline, options.routes ?? sampleRoutes, { ids, gate: options.gate ?? (async () => {}) })
+  mountRoutes(server, pipeline, {
+    routes: options.routes ?? sampleRoutes,
+    deps: { ids, gate: options.gate ?? (async () => {}) },
+  })
   return { server, pipeline, clock, recorded }
 }

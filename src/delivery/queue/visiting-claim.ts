@@ -1,0 +1,130 @@
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { markLast } from '../../postgres/statement/dialect.ts'
+import { compileFragment, type Fragment } from '../../postgres/statement/fragment.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import { type ClaimRequest, listBlocked } from '../policy.ts'
+
+/** Groups that one claim visits: for each free slot two, because some turn out to have no room. */
+const VISITED = { perSlot: 2, least: 16, most: 256 }
+
+/** Rows that one claim looks at for each free slot, over all groups that it visits; of one group four at least. */
+const DUE = { perSlot: 2, leastOfOne: 4 }
+
+/** Where the groups of a queue wait to be visited: a row for each that has something due, at its `visit_at`. */
+export interface VisitedQueue<Claimed> {
+  /** The table of the groups that wait. */
+  queue: string
+  /** Its column of the group. */
+  group: string
+  /** A condition of the groups that may be visited, with `and` behind it. Default: all of them. */
+  isOpen?: string
+  /** The statement that claims of the visited groups; its rows are `work`. */
+  build: (request: ClaimRequest, visits: VisitParams) => Fragment
+  read: (work: unknown) => Claimed
+}
+
+/** The parameters of a claim that follow from the visits. */
+export interface VisitParams {
+  /** The groups that are visited, and until when each of them waited. */
+  visited: readonly string[]
+  visitTimes: readonly Date[]
+  /** Rows of one group that are looked at. */
+  duePerGroup: number
+}
+
+/** A lock that a claim takes before the rows of the queue. */
+type TakeLock = (tx: Database) => Promise<void>
+
+/** Claims of the groups that were served longest ago. */
+export interface VisitingClaim<Claimed> {
+  /** Claims what is due, and visits further groups while those that it visited have no room. */
+  claim(db: Database, request: ClaimRequest, lock?: TakeLock): Promise<Claimed[]>
+  /** The same of the first groups alone. */
+  claimOnce(db: Database, request: ClaimRequest, lock?: TakeLock): Promise<Claimed[]>
+}
+
+/**
+ * Builds the claim of a queue. The groups are locked by a statement of its own: the next one sees every row that was written
+ * before, and a writer of another row waits for the lock. So no group leaves the queue while it has something due.
+ */
+export function buildVisitingClaim<Claimed>(parts: VisitedQueue<Claimed>): VisitingClaim<Claimed> {
+  const { queue, group, isOpen = '', build, read } = parts
+  const lockHeads = statement<
+    Record<string, string> & { visit_at: Date },
+    { now: Date; visits: number; blocked: readonly string[] }
+  >(`
+  select ${group}, visit_at from ${queue}
+  where ${isOpen} visit_at <= $now and ${group} <> all($blocked::uuid[])
+  order by visit_at limit $visits
+  for update skip locked`)
+
+  async function visit(
+    db: Database,
+    request: ClaimRequest,
+    lock: TakeLock | undefined,
+  ): Promise<{ claimed: Claimed[]; visits: number; isAll: boolean }> {
+    const slots = request.fastSlots + request.slowSlots
+    const visits = Math.min(VISITED.most, Math.max(VISITED.least, VISITED.perSlot * slots))
+    return inTransaction(db, async (tx) => {
+      await lock?.(tx)
+      const heads = await lockHeads(tx, { now: request.now, visits, blocked: listBlocked(request) })
+      const claim = build(request, {
+        visited: heads.map((one) => one[group] as string),
+        visitTimes: heads.map((one) => one.visit_at),
+        duePerGroup: Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * slots) / Math.max(1, heads.length))),
+      })
+      const { rows } = await tx.executeQuery(markLast(compileFragment<{ work: unknown }>(claim)))
+      return { claimed: rows.map(({ work }) => read(work)), visits, isAll: heads.length < visits }
+    })
+  }
+
+  return {
+    claim: async (db, request, lock) => {
+      for (let visited = 0; ; ) {
+        const { claimed, visits, isAll } = await visit(db, request, lock)
+        visited += visits
+        // None of those had room: further ones may have, and are not left to the next poll.
+        if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed
+      }
+    },
+    claimOnce: async (db, request, lock) => (await visit(db, request, lock)).claimed,
+  }
+}
+
+/**
+ * The parts of a claim from the rows that are due to those that are claimed. `placed`: the rows `due`, of which each group
+ * has one before any has a second; among rows of one turn those come first whose group was served longest ago. `passed`:
+ * groups for which no slot was left. `held`: the rows that get a slot, locked. `claimed`: the same with their new fence.
+ */
+export const claimPlaced = (queue: {
+  /** The table of open rows. */
+  table: string
+  group: string
+  /** The columns of `due` that order the rows of one turn. */
+  order: string
+  /** The condition that nobody has claimed the row `d`. */
+  isFree: string
+  lock: 'for update' | 'for update skip locked'
+}) => `
+  placed as (
+    select document_id, ${queue.group}, is_slow,
+      row_number() over (partition by is_slow order by turn, ${queue.order}) as place
+    from due
+  ),
+  passed as materialized (
+    select ${queue.group} from placed where not is_slow group by ${queue.group} having min(place) > $fastSlots::int
+  ),
+  held as materialized (
+    select d.document_id from ${queue.table} d
+    where d.document_id = any(array(
+      select document_id from placed where place <= case when is_slow then $slowSlots::int else $fastSlots::int end))
+      and ${queue.isFree}
+    ${queue.lock}
+  ),
+  claimed as (
+    update ${queue.table}
+    set lease_owner = $workerId, next_attempt_at = null, fence = fence + 1, attempts = attempts + 1,
+      last_attempt_at = $now, updated_at = $now
+    where document_id = any(array(select document_id from held))
+    returning *
+  )`

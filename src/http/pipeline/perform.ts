@@ -1,0 +1,171 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Database, inTransaction, isStatementTimeout, READ_LIMIT_MS } from '../../postgres/statement/database.ts'
+import { isExpensive } from '../listing/listing.ts'
+import { Problem } from '../problem/problem.ts'
+import { type Answer, buildAnswer, buildRepeatPayload, isShownRefusal, type ShownRefusal } from '../route/answer.ts'
+import { type IdempotencyKey, isKeyAwaited, isKeyTaken, type KeptAnswer } from '../route/idempotency.store.ts'
+import {
+  buildInProgress,
+  buildRepeatedAnswer,
+  deleteExpiredAnswer,
+  findAnswer,
+  readIdempotencyKey,
+} from '../route/idempotency.ts'
+import type { RequestContext } from '../route/request-context.ts'
+import { isChange, type Outcome, type Route } from '../route/route.ts'
+import type { Pipeline } from './pipeline-deps.ts'
+
+/** A checked request with its route, the dependencies of its operations, and its reply. */
+export interface Served<Deps> {
+  pipeline: Pipeline
+  route: Route<Deps>
+  deps: Deps
+  request: FastifyRequest
+  reply: FastifyReply
+  context: RequestContext
+}
+
+/** Makes the answer of a checked request: a change in one transaction, or a read. */
+export function performRequest<Deps>(served: Served<Deps>): Promise<Answer> {
+  return isChange(served.route) ? performChange(served) : performRead(served)
+}
+
+async function performRead<Deps>(served: Served<Deps>): Promise<Answer> {
+  const { pipeline, route, context, reply } = served
+  await prepare(served)
+  const outcome = await (route.list || route.isExpensive ? handleBounded(served) : handle(served))
+  if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
+  if (outcome.kind === 'refusal') throw outcome.problem
+  await pipeline.recordRead({ route, outcome, request: context })
+  return buildAnswer(route, outcome, reply)
+}
+
+/**
+ * A change: one transaction holds the change, its events, its audit entry and the answer of its idempotency key. The last
+ * statement inserts the key, so a first request pays no round trip for it. When a request with a key is refused, for any
+ * reason, the stored answer of the first request wins.
+ */
+export async function performChange<Deps>(served: Served<Deps>): Promise<Answer> {
+  const { pipeline, route, context } = served
+  const key = readIdempotencyKey(served.request, route)
+  try {
+    return await prepareAndCommit(served, key)
+  } catch (error) {
+    if (!key || !(error instanceof Problem || isKeyTaken(error))) throw error
+    const earlier = await findAnswer(pipeline.db, key, { route, facts: context })
+    if (earlier) return buildRepeatedAnswer(earlier)
+    if (!isKeyTaken(error)) throw error
+    // The key expired and maintenance has not removed it yet.
+    await deleteExpiredAnswer(pipeline.db, key, context.now)
+    return prepareAndCommit(served, key)
+  }
+}
+
+async function prepareAndCommit<Deps>(served: Served<Deps>, key: IdempotencyKey | undefined): Promise<Answer> {
+  await prepare(served)
+  return commitPrepared(served, key)
+}
+
+/** Commits the change of a request that is prepared, with the answer of its idempotency key. */
+export async function commitPrepared<Deps>(served: Served<Deps>, key: IdempotencyKey | undefined): Promise<Answer> {
+  const { pipeline, route } = served
+  const commit = () => inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
+  const { result, notes } = await (route.isExpensive ? takeTurn(served, commit) : commit())
+  pipeline.afterCommit(notes)
+  if (result instanceof Problem) throw result
+  return result
+}
+
+/** Everything inside the transaction. Its last statement records the change and carries the commit. */
+async function commitChange<Deps>(
+  served: Served<Deps>,
+  tx: Database,
+  key: IdempotencyKey | undefined,
+): Promise<{ result: Answer | Problem; notes: string }> {
+  const { pipeline, route, context } = served
+  context.db = tx
+  const outcome = await handleCounted(served, tx)
+  // Serialized before the commit: a failure rolls back.
+  const result = buildResult(served, outcome)
+  const kept = key && !(result instanceof Problem) ? { key, answer: buildKept(served, outcome, result) } : undefined
+  const notes = await pipeline.recordChange(tx, { route, outcome, request: context, kept }).catch((error: unknown) => {
+    throw isKeyAwaited(error) ? buildInProgress() : error
+  })
+  return { result, notes }
+}
+
+function buildResult<Deps>(served: Served<Deps>, outcome: Outcome<unknown>): Answer | Problem {
+  if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
+  return outcome.kind === 'refusal' ? outcome.problem : buildAnswer(served.route, outcome, served.reply)
+}
+
+/** What a refusal is answered with instead of its problem, which is logged like one that is sent. */
+function answerRefusal<Deps>({ route, reply, request }: Served<Deps>, outcome: ShownRefusal): Answer {
+  request.problem = outcome.problem
+  return buildAnswer(route, outcome, reply)
+}
+
+function buildKept<Deps>({ route, reply }: Served<Deps>, outcome: Outcome<unknown>, answer: Answer): KeptAnswer {
+  const account = outcome.kind === 'refusal' ? null : (outcome.keptFor ?? outcome.changed?.[0]?.account ?? null)
+  const payload = buildRepeatPayload(route, outcome, reply)
+  return { status: answer.status, payload, location: answer.headers.location, account }
+}
+
+/** Slow work before the transaction, for a row that the caller reaches. */
+export async function prepare<Deps>(served: Served<Deps>): Promise<void> {
+  const { pipeline, route, deps, context } = served
+  context.db = pipeline.db
+  if (!route.prepare) return
+  await checkReach(served)
+  context.prepared = await route.prepare(deps, context)
+}
+
+/** Whether the row of the path is within the accounts of a caller whose permission holds in some only. Throws not-found. */
+export async function checkReach<Deps>({ route, deps, context }: Served<Deps>): Promise<void> {
+  if (context.scope !== 'all') await route.reach?.(deps, context)
+}
+
+/** Handles a read that may be long: it takes no connection of other requests, and its statements have an end of their own. */
+async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknown>> {
+  const { pipeline, route, context } = served
+  context.db = pipeline.readDb
+  try {
+    if (route.isExpensive || isExpensive(context.listing)) return await takeTurn(served, () => handle(served))
+    return await handle(served).catch(refuseLongRead)
+  } finally {
+    context.db = pipeline.db
+  }
+}
+
+/** Runs expensive work in the turn of its caller. */
+function takeTurn<Deps, Result>({ pipeline, context }: Served<Deps>, work: () => Promise<Result>): Promise<Result> {
+  const accounts = context.scope === 'all' ? [] : context.scope
+  return pipeline.readInTurn({ userId: context.caller.userId, accounts }, work).catch(refuseLongRead)
+}
+
+function refuseLongRead(error: unknown): never {
+  if (!isStatementTimeout(error)) throw error
+  throw new Problem(
+    'read_too_expensive',
+    `The read was ended after ${READ_LIMIT_MS / 1000} s. Narrow it: add filters=created_at|gte|<instant> or a filter by ` +
+      'an id, and leave out count and a sort by another field than created_at.',
+  )
+}
+
+/** Handles a request and counts it against its strict limit, where that was left to here. Over the limit nothing holds. */
+async function handleCounted<Deps>(served: Served<Deps>, tx: Database): Promise<Outcome<unknown>> {
+  const counting = served.request.countLater?.(tx)
+  if (!counting) return handle(served)
+  const [counted, handled] = await Promise.allSettled([counting, handle(served)])
+  if (counted.status === 'rejected') throw counted.reason
+  if (handled.status === 'rejected') throw handled.reason
+  return handled.value
+}
+
+/** Loads the row of the path, and calls the operation. */
+async function handle<Deps>(served: Served<Deps>): Promise<Outcome<unknown>> {
+  const { route, deps, context } = served
+  await checkReach(served)
+  if (route.load) context.target = await route.load(deps, context as never)
+  return route.handle(deps, context)
+}
