@@ -118,7 +118,7 @@ export function Shell() {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="sm" aria-label={t('nav.title')}>
+      <AppShell.Navbar p="sm" aria-label={t('nav.title')} style={{ overflowY: 'auto' }}>
         <Navigation onLeave={close} />
       </AppShell.Navbar>
       <AppShell.Main id="main" tabIndex={-1}>

@@ -135,7 +135,15 @@ function Outcomes({ found }: { found: Targets }) {
 }
 
 /** Reasons that have an explanation of their own. */
-const EXPLAINED = ['replayed', 'expired', 'signature', 'audience', 'session_expired', 'session_revoked'] as const
+const EXPLAINED = [
+  'replayed',
+  'expired',
+  'not_yet_valid',
+  'signature',
+  'audience',
+  'session_expired',
+  'session_revoked',
+] as const
 
 function Reason({ reason }: { reason: string }) {
   const { t } = useTranslation()
