@@ -6,15 +6,15 @@ import {
   createRouter,
   type ErrorComponentProps,
   Link,
+  lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { Page } from '../parts/page.tsx'
 import { ProblemCard } from '../parts/problem.tsx'
-import { AppScreen } from '../screens/apps/app-screen.tsx'
 import { AppsScreen } from '../screens/apps/apps-screen.tsx'
 import { CreateAppScreen } from '../screens/apps/create-app-screen.tsx'
-import { AuditScreen } from '../screens/audit/audit-screen.tsx'
+import { AUDIT_FILTERS } from '../screens/audit/audit-filters.ts'
 import { DeliveriesScreen } from '../screens/deliveries/deliveries-screen.tsx'
 import { DeliveryDrawer } from '../screens/deliveries/delivery-drawer.tsx'
 import { readDeliveryFilters } from '../screens/deliveries/filters.ts'
@@ -22,7 +22,6 @@ import { EventScreen } from '../screens/events/event-screen.tsx'
 import { EventsScreen } from '../screens/events/events-screen.tsx'
 import { HealthScreen } from '../screens/health/health-screen.tsx'
 import { OverviewScreen } from '../screens/overview/overview-screen.tsx'
-import { UserScreen } from '../screens/users/user-screen.tsx'
 import { UsersScreen } from '../screens/users/users-screen.tsx'
 import { CreateWebhookScreen } from '../screens/webhooks/create/create-webhook-screen.tsx'
 import { WebhookScreen } from '../screens/webhooks/detail/webhook-screen.tsx'
@@ -123,17 +122,76 @@ const users = createRoute({
   getParentRoute: () => root,
   path: 'users',
   component: UsersScreen,
-  validateSearch: readTexts('q', 'state'),
+  validateSearch: readTexts('q', 'in', 'state'),
 })
-const user = createRoute({ getParentRoute: () => root, path: 'users/$id', component: UserScreen })
-const apps = createRoute({ getParentRoute: () => root, path: 'apps', component: AppsScreen })
+const user = createRoute({
+  getParentRoute: () => root,
+  path: 'users/$id',
+  component: lazyRouteComponent(() => import('../screens/users/user-screen.tsx'), 'UserScreen'),
+  validateSearch: readTexts('tab'),
+})
+const accounts = createRoute({
+  getParentRoute: () => root,
+  path: 'accounts',
+  component: lazyRouteComponent(() => import('../screens/accounts/accounts-screen.tsx'), 'AccountsScreen'),
+  validateSearch: readTexts('q'),
+})
+const account = createRoute({
+  getParentRoute: () => root,
+  path: 'accounts/$id',
+  component: lazyRouteComponent(() => import('../screens/accounts/account-screen.tsx'), 'AccountScreen'),
+  validateSearch: readTexts('tab'),
+})
+const roles = createRoute({
+  getParentRoute: () => root,
+  path: 'roles',
+  component: lazyRouteComponent(() => import('../screens/roles/roles-screen.tsx'), 'RolesScreen'),
+})
+const sessions = createRoute({
+  getParentRoute: () => root,
+  path: 'sessions',
+  component: lazyRouteComponent(() => import('../screens/sessions/sessions-screen.tsx'), 'SessionsScreen'),
+  validateSearch: readTexts('address', 'kind'),
+})
+const keys = createRoute({
+  getParentRoute: () => root,
+  path: 'keys',
+  component: lazyRouteComponent(() => import('../screens/keys/keys-screen.tsx'), 'KeysScreen'),
+  validateSearch: readTexts('q'),
+})
+const consents = createRoute({
+  getParentRoute: () => root,
+  path: 'consents',
+  component: lazyRouteComponent(() => import('../screens/consents/consents-screen.tsx'), 'ConsentsScreen'),
+})
+const providers = createRoute({
+  getParentRoute: () => root,
+  path: 'providers',
+  component: lazyRouteComponent(() => import('../screens/providers/providers-screen.tsx'), 'ProvidersScreen'),
+})
+const handshake = createRoute({
+  getParentRoute: () => root,
+  path: 'handshake',
+  component: lazyRouteComponent(() => import('../screens/handshake/handshake-screen.tsx'), 'HandshakeScreen'),
+})
+const apps = createRoute({
+  getParentRoute: () => root,
+  path: 'apps',
+  component: AppsScreen,
+  validateSearch: readTexts('q', 'type'),
+})
 const createApp = createRoute({ getParentRoute: () => root, path: 'apps/new', component: CreateAppScreen })
-const app = createRoute({ getParentRoute: () => root, path: 'apps/$id', component: AppScreen })
+const app = createRoute({
+  getParentRoute: () => root,
+  path: 'apps/$id',
+  component: lazyRouteComponent(() => import('../screens/apps/app-screen.tsx'), 'AppScreen'),
+  validateSearch: readTexts('tab'),
+})
 const audit = createRoute({
   getParentRoute: () => root,
   path: 'audit',
-  component: AuditScreen,
-  validateSearch: readTexts('action', 'user', 'target', 'outcome'),
+  component: lazyRouteComponent(() => import('../screens/audit/audit-screen.tsx'), 'AuditScreen'),
+  validateSearch: readTexts(...AUDIT_FILTERS),
 })
 const health = createRoute({ getParentRoute: () => root, path: 'health', component: HealthScreen })
 
@@ -148,6 +206,14 @@ const routes = root.addChildren([
   event,
   users,
   user,
+  accounts,
+  account,
+  roles,
+  sessions,
+  keys,
+  consents,
+  providers,
+  handshake,
   apps,
   createApp,
   app,

@@ -26,6 +26,7 @@ const READERS = [
   ['webhook:find-one', (id: string) => api.webhook.webhookFindOne({ path: { id } }), '/webhooks/'],
   ['event-occurrence:find-one', (id: string) => api.webhook.eventOccurrenceFindOne({ path: { id } }), '/events/'],
   ['user:find-one', (id: string) => api.identity.userFindOne({ path: { id } }), '/users/'],
+  ['account:find-one', (id: string) => api.identity.accountFindOne({ path: { id } }), '/accounts/'],
   ['oauth-client:find-one', (id: string) => api.oauth.oauthClientFindOne({ path: { id } }), '/apps/'],
 ] as const
 

@@ -20,9 +20,26 @@ import { SearchBox } from './search-box.tsx'
 import { useAccess } from './session.tsx'
 import { settings } from './settings.ts'
 
+type PlaceName =
+  | 'overview'
+  | 'deliveries'
+  | 'webhooks'
+  | 'events'
+  | 'users'
+  | 'accounts'
+  | 'roles'
+  | 'sessions'
+  | 'keys'
+  | 'apps'
+  | 'consents'
+  | 'providers'
+  | 'handshake'
+  | 'audit'
+  | 'health'
+
 interface Place {
   to: string
-  label: `nav.${'overview' | 'deliveries' | 'webhooks' | 'events' | 'users' | 'apps' | 'audit' | 'health'}`
+  label: `nav.${PlaceName}`
   icon: IconName
   /** Without it the screen is left out. Default: none. */
   permission?: string
@@ -49,7 +66,14 @@ const GROUPS: readonly (readonly [`nav.group.${'monitor' | 'webhooks' | 'identit
     'nav.group.identity',
     [
       { to: '/users', label: 'nav.users', icon: 'users', permission: 'user:find-all' },
+      { to: '/accounts', label: 'nav.accounts', icon: 'accounts', permission: 'account:find-all' },
+      { to: '/roles', label: 'nav.roles', icon: 'roles', permission: 'role:find-all' },
+      { to: '/sessions', label: 'nav.sessions', icon: 'sessions' },
+      { to: '/keys', label: 'nav.keys', icon: 'keys' },
       { to: '/apps', label: 'nav.apps', icon: 'apps', permission: 'oauth-client:find-all' },
+      { to: '/consents', label: 'nav.consents', icon: 'consents' },
+      { to: '/providers', label: 'nav.providers', icon: 'providers', permission: 'sign-in-provider:find-all' },
+      { to: '/handshake', label: 'nav.handshake', icon: 'handshake', permission: 'handshake-target:find-all' },
     ],
   ],
   ['nav.group.admin', [{ to: '/audit', label: 'nav.audit', icon: 'audit', permission: 'audit-log:find-all' }]],
@@ -94,7 +118,7 @@ export function Shell() {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="sm" aria-label={t('nav.title')}>
+      <AppShell.Navbar p="sm" aria-label={t('nav.title')} style={{ overflowY: 'auto' }}>
         <Navigation onLeave={close} />
       </AppShell.Navbar>
       <AppShell.Main id="main" tabIndex={-1}>

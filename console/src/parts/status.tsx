@@ -24,6 +24,12 @@ const LOOKS = {
   degraded: WAIT,
   down: BAD,
   failure: BAD,
+  open: WAIT,
+  accepted: GOOD,
+  revoked: QUIET,
+  expired: QUIET,
+  delivered: GOOD,
+  dead_letter: BAD,
 } as const satisfies Record<string, Look>
 
 export type StatusName = keyof typeof LOOKS
@@ -38,6 +44,7 @@ export function Status({ name }: { name: StatusName }) {
       miw="max-content"
       tt="none"
       fw={600}
+      miw="max-content"
       leftSection={
         <span style={{ color, display: 'flex' }}>
           <Icon name={icon} size={13} />

@@ -13961,13 +13961,12 @@ export interface operations {
                  * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
                  *
                  *     - `document_id` (uuid): eq, ne, in, nin, null
-                 *     - `provider` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  */
                 filters?: string[];
                 /** @description A field; with `-`, descending. */
-                sort?: "provider" | "-provider" | "created_at" | "-created_at" | "updated_at" | "-updated_at";
+                sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at";
                 page_size?: components["parameters"]["PageSize"];
                 /** @description The `next_cursor` of the page before. Opaque; bound to its sort. */
                 cursor?: components["parameters"]["Cursor"];

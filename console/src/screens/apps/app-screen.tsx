@@ -1,4 +1,4 @@
-import { Button, Group, Skeleton, Stack, Text } from '@mantine/core'
+import { Button, Group, NativeSelect, Skeleton, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
@@ -8,14 +8,20 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
-import { CopyText } from '../../parts/copy-text.tsx'
 import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
-import { Facts } from '../../parts/facts.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
-import { Instant } from '../../parts/time.tsx'
+import { Sections } from '../../parts/sections.tsx'
+import { ConsentList } from '../consents/consent-list.tsx'
+import { AppEndpoints } from './app-endpoints.tsx'
+import { TargetLog } from './app-log.tsx'
+import { AppSettings } from './app-settings.tsx'
+import { ConsentPreview } from './consent-preview.tsx'
 
 type App = Schemas['OauthClient']
+
+/** How long the old secret may go on, s. */
+const OVERLAPS = [0, 3_600, 86_400] as const
 
 /** One app: what it may ask for, where it is sent back to, and its secret. */
 export function AppScreen() {
@@ -34,29 +40,36 @@ export function AppScreen() {
     >
       {app.isPending && <Skeleton height={200} />}
       {app.isError && <ProblemCard error={app.error} onRetry={() => void app.refetch()} />}
-      {row && (
-        <Facts
-          lines={[
-            ['client_id', <CopyText key="id" text={row.client_id} />],
-            [t('apps.type'), t(`apps.type.${row.type}`)],
-            [
-              t('apps.redirects'),
-              <Stack key="r" gap={0}>
-                {row.redirect_uris.map((uri) => (
-                  <CopyText key={uri} text={uri} />
-                ))}
-              </Stack>,
-            ],
-            [t('apps.scopes'), row.scopes.join(' ')],
-            [t('apps.grants'), row.grant_types.join(' ')],
-            [t('apps.publisher'), row.publisher ?? '–'],
-            [t('apps.issuer'), <CopyText key="i" text={location.origin} />],
-            [t('apps.discovery'), <CopyText key="d" text={`${location.origin}/.well-known/openid-configuration`} />],
-            [t('deliveries.created'), <Instant key="c" at={row.created_at} />],
-          ]}
-        />
-      )}
+      {row && <AppSections app={row} />}
     </Page>
+  )
+}
+
+function AppSections({ app }: { app: App }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  return (
+    <Sections
+      sections={[
+        { name: 'overview', label: t('apps.tab.overview'), content: () => <AppEndpoints app={app} /> },
+        may('oauth-client:update') && {
+          name: 'settings',
+          label: t('webhooks.tab.settings'),
+          content: () => <AppSettings key={app.updated_at} app={app} />,
+        },
+        { name: 'preview', label: t('apps.tab.preview'), content: () => <ConsentPreview app={app} /> },
+        may('oauth-grant:find-all') && {
+          name: 'consents',
+          label: t('consents.title'),
+          content: () => <ConsentList client={app.document_id} />,
+        },
+        may('audit-log:find-all') && {
+          name: 'log',
+          label: t('audit.title'),
+          content: () => <TargetLog target={app.document_id} />,
+        },
+      ]}
+    />
   )
 }
 
@@ -68,17 +81,11 @@ function Actions({ app }: { app: App }) {
   const close = () => setAsked(undefined)
   const path = { id: app.document_id }
   const touches = [['app', app.document_id], ['apps']]
-  const rotate = useChange({
-    make: () => api.oauth.oauthClientRotateSecret({ path, body: {} }),
-    touches,
-    onDone: close,
-  })
   const remove = useChange({
     make: () => api.oauth.oauthClientDelete({ path }),
     touches,
     onDone: () => void navigate({ to: '/apps' }),
   })
-  const secret = rotate.data?.data.client_secret
   return (
     <Group gap="xs">
       {app.type === 'confidential' && may('oauth-client:rotate-secret') && (
@@ -93,17 +100,6 @@ function Actions({ app }: { app: App }) {
       )}
       <ApiCall operation="oauth.oauthClientFindOne" method="GET" path={`/api/v3/oauth/client/${app.document_id}`} />
       <ConfirmDialog
-        title={t('webhooks.rotate')}
-        label={t('webhooks.rotate')}
-        isOpen={asked === 'rotate'}
-        onClose={close}
-        onConfirm={() => rotate.mutate(undefined)}
-        isRunning={rotate.isPending}
-        error={rotate.error}
-      >
-        <Text size="sm">{t('apps.rotate-text')}</Text>
-      </ConfirmDialog>
-      <ConfirmDialog
         title={t('apps.delete')}
         label={t('apps.delete')}
         isOpen={asked === 'delete'}
@@ -115,6 +111,45 @@ function Actions({ app }: { app: App }) {
       >
         <Text size="sm">{t('apps.delete-text')}</Text>
       </ConfirmDialog>
+      <RotateSecret app={app} isOpen={asked === 'rotate'} onClose={close} />
+    </Group>
+  )
+}
+
+/** Asks for how long the old secret goes on, adds a new one and shows it once. */
+function RotateSecret({ app, isOpen, onClose }: { app: App; isOpen: boolean; onClose: () => void }) {
+  const { t } = useTranslation()
+  const [overlap, setOverlap] = useState(0)
+  const rotate = useChange({
+    make: () => {
+      const body = { overlap_seconds: overlap }
+      return api.oauth.oauthClientRotateSecret({ path: { id: app.document_id }, body })
+    },
+    touches: [['app', app.document_id], ['apps']],
+    onDone: onClose,
+  })
+  const secret = rotate.data?.data.client_secret
+  return (
+    <>
+      <ConfirmDialog
+        title={t('webhooks.rotate')}
+        label={t('webhooks.rotate')}
+        isOpen={isOpen}
+        onClose={onClose}
+        onConfirm={() => rotate.mutate(undefined)}
+        isRunning={rotate.isPending}
+        error={rotate.error}
+      >
+        <Stack gap="sm">
+          <Text size="sm">{t('apps.rotate-text')}</Text>
+          <NativeSelect
+            label={t('apps.overlap')}
+            value={String(overlap)}
+            onChange={({ currentTarget }) => setOverlap(Number(currentTarget.value))}
+            data={OVERLAPS.map((one) => ({ value: String(one), label: t(`apps.overlap.${one}`) }))}
+          />
+        </Stack>
+      </ConfirmDialog>
       {secret && (
         <SecretDialog
           title={t('apps.secret')}
@@ -123,6 +158,6 @@ function Actions({ app }: { app: App }) {
           onDone={() => rotate.reset()}
         />
       )}
-    </Group>
+    </>
   )
 }

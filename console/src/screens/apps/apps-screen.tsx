@@ -1,27 +1,85 @@
-import { Button, Stack, Text } from '@mantine/core'
+import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { Link } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
 import { type Column, List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
+
+interface Filters {
+  q?: string
+  type?: string
+}
 
 /** The apps that people sign in to with this service. */
 export function AppsScreen() {
   const { t } = useTranslation()
+  return (
+    <Guarded permission="oauth-client:find-all" title={t('apps.title')}>
+      <Apps />
+    </Guarded>
+  )
+}
+
+function Apps() {
+  const { t } = useTranslation()
   const { may } = useAccess()
-  const query = { sort: '-created_at' as const }
+  const filters: Filters = useSearch({ from: '/apps' })
+  const navigate = useNavigate()
+  const choose = (search: Filters) => void navigate({ to: '/apps', search, replace: true })
+  const apiFilters = [
+    ...(filters.q ? [`name|like|${filters.q.replaceAll(/[\\,]/g, '\\$&')}`] : []),
+    ...(filters.type === 'public' || filters.type === 'confidential' ? [`type|eq|${filters.type}`] : []),
+  ]
+  const query = { sort: '-created_at' as const, ...(apiFilters.length > 0 && { filters: apiFilters }) }
   const rows = useRows({
-    key: ['apps'],
+    key: ['apps', ...apiFilters],
     load: (page, signal) => api.oauth.oauthClientFindAll({ query: { ...query, ...page }, signal }),
   })
-  const columns: Column<Schemas['OauthClient']>[] = [
+  const create = may('oauth-client:create') && (
+    <Button component={Link} to="/apps/new" size="compact-md">
+      {t('apps.new')}
+    </Button>
+  )
+  return (
+    <Page
+      title={t('apps.title')}
+      lead={t('apps.lead')}
+      actions={
+        <>
+          {create}
+          <ApiCall operation="oauth.oauthClientFindAll" method="GET" path="/api/v3/oauth/client" query={query} />
+        </>
+      }
+    >
+      <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={choose} />
+      <List
+        caption={t('apps.title')}
+        columns={useColumns()}
+        rows={rows}
+        isFiltered={apiFilters.length > 0}
+        onClear={() => choose({})}
+        empty={
+          <Stack align="center">
+            <Text>{t('apps.empty')}</Text>
+            {create}
+          </Stack>
+        }
+      />
+    </Page>
+  )
+}
+
+function useColumns(): Column<Schemas['OauthClient']>[] {
+  const { t } = useTranslation()
+  return [
     {
       label: t('apps.name'),
       cell: ({ document_id, name, publisher }) => (
@@ -49,40 +107,39 @@ export function AppsScreen() {
     },
     { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
   ]
-  if (!may('oauth-client:find-all'))
-    return (
-      <Page title={t('apps.title')}>
-        <NoPermission permission="oauth-client:find-all" />
-      </Page>
-    )
-  const create = may('oauth-client:create') && (
-    <Button component={Link} to="/apps/new" size="compact-md">
-      {t('apps.new')}
-    </Button>
-  )
+}
+
+function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: Filters) => void }) {
+  const { t } = useTranslation()
+  const [text, setText] = useState(filters.q ?? '')
+  const choose = (type: string) => onChoose({ ...(text.trim() && { q: text.trim() }), ...(type && { type }) })
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    choose(filters.type ?? '')
+  }
   return (
-    <Page
-      title={t('apps.title')}
-      lead={t('apps.lead')}
-      actions={
-        <>
-          {create}
-          <ApiCall operation="oauth.oauthClientFindAll" method="GET" path="/api/v3/oauth/client" query={query} />
-        </>
-      }
-    >
-      <List
-        caption={t('apps.title')}
-        columns={columns}
-        rows={rows}
-        isFiltered={false}
-        empty={
-          <Stack align="center">
-            <Text>{t('apps.empty')}</Text>
-            {create}
-          </Stack>
-        }
-      />
-    </Page>
+    <form onSubmit={submit} aria-label={t('filters.title')}>
+      <Group align="flex-end" gap="sm">
+        <TextInput
+          label={t('keys.name-part')}
+          minLength={3}
+          value={text}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <NativeSelect
+          label={t('apps.type')}
+          value={filters.type ?? ''}
+          onChange={({ currentTarget }) => choose(currentTarget.value)}
+          data={[
+            { value: '', label: t('filters.all') },
+            { value: 'confidential', label: t('apps.type.confidential') },
+            { value: 'public', label: t('apps.type.public') },
+          ]}
+        />
+        <Button type="submit" variant="default">
+          {t('filters.apply')}
+        </Button>
+      </Group>
+    </form>
   )
 }

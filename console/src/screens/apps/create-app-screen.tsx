@@ -10,21 +10,7 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { SecretDialog } from '../../parts/dialogs.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
-
-const SCOPES: readonly Schemas['OauthScope'][] = [
-  'openid',
-  'profile',
-  'email',
-  'offline_access',
-  'session:read',
-  'account:read',
-  'contract:read',
-  'contract:write',
-  'webhook:read',
-  'webhook:write',
-  'event:read',
-  'event:publish',
-]
+import { SCOPES } from './scopes.ts'
 
 /** What a person types of a new app. */
 interface Draft {

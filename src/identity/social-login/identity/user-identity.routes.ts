@@ -11,7 +11,6 @@ import { loadIdentityOfUser, unlinkIdentityOfUser } from './identity.ts'
 
 const IDENTITY_FIELDS = {
   document_id: { type: 'uuid' },
-  provider: { type: 'text', sortable: true, like: 'few-rows' },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
 } as const

@@ -1,0 +1,86 @@
+import type { Schemas } from '@signalbox/client'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { api } from '../frame/api.ts'
+import { useAccess } from '../frame/session.tsx'
+import { CopyText } from './copy-text.tsx'
+import { TextLink } from './text-link.tsx'
+
+/** Ids whose rows are read at once: a page of a list has at most as many. */
+const IDS_LIMIT = 200
+
+const NAMES_FRESH_MS = 60_000
+
+/** Each id once, sorted, so that the same rows ask the same question. */
+const distinct = (ids: readonly (string | null)[]) =>
+  [...new Set(ids.filter((id) => id !== null))].sort().slice(0, IDS_LIMIT)
+
+/** The people of these ids by id, read in one request; none for a person who may not see users. */
+export function usePeople(ids: readonly (string | null)[]): ReadonlyMap<string, Schemas['User']> {
+  const { may } = useAccess()
+  const asked = distinct(ids)
+  const { data } = useQuery({
+    queryKey: ['users', 'of', asked],
+    queryFn: ({ signal }) => {
+      const query = { filters: [`document_id|in|${asked.join(',')}`], page_size: IDS_LIMIT }
+      return api.identity.userFindAll({ query, signal })
+    },
+    enabled: asked.length > 0 && may('user:find-all'),
+    staleTime: NAMES_FRESH_MS,
+    placeholderData: keepPreviousData,
+  })
+  return new Map(data?.data.map((user) => [user.document_id, user]))
+}
+
+/** The names of the accounts of these ids. */
+export function useAccountNames(ids: readonly (string | null)[]): ReadonlyMap<string, string> {
+  const { may, session } = useAccess()
+  const asked = distinct(ids)
+  const { data } = useQuery({
+    queryKey: ['accounts', 'of', asked],
+    queryFn: ({ signal }) => {
+      const query = { filters: [`document_id|in|${asked.join(',')}`], page_size: IDS_LIMIT }
+      return api.identity.accountFindAll({ query, signal })
+    },
+    enabled: asked.length > 0 && may('account:find-all'),
+    staleTime: NAMES_FRESH_MS,
+    placeholderData: keepPreviousData,
+  })
+  const shown = data?.data ?? session.accounts
+  return new Map(shown.map(({ document_id, name }) => [document_id, name]))
+}
+
+/** All roles; none for a person who may not see them. */
+export function useRoles(): readonly Schemas['Role'][] {
+  const { may } = useAccess()
+  const { data } = useQuery({
+    queryKey: ['roles', 'all'],
+    queryFn: ({ signal }) => api.identity.roleFindAll({ query: { sort: 'name', page_size: 200 }, signal }),
+    enabled: may('role:find-all'),
+    staleTime: NAMES_FRESH_MS,
+  })
+  return data?.data ?? []
+}
+
+/** A person as a link, by its name where that is known. */
+export function PersonLink({ id, people }: { id: string | null; people: ReadonlyMap<string, Schemas['User']> }) {
+  if (id === null) return <>–</>
+  const person = people.get(id)
+  if (!person) return <CopyText text={id} isShort />
+  return (
+    <TextLink to="/users/$id" params={{ id }} size="sm" title={person.email}>
+      {person.name ?? person.email}
+    </TextLink>
+  )
+}
+
+/** An account as a link, by its name where that is known. */
+export function AccountLink({ id, names }: { id: string | null; names: ReadonlyMap<string, string> }) {
+  if (id === null) return <>–</>
+  const name = names.get(id)
+  if (name === undefined) return <CopyText text={id} isShort />
+  return (
+    <TextLink to="/accounts/$id" params={{ id }} size="sm">
+      {name}
+    </TextLink>
+  )
+}

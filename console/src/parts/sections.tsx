@@ -1,0 +1,36 @@
+import { Tabs } from '@mantine/core'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+
+/** One section of a detail screen. */
+export interface Section {
+  name: string
+  label: string
+  content: () => ReactNode
+}
+
+/** The sections of a detail screen as tabs; the open one is in the URL. */
+export function Sections({ sections }: { sections: readonly (Section | false)[] }) {
+  const { tab } = useSearch({ strict: false }) as { tab?: string }
+  const navigate = useNavigate()
+  const shown = sections.filter((one) => one !== false)
+  const open = shown.find(({ name }) => name === tab) ?? shown[0]
+  const choose = (name: string | null) =>
+    void navigate({ to: '.', search: name === null || name === shown[0]?.name ? {} : { tab: name }, replace: true })
+  return (
+    <Tabs value={open?.name ?? null} onChange={choose} keepMounted={false}>
+      <Tabs.List mb="md" className="tabs">
+        {shown.map(({ name, label }) => (
+          <Tabs.Tab key={name} value={name}>
+            {label}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {shown.map(({ name, content }) => (
+        <Tabs.Panel key={name} value={name}>
+          {name === open?.name && content()}
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  )
+}

@@ -1,0 +1,109 @@
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useChange } from '../../frame/use-change.ts'
+import { Dialog } from '../../parts/dialog.tsx'
+import { type Column, List, useRows } from '../../parts/list.tsx'
+import { PersonLink, usePeople } from '../../parts/names.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { RoleSelect } from '../../parts/role-select.tsx'
+import { Status } from '../../parts/status.tsx'
+import { Time } from '../../parts/time.tsx'
+
+type Invitation = Schemas['AccountInvitation']
+
+/** Who was invited to an account by mail, and what came of it. */
+export function AccountInvitations({ account }: { account: string }) {
+  const { t } = useTranslation()
+  const [isOpen, setIsOpen] = useState(false)
+  const key = ['invitations', account]
+  const rows = useRows({
+    key,
+    load: (page, signal) => api.identity.accountInvitationFindAll({ path: { id: account }, query: page, signal }),
+  })
+  const people = usePeople(rows.shown.map(({ invited_by }) => invited_by))
+  const revoke = useChange({
+    make: (invitation: string) => api.identity.accountInvitationDelete({ path: { id: account, invitation } }),
+    touches: [key],
+  })
+  const columns: Column<Invitation>[] = [
+    { label: t('users.email'), cell: ({ email }) => email },
+    { label: t('users.state'), cell: ({ status }) => <Status name={status} /> },
+    { label: t('invitations.by'), cell: ({ invited_by }) => <PersonLink id={invited_by} people={people} /> },
+    { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { label: t('sessions.expires'), cell: ({ expires_at }) => <Time at={expires_at} /> },
+    {
+      label: t('list.actions'),
+      cell: ({ document_id, status }) =>
+        status === 'open' && (
+          <Button
+            size="compact-xs"
+            variant="default"
+            loading={revoke.isPending && revoke.variables === document_id}
+            onClick={() => revoke.mutate(document_id)}
+          >
+            {t('keys.revoke')}
+          </Button>
+        ),
+    },
+  ]
+  return (
+    <Stack>
+      <Group>
+        <Button size="compact-md" variant="default" onClick={() => setIsOpen(true)}>
+          {t('invitations.new')}
+        </Button>
+      </Group>
+      {revoke.isError && <ProblemCard error={revoke.error} />}
+      <List
+        caption={t('accounts.invitations')}
+        columns={columns}
+        rows={rows}
+        isFiltered={false}
+        empty={<Text>{t('invitations.empty')}</Text>}
+      />
+      <Dialog title={t('invitations.new')} isOpen={isOpen} onClose={() => setIsOpen(false)}>
+        <InvitationForm account={account} onDone={() => setIsOpen(false)} />
+      </Dialog>
+    </Stack>
+  )
+}
+
+function InvitationForm({ account, onDone }: { account: string; onDone: () => void }) {
+  const { t } = useTranslation()
+  const [email, setEmail] = useState('')
+  const [roles, setRoles] = useState<string[]>([])
+  const invite = useChange({
+    make: () => api.identity.accountInvitationCreate({ path: { id: account }, body: { email: email.trim(), roles } }),
+    touches: [['invitations', account]],
+    onDone,
+  })
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    invite.mutate(undefined)
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <TextInput
+          label={t('users.email')}
+          description={t('invitations.hint')}
+          type="email"
+          required
+          data-autofocus
+          value={email}
+          onChange={({ currentTarget }) => setEmail(currentTarget.value)}
+        />
+        <RoleSelect value={roles} onChange={setRoles} isOfAccount />
+        {invite.isError && <ProblemCard error={invite.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={invite.isPending}>
+            {t('invitations.send')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

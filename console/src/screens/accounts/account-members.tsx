@@ -1,0 +1,195 @@
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { Dialog } from '../../parts/dialog.tsx'
+import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { type Column, List, useRows } from '../../parts/list.tsx'
+import { useRoles } from '../../parts/names.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { RoleSelect } from '../../parts/role-select.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { Time } from '../../parts/time.tsx'
+
+type Member = Schemas['AccountMember']
+
+const nameOf = (member: Member | undefined) => member?.name ?? member?.email ?? member?.user ?? ''
+
+/** Who belongs to an account, with which roles. */
+export function AccountMembers({ account }: { account: string }) {
+  const { t } = useTranslation()
+  const { may, mayEverywhere } = useAccess()
+  const [asked, setAsked] = useState<{ action: 'remove' | 'roles'; member: Member } | 'add' | undefined>()
+  const close = () => setAsked(undefined)
+  const key = ['members', account]
+  const path = { id: account }
+  const rows = useRows({
+    key,
+    load: (page, signal) => api.identity.accountMemberFindAll({ path, query: page, signal }),
+  })
+  const remove = useChange({
+    make: (user: string) => api.identity.accountMemberDelete({ path, body: { user } }),
+    touches: [key],
+    onDone: close,
+  })
+  const about = typeof asked === 'object' ? asked : undefined
+  return (
+    <Stack>
+      {mayEverywhere('account-member:create') && (
+        <Group>
+          <Button size="compact-md" variant="default" onClick={() => setAsked('add')}>
+            {t('members.add')}
+          </Button>
+        </Group>
+      )}
+      <List
+        caption={t('accounts.members')}
+        columns={useColumns((action, member) => setAsked({ action, member }))}
+        rows={rows}
+        isFiltered={false}
+        empty={<Text>{t('members.empty')}</Text>}
+      />
+      <ConfirmDialog
+        title={t('members.remove-title', { name: nameOf(about?.member) })}
+        label={t('members.remove')}
+        isOpen={about?.action === 'remove'}
+        onClose={close}
+        onConfirm={() => about && remove.mutate(about.member.user)}
+        isRunning={remove.isPending}
+        error={remove.error}
+      >
+        <Text size="sm">{t('members.remove-text')}</Text>
+      </ConfirmDialog>
+      <Dialog title={t('members.add')} isOpen={asked === 'add'} onClose={close}>
+        <AddMember account={account} onDone={close} />
+      </Dialog>
+      <Dialog
+        title={t('members.roles-title', { name: nameOf(about?.member) })}
+        isOpen={about?.action === 'roles'}
+        onClose={close}
+      >
+        {about && may('account-member:update') && (
+          <MemberRoles account={account} member={about.member} onDone={close} />
+        )}
+      </Dialog>
+    </Stack>
+  )
+}
+
+function useColumns(ask: (action: 'remove' | 'roles', member: Member) => void): Column<Member>[] {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const roles = new Map(useRoles().map(({ document_id, name }) => [document_id, name]))
+  return [
+    {
+      label: t('users.person'),
+      cell: (member) => (
+        <Stack gap={0}>
+          <TextLink to="/users/$id" params={{ id: member.user }} size="sm" fw={600}>
+            {nameOf(member)}
+          </TextLink>
+          {member.name !== null && member.email !== null && (
+            <Text size="xs" c="dimmed">
+              {member.email}
+            </Text>
+          )}
+        </Stack>
+      ),
+    },
+    {
+      label: t('members.roles'),
+      cell: (member) => member.roles.map((id) => roles.get(id) ?? id.slice(0, 8)).join(', ') || t('users.no-role'),
+    },
+    { label: t('members.since'), cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      label: t('list.actions'),
+      cell: (member) => (
+        <Group gap={4} wrap="nowrap">
+          {may('account-member:update') && (
+            <Button size="compact-xs" variant="default" onClick={() => ask('roles', member)}>
+              {t('members.change')}
+            </Button>
+          )}
+          {may('account-member:delete') && (
+            <Button size="compact-xs" variant="default" onClick={() => ask('remove', member)}>
+              {t('members.remove')}
+            </Button>
+          )}
+        </Group>
+      ),
+    },
+  ]
+}
+
+function MemberRoles({ account, member, onDone }: { account: string; member: Member; onDone: () => void }) {
+  const { t } = useTranslation()
+  const [roles, setRoles] = useState<string[]>(member.roles)
+  const save = useChange({
+    make: () => api.identity.accountMemberUpdate({ path: { id: account }, body: { user: member.user, roles } }),
+    touches: [['members', account]],
+    onDone,
+  })
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    save.mutate(undefined)
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <RoleSelect value={roles} onChange={setRoles} isOfAccount />
+        {save.isError && <ProblemCard error={save.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={save.isPending}>
+            {t('settings.save')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+/** Finds the person by its address, and adds it. */
+function AddMember({ account, onDone }: { account: string; onDone: () => void }) {
+  const { t } = useTranslation()
+  const [email, setEmail] = useState('')
+  const [roles, setRoles] = useState<string[]>([])
+  const add = useChange({
+    make: async () => {
+      const filters = [`email|eq|${email.trim().replaceAll(/[\\,]/g, '\\$&')}`]
+      const found = (await api.identity.userFindAll({ query: { filters } })).data[0]
+      if (!found) throw new Error(t('members.nobody'))
+      return api.identity.accountMemberCreate({ path: { id: account }, body: { user: found.document_id, roles } })
+    },
+    touches: [['members', account]],
+    onDone,
+  })
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    add.mutate(undefined)
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <TextInput
+          label={t('users.email')}
+          description={t('members.add-hint')}
+          type="email"
+          required
+          data-autofocus
+          value={email}
+          onChange={({ currentTarget }) => setEmail(currentTarget.value)}
+        />
+        <RoleSelect value={roles} onChange={setRoles} isOfAccount />
+        {add.isError && <ProblemCard error={add.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={add.isPending}>
+            {t('members.add')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

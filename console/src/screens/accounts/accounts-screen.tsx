@@ -1,0 +1,120 @@
+import { Button, Group, Text, TextInput } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { Dialog } from '../../parts/dialog.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
+import { type Column, List, useRows } from '../../parts/list.tsx'
+import { Page } from '../../parts/page.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { Time } from '../../parts/time.tsx'
+import { AccountForm } from './account-form.tsx'
+
+/** What owns resources: the accounts. */
+export function AccountsScreen() {
+  const { t } = useTranslation()
+  return (
+    <Guarded permission="account:find-all" title={t('accounts.title')}>
+      <Accounts />
+    </Guarded>
+  )
+}
+
+function Accounts() {
+  const { t } = useTranslation()
+  const { mayEverywhere } = useAccess()
+  const { q = '' } = useSearch({ from: '/accounts' })
+  const navigate = useNavigate()
+  const choose = (text: string) =>
+    void navigate({ to: '/accounts', search: text === '' ? {} : { q: text }, replace: true })
+  const filters = q === '' ? [] : [`name|like|${q.replaceAll(/[\\,]/g, '\\$&')}`]
+  const query = { sort: '-created_at' as const, ...(filters.length > 0 && { filters }) }
+  const rows = useRows({
+    key: ['accounts', ...filters],
+    load: (page, signal) => api.identity.accountFindAll({ query: { ...query, ...page }, signal }),
+  })
+  const columns: Column<Schemas['Account']>[] = [
+    {
+      label: t('accounts.name'),
+      cell: ({ document_id, name }) => (
+        <TextLink to="/accounts/$id" params={{ id: document_id }} size="sm" fw={600}>
+          {name}
+        </TextLink>
+      ),
+    },
+    { label: t('accounts.id'), cell: ({ document_id }) => <CopyText text={document_id} isShort /> },
+    { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { label: t('webhooks.updated'), cell: ({ updated_at }) => <Time at={updated_at} /> },
+  ]
+  return (
+    <Page
+      title={t('accounts.title')}
+      lead={t('accounts.lead')}
+      actions={
+        <>
+          {mayEverywhere('account:create') && <CreateAccount />}
+          <ApiCall operation="identity.accountFindAll" method="GET" path="/api/v3/identity/account" query={query} />
+        </>
+      }
+    >
+      <Search key={q} text={q} onChoose={choose} />
+      <List
+        caption={t('accounts.title')}
+        columns={columns}
+        rows={rows}
+        isFiltered={q !== ''}
+        onClear={() => choose('')}
+        empty={<Text>{t('accounts.empty')}</Text>}
+      />
+    </Page>
+  )
+}
+
+function Search({ text, onChoose }: { text: string; onChoose: (text: string) => void }) {
+  const { t } = useTranslation()
+  const [typed, setTyped] = useState(text)
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    onChoose(typed.trim())
+  }
+  return (
+    <form onSubmit={submit} aria-label={t('filters.title')}>
+      <Group align="flex-end" gap="sm">
+        <TextInput
+          label={t('accounts.name-part')}
+          minLength={3}
+          value={typed}
+          onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+        <Button type="submit" variant="default">
+          {t('filters.apply')}
+        </Button>
+      </Group>
+    </form>
+  )
+}
+
+function CreateAccount() {
+  const { t } = useTranslation()
+  const [isOpen, setIsOpen] = useState(false)
+  const navigate = useNavigate()
+  return (
+    <>
+      <Button size="compact-md" onClick={() => setIsOpen(true)}>
+        {t('accounts.new')}
+      </Button>
+      <Dialog title={t('accounts.new')} isOpen={isOpen} onClose={() => setIsOpen(false)}>
+        <AccountForm
+          label={t('accounts.create')}
+          send={(name) => api.identity.accountCreate({ body: { name } })}
+          onDone={({ data }) => void navigate({ to: '/accounts/$id', params: { id: data.document_id } })}
+        />
+      </Dialog>
+    </>
+  )
+}

@@ -1,0 +1,99 @@
+import { Button, Checkbox, Group, Stack, Switch, Textarea, TextInput } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useChange } from '../../frame/use-change.ts'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { SCOPES } from './scopes.ts'
+
+type App = Schemas['OauthClient']
+
+const readLines = (text: string) => text.split(/\s+/).filter((one) => one !== '')
+
+/** Changes what an app may ask for, and where it is sent back to. */
+export function AppSettings({ app }: { app: App }) {
+  const { t } = useTranslation()
+  const [draft, setDraft] = useState({
+    name: app.name,
+    publisher: app.publisher ?? '',
+    redirects: app.redirect_uris.join('\n'),
+    logouts: app.post_logout_redirect_uris.join('\n'),
+    scopes: app.scopes,
+    isFirstParty: app.first_party,
+  })
+  const change = (part: Partial<typeof draft>) => setDraft({ ...draft, ...part })
+  const save = useChange({
+    make: () => {
+      const body = {
+        name: draft.name.trim(),
+        publisher: draft.publisher.trim() || null,
+        redirect_uris: readLines(draft.redirects),
+        post_logout_redirect_uris: readLines(draft.logouts),
+        scopes: draft.scopes,
+        first_party: draft.isFirstParty,
+      }
+      return api.oauth.oauthClientUpdate({ path: { id: app.document_id }, body })
+    },
+    touches: [['app', app.document_id], ['apps']],
+  })
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    save.mutate(undefined)
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack maw={640}>
+        <TextInput
+          label={t('apps.name')}
+          required
+          value={draft.name}
+          onChange={({ currentTarget: { value } }) => change({ name: value })}
+        />
+        <TextInput
+          label={t('apps.publisher')}
+          value={draft.publisher}
+          onChange={({ currentTarget: { value } }) => change({ publisher: value })}
+        />
+        <Textarea
+          label={t('apps.redirects')}
+          description={t('apps.redirects-hint')}
+          autosize
+          minRows={2}
+          value={draft.redirects}
+          onChange={({ currentTarget: { value } }) => change({ redirects: value })}
+        />
+        <Textarea
+          label={t('apps.logouts')}
+          autosize
+          minRows={1}
+          value={draft.logouts}
+          onChange={({ currentTarget: { value } }) => change({ logouts: value })}
+        />
+        <Checkbox.Group
+          label={t('apps.scopes')}
+          value={draft.scopes}
+          onChange={(values) => change({ scopes: SCOPES.filter((one) => values.includes(one)) })}
+        >
+          <Group gap="sm" mt="xs">
+            {SCOPES.map((one) => (
+              <Checkbox key={one} value={one} label={one} />
+            ))}
+          </Group>
+        </Checkbox.Group>
+        <Switch
+          label={t('apps.first-party')}
+          description={t('apps.first-party-text')}
+          checked={draft.isFirstParty}
+          onChange={({ currentTarget: { checked } }) => change({ isFirstParty: checked })}
+        />
+        {save.isError && <ProblemCard error={save.error} />}
+        <Group>
+          <Button type="submit" loading={save.isPending}>
+            {t('settings.save')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

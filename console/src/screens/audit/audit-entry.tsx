@@ -1,0 +1,87 @@
+import { Code, Stack, Table, Text, Title } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useTranslation } from 'react-i18next'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { SidePanel } from '../../parts/dialog.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { AccountLink, PersonLink, useAccountNames, usePeople } from '../../parts/names.tsx'
+import { Status } from '../../parts/status.tsx'
+import { Instant } from '../../parts/time.tsx'
+
+type Entry = Schemas['AuditEntry']
+
+/** Everything that an entry of the audit log says. */
+export function AuditEntryPanel({ entry, onClose }: { entry: Entry | undefined; onClose: () => void }) {
+  return (
+    <SidePanel title={entry?.action ?? ''} isOpen={entry !== undefined} onClose={onClose}>
+      {entry && <Content entry={entry} />}
+    </SidePanel>
+  )
+}
+
+function Content({ entry }: { entry: Entry }) {
+  const { t } = useTranslation()
+  const people = usePeople([entry.user])
+  const accounts = useAccountNames([entry.account])
+  const id = (text: string | null) => text !== null && <CopyText text={text} />
+  const line = (label: string, text: string | null) => (text === null ? undefined : ([label, id(text)] as const))
+  return (
+    <Stack gap="lg">
+      <Facts
+        lines={[
+          [t('audit.time'), <Instant key="t" at={entry.created_at} />],
+          [t('audit.outcome'), <Status key="o" name={entry.outcome} />],
+          entry.count > 1 ? [t('audit.count'), String(entry.count)] : undefined,
+          entry.user === null ? undefined : [t('audit.user'), <PersonLink key="u" id={entry.user} people={people} />],
+          entry.account === null
+            ? undefined
+            : [t('account.label'), <AccountLink key="a" id={entry.account} names={accounts} />],
+          line(t('audit.target'), entry.target),
+          line(t('sign-ins.session'), entry.session),
+          line(t('audit.key'), entry.api_key),
+          line(t('audit.app'), entry.client_id),
+          line(t('audit.address'), entry.address),
+          line(t('problem.request'), entry.request_id),
+        ]}
+      />
+      <Detail detail={entry.detail} />
+      <Stack gap="xs">
+        <Title order={3} size="h5">
+          {t('users.tab.raw')}
+        </Title>
+        <Code block className="wrap">
+          {JSON.stringify(entry, null, 2)}
+        </Code>
+      </Stack>
+    </Stack>
+  )
+}
+
+const toText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+
+/** What the operation noted, name by name. */
+function Detail({ detail }: { detail: Entry['detail'] }) {
+  const { t } = useTranslation()
+  const members = Object.entries(detail)
+  if (members.length === 0) return <Text size="sm">{t('audit.no-detail')}</Text>
+  return (
+    <Table>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col">{t('audit.member')}</Table.Th>
+          <Table.Th scope="col">{t('audit.value')}</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {members.map(([name, value]) => (
+          <Table.Tr key={name}>
+            <Table.Th scope="row" fw={500}>
+              {name}
+            </Table.Th>
+            <Table.Td className="wrap">{toText(value)}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  )
+}

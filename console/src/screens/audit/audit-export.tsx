@@ -1,0 +1,85 @@
+import { Button, Menu, Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useMutation } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { toCsvLine } from './audit-filters.ts'
+
+type Entry = Schemas['AuditEntry']
+
+/** Entries that one file holds at most. */
+const EXPORT_LIMIT = 10_000
+
+const COLUMNS = [
+  'created_at',
+  'action',
+  'outcome',
+  'user',
+  'session',
+  'api_key',
+  'client_id',
+  'account',
+  'target',
+  'address',
+  'request_id',
+  'count',
+  'detail',
+] as const satisfies readonly (keyof Entry)[]
+
+/** Reads the entries of the filters, the newest first, up to the limit of a file. */
+async function readEntries(filters: readonly string[]): Promise<Entry[]> {
+  const entries: Entry[] = []
+  const query = { sort: '-created_at' as const, page_size: 200, ...(filters.length > 0 && { filters: [...filters] }) }
+  for await (const entry of api.audit.auditLogFindAll.each({ query })) {
+    entries.push(entry)
+    if (entries.length === EXPORT_LIMIT) break
+  }
+  return entries
+}
+
+function save(name: string, type: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(url)
+}
+
+/** Saves the entries of the filters as a file. */
+export function AuditExport({ filters }: { filters: readonly string[] }) {
+  const { t } = useTranslation()
+  const run = useMutation({
+    mutationFn: async (format: 'csv' | 'ndjson') => {
+      const entries = await readEntries(filters)
+      if (format === 'ndjson')
+        return save(
+          'audit-log.ndjson',
+          'application/x-ndjson',
+          `${entries.map((one) => JSON.stringify(one)).join('\n')}\n`,
+        )
+      const lines = [toCsvLine(COLUMNS), ...entries.map((one) => toCsvLine(COLUMNS.map((name) => one[name])))]
+      save('audit-log.csv', 'text/csv', `${lines.join('\r\n')}\r\n`)
+    },
+  })
+  return (
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button size="compact-md" variant="default" loading={run.isPending}>
+            {t('audit.export')}
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={() => run.mutate('csv')}>CSV</Menu.Item>
+          <Menu.Item onClick={() => run.mutate('ndjson')}>NDJSON</Menu.Item>
+          <Menu.Label>
+            <Text size="xs">{t('audit.export-limit', { limit: EXPORT_LIMIT })}</Text>
+          </Menu.Label>
+        </Menu.Dropdown>
+      </Menu>
+      {run.isError && <ProblemCard error={run.error} />}
+    </>
+  )
+}

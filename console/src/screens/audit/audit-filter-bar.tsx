@@ -1,0 +1,78 @@
+import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import type { AuditFilters } from './audit-filters.ts'
+
+const TEXTS = ['action', 'user', 'target', 'account', 'address', 'request_id'] as const
+const SINCE = ['1h', '24h', '7d', '30d'] as const
+const PLACEHOLDERS: Partial<Record<(typeof TEXTS)[number], string>> = {
+  action: 'webhook.update',
+  address: '203.0.113.7',
+}
+
+/** The filters of the audit log as a form; they are set together. */
+export function AuditFilterBar({
+  filters,
+  onChoose,
+}: {
+  filters: AuditFilters
+  onChoose: (next: AuditFilters) => void
+}) {
+  const { t } = useTranslation()
+  const [texts, setTexts] = useState(filters)
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    const given = Object.entries(texts).flatMap(([name, text]) => (text.trim() ? [[name, text.trim()]] : []))
+    onChoose(Object.fromEntries(given))
+  }
+  const change = (part: AuditFilters) => setTexts({ ...texts, ...part })
+  return (
+    <form onSubmit={submit} aria-label={t('filters.title')}>
+      <Group align="flex-end" gap="sm">
+        {TEXTS.map((name) => (
+          <TextInput
+            key={name}
+            label={t(`audit.${name}`)}
+            placeholder={PLACEHOLDERS[name] ?? 'id'}
+            w={170}
+            value={texts[name] ?? ''}
+            onChange={({ currentTarget: { value } }) => change({ [name]: value })}
+          />
+        ))}
+        <NativeSelect
+          label={t('audit.outcome')}
+          value={texts.outcome ?? ''}
+          onChange={({ currentTarget: { value } }) => change({ outcome: value })}
+          data={[
+            { value: '', label: t('filters.all') },
+            { value: 'success', label: t('status.success') },
+            { value: 'failure', label: t('status.failure') },
+          ]}
+        />
+        <NativeSelect
+          label={t('filters.since')}
+          value={texts.since ?? ''}
+          onChange={({ currentTarget: { value } }) => change({ since: value })}
+          data={[
+            { value: '', label: t('filters.any-time') },
+            ...SINCE.map((one) => ({ value: one, label: t(`since.${one}`) })),
+            { value: 'custom', label: t('audit.custom') },
+          ]}
+        />
+        {texts.since === 'custom' &&
+          (['from', 'to'] as const).map((name) => (
+            <TextInput
+              key={name}
+              type="datetime-local"
+              label={t(`audit.${name}`)}
+              value={texts[name] ?? ''}
+              onChange={({ currentTarget: { value } }) => change({ [name]: value })}
+            />
+          ))}
+        <Button type="submit" variant="default">
+          {t('filters.apply')}
+        </Button>
+      </Group>
+    </form>
+  )
+}

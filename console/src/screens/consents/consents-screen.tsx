@@ -1,0 +1,20 @@
+import { useTranslation } from 'react-i18next'
+import { useAccess } from '../../frame/session.tsx'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { Page } from '../../parts/page.tsx'
+import { ConsentList } from './consent-list.tsx'
+
+/** What people allow apps to do; without the permission for others, what the person itself allows. */
+export function ConsentsScreen() {
+  const { t } = useTranslation()
+  const { mayEverywhere } = useAccess()
+  return (
+    <Page
+      title={t('consents.title')}
+      lead={mayEverywhere('oauth-grant:find-all') ? t('consents.lead') : t('consents.lead-own')}
+      actions={<ApiCall operation="oauth.oauthGrantFindAll" method="GET" path="/api/v3/oauth/grant" />}
+    >
+      <ConsentList />
+    </Page>
+  )
+}

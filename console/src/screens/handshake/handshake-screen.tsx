@@ -1,0 +1,182 @@
+import { Skeleton, Stack, Text, Title } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
+import { type Column, RowTable } from '../../parts/list.tsx'
+import { Page } from '../../parts/page.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { Status } from '../../parts/status.tsx'
+import { Instant } from '../../parts/time.tsx'
+import { TestHandshake } from './test-handshake.tsx'
+
+type Targets = Schemas['HandshakeTargets']
+type Target = Targets['targets'][number] & { document_id: string }
+type Outcome = Targets['outcomes'][number] & { document_id: string }
+
+/** The apps on other domains that people are signed in to, and what came of the exchanges. */
+export function HandshakeScreen() {
+  const { t } = useTranslation()
+  return (
+    <Guarded permission="handshake-target:find-all" title={t('handshake.title')}>
+      <Handshake />
+    </Guarded>
+  )
+}
+
+function Handshake() {
+  const { t } = useTranslation()
+  const answer = useQuery({
+    queryKey: ['handshake-targets'],
+    queryFn: ({ signal }) => api.identity.handshakeTargetFindAll({ signal }),
+    refetchInterval: 15_000,
+  })
+  const found = answer.data?.data
+  return (
+    <Page
+      title={t('handshake.title')}
+      lead={t('handshake.lead')}
+      actions={
+        <ApiCall operation="identity.handshakeTargetFindAll" method="GET" path="/api/v3/identity/handshake-target" />
+      }
+    >
+      {answer.isPending && <Skeleton height={240} aria-busy />}
+      {answer.isError && <ProblemCard error={answer.error} onRetry={() => void answer.refetch()} />}
+      {found && (
+        <Stack gap="xl">
+          <TargetList found={found} />
+          <Outcomes found={found} />
+          <TestHandshake targets={found.targets} />
+          <Settings found={found} />
+        </Stack>
+      )}
+    </Page>
+  )
+}
+
+function TargetList({ found }: { found: Targets }) {
+  const { t, i18n } = useTranslation()
+  const number = new Intl.NumberFormat(i18n.language)
+  const sum = (origin: string, outcome: 'success' | 'failure') =>
+    found.outcomes
+      .filter((one) => one.audience === origin && one.outcome === outcome)
+      .reduce((total, { count }) => total + count, 0)
+  const columns: Column<Target>[] = [
+    { label: t('handshake.origin'), cell: ({ origin }) => <CopyText text={origin} /> },
+    {
+      label: t('handshake.way'),
+      cell: ({ needs_handshake }) => (needs_handshake ? t('handshake.by-token') : t('handshake.by-cookie')),
+    },
+    { label: t('handshake.exchanged'), cell: ({ origin }) => number.format(sum(origin, 'success')), isNumber: true },
+    { label: t('handshake.refused'), cell: ({ origin }) => number.format(sum(origin, 'failure')), isNumber: true },
+  ]
+  const rows = found.targets.map((one) => ({ ...one, document_id: one.origin }))
+  return (
+    <Stack gap="xs">
+      <Title order={2} size="h4">
+        {t('handshake.targets')}
+      </Title>
+      {rows.length > 0 ? (
+        <RowTable caption={t('handshake.targets')} columns={columns} rows={rows} />
+      ) : (
+        <Text size="sm">{t('handshake.no-target')}</Text>
+      )}
+      {found.allows_loopback && <Text size="sm">{t('handshake.loopback')}</Text>}
+    </Stack>
+  )
+}
+
+function Outcomes({ found }: { found: Targets }) {
+  const { t, i18n } = useTranslation()
+  const number = new Intl.NumberFormat(i18n.language)
+  const rows = found.outcomes
+    .map((one) => ({ ...one, document_id: `${one.audience} ${one.outcome} ${one.reason}` }))
+    .toSorted((one, other) => other.count - one.count)
+  const most = Math.max(1, ...rows.map(({ count }) => count))
+  const columns: Column<Outcome>[] = [
+    { label: t('audit.outcome'), cell: ({ outcome }) => <Status name={outcome} /> },
+    { label: t('handshake.reason'), cell: ({ reason }) => (reason === null ? '–' : <Reason reason={reason} />) },
+    { label: t('handshake.origin'), cell: ({ audience }) => audience ?? '–' },
+    { label: t('handshake.count'), cell: ({ count }) => number.format(count), isNumber: true },
+    {
+      label: t('handshake.share'),
+      cell: ({ count, outcome }) => (
+        <svg width="120" height="8" aria-hidden="true">
+          <rect width="120" height="8" rx="2" fill="var(--line)" />
+          <rect
+            width={(120 * count) / most}
+            height="8"
+            rx="2"
+            fill={outcome === 'success' ? 'var(--status-good)' : 'var(--status-bad)'}
+          />
+        </svg>
+      ),
+    },
+  ]
+  return (
+    <Stack gap="xs">
+      <Title order={2} size="h4">
+        {t('handshake.outcomes')}
+      </Title>
+      {rows.length > 0 ? (
+        <RowTable caption={t('handshake.outcomes')} columns={columns} rows={rows} />
+      ) : (
+        <Text size="sm">{t('handshake.no-exchange')}</Text>
+      )}
+      <Text size="sm" c="dimmed">
+        {t('providers.since')} <Instant at={found.counted_since} />
+      </Text>
+    </Stack>
+  )
+}
+
+/** Reasons that have an explanation of their own. */
+const EXPLAINED = [
+  'replayed',
+  'expired',
+  'not_yet_valid',
+  'signature',
+  'audience',
+  'session_expired',
+  'session_revoked',
+] as const
+
+function Reason({ reason }: { reason: string }) {
+  const { t } = useTranslation()
+  const known = EXPLAINED.find((one) => one === reason)
+  return (
+    <Stack gap={0}>
+      <span className="mono">{reason}</span>
+      {known && (
+        <Text size="xs" c="dimmed">
+          {t(`handshake.why.${known}`)}
+        </Text>
+      )}
+    </Stack>
+  )
+}
+
+function Settings({ found }: { found: Targets }) {
+  const { t } = useTranslation()
+  return (
+    <Stack gap="xs">
+      <Title order={2} size="h4">
+        {t('handshake.settings')}
+      </Title>
+      <Facts
+        lines={[
+          [t('handshake.issuer'), <CopyText key="i" text={found.issuer} />],
+          [t('handshake.life'), t('handshake.seconds', { count: found.token_seconds })],
+          [t('handshake.tolerance'), t('handshake.seconds', { count: found.tolerance_seconds })],
+          [t('handshake.cookie'), found.cookie_domain ?? '–'],
+          [t('handshake.secrets'), String(found.secret_count)],
+          [t('handshake.foreign'), found.accepts_session_jwt ? t('handshake.yes') : t('handshake.no')],
+        ]}
+      />
+    </Stack>
+  )
+}

@@ -1,0 +1,112 @@
+import { Button, Group, NativeSelect, Select, Stack, TagsInput, TextInput } from '@mantine/core'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { Dialog } from '../../parts/dialog.tsx'
+import { SecretDialog } from '../../parts/dialogs.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { usePermissions } from './permissions.ts'
+
+const DAY_MS = 86_400_000
+
+/** Lifetimes that are offered, in days. */
+const LIFETIMES = ['30', '90', '365', ''] as const
+
+/** A button that makes an API key of the person, and shows the key once. */
+export function CreateKey() {
+  const { t } = useTranslation()
+  const [isOpen, setIsOpen] = useState(false)
+  const [made, setMade] = useState<string | undefined>()
+  return (
+    <>
+      <Button size="compact-md" onClick={() => setIsOpen(true)}>
+        {t('keys.new')}
+      </Button>
+      <Dialog title={t('keys.new')} isOpen={isOpen} onClose={() => setIsOpen(false)}>
+        <KeyForm
+          onMade={(key) => {
+            setIsOpen(false)
+            setMade(key)
+          }}
+        />
+      </Dialog>
+      {made !== undefined && (
+        <SecretDialog title={t('keys.key')} name="SIGNALBOX_TOKEN" secret={made} onDone={() => setMade(undefined)} />
+      )}
+    </>
+  )
+}
+
+function KeyForm({ onMade }: { onMade: (key: string) => void }) {
+  const { t } = useTranslation()
+  const { session } = useAccess()
+  const [name, setName] = useState('')
+  const [permissions, setPermissions] = useState<string[]>([])
+  const [account, setAccount] = useState<string | null>(null)
+  const [days, setDays] = useState<string>('90')
+  const known = usePermissions().data ?? []
+  const resources = [...new Set(known.map((one) => `${one.split(':')[0]}:*`))]
+  const create = useChange({
+    make: () => {
+      const expires_at = days === '' ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString()
+      return api.identity.apiKeyCreate({ body: { name: name.trim(), permissions, account, expires_at } })
+    },
+    touches: [['keys']],
+    onDone: ({ data }) => {
+      if (data.key !== null) onMade(data.key)
+    },
+  })
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    create.mutate(undefined)
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <TextInput
+          label={t('keys.name')}
+          description={t('keys.name-hint')}
+          required
+          data-autofocus
+          value={name}
+          onChange={({ currentTarget }) => setName(currentTarget.value)}
+        />
+        <TagsInput
+          label={t('keys.permissions')}
+          description={t('keys.permissions-hint')}
+          required
+          data={[...resources, ...known]}
+          value={permissions}
+          onChange={setPermissions}
+          limit={20}
+        />
+        <Select
+          label={t('account.label')}
+          description={t('keys.account-hint')}
+          placeholder={t('keys.everywhere')}
+          clearable
+          data={session.accounts.map(({ document_id, name: label }) => ({ value: document_id, label }))}
+          value={account}
+          onChange={setAccount}
+        />
+        <NativeSelect
+          label={t('sessions.expires')}
+          value={days}
+          onChange={({ currentTarget }) => setDays(currentTarget.value)}
+          data={LIFETIMES.map((one) => ({
+            value: one,
+            label: one === '' ? t('keys.never') : t('keys.days', { count: Number(one) }),
+          }))}
+        />
+        {create.isError && <ProblemCard error={create.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={create.isPending} disabled={permissions.length === 0}>
+            {t('keys.create')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,88 @@
+import { Alert, Stack, Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { Icon } from '../../frame/icons.tsx'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { type Drafts, listOwnLosses, type RoleDiff } from './role-matrix.ts'
+
+/** Shows what a change of roles gives and takes, and warns a person who takes from itself, before it is made. */
+export function SaveRoles({
+  diffs,
+  drafts,
+  roles,
+  permissions,
+  onClose,
+  onDone,
+}: {
+  diffs: readonly RoleDiff[]
+  drafts: Drafts
+  roles: readonly Schemas['Role'][]
+  permissions: readonly string[]
+  onClose: () => void
+  onDone: () => void
+}) {
+  const { t } = useTranslation()
+  const { may, session } = useAccess()
+  const id = session.user.document_id
+  const self = useQuery({
+    queryKey: ['user', id],
+    queryFn: ({ signal }) => api.identity.userFindOne({ path: { id }, signal }),
+    enabled: may('user:find-one'),
+  })
+  const lost = listOwnLosses({ known: permissions, ownRoles: self.data?.data.roles ?? [], roles, drafts })
+  const save = useChange({
+    make: async () => {
+      for (const { role, added, removed } of diffs) {
+        const kept = role.permissions.filter((one) => !removed.includes(one))
+        await api.identity.roleUpdate({ path: { id: role.document_id }, body: { permissions: [...kept, ...added] } })
+      }
+    },
+    touches: [['roles'], ['session'], ['user']],
+    onDone,
+  })
+  return (
+    <ConfirmDialog
+      title={t('roles.review')}
+      label={t('roles.save')}
+      isOpen
+      onClose={onClose}
+      onConfirm={() => save.mutate(undefined)}
+      isRunning={save.isPending}
+      error={save.error}
+    >
+      <Stack gap="sm">
+        {diffs.map(({ role, added, removed }) => (
+          <div key={role.document_id}>
+            <Text fw={600} size="sm">
+              {role.name}
+            </Text>
+            <ul className="diff">
+              {added.map((one) => (
+                <li key={one} data-kind="added">
+                  <span className="visually-hidden">{t('roles.gives')} </span>+ {one}
+                </li>
+              ))}
+              {removed.map((one) => (
+                <li key={one} data-kind="removed">
+                  <span className="visually-hidden">{t('roles.takes')} </span>− {one}
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
+        {lost.length > 0 && (
+          <Alert color="red" variant="outline" icon={<Icon name="warn" />} title={t('roles.own-loss')}>
+            <Text size="sm" className="wrap">
+              {lost.join(', ')}
+            </Text>
+          </Alert>
+        )}
+        <Text size="sm">{t('roles.save-text')}</Text>
+      </Stack>
+    </ConfirmDialog>
+  )
+}

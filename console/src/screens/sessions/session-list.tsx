@@ -1,0 +1,88 @@
+import { Button, Stack, Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { type Column, List, useRows } from '../../parts/list.tsx'
+import { PersonLink, usePeople } from '../../parts/names.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { Time } from '../../parts/time.tsx'
+
+type Session = Schemas['ListedSession']
+
+/** Sessions that are open, of one person or of all, each with what ends it. */
+export function SessionList({ user, filters = [] }: { user?: string; filters?: readonly string[] }) {
+  const { t } = useTranslation()
+  const asked = [...(user === undefined ? [] : [`user|eq|${user}`]), ...filters]
+  const key = ['sessions', ...asked]
+  const rows = useRows({
+    key,
+    load: (page, signal) =>
+      api.identity.sessionFindAll({ query: { ...page, ...(asked.length > 0 && { filters: asked }) }, signal }),
+  })
+  const people = usePeople(user === undefined ? rows.shown.map((row) => row.user) : [])
+  const { may, session } = useAccess()
+  const end = useChange({
+    make: (id: string) => api.identity.sessionDelete({ path: { id } }),
+    touches: [['sessions']],
+  })
+  const mayEnd = (row: Session) => !row.is_current && (may('session:delete') || row.user === session.user.document_id)
+  const columns: Column<Session>[] = [
+    ...(user === undefined
+      ? [{ label: t('users.person'), cell: (row: Session) => <PersonLink id={row.user} people={people} /> }]
+      : []),
+    { label: t('sessions.device'), cell: (row) => <Device session={row} /> },
+    { label: t('audit.address'), cell: ({ address }) => address ?? '–' },
+    { label: t('sessions.methods'), cell: ({ amr }) => amr.join(', ') },
+    { label: t('sessions.used'), cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+    { label: t('sessions.expires'), cell: ({ expires_at }) => <Time at={expires_at} /> },
+    {
+      label: t('list.actions'),
+      cell: (row) =>
+        mayEnd(row) && (
+          <Button
+            size="compact-xs"
+            variant="default"
+            loading={end.isPending && end.variables === row.document_id}
+            onClick={() => end.mutate(row.document_id)}
+          >
+            {t('sessions.end')}
+          </Button>
+        ),
+    },
+  ]
+  return (
+    <Stack gap="sm">
+      {end.isError && <ProblemCard error={end.error} />}
+      <List
+        caption={t('sessions.title')}
+        columns={columns}
+        rows={rows}
+        isFiltered={filters.length > 0}
+        empty={<Text>{t('sessions.none')}</Text>}
+      />
+    </Stack>
+  )
+}
+
+function Device({ session: { device, client_id, is_current, parent, user_agent } }: { session: Session }) {
+  const { t } = useTranslation()
+  const notes = [
+    ...(client_id === null ? [] : [t('sessions.of-app')]),
+    ...(parent === null || client_id !== null ? [] : [t('sessions.of-handshake')]),
+    ...(is_current ? [t('sessions.current')] : []),
+  ]
+  return (
+    <Stack gap={0}>
+      <Text size="sm" title={user_agent ?? ''}>
+        {device ?? t('sessions.unknown')}
+      </Text>
+      {notes.length > 0 && (
+        <Text size="xs" c="dimmed">
+          {notes.join(' · ')}
+        </Text>
+      )}
+    </Stack>
+  )
+}

@@ -1,0 +1,82 @@
+import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { useAccess } from '../../frame/session.tsx'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { Page } from '../../parts/page.tsx'
+import { SessionList } from './session-list.tsx'
+
+interface Filters {
+  address?: string
+  kind?: string
+}
+
+/** Every session that is open; without the permission for those of others, the own ones. */
+export function SessionsScreen() {
+  const { t } = useTranslation()
+  const { mayEverywhere } = useAccess()
+  const filters: Filters = useSearch({ from: '/sessions' })
+  const navigate = useNavigate()
+  const apiFilters = [
+    ...(filters.address ? [`address|eq|${filters.address.replaceAll(/[\\,]/g, '\\$&')}`] : []),
+    ...(filters.kind ? [`client_id|null|${filters.kind === 'person'}`] : []),
+  ]
+  return (
+    <Page
+      title={t('sessions.title')}
+      lead={mayEverywhere('session:find-all') ? t('sessions.lead') : t('sessions.lead-own')}
+      actions={
+        <ApiCall
+          operation="identity.sessionFindAll"
+          method="GET"
+          path="/api/v3/identity/session"
+          {...(apiFilters.length > 0 && { query: { filters: apiFilters } })}
+        />
+      }
+    >
+      <FilterBar
+        key={JSON.stringify(filters)}
+        filters={filters}
+        onChoose={(search) => void navigate({ to: '/sessions', search, replace: true })}
+      />
+      <SessionList filters={apiFilters} />
+    </Page>
+  )
+}
+
+function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: Filters) => void }) {
+  const { t } = useTranslation()
+  const [address, setAddress] = useState(filters.address ?? '')
+  const choose = (kind: string) =>
+    onChoose({ ...(address.trim() && { address: address.trim() }), ...(kind && { kind }) })
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    choose(filters.kind ?? '')
+  }
+  return (
+    <form onSubmit={submit} aria-label={t('filters.title')}>
+      <Group align="flex-end" gap="sm">
+        <TextInput
+          label={t('audit.address')}
+          placeholder="203.0.113.7"
+          value={address}
+          onChange={({ currentTarget }) => setAddress(currentTarget.value)}
+        />
+        <NativeSelect
+          label={t('sessions.kind')}
+          value={filters.kind ?? ''}
+          onChange={({ currentTarget }) => choose(currentTarget.value)}
+          data={[
+            { value: '', label: t('filters.all') },
+            { value: 'person', label: t('sessions.of-person') },
+            { value: 'app', label: t('sessions.of-app') },
+          ]}
+        />
+        <Button type="submit" variant="default">
+          {t('filters.apply')}
+        </Button>
+      </Group>
+    </form>
+  )
+}

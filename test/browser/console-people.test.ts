@@ -1,0 +1,374 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildConsole } from '../../src/operations/console/build-console.ts'
+import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
+import { createUserWithPassword } from '../harness/app/known-password.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
+import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
+
+const PASSWORD = 'correct horse battery'
+const OPERATOR = { email: 'operator@example.test', name: 'Olga Operator' }
+const IDENTITY = '/api/v3/identity'
+
+/** A folder for pictures of the screens; none unless it is given. */
+const PICTURES = process.env.CONSOLE_PICTURES
+
+let d: DeliveryApp
+let origin: string
+let browser: SharedBrowser
+let operator: string
+
+beforeAll(async () => {
+  await buildConsole()
+  d = await openDelivery({
+    env: {
+      RATE_LIMIT_STRICT_PER_MINUTE: '100000',
+      RATE_LIMIT_PER_MINUTE: '100000',
+      SOCIAL_GOOGLE_CLIENT_ID: 'client',
+      SOCIAL_GOOGLE_CLIENT_SECRET: 'secret',
+      SSO_TARGETS: 'https://shop.example.test,https://blog.example.test',
+    },
+  })
+  await d.t.app.start()
+  origin = d.t.app.baseUrl()
+  operator = await createPerson(OPERATOR)
+  const { body } = await d.call('GET', `${IDENTITY}/role?filters=name|eq|administrator`)
+  await d.call('PATCH', `${IDENTITY}/user/${operator}`, { roles: [body.data[0].document_id] })
+  browser = await shareChromium()
+})
+afterAll(async () => {
+  await browser?.close()
+  await d?.[Symbol.asyncDispose]()
+})
+
+const createPerson = (person: { email: string; name: string }) => createUserWithPassword(d.t, person, PASSWORD)
+const created = async (path: string, body: object): Promise<string> =>
+  (await d.call('POST', path, body)).body.data.document_id
+
+/** Opens a path as a person, and records what the browser complains of and asks of others. */
+async function open(path: string, email = OPERATOR.email) {
+  const context = await browser.newContext({ baseURL: origin, viewport: { width: 1280, height: 900 } })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page
+    .on('console', (message) => complaints.push(message.text()))
+    .on('pageerror', ({ message }) => complaints.push(message))
+  page.on('request', (request) => {
+    if (!/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(origin)) complaints.push(request.url())
+  })
+  await page.goto(path)
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  return { page, complaints, [Symbol.asyncDispose]: () => context.close() }
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (PICTURES === undefined) return
+  await mkdir(PICTURES, { recursive: true })
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+}
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor()
+const dialog = (page: Page, name: string) => page.getByRole('dialog', { name })
+const confirm = (page: Page, name: string) => dialog(page, name).getByRole('button', { name, exact: true }).click()
+
+describe('an operator, in the browser alone', () => {
+  test('disables a user, whose session ends in its own browser, and reads why it may what it may', async () => {
+    const person = { email: 'paul@example.test', name: 'Paul Person' }
+    const id = await createPerson(person)
+    await using theirs = await open('/auth/devices', person.email)
+    await theirs.page.getByRole('heading', { level: 1 }).waitFor()
+    await using opened = await open('/console/users')
+    const { page, complaints } = opened
+    await page.getByRole('textbox', { name: 'Search' }).fill('paul')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByRole('link', { name: person.name }).click()
+    await heading(page, person.name)
+    await page.getByRole('tab', { name: 'Roles and permissions' }).click()
+    await page.getByRole('heading', { name: 'permission' }).waitFor()
+    await page.getByRole('tab', { name: 'Sign-ins' }).click()
+    await page.getByRole('cell', { name: 'Success' }).first().waitFor()
+    await page.getByRole('tab', { name: 'Sessions' }).click()
+    await page.getByRole('button', { name: 'End' }).waitFor()
+    await page.getByRole('button', { name: 'Disable' }).click()
+    await confirm(page, 'Disable')
+    await page.getByRole('button', { name: 'Enable' }).waitFor()
+    await page.getByText('No session is open.').waitFor()
+    await theirs.page.reload()
+    await theirs.page.getByLabel('Password', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Enable' }).click()
+    await page.getByRole('button', { name: 'Disable' }).waitFor()
+    await page.getByRole('button', { name: 'More actions' }).click()
+    await page.getByRole('menuitem', { name: 'Delete the user' }).click()
+    const asked = dialog(page, 'Delete the user')
+    await expect.poll(() => asked.getByRole('button', { name: 'Delete the user' }).isDisabled()).toBe(true)
+    await asked.getByLabel(`Type ${person.email} to confirm`).fill(person.email)
+    await confirm(page, 'Delete the user')
+    await heading(page, 'Users')
+    expect((await d.t.admin('GET', `${IDENTITY}/user/${id}`)).status).toBe(404)
+    expect(complaints).toEqual([])
+  })
+
+  test('creates a user with a role, and finds it', async () => {
+    await using opened = await open('/console/users')
+    const { page, complaints } = opened
+    await page.getByRole('button', { name: 'New user' }).click()
+    const form = dialog(page, 'New user')
+    await form.getByLabel('E-mail').fill('nina@example.test')
+    await form.getByLabel('Name', { exact: true }).fill('Nina New')
+    await picture(page, 'user-new')
+    await form.getByRole('button', { name: 'Create the user' }).click()
+    await heading(page, 'Nina New')
+    await page.getByLabel('Name', { exact: true }).fill('Nina Newer')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await heading(page, 'Nina Newer')
+    expect(complaints).toEqual([])
+  })
+
+  test('changes what a role may in the matrix, after reading what changes and who has it', async () => {
+    const role = await created(`${IDENTITY}/role`, { name: 'support', permissions: ['user:find-all'] })
+    await d.call('PATCH', `${IDENTITY}/user/${await createPerson({ email: 's@example.test', name: 'Sam Support' })}`, {
+      roles: [role],
+    })
+    await using opened = await open('/console/roles')
+    const { page, complaints } = opened
+    await heading(page, 'Roles')
+    await page.getByLabel('Part of a permission').fill('user:')
+    await page.getByLabel('support: user:find-one').check()
+    await page.getByLabel('support: user:find-all').uncheck()
+    await expect.poll(() => page.getByLabel('administrator: user:find-one').isDisabled()).toBe(true)
+    await picture(page, 'roles-draft')
+    await page.getByRole('button', { name: 'Review the changes' }).click()
+    const review = dialog(page, 'Review the changes')
+    await review.getByText('+ user:find-one').waitFor()
+    await review.getByText('− user:find-all').waitFor()
+    await picture(page, 'roles-review')
+    await review.getByRole('button', { name: 'Save the changes' }).click()
+    await review.waitFor({ state: 'detached' })
+    const { body } = await d.call('GET', `${IDENTITY}/role/${role}`)
+    expect(body.data.permissions).toEqual(['user:find-one'])
+    await page.getByRole('button', { name: 'support', exact: true }).click()
+    await dialog(page, 'support').getByRole('link', { name: 'Sam Support' }).waitFor()
+    await picture(page, 'roles-holders')
+    expect(complaints).toEqual([])
+  })
+
+  test('is warned when it takes a permission from itself', async () => {
+    const permissions = ['role:*', 'permission:find-all', 'user:find-one', 'contract:find-all']
+    const role = await created(`${IDENTITY}/role`, { name: 'keeper', permissions })
+    const id = await createPerson({ email: 'keeper@example.test', name: 'Kim Keeper' })
+    await d.call('PATCH', `${IDENTITY}/user/${id}`, { roles: [role] })
+    await using opened = await open('/console/roles', 'keeper@example.test')
+    const { page } = opened
+    await page.getByLabel('Part of a permission').fill('contract:')
+    await page.getByLabel('keeper: contract:find-all').uncheck()
+    await page.getByRole('button', { name: 'Review the changes' }).click()
+    const review = dialog(page, 'Review the changes')
+    await review.getByText('You lose these permissions yourself').waitFor()
+    // What the person may not see is not offered, and a direct link names the permission.
+    expect(await page.getByRole('link', { name: 'Accounts' }).count()).toBe(0)
+    await page.goto('/console/accounts')
+    await page.getByText('account:find-all').waitFor()
+  })
+
+  test('registers an app, tries its consent, and changes where it returns to', async () => {
+    await using opened = await open('/console/apps/new')
+    const { page, complaints } = opened
+    await page.getByRole('textbox', { name: 'Name' }).fill('Ledger')
+    await page.getByLabel('Redirect URIs').fill('https://ledger.example/back')
+    await page.getByRole('button', { name: 'Register the app' }).click()
+    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.getByLabel('I have stored it').check()
+    await page.getByRole('button', { name: 'Done' }).click()
+    await heading(page, 'Ledger')
+    await page.getByRole('tab', { name: 'Consent preview' }).click()
+    await page.getByText('See your e-mail address').waitFor()
+    await page.getByRole('tab', { name: 'Settings' }).click()
+    await page.getByLabel('Redirect URIs', { exact: true }).fill('https://ledger.example/next')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('tab', { name: 'Audit log' }).click()
+    await page.getByText('oauth-client.update').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('makes an account, invites a person, sets a limit, and deletes it', async () => {
+    await using opened = await open('/console/accounts')
+    const { page, complaints } = opened
+    await page.getByRole('button', { name: 'New account' }).click()
+    await dialog(page, 'New account').getByLabel('Name').fill('Acme')
+    await dialog(page, 'New account').getByRole('button', { name: 'Create the account' }).click()
+    await heading(page, 'Acme')
+    await page.getByRole('button', { name: 'Add a user' }).click()
+    const add = dialog(page, 'Add a user')
+    await add.getByLabel('E-mail').fill(OPERATOR.email)
+    await add.getByRole('button', { name: 'Add a user' }).click()
+    await page.getByRole('link', { name: OPERATOR.name }).waitFor()
+    await page.getByRole('tab', { name: 'Invitations' }).click()
+    await page.getByRole('button', { name: 'Invite a person' }).click()
+    await dialog(page, 'Invite a person').getByLabel('E-mail').fill('guest@example.test')
+    await dialog(page, 'Invite a person').getByRole('button', { name: 'Send the invitation' }).click()
+    await page.getByRole('cell', { name: 'guest@example.test' }).waitFor()
+    await page.getByRole('tab', { name: 'Limits' }).click()
+    await page.getByRole('textbox', { name: 'Webhooks' }).fill('7')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('0 of 7').waitFor()
+    await page.getByRole('button', { name: 'Delete the account' }).click()
+    await dialog(page, 'Delete the account').getByLabel('Type Acme to confirm').fill('Acme')
+    await confirm(page, 'Delete the account')
+    await heading(page, 'Accounts')
+    expect(complaints).toEqual([])
+  })
+
+  test('makes an API key that is shown once, and revokes it', async () => {
+    await using opened = await open('/console/keys')
+    const { page, complaints } = opened
+    await page.getByRole('button', { name: 'New API key' }).click()
+    const form = dialog(page, 'New API key')
+    await form.getByLabel('Name').fill('nightly')
+    await form.getByLabel('Permissions').fill('contract:find-all')
+    await form.getByLabel('Permissions').press('Enter')
+    await form.getByLabel('Name').click()
+    await form.getByRole('button', { name: 'Create the key' }).click()
+    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    const key = await page.getByTestId('secret').innerText()
+    await page.getByLabel('I have stored it').check()
+    await page.getByRole('button', { name: 'Done' }).click()
+    const asKey = () => d.t.callAs(key)('GET', '/api/v3/contract/contract')
+    expect((await asKey()).status).toBe(200)
+    const row = page.getByRole('row').filter({ hasText: 'nightly' })
+    await row.getByRole('button', { name: 'Revoke' }).click()
+    await dialog(page, 'Revoke nightly').getByRole('button', { name: 'Revoke' }).click()
+    await row.waitFor({ state: 'detached' })
+    expect((await asKey()).status).toBe(401)
+    expect(complaints).toEqual([])
+  })
+
+  test('tests a handshake, and reads an entry of the audit log of it', async () => {
+    await using opened = await open('/console/handshake')
+    const { page, complaints } = opened
+    await page.getByRole('button', { name: 'Start a handshake' }).click()
+    await page.getByText('The app gets this token.').waitFor()
+    await page.getByRole('cell', { name: 'https://shop.example.test', exact: true }).last().waitFor()
+    await page.goto('/console/audit?action=sso.handshake')
+    await page.getByRole('button', { name: 'sso.handshake' }).first().click()
+    await dialog(page, 'sso.handshake').getByRole('cell', { name: 'https://shop.example.test' }).waitFor()
+    await page.keyboard.press('Escape')
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      (async () => {
+        await page.getByRole('button', { name: 'Export' }).click()
+        await page.getByRole('menuitem', { name: 'NDJSON' }).click()
+      })(),
+    ])
+    expect(download.suggestedFilename()).toBe('audit-log.ndjson')
+    expect(complaints).toEqual([])
+  })
+})
+
+/** Fills what the screens show, and returns the paths of the screens with a text of each. */
+async function fillScreens(): Promise<[path: string, text: string][]> {
+  const account = await created(`${IDENTITY}/account`, { name: 'Northwind' })
+  await d.call('POST', `${IDENTITY}/account/${account}/member`, { user: operator })
+  await d.call('POST', `${IDENTITY}/account/${account}/invitation`, { email: 'invited@example.test' })
+  await d.makeWebhook({ account: account as never })
+  await d.call('POST', '/api/v3/contract/contract', { account, name: 'Lease' })
+  for (const name of ['Ada Lovelace', 'Grace Hopper', 'Alan Turing', 'Edsger Dijkstra'])
+    await createPerson({ email: `${name.toLowerCase().replace(' ', '.')}@example.test`, name })
+  const app = await created('/api/v3/oauth/client', {
+    name: 'Partner',
+    type: 'public',
+    publisher: 'Partner Inc.',
+    redirect_uris: ['https://partner.example/back'],
+    scopes: ['openid', 'profile', 'email', 'webhook:read'],
+  })
+  const { pool } = d.t.database
+  const now = new Date(d.t.clock.now())
+  await pool.query(
+    `insert into oauth_grant (document_id, "user", client, scopes, refused_scopes, created_at, updated_at)
+     values (gen_random_uuid(), $1, $2, '{openid,email}', '{}', $3, $3)`,
+    [operator, app, now],
+  )
+  await pool.query(
+    `insert into identity (document_id, "user", provider, subject, email, is_email_verified, last_login_at, created_at, updated_at)
+     values (gen_random_uuid(), $1, 'google', '1078', 'olga@example.test', true, $2, $2, $2)`,
+    [operator, now],
+  )
+  await pool.query(
+    `insert into audit_log (document_id, action, outcome, detail, count, created_at)
+     select gen_random_uuid(), action, outcome, detail::jsonb, count, $1 from (values
+       ('login.oauth-start', 'success', '{"provider": "google"}', 48),
+       ('login.oauth', 'success', '{"provider": "google"}', 41),
+       ('login.oauth', 'failure', '{"provider": "google", "reason": "denied"}', 5),
+       ('login.oauth', 'failure', '{"provider": "google", "reason": "state_expired"}', 2),
+       ('sso.exchange', 'success', '{"audience": "https://shop.example.test"}', 310),
+       ('sso.exchange', 'failure', '{"audience": "https://shop.example.test", "reason": "replayed"}', 12),
+       ('sso.exchange', 'failure', '{"reason": "signature"}', 3)) x (action, outcome, detail, count)`,
+    [now],
+  )
+  return [
+    ['users', 'Grace Hopper'],
+    [`users/${operator}`, 'User id'],
+    [`users/${operator}?tab=access`, 'everywhere'],
+    [`users/${operator}?tab=sessions`, 'this one'],
+    [`users/${operator}?tab=sign-ins`, 'Success'],
+    [`users/${operator}?tab=identities`, 'google'],
+    [`users/${operator}?tab=apps`, 'Partner'],
+    [`users/${operator}?tab=provisioning`, 'There is no provisioning target.'],
+    ['accounts', 'Northwind'],
+    [`accounts/${account}`, OPERATOR.name],
+    [`accounts/${account}?tab=invitations`, 'invited@example.test'],
+    [`accounts/${account}?tab=limits`, '1 of'],
+    [`accounts/${account}?tab=webhooks`, 'Active'],
+    [`accounts/${account}?tab=events`, 'contract.create'],
+    ['roles', 'administrator'],
+    ['sessions', OPERATOR.name],
+    ['keys', 'test'],
+    ['apps', 'Partner'],
+    [`apps/${app}`, 'Endpoints'],
+    [`apps/${app}?tab=settings`, 'Our own app'],
+    [`apps/${app}?tab=preview`, 'See webhooks and deliveries'],
+    [`apps/${app}?tab=consents`, OPERATOR.name],
+    ['consents', 'Partner'],
+    ['providers', 'Google'],
+    ['handshake', 'replayed'],
+    ['audit', 'contract.create'],
+  ]
+}
+
+describe('the screens', () => {
+  test('have no accessibility fault, light and dark, and fit a phone', async () => {
+    const screens = await fillScreens()
+    await using opened = await open('/console/health')
+    const { page, complaints } = opened
+    await heading(page, 'Health')
+    const found: Record<string, object> = {}
+    for (const [path, text] of screens) {
+      await page.setViewportSize({ width: 1280, height: 900 })
+      await page.goto(`/console/${path}`)
+      await page
+        .locator('#main')
+        .getByText(text)
+        .first()
+        .waitFor({ timeout: 10_000 })
+        .catch(() => {
+          throw new Error(`${path}: ${text}`)
+        })
+      // Until every part has loaded: axe sees what is there.
+      await page.locator('.mantine-Skeleton-root, [aria-busy="true"]').first().waitFor({ state: 'detached' })
+      const name = path.replaceAll(/[/?=]|[0-9a-f]{8}-[\w-]+/g, '-')
+      await picture(page, name)
+      const violations = await findViolationsInBothSchemes(page)
+      await picture(page, `${name}-dark`)
+      await page.emulateMedia({ colorScheme: 'light' })
+      await page.setViewportSize({ width: 320, height: 700 })
+      const width = await page.evaluate(() => document.documentElement.scrollWidth)
+      await picture(page, `${name}-phone`)
+      found[path] = { ...violations, isTooWide: width > 320 }
+    }
+    expect(found).toEqual(Object.fromEntries(screens.map(([path]) => [path, { ...NO_VIOLATIONS, isTooWide: false }])))
+    expect(complaints).toEqual([])
+  })
+})
