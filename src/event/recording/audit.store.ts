@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { type AccountId, type Id, isUuid, type SessionId, type UserId } from '../../base/id.ts'
+import { type AccountId, type Id, isUuid, type PortalSessionId, type SessionId, type UserId } from '../../base/id.ts'
 import { type BuildParts, buildPart } from '../../http/listing/page.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -27,6 +27,9 @@ export interface AuditRecord {
   sessionId: SessionId | null
   apiKeyId: string | null
   clientId: string | null
+  portalSession: PortalSessionId | null
+  /** The name that the platform gave the person of the portal session. */
+  externalUser: string | null
   account: AccountId | null
   target: string | null
   address: string | null
@@ -50,6 +53,8 @@ export function toAuditRecord(row: ListedColumns): AuditRecord {
     sessionId: row.session as SessionId | null,
     apiKeyId: row.api_key,
     clientId: row.client_id,
+    portalSession: row.portal_session as PortalSessionId | null,
+    externalUser: row.external_user,
     account: row.account as AccountId | null,
     target: row.target,
     address: row.address,
@@ -68,6 +73,8 @@ const LISTED = [
   'session',
   'api_key',
   'client_id',
+  'portal_session',
+  'external_user',
   'account',
   'target',
   'address',
@@ -97,6 +104,8 @@ export const AUDIT_COLUMNS = [
   ['session', 'uuid'],
   ['api_key', 'uuid'],
   ['client_id', 'text'],
+  ['portal_session', 'uuid'],
+  ['external_user', 'text'],
   ['account', 'uuid'],
   ['target', 'uuid'],
   ['address', 'text'],
@@ -115,6 +124,8 @@ export function toAuditValues(entry: AuditRecord): unknown[] {
     entry.sessionId,
     entry.apiKeyId,
     entry.clientId,
+    entry.portalSession,
+    entry.externalUser,
     entry.account,
     entry.target,
     entry.address,
@@ -156,7 +167,8 @@ export const PUBLICATION_COLUMNS = [
 
 /** Whether the row of an event can hold an entry: it has no columns for what the entry of a publication never has. */
 export function isOfPublication(entry: AuditRecord): boolean {
-  const isPlain = entry.account === null && entry.target === null && (entry.count ?? 1) === 1
+  const isPlain =
+    entry.account === null && entry.portalSession === null && entry.target === null && (entry.count ?? 1) === 1
   const isSuccess = entry.action === 'event.publish' && entry.outcome === 'success'
   return isPlain && isSuccess && entry.requestId !== null && isUuid(entry.requestId)
 }

@@ -30,7 +30,7 @@ import {
 } from '../route/route.ts'
 import { findFastifySchema } from '../route/schema.ts'
 import { checkMediaType, checkNoBody, checkValidation } from '../route/validation.ts'
-import { findPermissionScope } from '../shape/caller.ts'
+import { findPermissionScope, nameReader } from '../shape/caller.ts'
 import { findCallerRefusal } from './caller-refusal.ts'
 import { describeMissingCaller } from './missing-caller.ts'
 import type { Pipeline } from './pipeline-deps.ts'
@@ -269,7 +269,7 @@ async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknow
 /** Runs expensive work in the turn of its caller. */
 function takeTurn<Deps, Result>({ pipeline, context }: Served<Deps>, work: () => Promise<Result>): Promise<Result> {
   const accounts = context.scope === 'all' ? [] : context.scope
-  return pipeline.readInTurn({ userId: context.caller.userId, accounts }, work).catch(refuseLongRead)
+  return pipeline.readInTurn({ holder: nameReader(context.caller), accounts }, work).catch(refuseLongRead)
 }
 
 function refuseLongRead(error: unknown): never {

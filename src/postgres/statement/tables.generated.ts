@@ -113,7 +113,9 @@ export interface AuditEntry {
   created_at: Timestamp | null;
   detail: Json | null;
   document_id: string | null;
+  external_user: string | null;
   outcome: string | null;
+  portal_session: string | null;
   request_id: string | null;
   session: string | null;
   target: string | null;
@@ -131,7 +133,9 @@ export interface AuditLog {
   detail: Generated<Json>;
   document_id: string;
   equal_key: Buffer | null;
+  external_user: string | null;
   outcome: string;
+  portal_session: string | null;
   request_id: string | null;
   session: string | null;
   target: string | null;
@@ -148,7 +152,9 @@ export interface AuditPublication {
   created_at: Timestamp | null;
   detail: Json | null;
   document_id: string | null;
+  external_user: string | null;
   outcome: string | null;
+  portal_session: string | null;
   request_id: string | null;
   session: string | null;
   target: string | null;
@@ -444,6 +450,23 @@ export interface Permission {
   created_at: Timestamp;
   description: string | null;
   name: string;
+  updated_at: Timestamp;
+}
+
+export interface PortalSession {
+  account: string;
+  api_key: string;
+  created_at: Timestamp;
+  document_id: string;
+  expires_at: Timestamp;
+  external_user: string | null;
+  lifetime_seconds: number;
+  link_hash: Buffer;
+  opened_at: Timestamp | null;
+  return_url: string | null;
+  revoked_at: Timestamp | null;
+  role: string;
+  token_hash: Buffer | null;
   updated_at: Timestamp;
 }
 
@@ -1018,6 +1041,7 @@ export interface DB {
   oauth_state: OauthState;
   passkey: Passkey;
   permission: Permission;
+  portal_session: PortalSession;
   process_skew: ProcessSkew;
   proof_token: ProofToken;
   provisioning_attempt: ProvisioningAttempt;
