@@ -139,6 +139,8 @@ create table "audit_log" (
   detail jsonb not null default '{}'::jsonb,
   created_at timestamp(3) with time zone not null,
   client_id text,
+  portal_session uuid,
+  external_user text,
   count integer not null default 1,
   equal_key bytea,
   constraint audit_log_pkey PRIMARY KEY (document_id)
@@ -146,6 +148,7 @@ create table "audit_log" (
 CREATE INDEX audit_log_created_idx ON public.audit_log USING btree (created_at);
 CREATE INDEX audit_log_entrance_idx ON public.audit_log USING btree (action, created_at) WHERE (starts_with(action, 'login.oauth'::text) OR (action = 'sso.exchange'::text));
 CREATE UNIQUE INDEX audit_log_equal_key ON public.audit_log USING btree (equal_key) WHERE (equal_key IS NOT NULL);
+CREATE INDEX audit_log_portal_session_idx ON public.audit_log USING btree (portal_session, created_at) WHERE (portal_session IS NOT NULL);
 CREATE INDEX audit_log_sign_in_idx ON public.audit_log USING btree ("user", created_at) WHERE (("user" IS NOT NULL) AND starts_with(action, 'login.'::text));
 CREATE INDEX audit_log_target_idx ON public.audit_log USING btree (target, created_at) WHERE (target IS NOT NULL);
 CREATE INDEX audit_log_user_idx ON public.audit_log USING btree ("user", created_at) WHERE ("user" IS NOT NULL);
@@ -557,6 +560,34 @@ create table "permission" (
   updated_at timestamp(3) with time zone not null,
   constraint permission_pkey PRIMARY KEY (name)
 );
+
+create table "portal_session" (
+  document_id uuid not null,
+  account uuid not null,
+  api_key uuid not null,
+  role text not null,
+  external_user text,
+  return_url text,
+  lifetime_seconds integer not null,
+  link_hash bytea not null,
+  token_hash bytea,
+  opened_at timestamp(3) with time zone,
+  expires_at timestamp(3) with time zone not null,
+  revoked_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint portal_session_account_fkey FOREIGN KEY (account) REFERENCES account(document_id) ON DELETE CASCADE,
+  constraint portal_session_api_key_fkey FOREIGN KEY (api_key) REFERENCES api_key(document_id) ON DELETE CASCADE,
+  constraint portal_session_lifetime_seconds_check CHECK ((lifetime_seconds > 0)),
+  constraint portal_session_link_hash_key UNIQUE (link_hash),
+  constraint portal_session_pkey PRIMARY KEY (document_id),
+  constraint portal_session_role_check CHECK ((role = ANY (ARRAY['account-admin'::text, 'account-developer'::text, 'account-viewer'::text]))),
+  constraint portal_session_token_hash_key UNIQUE (token_hash)
+);
+CREATE INDEX portal_session_account_idx ON public.portal_session USING btree (account, created_at);
+CREATE INDEX portal_session_api_key_idx ON public.portal_session USING btree (api_key);
+CREATE INDEX portal_session_expires_idx ON public.portal_session USING btree (expires_at);
+CREATE INDEX portal_session_living_idx ON public.portal_session USING btree (account, expires_at);
 
 create table "process_skew" (
   process text not null,
@@ -1272,7 +1303,9 @@ create view "audit_entry" as
     audit_log.detail,
     audit_log.created_at,
     audit_log.client_id,
-    audit_log.count
+    audit_log.count,
+    audit_log.portal_session,
+    audit_log.external_user
    FROM audit_log
 UNION ALL
  SELECT audit_publication.document_id,
@@ -1288,7 +1321,9 @@ UNION ALL
     audit_publication.detail,
     audit_publication.created_at,
     audit_publication.client_id,
-    audit_publication.count
+    audit_publication.count,
+    audit_publication.portal_session,
+    audit_publication.external_user
    FROM audit_publication;
 
 create view "audit_publication" as
@@ -1305,7 +1340,9 @@ create view "audit_publication" as
     COALESCE(publish_detail, '{"events": 1}'::jsonb) AS detail,
     created_at,
     publish_client AS client_id,
-    1 AS count
+    1 AS count,
+    NULL::uuid AS portal_session,
+    NULL::text AS external_user
    FROM event_occurrence
   WHERE (publish_request IS NOT NULL);
 

@@ -45,6 +45,11 @@ export default defineConfig({
     manifest: true,
     chunkSizeWarningLimit: 1_000,
     target: 'es2022',
-    rolldownOptions: { input: fileURLToPath(new URL('./src/main.tsx', import.meta.url)) },
+    rolldownOptions: {
+      input: {
+        console: fileURLToPath(new URL('./src/main.tsx', import.meta.url)),
+        portal: fileURLToPath(new URL('./src/portal/main.tsx', import.meta.url)),
+      },
+    },
   },
 })

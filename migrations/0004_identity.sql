@@ -274,6 +274,48 @@ end $$;
 create trigger note_change after update of "user", permissions, expires_at, revoked_at or delete on api_key
   for each row execute function note_api_key_change();
 
+-- Portal sessions -----------------------------------------------------------------------------------------------------
+
+-- What an API key opened for a person who need not be a user: one account, by one of its roles. Links and tokens are kept as
+-- hashes. Whether the key and the account live is looked up at each use, so a session ends with them.
+create table portal_session (
+  document_id uuid primary key,
+  account uuid not null references account (document_id) on delete cascade,
+  api_key uuid not null references api_key (document_id) on delete cascade,
+  role text not null check (role in ('account-admin', 'account-developer', 'account-viewer')),
+  external_user text,
+  return_url text,
+  lifetime_seconds integer not null check (lifetime_seconds > 0),
+  link_hash bytea not null unique,
+  -- Null until the link is opened.
+  token_hash bytea unique,
+  opened_at timestamptz(3),
+  -- The end of the link until it is opened, then that of the session.
+  expires_at timestamptz(3) not null,
+  revoked_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null
+);
+create index portal_session_account_idx on portal_session (account, created_at);
+create index portal_session_living_idx on portal_session (account, expires_at);
+create index portal_session_api_key_idx on portal_session (api_key);
+create index portal_session_expires_idx on portal_session (expires_at);
+
+create function note_portal_session_change() returns trigger language plpgsql as $$
+begin
+  perform note_change('v:' || old.document_id);
+  return null;
+end $$;
+create trigger note_change after update of account, api_key, role, expires_at, revoked_at or delete on portal_session
+  for each row execute function note_portal_session_change();
+
+-- The portal sessions of an account, and its links that were not opened, that have not ended.
+create function living_portal_sessions(asked uuid, at timestamptz) returns integer language plpgsql volatile as $$
+begin
+  return (select count(*)::int from portal_session p
+    where p.account = asked and p.expires_at > at and p.revoked_at is null);
+end $$;
+
 -- Second factors ------------------------------------------------------------------------------------------------------
 
 -- Keys under which secrets are sealed (`v1.<key id>.<iv>.<ciphertext>`) have indexes, here and below, so that health and

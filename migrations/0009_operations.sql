@@ -6,6 +6,9 @@
 alter table audit_log
   -- Which app acted.
   add column client_id text,
+  -- The portal session that acted, and the name that the platform gave its person.
+  add column portal_session uuid,
+  add column external_user text,
   -- Equal refusals of a minute are one entry with a count (docs/contract/api.md#audit-entries). The key is a hash of what
   -- makes them equal, and of the minute.
   add column count integer not null default 1,
@@ -23,22 +26,23 @@ create index audit_log_sign_in_idx on audit_log ("user", created_at)
 -- Sign-ins with providers and exchanges of handshakes, counted for the operator.
 create index audit_log_entrance_idx on audit_log (action, created_at)
   where starts_with(action, 'login.oauth') or action = 'sso.exchange';
+create index audit_log_portal_session_idx on audit_log (portal_session, created_at) where portal_session is not null;
 
 create view audit_publication as
 select document_id, 'event.publish'::text as action, 'success'::text as outcome, published_by as "user",
   publish_session as session, publish_api_key as api_key, null::uuid as account, null::uuid as target,
   publish_address as address, publish_request::text as request_id, coalesce(publish_detail, '{"events": 1}') as detail,
-  created_at, publish_client as client_id, 1 as count
+  created_at, publish_client as client_id, 1 as count, null::uuid as portal_session, null::text as external_user
 from event_occurrence
 where publish_request is not null;
 
 create view audit_entry as
 select document_id, action, outcome, "user", session, api_key, account, target, address, request_id, detail, created_at,
-  client_id, count
+  client_id, count, portal_session, external_user
 from audit_log
 union all
 select document_id, action, outcome, "user", session, api_key, account, target, address, request_id, detail, created_at,
-  client_id, count
+  client_id, count, portal_session, external_user
 from audit_publication;
 
 -- Alerts --------------------------------------------------------------------------------------------------------------

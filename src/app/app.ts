@@ -15,7 +15,8 @@ import { buildProblemRenderer } from '../identity/pages/frame/problem-page.ts'
 import { mountStartPage } from '../identity/pages/sign-in/start-page.ts'
 import { buildPasswordHashing } from '../identity/password/password.ts'
 import { mountConsole } from '../operations/console/console.ts'
-import { CONSOLE_FOLDER } from '../operations/console/console-build.ts'
+import { buildConsoleReader, CONSOLE_FOLDER } from '../operations/console/console-build.ts'
+import { mountPortal } from '../operations/console/portal.ts'
 import type { Metrics } from '../operations/metrics/metrics.ts'
 import type { CallbackRules } from '../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
@@ -186,9 +187,10 @@ async function mountApi(
   mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
   const { consoleFolder = CONSOLE_FOLDER } = options
   const { appEnv: environment } = config
-  const visits = { limit: limiter.limitVisit }
   const findSocket = () => describeSocket(realtime.findApp())
-  mountConsole(server, { ...features.pages, ...visits, random, environment, findSocket, folder: consoleFolder })
+  const served = { limit: limiter.limitVisit, readBuild: buildConsoleReader(consoleFolder), random }
+  mountConsole(server, { ...features.pages, ...served, environment, findSocket })
+  mountPortal(server, { brand, ...served, ancestors: config.portalFrameAncestors })
   const development = describeDevelopment(config, { baseUrl, findRealtime: realtime.findApp })
   mountStartPage(server, { brand, development, limit: limiter.limitVisit })
   await mountOauthProvider(server, options, { parts: features, limiter, clients: caches.clients })

@@ -7,6 +7,7 @@ export type Id<Noun extends string> = string & { readonly __noun: Noun }
 export type UserId = Id<'user'>
 export type AccountId = Id<'account'>
 export type SessionId = Id<'session'>
+export type PortalSessionId = Id<'portal session'>
 export type WebhookId = Id<'webhook'>
 export type EventTypeId = Id<'event type'>
 export type EventId = Id<'event'>

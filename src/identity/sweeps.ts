@@ -1,6 +1,7 @@
 import { type Sweep, sweepOld, sweepOnce } from '../postgres/sweep.ts'
 import { deleteEndedInvitations } from './account/invitation/invitation.store.ts'
 import { deleteEndedMails } from './mail/outbox.store.ts'
+import { deleteEndedPortalSessions } from './portal/portal-session.store.ts'
 import { deleteEndedSessions } from './session/session.store.ts'
 import { deleteExpiredChallenges } from './sign-in/challenge/factor-challenge.store.ts'
 import { deleteExpiredEngineSessions } from './social-login/flow/engine-session.store.ts'
@@ -25,6 +26,9 @@ const MAIL_KEPT_MS = 7 * DAY_MS
 /** Invitations that ended are kept this long: their list says what became of them. */
 const INVITATION_KEPT_MS = 90 * DAY_MS
 
+/** Portal sessions that expired are kept this long: their list says who was there. */
+const PORTAL_SESSION_KEPT_MS = 30 * DAY_MS
+
 /** Sessions, links, codes, mails and counts that are over. */
 export const identitySweeps: readonly Sweep[] = [
   sweepOld('sessions', SESSION_KEPT_MS, deleteEndedSessions),
@@ -36,5 +40,6 @@ export const identitySweeps: readonly Sweep[] = [
   sweepOld('loginFlows', 0, deleteExpiredFlows),
   sweepOld('loginCodes', 0, deleteExpiredLoginCodes),
   sweepOld('invitations', INVITATION_KEPT_MS, deleteEndedInvitations),
+  sweepOld('portalSessions', PORTAL_SESSION_KEPT_MS, deleteEndedPortalSessions),
   sweepOld('factorChallenges', 0, deleteExpiredChallenges),
 ]

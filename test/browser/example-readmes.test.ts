@@ -23,10 +23,14 @@ let password: string
 /** By the port of the README. */
 const ports = new Map<string, number>()
 
-const start = () => startGuideService(shell, { PORT: String(ports.get('3000')) })
+const start = () =>
+  startGuideService(shell, {
+    PORT: String(ports.get('3000')),
+    PORTAL_FRAME_ANCESTORS: `http://127.0.0.1:${ports.get('4004')}`,
+  })
 
 beforeAll(async () => {
-  for (const port of ['3000', '4001', '4002', '4003', '4711']) ports.set(port, await findFreePort())
+  for (const port of ['3000', '4001', '4002', '4003', '4004', '4711']) ports.set(port, await findFreePort())
   shell = await openGuideShell()
   service = await start()
   password = /with the password (\S+)/.exec(service.stdout())?.[1] ?? ''
@@ -57,7 +61,10 @@ const here = (text: string) =>
 async function paste(example: string, ownPort?: string): Promise<string> {
   const readme = here(await readFile(join(PROJECT_ROOT, 'examples', example, 'README.md'), 'utf8'))
   const [first, second, ...more] = listBlocks(readme).filter(({ language }) => language === 'sh')
-  expect([first?.text, more]).toEqual([expect.stringMatching(/^npm start +# Signalbox, in one terminal\n$/), []])
+  expect([first?.text, more]).toEqual([
+    expect.stringMatching(/^(?:[A-Z_]+=\S+ )?npm start +# Signalbox, in one terminal\n$/),
+    [],
+  ])
   const [, commands = '', last] = /^([\s\S]*?)(npm run example:\S+).*\n$/.exec(second?.text ?? '') ?? []
   expect(last).toBe(`npm run example:${example}`)
   if (ownPort !== undefined) await shell.run(`export PORT=${ports.get(ownPort)}`)
@@ -135,6 +142,28 @@ test('examples/realtime: the page is live, shows a change, and says when the ser
   await shell.run(command.replace('Changed by hand', 'Changed again'))
   await expect.poll(state, { timeout: 60_000 }).toBe('live')
   await expect.poll(contracts, { timeout: 20_000 }).toEqual([expect.stringMatching(/^Changed again: /)])
+})
+
+test('examples/portal: a customer of the platform adds a webhook, and another one sees nothing of it', async () => {
+  const readme = await paste('portal', '4004')
+  await shell.waitForOutput(/The platform is at/)
+  const signInAtPlatform = async (email: string, secret: string) => {
+    expect(readme).toContain(`\`${email}\` with the password \`${secret}\``)
+    await open(readme, 'http://127.0.0.1:4004')
+    await page.getByLabel('E-mail').fill(email)
+    await page.getByLabel('Password').fill(secret)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+  }
+  const portal = page.frameLocator('iframe')
+  await signInAtPlatform('ada@acme.example', 'acme')
+  await portal.getByRole('link', { name: 'Add a webhook' }).click({ timeout: 60_000 })
+  await portal.getByLabel('Callback URL').fill('https://hooks.acme.example/')
+  await portal.getByRole('button', { name: 'Create the webhook' }).click()
+  await portal.getByRole('dialog', { name: 'The secret of the webhook' }).waitFor()
+  await expect.poll(() => page.locator('#happened').textContent()).toBe('webhook-created')
+  await page.context().clearCookies()
+  await signInAtPlatform('bob@globex.example', 'globex')
+  await portal.getByText('No webhook yet').waitFor()
 })
 
 test('examples/sso: a person signs in at one app, arrives at the other, and is signed out of both', async () => {

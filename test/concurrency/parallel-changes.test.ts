@@ -15,6 +15,7 @@ import { untilWaiting } from '../harness/plan/lock-waits.ts'
 import { buildFactorCases } from './factor-cases.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 import { buildPlatformCases } from './platform-cases.ts'
+import { buildPortalCases } from './portal-cases.ts'
 
 const PROVIDER_KEY = makeKey('key-1')
 const IDENTITY = '/api/v3/identity'
@@ -218,6 +219,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
       return { body: { token: await readToken(email), password: PASSWORD }, call: app.anonymous }
     },
   ],
+  ...buildPortalCases({ make, app: () => app }),
   'event.tenant-visible': [SAME, async () => ({ id: (await makeEventType()).id, body: { is_tenant_visible: true } })],
   'sso.handshake': [
     EACH,

@@ -32,6 +32,9 @@ async function step(name: string, body?: unknown, params: Record<string, string>
   return answer.body.data
 }
 
+/** A key of the administrator. */
+const ALL = { name: 'all', permissions: ['*:*'] }
+
 async function walkIdentity() {
   const account = await step('account.create', { name: 'Walk' })
   const user = await step('user.create', { email: 'walk@example.com', password: 'correct horse battery' })
@@ -61,6 +64,13 @@ async function walkIdentity() {
   expect(reader).toBeUndefined()
   const invited = await step('account-invitation.create', { email: 'guest@example.com' }, byAccount)
   await step('account-invitation.delete', undefined, { ...byAccount, invitation: invited.document_id })
+  const made = await fixture.app.admin('POST', '/api/v3/identity/api-key', ALL)
+  const before = call
+  call = fixture.app.callAs(made.body.data.key)
+  const portal = await step('portal-session.create', { role: 'account-viewer' }, byAccount)
+  call = before
+  expect(await step('portal-session.find-all', undefined, byAccount)).toHaveLength(1)
+  await step('portal-session.delete', undefined, { ...byAccount, session: portal.document_id })
   await step('account-member.delete', { user: user.document_id }, byAccount)
   await step('user.update', { name: 'Walker' }, byUser)
   await step('role.update', { description: 'walks' }, byRole)

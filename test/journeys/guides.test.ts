@@ -37,6 +37,11 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['requires_second_factor', /"requires_second_factor":true/],
     ['/remove-factors', /"message":"/],
   ],
+  'portal.md': [
+    ['"permissions":', /"key":"sbx_/],
+    ['ACCOUNT="', /"url":"http:[^"]+\/portal#token=sbl_/],
+    ['$SESSION', /"status":"ended"/],
+  ],
   'tenants.md': [['$OPERATOR', /"internal":"shipment\.arrive"/]],
   'doctor.md': [['npx signalbox doctor', /^settings +ok$/m]],
   'cli.md': [['signalbox trigger', /^contract +[0-9a-f-]{36}/m]],
@@ -64,6 +69,8 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   'cli.md': () => shell.run(`export SIGNALBOX_URL=http://localhost:${port}`),
   'tenants.md': () => shell.run(`export BASE=http://localhost:${port} OPERATOR="$(cat .signalbox/demo-token)"`),
+  'portal.md': () =>
+    shell.run(`export BASE=http://localhost:${port} AUTH="Authorization: Bearer $(cat .signalbox/demo-token)"`),
   'second-factors.md': async () => {
     const role = await makeRow('role', { name: 'careful', permissions: ['contract:find-all'] })
     const user = await makeRow('user', { email: 'ada@example.com' })
@@ -145,16 +152,20 @@ async function hasNoJob(): Promise<boolean> {
 describe('the commands of a guide run as they stand', () => {
   test.each(Object.entries(RUN))('%s', { timeout: 120_000 }, async (guide, blocks) => {
     const left = new Map(blocks)
+    /** The row of the block before, which the text of a guide names. */
+    let lastId = ''
     await PREPARE[guide]?.()
     for (const { text } of await readBlocks(guide)) {
       const known = blocks.find(([part]) => text.includes(part))
       if (!known) continue
       left.delete(known[0])
       if (text.includes('$ACCESS_TOKEN')) await shell.run(`export ACCESS_TOKEN=${await signInAtApp()}`)
+      if (text.includes('$SESSION')) await shell.run(`export SESSION=${lastId}`)
       if (text.includes('/reconcile')) await waitFor('the end of the job before', hasNoJob)
       // The service holds the embedded database and the port: doctor says so.
       const printed = await shell.run(guide === 'doctor.md' ? `${text.trim()} || true` : usePorts(text))
       expect(printed, text).toMatch(known[1])
+      lastId = /"document_id":"([^"]+)"/.exec(printed)?.[1] ?? lastId
       expect(printed, text).not.toMatch(/"code":"unauthorized"|"status":40[0134]/)
     }
     expect([...left.keys()]).toEqual([])

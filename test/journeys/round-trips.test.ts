@@ -223,6 +223,7 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads the invitation and who has its address, before the password hash is computed', 2, 2],
     ACCEPTANCE,
   ],
+  'portal-session.open': [STRICT_LIMIT, CHANGE],
   'user.update of everything': [['reads the user: the new password must not be its name', 1, 1], END_OF_ACCESS],
   'user.disable': [END_OF_ACCESS],
   'user.disable of an administrator': [END_OF_ACCESS],
@@ -320,7 +321,7 @@ test('the changes of all routes together send every kind of note', async () => {
   const sent: string[] = []
   for (const form of CHANGES) sent.push(...(await findOutcome(form)).sent)
   const kinds = new Set(sent.map((note) => note.split(':')[0]))
-  expect([...kinds].sort()).toEqual(['*', 'c', 'k', 'l', 'p', 'r', 's', 't', 'u'])
+  expect([...kinds].sort()).toEqual(['*', 'c', 'k', 'l', 'p', 'r', 's', 't', 'u', 'v'])
 })
 
 const LISTS = ROUTES.filter(({ list }) => list)

@@ -27,6 +27,7 @@ import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts
 import { DASHBOARD_REQUESTS } from './operations-route-requests.ts'
 import { buildPeopleRouteRequests } from './people-route-requests.ts'
 import { buildPlatformRouteRequests } from './platform-route-requests.ts'
+import { buildPortalRouteRequests } from './portal-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildPublishForms } from './publish-route-requests.ts'
 import { buildRealtimeRouteRequests } from './realtime-route-requests.ts'
@@ -262,10 +263,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     return { params: { id }, body: { user, roles: [await roleId('account-viewer')] } }
   },
   'account-member.find-all': async () => ({ params: { id: (await newMember()).id } }),
-  'account-member.delete': async () => {
-    const { id, user } = await newMember()
-    return { params: { id }, body: { user } }
-  },
+  'account-member.delete': () => newMember().then(({ id, user }) => ({ params: { id }, body: { user } })),
   'account-invitation.find-all': async () => ({ params: { id: (await newInvitation()).id } }),
   'account-invitation.delete': async () => ({ params: await newInvitation() }),
   'account-invitation.create': of(newAccount, { body: { email: 'guest@example.com' } }),
@@ -276,6 +274,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const { token } = (await readMails(fixture.app, guest))[0] as { token: string }
     return { body: { token, password: PASSWORD }, call: fixture.app.anonymous }
   },
+  ...buildPortalRouteRequests({ created, app: () => fixture.app }),
   'role.create': () => ({ body: { name: name(), permissions: ['contract:*'] } }),
   'role.find-all': undefined,
   'role.find-one': of(newRole),

@@ -26,6 +26,7 @@ interface Victim {
   key: string
   session: string
   invitation: string
+  portalSession: string
   token: string
   /** What a request to each route of a platform's own resources holds, by the event of the route. */
   platform: Record<string, Request>
@@ -49,6 +50,7 @@ const PATHS: Record<string, (victim: Victim) => Record<string, string>> = {
   'account-member': ({ account }) => ({ id: account }),
   'account-limit': ({ account }) => ({ id: account }),
   'account-invitation': ({ account, invitation }) => ({ id: account, invitation }),
+  'portal-session': ({ account, portalSession }) => ({ id: account, session: portalSession }),
   'api-key': ({ key }) => ({ id: key }),
   session: ({ session }) => ({ id: session }),
   webhook: ({ webhook }) => ({ id: webhook }),
@@ -84,6 +86,9 @@ const BODIES: Record<string, (victim: Victim) => unknown> = {
   'account-member.delete': ({ user }) => ({ user }),
   'account-invitation.create': () => ({ email: 'stranger@example.com' }),
   'account-invitation.accept': ({ token }) => ({ token }),
+  'portal-session.create': () => ({ role: 'account-viewer' }),
+  'portal-session.open': () => ({ token: 'sbl_forged' }),
+  'portal-session.end': () => ({ token: 'sbp_forged' }),
   'api-key.create': ({ account }) => ({ name: 'taken', permissions: ['contract:*'], account }),
   'webhook.create': ({ account }) => ({ url: 'https://hooks.example.com/', account }),
   'webhook.update': () => ({ name: 'Taken' }),
@@ -163,9 +168,21 @@ async function buildVictim(): Promise<Victim> {
     key: key.document_id,
     session: sessionOf(token),
     invitation: invitation.document_id,
+    portalSession: (await openPortal(account)).id,
     token: (await readMails(fixture.app, invited))[0]?.token as string,
     platform: await buildPlatformRequests(account),
   }
+}
+
+/** A portal session of an account, made by a key that reaches every account. */
+async function openPortal(account: string): Promise<{ id: string; call: TestCall }> {
+  const administrator = fixture.app.callAs(fixture.app.adminToken)
+  const made = await administrator('POST', '/api/v3/identity/api-key', { name: 'platform', permissions: ['*:*'] })
+  const path = `/api/v3/identity/account/${account}/portal-session`
+  const { body } = await fixture.app.callAs(made.body.data.key)('POST', path, { role: 'account-admin' })
+  const token = body.data.url.split('#token=')[1]
+  const opened = await fixture.app.anonymous('POST', '/api/v3/auth/portal-session/open', { token })
+  return { id: opened.body.data.document_id, call: fixture.app.callAs(opened.body.data.token) }
 }
 
 /** Of the tables that are named after these resources, those with an owner. */
@@ -223,6 +240,10 @@ beforeAll(async () => {
     {
       name: "an administrator's key of another account",
       call: await bind(fixture.app.callAs(fixture.app.adminToken), ['*:*']),
+    },
+    {
+      name: "a portal session of another account, under an administrator's key",
+      call: (await openPortal(stranger.account)).call,
     },
   ]
 })

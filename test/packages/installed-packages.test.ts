@@ -69,6 +69,17 @@ main()`,
     printed: 'undefined undefined',
   },
   {
+    name: 'portal',
+    dependencies: [],
+    lent: ['react', '@types/react'],
+    program: `
+import { mountPortal } from '@signalbox/portal'
+import { Portal } from '@signalbox/portal/react'
+const element = Portal.length
+console.log(typeof mountPortal, element)`,
+    printed: 'function 1',
+  },
+  {
     name: 'realtime',
     dependencies: ['pusher-js', 'tweetnacl'],
     lent: ['react', '@types/react'],

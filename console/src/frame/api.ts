@@ -16,8 +16,9 @@ function refreshSession(): Promise<void> {
   return refreshing
 }
 
-/** Sends a call; one that finds the session expired is sent once more after a refresh. */
-async function send(request: Request): Promise<Response> {
+/** Sends a call with the session cookie and the proof that this page makes it; once more after a refresh where it expired. */
+async function sendWithCookie(request: Request): Promise<Response> {
+  request.headers.set('x-form-token', settings.formToken)
   const again = request.clone()
   const answer = await fetch(request)
   if (answer.status !== 401) return answer
@@ -25,12 +26,15 @@ async function send(request: Request): Promise<Response> {
   return fetch(again)
 }
 
-/** The API, called with the session cookie of this browser and the proof that this page makes the calls. */
-export const api: Signalbox = createSignalbox({
-  baseUrl: location.origin,
-  headers: { 'x-form-token': settings.formToken },
-  fetch: send,
-})
+let send = sendWithCookie
+
+/** Sends the calls of this page in another way: those of the portal have the token of its session. */
+export function sendCallsBy(sendCall: typeof sendWithCookie): void {
+  send = sendCall
+}
+
+/** The API, called with the session of this page. */
+export const api: Signalbox = createSignalbox({ baseUrl: location.origin, fetch: (request) => send(request) })
 
 /** Goes to the page that signs a person in, or asks for a fresh proof, and comes back here. */
 export function leaveFor(page: 'sign-in' | 'step-up'): void {

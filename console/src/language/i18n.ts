@@ -1,5 +1,6 @@
 import i18next, { type i18n } from 'i18next'
 import { initReactI18next } from 'react-i18next'
+import type portal from '../portal/language/en.json'
 import en from './en.json'
 
 /** The languages of the console. */
@@ -10,7 +11,7 @@ export type Language = (typeof LANGUAGES)[number]
 declare module 'i18next' {
   interface CustomTypeOptions {
     defaultNS: 'console'
-    resources: { console: typeof en }
+    resources: { console: typeof en; portal: typeof portal }
     enableSelector: false
   }
 }

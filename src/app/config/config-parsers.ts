@@ -117,6 +117,29 @@ export function origins(value: string): string[] {
   return parts
 }
 
+/** The pattern of a host whose first label may be `*`: at least two labels follow it, as `*.com` would be everybody. */
+const WILDCARD_HOST = /^https:\/\/\*\.((?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}(?::\d{1,5})?)$/
+
+/**
+ * Comma-separated origins of pages that may frame another: `https://app.example.com`, or `https://*.example.com` for all
+ * subdomains. Over TLS, except on this machine. They become sources of a policy (CSP Level 3 section 2.3.1).
+ */
+export function frameAncestors(value: string): string[] {
+  const parts = list(value)
+  const isAncestor = (part: string) => {
+    const host = WILDCARD_HOST.exec(part)?.[1]
+    const url = URL.parse(host === undefined ? part : `https://${host}`)
+    const isOrigin = url !== null && hasPlainHost(url) && url.origin === (host === undefined ? part : `https://${host}`)
+    const isLocal = url?.protocol === 'http:' && ['localhost', '127.0.0.1'].includes(url.hostname)
+    return isOrigin && (url.protocol === 'https:' || isLocal)
+  }
+  if (!parts.every(isAncestor))
+    throw new Error(
+      'must list https:// origins such as https://app.example.com or https://*.example.com, without a path',
+    )
+  return parts
+}
+
 /** Comma-separated secrets, the newest first; each at least 32 bytes (docs/contract/sessions.md#session-jwt). */
 export function secrets(value: string): string[] {
   const parts = list(value)

@@ -8,6 +8,7 @@ import {
   cookieDomain,
   email,
   flag,
+  frameAncestors,
   hexColor,
   hookSecrets,
   httpUrl,
@@ -228,6 +229,11 @@ export const VARIABLES = {
     origins,
     'empty',
     'Origins whose pages may call the API, such as https://app.example.com, comma-separated. No cookies are taken.',
+  ),
+  PORTAL_FRAME_ANCESTORS: variable(
+    frameAncestors,
+    'empty: no page',
+    'Origins whose pages may show the portal in a frame, comma-separated: https://app.example.com, https://*.example.com.',
   ),
   METRICS_PORT: variable(
     integer(0, 65535),

@@ -91,6 +91,7 @@ export interface Config {
   /** Origins whose pages may connect to it; undefined: all. */
   realtimeOrigins: readonly string[] | undefined
   corsAllowedOrigins: readonly string[]
+  portalFrameAncestors: readonly string[]
   provisioningConcurrency: number
   alertWebhookUrl: string | undefined
   alertWebhookSecret: string | undefined
@@ -246,6 +247,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     realtimeLimits: readRealtimeLimits(values),
     realtimeOrigins: values.REALTIME_ALLOWED_ORIGINS,
     corsAllowedOrigins: values.CORS_ALLOWED_ORIGINS ?? [],
+    portalFrameAncestors: values.PORTAL_FRAME_ANCESTORS ?? [],
     alertWebhookUrl: values.ALERT_WEBHOOK_URL,
     alertWebhookSecret: values.ALERT_WEBHOOK_SECRET,
     provisioningConcurrency: values.PROVISIONING_CONCURRENCY ?? 64,

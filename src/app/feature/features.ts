@@ -14,6 +14,7 @@ import { accountMemberRoutes } from '../../identity/account/account-member.route
 import { invitationRoutes } from '../../identity/account/invitation/invitation.routes.ts'
 import { accountLimitRoutes } from '../../identity/account/limit/account-limit.routes.ts'
 import { signInBrowser } from '../../identity/pages/browser/browser-session.ts'
+import { portalSessionRoutes } from '../../identity/portal/portal-session.routes.ts'
 import { sessionListRoutes } from '../../identity/session/list/session-list.routes.ts'
 import { sessionRoutes } from '../../identity/session/session.routes.ts'
 import { loginRoutes } from '../../identity/sign-in/local/login.routes.ts'
@@ -162,6 +163,7 @@ export const FEATURES: readonly Feature[] = [
   feature(accountLimitRoutes, ({ accountDefaults }) => ({ accountDefaults })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(invitationRoutes, linkDeps),
+  feature(portalSessionRoutes, ({ ids, random, keys }) => ({ ids, random, baseUrl: keys.issuer })),
   feature(roleRoutes, roleDeps),
   feature(roleHolderRoutes, nothing),
   feature(apiKeyRoutes, (parts) => ({ ...roleDeps(parts), random: parts.random })),

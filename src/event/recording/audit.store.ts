@@ -1,4 +1,4 @@
-import { type AccountId, type Id, isUuid, type SessionId, type UserId } from '../../base/id.ts'
+import { type AccountId, type Id, isUuid, type PortalSessionId, type SessionId, type UserId } from '../../base/id.ts'
 import { type BuildParts, buildPart } from '../../http/listing/page.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -31,6 +31,8 @@ export const auditEntry = defineRecord(
     'session',
     'api_key',
     'client_id',
+    'portal_session',
+    'external_user',
     'account',
     'target',
     'address',
@@ -44,6 +46,7 @@ export const auditEntry = defineRecord(
   outcome: AuditOutcome
   userId: UserId | null
   sessionId: SessionId | null
+  portalSession: PortalSessionId | null
   account: AccountId | null
   detail: Record<string, unknown>
 }>()
@@ -71,6 +74,8 @@ export const AUDIT_COLUMNS = [
   ['session', 'uuid'],
   ['api_key', 'uuid'],
   ['client_id', 'text'],
+  ['portal_session', 'uuid'],
+  ['external_user', 'text'],
   ['account', 'uuid'],
   ['target', 'uuid'],
   ['address', 'text'],
@@ -89,6 +94,8 @@ export function toAuditValues(entry: AuditRecord): unknown[] {
     entry.sessionId,
     entry.apiKeyId,
     entry.clientId,
+    entry.portalSession,
+    entry.externalUser,
     entry.account,
     entry.target,
     entry.address,
@@ -130,7 +137,8 @@ export const PUBLICATION_COLUMNS = [
 
 /** Whether the row of an event can hold an entry: it has no columns for what the entry of a publication never has. */
 export function isOfPublication(entry: AuditRecord): boolean {
-  const isPlain = entry.account === null && entry.target === null && (entry.count ?? 1) === 1
+  const isPlain =
+    entry.account === null && entry.portalSession === null && entry.target === null && (entry.count ?? 1) === 1
   const isSuccess = entry.action === 'event.publish' && entry.outcome === 'success'
   return isPlain && isSuccess && entry.requestId !== null && isUuid(entry.requestId)
 }

@@ -1,5 +1,6 @@
 import type { AccountId, IdMaker, SessionId, UserId } from '../../base/id.ts'
 import { isUuid } from '../../base/id.ts'
+import type { PortalVisit } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type AuditOutcome, type AuditRecord, insertAuditEntries } from './audit.store.ts'
 
@@ -14,6 +15,8 @@ export interface AuditEntry {
   apiKeyId?: string | null
   /** The app that acted for the user. */
   clientId?: string | null
+  /** The portal session that acted under the API key. */
+  portal?: PortalVisit | null
   account?: AccountId | null
   /** The `document_id` of the changed row. Left out when it is not a UUID, as ids of other services may be. */
   target?: string | null
@@ -33,6 +36,8 @@ export function buildAuditRecords(ids: IdMaker, entries: readonly AuditEntry[], 
     sessionId: entry.sessionId ?? null,
     apiKeyId: entry.apiKeyId ?? null,
     clientId: entry.clientId ?? null,
+    portalSession: entry.portal?.id ?? null,
+    externalUser: entry.portal?.externalUser ?? null,
     account: entry.account ?? null,
     target: entry.target && isUuid(entry.target) ? entry.target : null,
     address: entry.address ?? null,

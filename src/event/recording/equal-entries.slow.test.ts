@@ -174,6 +174,7 @@ describe('equal refusals', () => {
     const record: AuditRecord = {
       ...{ id: app.app.ids.next<'audit entry'>(), action: 'a.b', outcome: 'failure' },
       ...{ userId: null, sessionId: null, apiKeyId: null, clientId: null, account: null, target: null },
+      ...{ portalSession: null, externalUser: null },
       ...{ address: '10.9.9.9', requestId: null, detail: {}, createdAt: new Date(app.clock.now()) },
     }
     const first = counted.place(record)!

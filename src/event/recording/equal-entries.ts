@@ -114,7 +114,20 @@ function toEqual(record: AuditRecord, subject: string | null = null): EqualRecor
   const reason = detail.reason ?? detail.result ?? null
   // The provider of a sign-in: an entry that names one does not count the refusals of others.
   const provider = detail.provider ?? null
-  const facts = [action, outcome, reason, provider, userId, sessionId, apiKeyId, clientId, account, target, network]
+  const facts = [
+    action,
+    outcome,
+    reason,
+    provider,
+    userId,
+    sessionId,
+    apiKeyId,
+    clientId,
+    account,
+    target,
+    network,
+    record.portalSession,
+  ]
   const text = JSON.stringify([findWindow(createdAt.getTime()), ...facts, subject])
   return { ...record, count: 1, equalKey: createHash('sha256').update(text).digest() }
 }

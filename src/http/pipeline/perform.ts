@@ -13,6 +13,7 @@ import {
 } from '../route/idempotency.ts'
 import type { RequestContext } from '../route/request-context.ts'
 import { isChange, type Outcome, type Route } from '../route/route.ts'
+import { nameReader } from '../shape/caller.ts'
 import type { Pipeline } from './pipeline-deps.ts'
 
 /** A checked request with its route, the dependencies of its operations, and its reply. */
@@ -140,7 +141,7 @@ async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknow
 /** Runs expensive work in the turn of its caller. */
 function takeTurn<Deps, Result>({ pipeline, context }: Served<Deps>, work: () => Promise<Result>): Promise<Result> {
   const accounts = context.scope === 'all' ? [] : context.scope
-  return pipeline.readInTurn({ userId: context.caller.userId, accounts }, work).catch(refuseLongRead)
+  return pipeline.readInTurn({ holder: nameReader(context.caller), accounts }, work).catch(refuseLongRead)
 }
 
 function refuseLongRead(error: unknown): never {

@@ -15,7 +15,7 @@ function openGate(atOnce: number) {
       running.push({ name, end: () => resolve(name) })
       return promise
     }
-    const asked = gate({ userId: name, accounts: [], ...reader }, work)
+    const asked = gate({ holder: name, accounts: [], ...reader }, work)
     // Awaited later, or by the test that expects the refusal.
     asked.catch(() => {})
     return asked
@@ -34,7 +34,7 @@ function openGate(atOnce: number) {
 
 test('of one caller two run, and the third runs when one of them ends', async () => {
   const { ask, listRunning, end } = openGate(10)
-  const mine = { userId: 'me' }
+  const mine = { holder: 'me' }
   const first = ask('first', mine)
   ask('second', mine)
   ask('third', mine)
@@ -64,14 +64,14 @@ test('of all callers as many run as the gate has places, in the order in which t
 
 test('a read that fails gives its place on', async () => {
   const gate = buildReadGate({ atOnce: 1, clock: buildManualClock() })
-  const reader = { userId: 'me', accounts: ['one'] }
+  const reader = { holder: 'me', accounts: ['one'] }
   await expect(gate(reader, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   expect(await gate(reader, async () => 'done')).toBe('done')
 })
 
 test('ten of one caller wait, and the eleventh is refused at once, while others may still come', async () => {
   const { ask, listRunning } = openGate(10)
-  const mine = { userId: 'me' }
+  const mine = { holder: 'me' }
   for (let n = 0; n < 12; n += 1) ask(`${n}`, mine)
   await expect(ask('one too many', mine)).rejects.toMatchObject({
     code: 'rate_limited',
@@ -83,7 +83,7 @@ test('ten of one caller wait, and the eleventh is refused at once, while others 
 
 test('one that waited 5 s is refused, for the limit of its caller or for the load of others', async () => {
   const { clock, ask, listRunning, end } = openGate(3)
-  const mine = { userId: 'me' }
+  const mine = { holder: 'me' }
   ask('first', mine)
   ask('second', mine)
   const third = ask('third', mine)

@@ -18,7 +18,8 @@ const WAIT_MS = 5_000
 
 /** Who asks for an expensive read. */
 export interface Reader {
-  userId: string
+  /** The person, or the portal session. */
+  holder: string
   /** The accounts to which the read is limited; none for one over all accounts. */
   accounts: readonly string[]
 }
@@ -41,13 +42,13 @@ export function buildReadGate({ atOnce, clock }: { atOnce: number; clock: Pick<C
   let waiting: Turn[] = []
   let running = 0
 
-  const isFull = ({ userId, accounts }: Reader) =>
-    (ofCallers.get(userId) ?? 0) >= RUNNING_OF_CALLER ||
+  const isFull = ({ holder, accounts }: Reader) =>
+    (ofCallers.get(holder) ?? 0) >= RUNNING_OF_CALLER ||
     accounts.some((account) => (ofAccounts.get(account) ?? 0) >= RUNNING_OF_ACCOUNT)
 
-  function count({ userId, accounts }: Reader, by: 1 | -1): void {
+  function count({ holder, accounts }: Reader, by: 1 | -1): void {
     running += by
-    add(ofCallers, userId, by)
+    add(ofCallers, holder, by)
     for (const account of accounts) add(ofAccounts, account, by)
   }
 
@@ -62,7 +63,7 @@ export function buildReadGate({ atOnce, clock }: { atOnce: number; clock: Pick<C
 
   async function enter(reader: Reader): Promise<void> {
     if (running < atOnce && !isFull(reader)) return count(reader, 1)
-    const ofSame = waiting.filter((turn) => turn.reader.userId === reader.userId)
+    const ofSame = waiting.filter((turn) => turn.reader.holder === reader.holder)
     if (ofSame.length >= WAITING_OF_CALLER) throw buildLimited()
     if (waiting.length >= WAITING_LIMIT) throw buildOverloaded()
     const started = Promise.withResolvers<'turn'>()

@@ -5,7 +5,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { Problem } from '../problem/problem.ts'
 import { groupAddress } from '../request/address-group.ts'
 import type { RouteDeclaration } from '../route/route.ts'
-import type { Caller } from '../shape/caller.ts'
+import { type Caller, nameHolder } from '../shape/caller.ts'
 import { addHit, addHits } from './rate-limit.store.ts'
 
 /** The window of every limit. All begin at the full minute, so one `Retry-After` is right for all of them. */
@@ -165,7 +165,7 @@ export function buildRateLimiter(options: {
       return route.strictRateLimit ? countInDatabase(db, subject, reply) : countInMemory(subject, address, reply)
     },
     limitVisit: (request, reply) => countInMemory(groupAddress(request.ip), address, reply),
-    limitCaller: (caller, reply) => countInMemory(caller.apiKeyId ?? caller.userId, callers, reply),
+    limitCaller: (caller, reply) => countInMemory(nameHolder(caller), callers, reply),
     take,
     exchange,
     run: async () => {

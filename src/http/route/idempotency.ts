@@ -37,13 +37,16 @@ export function readIdempotencyKey(request: FastifyRequest, route: RouteDeclarat
 }
 
 /**
- * The namespace of a caller's keys: the user for all sessions of a user, the API key for an API key. Keys of a request that
+ * The namespace of a caller's keys: the user for all sessions of a user, the API key for an API key, the portal
+ * session for a visit of the portal. Keys of a request that
  * reaches the rows of all users have one of their own: a caller who lost that permission does not get their answers.
  */
 function describeCaller(caller: Caller, reachesAll: boolean): string {
-  const name = caller.apiKeyId ? `api-key:${caller.apiKeyId}` : `user:${caller.userId}`
+  const name = caller.portal ? `portal:${caller.portal.id}` : nameToken(caller)
   return reachesAll ? `${name}:all` : name
 }
+
+const nameToken = ({ apiKeyId, userId }: Caller) => (apiKeyId ? `api-key:${apiKeyId}` : `user:${userId}`)
 
 /** 409 for a request that waited too long for the first one with its key. */
 export function buildInProgress(): Problem {

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import type { Problem } from '../problem/problem.ts'
+import type { PortalVisit } from '../shape/caller.ts'
 
 /** A cookie that an answer sets; `value` may be empty with `maxAgeSeconds: 0` to remove it. */
 export interface AnswerCookie {
@@ -41,6 +42,9 @@ interface OutcomeFacts {
     account: AccountId | null
     /** The app that acts for the user. */
     clientId?: string | null
+    /** The portal session that is opened or ended, and its API key. */
+    portal?: PortalVisit
+    apiKeyId?: string
   }
 }
 

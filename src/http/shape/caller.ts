@@ -1,9 +1,16 @@
-import type { AccountId, SessionId, UserId } from '../../base/id.ts'
+import type { AccountId, PortalSessionId, SessionId, UserId } from '../../base/id.ts'
 
 /** Patterns that hold in one account only: those of the roles of a membership (docs/contract/identity.md#account-roles). */
 export interface AccountPatterns {
   account: AccountId
   patterns: readonly string[]
+}
+
+/** The portal session by which a person acts under an API key (docs/contract/portal.md#sessions). */
+export interface PortalVisit {
+  id: PortalSessionId
+  /** The name that the platform gave the person; null for none. */
+  externalUser: string | null
 }
 
 /** What a session proves of its person (docs/contract/second-factor.md#step-up). */
@@ -44,6 +51,8 @@ export interface Caller {
   ceiling: readonly string[] | null
   /** The account to which an API key is bound; null for any other token. Its patterns hold there only. */
   keyAccount: AccountId | null
+  /** The portal session under the API key; left out for every other token. */
+  portal?: PortalVisit
   /** Null for an API key. */
   proof: SessionProof | null
   /** When the token expires; null for an API key that does not expire. Left out where there is no token. */
@@ -52,6 +61,16 @@ export interface Caller {
 
 /** The rows that a caller reaches with one permission: all, or those that these accounts own (an empty list: none). */
 export type PermissionScope = 'all' | readonly AccountId[]
+
+/** The token that a caller came with, by which its limits are counted: of all sessions of a user, one. */
+export function nameHolder({ portal, apiKeyId, userId }: Pick<Caller, 'portal' | 'apiKeyId' | 'userId'>): string {
+  return portal?.id ?? apiKeyId ?? userId
+}
+
+/** Whom expensive reads are counted for: a person, whatever tokens it uses, or a portal session. */
+export function nameReader({ portal, userId }: Pick<Caller, 'portal' | 'userId'>): string {
+  return portal?.id ?? userId
+}
 
 /** Whether `pattern` covers `permission` (`webhook:create`): itself, `webhook:*` or `*:*`. */
 export function matchesPattern(pattern: string, permission: string): boolean {

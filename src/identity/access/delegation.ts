@@ -100,14 +100,19 @@ export function listMembershipGrants(
   return [...at(account, holdings.accountPatterns), ...own.flatMap(({ patterns }) => at(account, patterns))]
 }
 
-/** The holdings of an API key with `keyPatterns`: of each pair of patterns that overlap, the narrower one. */
-export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[]): Holdings {
-  const narrow = (patterns: readonly string[]) => [
+/** The patterns that two lists have in common: of each pair that overlap, the narrower one. */
+export function intersectPatterns(some: readonly string[], others: readonly string[]): string[] {
+  return [
     ...new Set([
-      ...keyPatterns.filter((pattern) => isCovered(patterns, pattern)),
-      ...patterns.filter((pattern) => isCovered(keyPatterns, pattern)),
+      ...some.filter((pattern) => isCovered(others, pattern)),
+      ...others.filter((pattern) => isCovered(some, pattern)),
     ]),
   ]
+}
+
+/** The holdings of an API key with `keyPatterns`. */
+export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[]): Holdings {
+  const narrow = (patterns: readonly string[]) => intersectPatterns(keyPatterns, patterns)
   return {
     patterns: narrow(holdings.patterns),
     accountPatterns: narrow(holdings.accountPatterns),
@@ -183,6 +188,11 @@ export function checkMayMakeKey(caller: CallerHoldings, patterns: readonly strin
   const text = `A key cannot hold ${missing}${where}, which your token does not hold.`
   const grant = { pattern: missing, place: account ?? ('everywhere' as const) }
   throw new Problem('permission_denied', text, { missing: describeMissing(caller, grant) })
+}
+
+/** Checks that `caller` may open the portal of `account` with a role of these patterns: it holds all of them there. Throws 403. */
+export function checkMayOpenPortal(caller: CallerHoldings, account: AccountId, patterns: readonly string[]): void {
+  checkHoldsGrants(caller, at(account, patterns), 'open the portal with this role')
 }
 
 /**

@@ -58,6 +58,17 @@ const VIEWER_PATTERNS = [
   'event-occurrence:routing',
 ]
 
+const ADMIN_PATTERNS = ['account:*', 'account-member:*', ...DEVELOPER_PATTERNS]
+
+/** The roles of a portal session, with their patterns (docs/contract/portal.md#sessions). */
+export const PORTAL_ROLES = {
+  [ACCOUNT_ADMIN_ROLE]: ADMIN_PATTERNS,
+  [ACCOUNT_DEVELOPER_ROLE]: DEVELOPER_PATTERNS,
+  [ACCOUNT_VIEWER_ROLE]: VIEWER_PATTERNS,
+} as const satisfies Readonly<Record<string, readonly string[]>>
+
+export type PortalRole = keyof typeof PORTAL_ROLES
+
 const SYSTEM_ROLES = [
   {
     name: ADMINISTRATOR_ROLE,
@@ -75,7 +86,7 @@ const SYSTEM_ROLES = [
     name: ACCOUNT_ADMIN_ROLE,
     description: 'For a membership: may do everything in its account.',
     isAccountScoped: true,
-    patterns: ['account:*', 'account-member:*', ...DEVELOPER_PATTERNS],
+    patterns: ADMIN_PATTERNS,
   },
   {
     name: ACCOUNT_DEVELOPER_ROLE,

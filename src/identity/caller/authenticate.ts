@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { bindHoldings, type Holdings } from '../access/delegation.ts'
+import { bindHoldings, type Holdings, intersectPatterns } from '../access/delegation.ts'
+import { PORTAL_ROLES } from '../access/system-roles.ts'
 import { verifySessionToken } from '../session/token/session-token.ts'
-import { findKeyCaller, findSessionCaller, touchApiKey, touchSession } from './caller.store.ts'
+import { findKeyCaller, findPortalCaller, findSessionCaller, touchApiKey, touchSession } from './caller.store.ts'
 import type { CachedCaller, CallerCache } from './caller-cache.ts'
 
 /** Interval between updates of a key's last use (docs/contract/identity.md#api-keys). */
@@ -29,6 +30,9 @@ export interface AuthenticateOptions {
 /** An API key: `sbx_` and the base64url of 32 bytes (docs/contract/identity.md#api-keys). */
 const API_KEY_PATTERN = /^sbx_[A-Za-z0-9_-]{43}$/
 
+/** A token of the portal: `sbp_` and the base64url of 32 bytes (docs/contract/portal.md#sessions). */
+const PORTAL_TOKEN_PATTERN = /^sbp_[A-Za-z0-9_-]{43}$/
+
 /** The token of `Authorization: Bearer <token>` (RFC 6750 section 2.1). */
 export function readBearerToken(authorization: string | undefined): string | undefined {
   return /^bearer +([A-Za-z0-9._~+/=-]+) *$/i.exec(authorization ?? '')?.[1]
@@ -36,7 +40,7 @@ export function readBearerToken(authorization: string | undefined): string | und
 
 /**
  * Builds the function that finds the caller of an `Authorization` header: the user of a session JWT, within the scopes of
- * the app that the session is for, or the owner of an API key. A cached caller costs no round trip; else one statement
+ * the app that the session is for, the owner of an API key, or a portal session. A cached caller costs no round trip; else one statement
  * reads the session or key, the user, its roles and its accounts. Undefined for an invalid token.
  */
 export function buildAuthenticate(
@@ -46,12 +50,18 @@ export function buildAuthenticate(
     const token = readBearerToken(authorization)
     if (token === undefined) return undefined
     const now = new Date(options.clock.now())
-    const found = token.startsWith('sbx_')
-      ? await authenticateKey(options, token, now)
-      : // The key is the whole token with its signature, so a cached token needs no second verification.
-        await options.cache.read(token, () => authenticateSession(options, token, now), now)
+    const found = await findCached(options, token, now)
     return found?.caller
   }
+}
+
+function findCached(options: AuthenticateOptions, token: string, now: Date): Promise<CachedCaller | undefined> {
+  if (token.startsWith('sbx_'))
+    return authenticateByHash(options, { token, pattern: API_KEY_PATTERN, now }, readKeyCaller)
+  if (token.startsWith('sbp_'))
+    return authenticateByHash(options, { token, pattern: PORTAL_TOKEN_PATTERN, now }, readPortalCaller)
+  // The key is the whole token with its signature, so a cached token needs no second verification.
+  return options.cache.read(token, () => authenticateSession(options, token, now), now)
 }
 
 async function authenticateSession(
@@ -87,21 +97,45 @@ async function authenticateSession(
   // Cached until its last use has to be written again.
   const touchAt = new Date((isUseDue ? now : found.lastUsedAt).getTime() + SESSION_USED_PRECISION_MS)
   const endsAt = [found.expiresAt, expiresAt].reduce((first, one) => (one < first ? one : first), touchAt)
-  return { caller, userId, tokenChange: `s:${sessionId}`, expiresAt: endsAt }
+  return { caller, userId, tokenChanges: [`s:${sessionId}`], expiresAt: endsAt }
 }
 
 function pickHoldings({ patterns, accountPatterns, membershipPatterns, accounts }: Holdings): Holdings {
   return { patterns, accountPatterns, membershipPatterns, accounts }
 }
 
-async function authenticateKey(
+async function authenticateByHash(
   { db, cache }: AuthenticateOptions,
-  token: string,
-  now: Date,
+  { token, pattern, now }: { token: string; pattern: RegExp; now: Date },
+  readCaller: typeof readKeyCaller,
 ): Promise<CachedCaller | undefined> {
-  if (!API_KEY_PATTERN.test(token)) return undefined
+  if (!pattern.test(token)) return undefined
   const hash = createHash('sha256').update(token).digest()
-  return cache.read(`h:${hash.toString('base64')}`, () => readKeyCaller(db, hash, now), now)
+  return cache.read(`h:${hash.toString('base64')}`, () => readCaller(db, hash, now), now)
+}
+
+/**
+ * The caller of a portal session: the API key that made it, within its account, the patterns of its role and those of the
+ * key (docs/contract/portal.md#sessions).
+ */
+async function readPortalCaller(db: Database, hash: Buffer, now: Date): Promise<CachedCaller | undefined> {
+  const found = await findPortalCaller(db, hash, now)
+  if (!found) return undefined
+  const { portal, role, expiresAt, apiKeyId, userId, keyPatterns, account } = found
+  const caller: Caller = {
+    userId,
+    sessionId: null,
+    apiKeyId,
+    clientId: null,
+    accountId: null,
+    ...bindHoldings(found, account),
+    ceiling: intersectPatterns(keyPatterns, PORTAL_ROLES[role]),
+    keyAccount: account,
+    portal,
+    proof: null,
+    expiresAt,
+  }
+  return { caller, userId, tokenChanges: [`v:${portal.id}`, `k:${apiKeyId}`], expiresAt }
 }
 
 async function readKeyCaller(db: Database, hash: Buffer, now: Date): Promise<CachedCaller | undefined> {
@@ -126,5 +160,5 @@ async function readKeyCaller(db: Database, hash: Buffer, now: Date): Promise<Cac
   const usedAt = isUseDue || found.lastUsedAt === null ? now : found.lastUsedAt
   const touchAt = new Date(usedAt.getTime() + LAST_USED_PRECISION_MS)
   const expiresAt = found.expiresAt !== null && found.expiresAt < touchAt ? found.expiresAt : touchAt
-  return { caller, userId: found.userId, tokenChange: `k:${found.apiKeyId}`, expiresAt }
+  return { caller, userId: found.userId, tokenChanges: [`k:${found.apiKeyId}`], expiresAt }
 }

@@ -13,8 +13,8 @@ const CALLERS_LIMIT = 20_000
 export interface CachedCaller {
   caller: Caller
   userId: UserId
-  /** The change that ends the token: of its session or of the API key. */
-  tokenChange: Invalidation
+  /** The changes that end the token: of its session, of the API key, and of the portal session under it. */
+  tokenChanges: readonly Invalidation[]
   /** The end of the session or key, or when its last use has to be written again. */
   expiresAt: Date
 }
@@ -27,7 +27,7 @@ export function buildCallerCache(isLive: () => boolean): CallerCache {
   return buildInvalidatedCache({
     limit: CALLERS_LIMIT,
     isLive,
-    changesOf: (_token, { tokenChange, userId }) => [tokenChange, `u:${userId}`],
+    changesOf: (_token, { tokenChanges, userId }) => [...tokenChanges, `u:${userId}`],
     expiryOf: ({ expiresAt }) => expiresAt,
   })
 }

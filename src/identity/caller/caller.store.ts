@@ -1,8 +1,9 @@
-import type { AccountId, SessionId, UserId } from '../../base/id.ts'
-import type { AccountPatterns, SessionProof } from '../../http/shape/caller.ts'
+import type { AccountId, PortalSessionId, SessionId, UserId } from '../../base/id.ts'
+import type { AccountPatterns, PortalVisit, SessionProof } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { isAfter, statement } from '../../postgres/statement/statement.ts'
 import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
+import type { PortalRole } from '../access/system-roles.ts'
 
 /** The rows of a caller, read in one statement. */
 export interface CallerRecord {
@@ -120,6 +121,60 @@ export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date):
       keyPatterns: row.permissions,
       keyAccount: row.key_account as AccountId | null,
       lastUsedAt: row.last_used_at,
+      expiresAt: row.expires_at,
+    }
+  )
+}
+
+/** A portal session, with what its API key and that key's owner hold. */
+export interface PortalCallerRecord extends CallerRecord {
+  portal: PortalVisit
+  role: PortalRole
+  account: AccountId
+  apiKeyId: string
+  keyPatterns: string[]
+  /** The end of the session, or that of the key where it comes first. */
+  expiresAt: Date
+}
+
+interface PortalColumns {
+  session_id: string
+  role: string
+  account: string
+  external_user: string | null
+  key_id: string
+  permissions: string[]
+  expires_at: Date
+}
+
+/** Each row is looked up by its key, and judged afterwards. */
+const selectPortalCaller = statement<CallerColumns & PortalColumns, { tokenHash: Buffer; now: Date }>(`
+  select ${CALLER_COLUMNS}, p.document_id as session_id, p.role, p.account, p.external_user, k.document_id as key_id,
+    k.permissions, least(p.expires_at, k.expires_at) as expires_at
+  from (select * from portal_session where token_hash = $tokenHash offset 0) p
+  cross join lateral (select * from api_key where document_id = p.api_key offset 0) k
+  join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
+  where p.revoked_at is null and ${isAfter('p.expires_at', '$now')}
+    and k.revoked_at is null and (k.expires_at is null or k.expires_at > $now)
+    and (k.account is null or k.account = p.account)
+    and (select a.deleted_at is null from account a where a.document_id = p.account)
+    and u.is_actived and u.deleted_at is null`)
+
+/** The caller of a living portal session: its key lives too, the owner of the key is active, and its account is not deleted. */
+export async function findPortalCaller(
+  db: Database,
+  tokenHash: Buffer,
+  now: Date,
+): Promise<PortalCallerRecord | undefined> {
+  const [row] = await selectPortalCaller(db, { tokenHash, now })
+  return (
+    row && {
+      ...toCallerRecord(row),
+      portal: { id: row.session_id as PortalSessionId, externalUser: row.external_user },
+      role: row.role as PortalRole,
+      account: row.account as AccountId,
+      apiKeyId: row.key_id,
+      keyPatterns: row.permissions,
       expiresAt: row.expires_at,
     }
   )

@@ -11,6 +11,7 @@ const AUDIT_FIELDS = {
   session: { type: 'uuid' },
   api_key: { type: 'uuid' },
   client_id: { type: 'text' },
+  portal_session: { type: 'uuid' },
   account: { type: 'uuid' },
   target: { type: 'uuid' },
   address: { type: 'text' },

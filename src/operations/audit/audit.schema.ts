@@ -14,6 +14,8 @@ export const AuditRow = named(
     session: nullable(UuidSchema),
     api_key: nullable(UuidSchema),
     client_id: nullable(Type.String({ description: 'The app that acted for the user.' })),
+    portal_session: nullable(UuidSchema),
+    external_user: nullable(Type.String({ description: 'The name that the platform gave the person in the portal.' })),
     account: nullable(UuidSchema),
     target: nullable(UuidSchema),
     address: nullable(Type.String()),

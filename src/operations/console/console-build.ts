@@ -13,18 +13,28 @@ export interface ConsoleFile {
   compressed: Buffer | undefined
 }
 
-/** The built console: its files by their path below `/console/assets/`, and those that the page names. */
-export interface ConsoleBuild {
-  files: ReadonlyMap<string, ConsoleFile>
+/** What a page names of the build: its script, and what that loads. */
+export interface PageEntry {
   script: string
   styles: readonly string[]
   /** Scripts that the first one imports, so that the browser loads them at once. */
   preloads: readonly string[]
 }
 
+/** The pages of the build. */
+export type EntryName = 'console' | 'portal'
+
+/** The built console: its files by their path below `/console/assets/`, and its pages. */
+export interface ConsoleBuild {
+  files: ReadonlyMap<string, ConsoleFile>
+  entries: ReadonlyMap<EntryName, PageEntry>
+}
+
 /** A chunk in the manifest that Vite writes. */
 interface Chunk {
   file: string
+  /** The name of the page, where it is the script of one. */
+  name?: string
   isEntry?: boolean
   css?: readonly string[]
   imports?: readonly string[]
@@ -44,21 +54,45 @@ const MANIFEST = 'manifest.json'
 /** Reads the build in a folder into memory. Undefined when there is none. */
 function readConsoleBuild(folder: string): ConsoleBuild | undefined {
   const manifest = readManifest(folder)
-  const entry = Object.values(manifest ?? {}).find((chunk) => chunk.isEntry)
-  if (!manifest || !entry) return undefined
+  if (!manifest) return undefined
   const chunks = Object.values(manifest)
   const names = new Set(chunks.flatMap(({ file, css = [], assets = [] }) => [file, ...css, ...assets]))
-  const first = (entry.imports ?? []).flatMap((name) => manifest[name] ?? [])
+  const entries = chunks.filter(({ isEntry }) => isEntry)
   return {
     files: new Map([...names].map((name) => [basename(name), readFile(folder, name)])),
+    entries: new Map(entries.map((entry) => [entry.name as EntryName, readEntry(manifest, entry)])),
+  }
+}
+
+function readEntry(manifest: Record<string, Chunk>, entry: Chunk): PageEntry {
+  const first = listImports(manifest, entry)
+  return {
     script: basename(entry.file),
-    styles: [entry, ...first].flatMap(({ css = [] }) => css).map((name) => basename(name)),
+    styles: [...new Set([...first, entry].flatMap(({ css = [] }) => css))].map((name) => basename(name)),
     preloads: first.map(({ file }) => basename(file)),
   }
 }
 
+/** The chunks that one imports, and those that these import: each once. */
+function listImports(manifest: Record<string, Chunk>, chunk: Chunk): Chunk[] {
+  const found = new Set<Chunk>()
+  const visit = ({ imports = [] }: Chunk) => {
+    for (const name of imports) {
+      const one = manifest[name]
+      if (!one || found.has(one)) continue
+      found.add(one)
+      visit(one)
+    }
+  }
+  visit(chunk)
+  return [...found]
+}
+
+/** Reads the build; undefined while there is none. */
+export type ConsoleReader = () => ConsoleBuild | undefined
+
 /** Reads the build once, and again when a newer one has taken its place. */
-export function buildConsoleReader(folder: string): () => ConsoleBuild | undefined {
+export function buildConsoleReader(folder: string): ConsoleReader {
   let kept: { build: ConsoleBuild | undefined; builtAtMs: number } | undefined
   return () => {
     const builtAtMs = statSync(join(folder, MANIFEST), { throwIfNoEntry: false })?.mtimeMs

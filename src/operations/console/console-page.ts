@@ -1,6 +1,6 @@
-import { html } from '../../base/html.ts'
+import { type Html, html } from '../../base/html.ts'
 import type { Texts } from '../../base/language/texts.ts'
-import type { ConsoleBuild } from './console-build.ts'
+import type { PageEntry } from './console-build.ts'
 
 /** Below this path are the files of the console. */
 export const ASSETS_PATH = '/console/assets/'
@@ -17,9 +17,9 @@ export interface ConsoleSettings {
   language: string
 }
 
-/** Renders the page that loads the console. */
-export function renderConsolePage(build: ConsoleBuild, settings: ConsoleSettings): string {
-  const { script, styles, preloads } = build
+/** Renders the page that loads the console, or the portal. `more` goes into its head. */
+export function renderConsolePage(entry: PageEntry, settings: ConsoleSettings, more: Html | string = ''): string {
+  const { script, styles, preloads } = entry
   return html`<!doctype html>
 <html lang="${settings.language}">
 <head>
@@ -27,7 +27,7 @@ export function renderConsolePage(build: ConsoleBuild, settings: ConsoleSettings
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="signalbox-console" content="${JSON.stringify(settings)}">
-<title>${settings.service}</title>
+${more}<title>${settings.service}</title>
 <link rel="icon" href="/auth/icon.svg">
 ${preloads.map((name) => html`<link rel="modulepreload" href="${ASSETS_PATH}${name}">\n`)}${styles.map((name) => html`<link rel="stylesheet" href="${ASSETS_PATH}${name}">\n`)}<script type="module" src="${ASSETS_PATH}${script}"></script>
 </head>

@@ -86,7 +86,10 @@ describe('the page', () => {
     const reply = await visitor.get('/console')
     expect([reply.status, reply.body.includes('The console is being built')]).toEqual([503, true])
     await writeFile(join(folder, 'main.js'), 'built')
-    await writeFile(join(folder, 'manifest.json'), JSON.stringify({ main: { file: 'main.js', isEntry: true } }))
+    await writeFile(
+      join(folder, 'manifest.json'),
+      JSON.stringify({ main: { name: 'console', file: 'main.js', isEntry: true } }),
+    )
     expect((await visitor.get('/console')).status).toBe(200)
     expect((await visitor.get('/console/assets/main.js')).body).toBe('built')
     await rm(folder, { recursive: true })

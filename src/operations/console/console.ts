@@ -4,7 +4,7 @@ import { buildPathProblem } from '../../http/route/known-path.ts'
 import type { Brand } from '../../identity/pages/brand/brand.ts'
 import { type BrowserDeps, findVisitor } from '../../identity/pages/browser/browser-session.ts'
 import { askToSignIn } from '../../identity/pages/frame/page-url.ts'
-import { buildConsoleReader, type ConsoleFile } from './console-build.ts'
+import type { ConsoleFile, ConsoleReader } from './console-build.ts'
 import { ASSETS_PATH, buildConsoleHeaders, renderConsolePage, renderUnbuiltPage } from './console-page.ts'
 
 /** What the console is served with. */
@@ -12,8 +12,7 @@ export interface ConsoleDeps extends BrowserDeps {
   brand: Brand
   /** `APP_ENV`, which the console shows. */
   environment: string
-  /** The folder of its build. */
-  folder: string
+  readBuild: ConsoleReader
   /** Origin of the realtime server, such as `wss://ws-eu.pusher.com`; undefined in log-only mode. */
   findSocket: () => string | undefined
   /** Counts a request; throws `rate_limited`. */
@@ -30,7 +29,7 @@ const NONCE_BYTES = 16
  * for a person who is signed in, and its files. What a person may see there is decided by the API.
  */
 export function mountConsole(server: FastifyInstance, deps: ConsoleDeps): void {
-  const readBuild = buildConsoleReader(deps.folder)
+  const { readBuild } = deps
   const serve = async (request: FastifyRequest, reply: FastifyReply) => {
     deps.limit(request, reply)
     const path = request.url.split('?', 1)[0] ?? ''
@@ -39,7 +38,7 @@ export function mountConsole(server: FastifyInstance, deps: ConsoleDeps): void {
     const visitor = await findVisitor(deps, request.headers)
     if (!visitor.person) return reply.redirect(askToSignIn(visitor, request.url).location, 303)
     const nonce = deps.random.bytes(NONCE_BYTES).toString('base64url')
-    const build = readBuild()
+    const entry = readBuild()?.entries.get('console')
     const settings = {
       formToken: deps.browserKeys.buildFormToken(visitor.browserId),
       nonce,
@@ -48,9 +47,9 @@ export function mountConsole(server: FastifyInstance, deps: ConsoleDeps): void {
       version: VERSION,
       language: visitor.texts.lang,
     }
-    const page = build ? renderConsolePage(build, settings) : renderUnbuiltPage(visitor.texts, deps.brand.name)
+    const page = entry ? renderConsolePage(entry, settings) : renderUnbuiltPage(visitor.texts, deps.brand.name)
     return reply
-      .code(build ? 200 : 503)
+      .code(entry ? 200 : 503)
       .headers({ ...buildConsoleHeaders(nonce, deps.findSocket()), vary: 'accept-language' })
       .type('text/html; charset=utf-8')
       .send(page)

@@ -2,10 +2,10 @@ import { buildCache } from '../../base/cache.ts'
 
 /**
  * What a change made out of date, as the trigger of the changed row reports it (`note_change` in the migrations): a session
- * (`s`), an API key (`k`), a user (`u`), an OAuth client (`c`), the limits of an account (`l`), the subscriptions to reads
+ * (`s`), an API key (`k`), a portal session (`v`), a user (`u`), an OAuth client (`c`), the limits of an account (`l`), the subscriptions to reads
  * (`r`), the provisioning targets (`t`), what is queued for them (`p`), or everything.
  */
-export type Invalidation = '*' | 'r' | 't' | 'p' | `${'s' | 'k' | 'u' | 'c' | 'l'}:${string}`
+export type Invalidation = '*' | 'r' | 't' | 'p' | `${'s' | 'k' | 'v' | 'u' | 'c' | 'l'}:${string}`
 
 /** Reads what triggers report: names of changes, separated by commas; none is the empty text. */
 export function readInvalidations(text: string): Invalidation[] {

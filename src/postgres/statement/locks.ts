@@ -57,6 +57,7 @@ export const LOCK_ORDER = [
   'session_refresh',
   'session',
   'api_key',
+  'portal_session',
   'oauth_state',
   'oauth_client_secret',
   'signingKeys',

@@ -114,7 +114,9 @@ export interface AuditEntry {
   created_at: Timestamp | null;
   detail: Json | null;
   document_id: string | null;
+  external_user: string | null;
   outcome: string | null;
+  portal_session: string | null;
   request_id: string | null;
   session: string | null;
   target: string | null;
@@ -132,7 +134,9 @@ export interface AuditLog {
   detail: Generated<Json>;
   document_id: string;
   equal_key: Buffer | null;
+  external_user: string | null;
   outcome: string;
+  portal_session: string | null;
   request_id: string | null;
   session: string | null;
   target: string | null;
@@ -149,7 +153,9 @@ export interface AuditPublication {
   created_at: Timestamp | null;
   detail: Json | null;
   document_id: string | null;
+  external_user: string | null;
   outcome: string | null;
+  portal_session: string | null;
   request_id: string | null;
   session: string | null;
   target: string | null;
@@ -453,6 +459,23 @@ export interface Permission {
   created_at: Timestamp;
   description: string | null;
   name: string;
+  updated_at: Timestamp;
+}
+
+export interface PortalSession {
+  account: string;
+  api_key: string;
+  created_at: Timestamp;
+  document_id: string;
+  expires_at: Timestamp;
+  external_user: string | null;
+  lifetime_seconds: number;
+  link_hash: Buffer;
+  opened_at: Timestamp | null;
+  return_url: string | null;
+  revoked_at: Timestamp | null;
+  role: string;
+  token_hash: Buffer | null;
   updated_at: Timestamp;
 }
 
@@ -1056,6 +1079,7 @@ export interface DB {
   oauth_state: OauthState;
   passkey: Passkey;
   permission: Permission;
+  portal_session: PortalSession;
   process_skew: ProcessSkew;
   proof_token: ProofToken;
   provisioning_attempt: ProvisioningAttempt;
@@ -1219,6 +1243,12 @@ export interface Narrowed {
   passkey: {
     document_id: Id<"passkey">;
     user: Id<"user">;
+  };
+  portal_session: {
+    account: Id<"account">;
+    api_key: Id<"api key">;
+    document_id: Id<"portal session">;
+    role: "account-admin" | "account-developer" | "account-viewer";
   };
   proof_token: {
     purpose: "reset" | "verification";

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { extname } from 'node:path'
-import { buildColorRules } from './brand-color.ts'
+import { buildColorRules, deriveColors, type SchemeColors } from './brand-color.ts'
 import { buildPageFile, loadPageFile, type PageFile } from './page-file.ts'
 
 /** The style of every page, in the built-in colours. */
@@ -13,6 +13,8 @@ export interface Brand {
   logo: PageFile | null
   /** The style sheet of every page, in the colours of the brand. */
   style: PageFile
+  /** The colours that follow from that of the brand; null for the built-in ones. */
+  colors: Record<'light' | 'dark', SchemeColors> | null
 }
 
 /** Largest logo in bytes: every visitor loads it. */
@@ -36,7 +38,9 @@ export function loadBrand({
   /** `#rrggbb`. */
   color?: string | undefined
 }): Brand {
-  return { name, logo: loadLogo(logoPath), style: color === undefined ? STYLE : paint(STYLE, color) }
+  const logo = loadLogo(logoPath)
+  if (color === undefined) return { name, logo, style: STYLE, colors: null }
+  return { name, logo, style: paint(STYLE, color), colors: deriveColors(color) }
 }
 
 function paint(style: PageFile, color: string): PageFile {

@@ -4,7 +4,7 @@ import { chooseTexts, ENGLISH } from '../../../base/language/texts.ts'
 import { STYLE } from '../brand/brand.ts'
 import { buildPage, buildPageHeaders, PAGE_HEADERS, renderPage } from './page.ts'
 
-const brand = { name: 'Acme <Rail>', logo: null, style: STYLE }
+const brand = { name: 'Acme <Rail>', logo: null, style: STYLE, colors: null }
 const page = { brand, texts: ENGLISH, title: 'Sign in', content: html`<h1>Sign in</h1>` }
 
 describe('a page', () => {

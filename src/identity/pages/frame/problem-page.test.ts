@@ -5,7 +5,7 @@ import { STYLE } from '../brand/brand.ts'
 import { CLEAN_ADDRESS } from './clean-address.ts'
 import { buildProblemRenderer } from './problem-page.ts'
 
-const render = buildProblemRenderer({ name: 'Acme', logo: null, style: STYLE })
+const render = buildProblemRenderer({ name: 'Acme', logo: null, style: STYLE, colors: null })
 /** A browser that opens the path of a route which programs call too. */
 const opens = (path: string) => {
   const routeOptions = { config: { route: { page: 'asked', path } } }

@@ -1,0 +1,23 @@
+import i18next from 'i18next'
+import { initReactI18next } from 'react-i18next'
+import console from '../language/en.json'
+import portal from './language/en.json'
+
+/** Starts with the language of the page, which is that of the link. A framed page has no storage to keep a choice in. */
+export async function startPortalLanguage(language: string): Promise<void> {
+  await i18next.use(initReactI18next).init({
+    lng: 'en',
+    fallbackLng: 'en',
+    ns: ['console', 'portal'],
+    defaultNS: 'console',
+    keySeparator: false,
+    nsSeparator: false,
+    interpolation: { escapeValue: false },
+    resources: { en: { console, portal } },
+  })
+  if (language !== 'de') return
+  const [ofConsole, ofPortal] = await Promise.all([import('../language/de.json'), import('./language/de.json')])
+  i18next.addResourceBundle('de', 'console', ofConsole.default)
+  i18next.addResourceBundle('de', 'portal', ofPortal.default)
+  await i18next.changeLanguage('de')
+}

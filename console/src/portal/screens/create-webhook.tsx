@@ -1,0 +1,121 @@
+import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { SecretDialog } from '../../parts/dialogs.tsx'
+import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { EventPicker } from '../../screens/webhooks/event-picker.tsx'
+import { tell } from '../host.ts'
+import { usePortalSession } from '../portal-session.ts'
+import { goTo, hrefOf } from '../route.ts'
+import { Screen } from '../screen.tsx'
+
+/** Makes a webhook of the account, and shows its secret once. */
+export function CreateWebhook() {
+  const { t } = useTranslation('portal')
+  const { t: shared } = useTranslation('console')
+  const { may } = useAccess()
+  return (
+    <Screen
+      title={t('webhooks.new')}
+      lead={shared('create.lead')}
+      back={{ label: shared('webhooks.title'), href: hrefOf('webhooks') }}
+    >
+      {may('webhook:create') ? <Form /> : <NoPermission permission="webhook:create" />}
+    </Screen>
+  )
+}
+
+/** What a person types of a new webhook. */
+interface Draft {
+  url: string
+  name: string
+  events: ReadonlySet<string>
+}
+
+function Form() {
+  const { t } = useTranslation('console')
+  const { account } = usePortalSession()
+  const [draft, setDraft] = useState<Draft>({ url: '', name: '', events: new Set() })
+  const create = useChange({
+    make: () => api.webhook.webhookCreate({ body: toBody(draft, account.document_id) }),
+    touches: [['webhooks'], ['limits']],
+    onDone: ({ data }) => tell({ type: 'happened', name: 'webhook-created', id: data.document_id }),
+  })
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    create.mutate(undefined)
+  }
+  const made = create.data?.data
+  return (
+    <form onSubmit={submit}>
+      <Stack maw={760} gap="lg">
+        <Fields draft={draft} onChange={(members) => setDraft({ ...draft, ...members })} />
+        {create.isError && <ProblemCard error={create.error} />}
+        <Group>
+          <Button type="submit" loading={create.isPending}>
+            {t('create.do')}
+          </Button>
+        </Group>
+      </Stack>
+      {made?.secret && (
+        <SecretDialog
+          title={t('create.secret')}
+          name="WEBHOOK_SECRET"
+          secret={made.secret}
+          onDone={() => goTo('webhooks', made.document_id)}
+        >
+          <Text size="sm">{t('create.secret-text')}</Text>
+        </SecretDialog>
+      )}
+    </form>
+  )
+}
+
+/** The draft as the API takes it. Pure. */
+function toBody({ url, name, events }: Draft, account: string): Schemas['CreateWebhook'] {
+  return {
+    url: url.trim(),
+    is_global: false,
+    account,
+    ...(name.trim() && { name: name.trim() }),
+    ...(events.size > 0 && { events: [...events] }),
+  }
+}
+
+function Fields({ draft, onChange }: { draft: Draft; onChange: (members: Partial<Draft>) => void }) {
+  const { t } = useTranslation('portal')
+  const { t: shared } = useTranslation('console')
+  return (
+    <>
+      <TextInput
+        label={shared('create.url')}
+        description={shared('create.url-hint')}
+        placeholder="https://example.com/webhooks"
+        type="url"
+        required
+        maxLength={2048}
+        value={draft.url}
+        onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
+      />
+      <TextInput
+        label={shared('webhooks.name')}
+        maxLength={100}
+        value={draft.name}
+        onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
+      />
+      <Stack gap="sm">
+        <Title order={2} size="h4">
+          {shared('create.events')}
+        </Title>
+        <Text size="sm" c="dimmed">
+          {t('create.events')}
+        </Text>
+        <EventPicker chosen={draft.events} onChange={(events) => onChange({ events })} isGlobal={false} />
+      </Stack>
+    </>
+  )
+}

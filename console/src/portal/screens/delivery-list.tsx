@@ -1,0 +1,58 @@
+import { Anchor } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { type Column, List, useRows } from '../../parts/list.tsx'
+import { Status } from '../../parts/status.tsx'
+import { Time } from '../../parts/time.tsx'
+import { hrefOf } from '../route.ts'
+import { Nothing } from '../screen.tsx'
+
+/** Deliveries that match filters of the API, the newest first. */
+export function DeliveryList({ filters, onClear }: { filters: readonly string[]; onClear?: (() => void) | undefined }) {
+  const { t } = useTranslation('portal')
+  const { t: shared } = useTranslation('console')
+  const rows = useRows({
+    key: ['deliveries', filters],
+    load: (page, signal) =>
+      api.webhook.webhookDispatchFindAll({
+        query: { sort: '-created_at', ...(filters.length > 0 && { filters: [...filters] }), ...page },
+        signal,
+      }),
+    isNewestFirst: true,
+  })
+  const columns: Column<Schemas['Dispatch']>[] = [
+    { label: shared('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
+    {
+      label: shared('deliveries.event'),
+      cell: ({ document_id, event }) => (
+        <Anchor href={hrefOf('deliveries', document_id)} size="sm" className="nowrap">
+          {event}
+        </Anchor>
+      ),
+    },
+    { label: shared('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { label: shared('deliveries.attempts'), isNumber: true, cell: ({ attempts }) => attempts },
+    { label: shared('deliveries.answer'), cell: (row) => <Answer row={row} /> },
+    { label: shared('deliveries.next'), cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
+  ]
+  return (
+    <List
+      caption={shared('deliveries.title')}
+      columns={columns}
+      rows={rows}
+      isFiltered={onClear !== undefined}
+      {...(onClear && { onClear })}
+      empty={<Nothing title={t('deliveries.none')} text={t('deliveries.none-text')} />}
+    />
+  )
+}
+
+/** What the receiver answered last, or why nothing came. */
+function Answer({ row }: { row: Schemas['Dispatch'] }) {
+  const { t } = useTranslation('console')
+  const { last_status_code: code, last_error: fault } = row
+  if (code !== null) return <span className="nowrap">HTTP {code}</span>
+  if (fault === null) return <>–</>
+  return <span className="nowrap">{t(`fault.${fault as Exclude<Schemas['Attempt']['error_class'], null>}`)}</span>
+}

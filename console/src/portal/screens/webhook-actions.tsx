@@ -1,0 +1,148 @@
+import { Button, Group, Menu, Stack, Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { Icon } from '../../frame/icons.tsx'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { nameOf } from '../../screens/webhooks/webhook-name.ts'
+import { tell } from '../host.ts'
+import { goTo } from '../route.ts'
+
+type Question = 'rotate' | 'delete'
+
+const listTouched = (id: string) => [['webhook', id], ['webhooks'], ['deliveries'], ['limits']]
+
+/** What can be done with a webhook. */
+export function WebhookActions({ webhook }: { webhook: Schemas['Webhook'] }) {
+  const { t } = useTranslation('console')
+  const { may } = useAccess()
+  const [asked, setAsked] = useState<Question | undefined>()
+  const { document_id: id, is_actived } = webhook
+  const touches = listTouched(id)
+  const send = useChange({
+    make: () => api.webhook.webhookTest({ path: { id } }),
+    touches,
+    onDone: ({ data }) => {
+      tell({ type: 'happened', name: 'test-sent', id })
+      goTo('deliveries', data.dispatch_id)
+    },
+  })
+  const setActive = useChange({
+    make: () => api.webhook.webhookActive({ path: { id }, body: { is_actived: !is_actived } }),
+    touches,
+    onDone: () => tell({ type: 'happened', name: 'webhook-changed', id }),
+  })
+  const isQuiet = !may('webhook:rotate-secret') && !may('webhook:delete')
+  return (
+    <Stack gap="xs" align="flex-end">
+      <Group gap="xs">
+        {may('webhook:test') && (
+          <Button size="compact-md" loading={send.isPending} onClick={() => send.mutate(undefined)}>
+            {t('webhooks.test')}
+          </Button>
+        )}
+        {may('webhook:active') && (
+          <Button
+            size="compact-md"
+            variant="default"
+            loading={setActive.isPending}
+            onClick={() => setActive.mutate(undefined)}
+          >
+            {is_actived ? t('webhooks.deactivate') : t('webhooks.activate')}
+          </Button>
+        )}
+        {!isQuiet && <MoreActions onAsk={setAsked} />}
+      </Group>
+      {[send.error, setActive.error].map((error) => error && <ProblemCard key={error.message} error={error} />)}
+      <RotateSecret id={id} isAsked={asked === 'rotate'} onClose={() => setAsked(undefined)} />
+      <Removal webhook={webhook} isAsked={asked === 'delete'} onClose={() => setAsked(undefined)} />
+    </Stack>
+  )
+}
+
+function MoreActions({ onAsk }: { onAsk: (question: Question) => void }) {
+  const { t } = useTranslation('console')
+  const { may } = useAccess()
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button size="compact-md" variant="default" aria-label={t('webhooks.more')}>
+          <Icon name="more" />
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {may('webhook:rotate-secret') && <Menu.Item onClick={() => onAsk('rotate')}>{t('webhooks.rotate')}</Menu.Item>}
+        {may('webhook:delete') && <Menu.Item onClick={() => onAsk('delete')}>{t('webhooks.delete')}</Menu.Item>}
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
+
+interface AskedProps {
+  isAsked: boolean
+  onClose: () => void
+}
+
+function RotateSecret({ id, isAsked, onClose }: AskedProps & { id: string }) {
+  const { t } = useTranslation('console')
+  const rotate = useChange({
+    make: () => api.webhook.webhookRotateSecret({ path: { id } }),
+    touches: listTouched(id),
+    onDone: () => {
+      tell({ type: 'happened', name: 'secret-rotated', id })
+      onClose()
+    },
+  })
+  const secret = rotate.data?.data.secret
+  return (
+    <>
+      <ConfirmDialog
+        title={t('webhooks.rotate')}
+        label={t('webhooks.rotate')}
+        isOpen={isAsked}
+        onClose={onClose}
+        onConfirm={() => rotate.mutate(undefined)}
+        isRunning={rotate.isPending}
+        error={rotate.error}
+      >
+        {t('webhooks.rotate-text')}
+      </ConfirmDialog>
+      {secret && (
+        <SecretDialog title={t('create.secret')} name="WEBHOOK_SECRET" secret={secret} onDone={() => rotate.reset()}>
+          <Text size="sm">{t('webhooks.rotated')}</Text>
+        </SecretDialog>
+      )}
+    </>
+  )
+}
+
+function Removal({ webhook, isAsked, onClose }: AskedProps & { webhook: Schemas['Webhook'] }) {
+  const { t } = useTranslation('console')
+  const id = webhook.document_id
+  const remove = useChange({
+    make: () => api.webhook.webhookDelete({ path: { id } }),
+    touches: [['webhooks'], ['limits']],
+    onDone: () => {
+      tell({ type: 'happened', name: 'webhook-deleted', id })
+      goTo('webhooks')
+    },
+  })
+  return (
+    <ConfirmDialog
+      title={t('webhooks.delete')}
+      label={t('webhooks.delete')}
+      isOpen={isAsked}
+      onClose={onClose}
+      onConfirm={() => remove.mutate(undefined)}
+      isRunning={remove.isPending}
+      error={remove.error}
+      typed={nameOf(webhook)}
+    >
+      {t('webhooks.delete-text')}
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,69 @@
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { Instant } from '../../parts/time.tsx'
+import { tell } from '../host.ts'
+
+/** What describes a webhook, and the form that changes it. */
+export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
+  const { t } = useTranslation('console')
+  const { may } = useAccess()
+  const id = webhook.document_id
+  const [url, setUrl] = useState(webhook.url)
+  const [name, setName] = useState(webhook.name ?? '')
+  const save = useChange({
+    make: () => api.webhook.webhookUpdate({ path: { id }, body: { url: url.trim(), name: name.trim() || null } }),
+    touches: [['webhook', id], ['webhooks']],
+    onDone: () => tell({ type: 'happened', name: 'webhook-changed', id }),
+  })
+  const isReadOnly = !may('webhook:update')
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    save.mutate(undefined)
+  }
+  return (
+    <Stack maw={720}>
+      <form onSubmit={submit}>
+        <Stack>
+          <TextInput
+            label={t('create.url')}
+            required
+            readOnly={isReadOnly}
+            value={url}
+            onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+          />
+          <TextInput
+            label={t('webhooks.name')}
+            readOnly={isReadOnly}
+            maxLength={100}
+            value={name}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+          />
+          {save.isError && <ProblemCard error={save.error} />}
+          {save.isSuccess && <Text role="status">{t('settings.saved')}</Text>}
+          {!isReadOnly && (
+            <Group>
+              <Button type="submit" loading={save.isPending}>
+                {t('settings.save')}
+              </Button>
+            </Group>
+          )}
+        </Stack>
+      </form>
+      <Facts
+        lines={[
+          [t('webhooks.id'), <CopyText key="id" text={id} />],
+          [t('deliveries.created'), <Instant key="c" at={webhook.created_at} />],
+          [t('webhooks.updated'), <Instant key="u" at={webhook.updated_at} />],
+        ]}
+      />
+    </Stack>
+  )
+}

@@ -1,0 +1,24 @@
+import { createSignalbox } from '../../packages/client/src/client.ts'
+
+const signalbox = createSignalbox({
+  baseUrl: process.env.SIGNALBOX_URL ?? 'http://localhost:3000',
+  token: process.env.SIGNALBOX_KEY ?? '',
+})
+
+/** The account of each company in Signalbox. A real platform keeps the id beside its customer. */
+const accounts = new Map<string, Promise<string>>()
+
+async function createAccount(name: string): Promise<string> {
+  return (await signalbox.identity.accountCreate({ body: { name } })).data.document_id
+}
+
+/** Makes a link that opens the portal of the customer's account once. */
+export async function openPortalFor({ company, email }: { company: string; email: string }): Promise<string> {
+  const account = accounts.get(company) ?? createAccount(company)
+  accounts.set(company, account)
+  const made = await signalbox.identity.portalSessionCreate({
+    path: { id: await account },
+    body: { role: 'account-developer', external_user: email },
+  })
+  return made.data.url ?? ''
+}

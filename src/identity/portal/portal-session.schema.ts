@@ -1,0 +1,148 @@
+import { CATALOGUES } from '../../base/language/texts.ts'
+import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { PORTAL_ROLES, type PortalRole } from '../access/system-roles.ts'
+import { AccountNameRow } from '../session/session.schema.ts'
+import type { FoundPortalSession, ListedPortalSession, PortalSessionRecord } from './portal-session.store.ts'
+
+const RoleSchema = enumSchema(Object.keys(PORTAL_ROLES) as [PortalRole, ...PortalRole[]], {
+  description: 'What the person may do in the account.',
+})
+
+const StatusSchema = enumSchema(['waiting', 'open', 'ended'], {
+  description: '`waiting`: the link was not opened yet.',
+})
+
+const members = {
+  document_id: UuidSchema,
+  account: UuidSchema,
+  api_key: Type.String({ ...UuidSchema, description: 'The key that made it: the session ends with it.' }),
+  role: RoleSchema,
+  external_user: nullable(Type.String({ description: 'The name that the platform gave the person.' })),
+  status: StatusSchema,
+  opened_at: nullable(TimestampSchema),
+  expires_at: Type.String({ ...TimestampSchema, description: 'Of the link until it is opened, then of the session.' }),
+  revoked_at: nullable(TimestampSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+}
+
+/** A portal session as the API shows it. */
+export const PortalSessionRow = named('PortalSession', Type.Object(members))
+
+/** The answer to create, the only one that shows the link. */
+export const PortalSessionWithUrl = named(
+  'PortalSessionWithUrl',
+  Type.Object({
+    ...members,
+    url: nullable(Type.String({ description: 'Opens the portal once. Shown once; null in an idempotent replay.' })),
+  }),
+)
+
+export const CreatePortalSessionBody = named(
+  'CreatePortalSession',
+  Type.Object(
+    {
+      role: RoleSchema,
+      external_user: Type.Optional(nullable(lineSchema(200))),
+      return_url: Type.Optional(
+        nullable(
+          Type.String({
+            maxLength: 2048,
+            description: 'The page of the platform that opens the portal again. Shown when the session is over.',
+          }),
+        ),
+      ),
+      lifetime_seconds: Type.Optional(
+        Type.Integer({ minimum: 300, maximum: 43_200, description: 'Of the opened session. Default 3600.' }),
+      ),
+      theme: Type.Optional(enumSchema(['light', 'dark'], { description: 'Default: that of the browser.' })),
+      language: Type.Optional(enumSchema(Object.keys(CATALOGUES), { description: 'Default: that of the browser.' })),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export const PortalSessionParams = Type.Object({ id: UuidSchema, session: UuidSchema })
+
+const TokenSchema = Type.String({ minLength: 1, maxLength: 200 })
+
+export const OpenPortalSessionBody = named(
+  'OpenPortalSession',
+  Type.Object(
+    { token: Type.String({ ...TokenSchema, description: 'The `token` in the fragment of the link.' }) },
+    { additionalProperties: false },
+  ),
+)
+
+export const EndPortalSessionBody = named(
+  'EndPortalSession',
+  Type.Object(
+    { token: Type.String({ ...TokenSchema, description: 'The token of the session.' }) },
+    { additionalProperties: false },
+  ),
+)
+
+/** An opened session: what its page needs to know of it. */
+export const OpenedPortalSession = named(
+  'OpenedPortalSession',
+  Type.Object({
+    document_id: UuidSchema,
+    token: Type.String({ description: '`sbp_...`, the bearer token of the session.' }),
+    account: AccountNameRow,
+    role: RoleSchema,
+    permissions: Type.Array(Type.String(), { description: 'What the role may, as patterns.' }),
+    external_user: nullable(Type.String()),
+    return_url: nullable(Type.String()),
+    expires_at: TimestampSchema,
+    expires_in: Type.Integer({ description: 'Seconds until then: clocks of browsers may be wrong.' }),
+  }),
+)
+
+/** The answer to an end, whether there was such a session or not. */
+export const EndedPortalSession = named('EndedPortalSession', Type.Object({ is_ended: Type.Boolean() }))
+
+function findStatus(session: PortalSessionRecord, now: Date): Static<typeof StatusSchema> {
+  if (session.revokedAt !== null || session.expiresAt <= now) return 'ended'
+  return session.openedAt === null ? 'waiting' : 'open'
+}
+
+/** Maps a portal session for the wire, as it stands at an instant. */
+export function toPortalSessionRow(session: PortalSessionRecord, now: Date): Static<typeof PortalSessionRow> {
+  return {
+    document_id: session.id,
+    account: session.account,
+    api_key: session.apiKeyId,
+    role: session.role,
+    external_user: session.externalUser,
+    status: findStatus(session, now),
+    opened_at: session.openedAt?.toISOString() ?? null,
+    expires_at: session.expiresAt.toISOString(),
+    revoked_at: session.revokedAt?.toISOString() ?? null,
+    created_at: session.createdAt.toISOString(),
+    updated_at: session.updatedAt.toISOString(),
+  }
+}
+
+/** The same of a list: a session whose key was revoked ended then. */
+export function toListedRow(session: ListedPortalSession, now: Date): Static<typeof PortalSessionRow> {
+  return toPortalSessionRow({ ...session, revokedAt: session.revokedAt ?? session.keyRevokedAt }, now)
+}
+
+/** Maps an opened session for its page. */
+export function toOpenedRow(
+  session: FoundPortalSession,
+  { token, now }: { token: string; now: Date },
+): Static<typeof OpenedPortalSession> {
+  return {
+    document_id: session.id,
+    token,
+    account: { document_id: session.account, name: session.accountName },
+    role: session.role,
+    permissions: [...PORTAL_ROLES[session.role]],
+    external_user: session.externalUser,
+    return_url: session.returnUrl,
+    expires_at: session.expiresAt.toISOString(),
+    expires_in: Math.floor((session.expiresAt.getTime() - now.getTime()) / 1_000),
+  }
+}

@@ -1,0 +1,234 @@
+import type { AccountId, PortalSessionId, UserId } from '../../base/id.ts'
+import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
+import type { PortalRole } from '../access/system-roles.ts'
+
+/** A row of the `portal_session` table, without the hashes of its link and its token. */
+export interface PortalSessionRecord {
+  id: PortalSessionId
+  account: AccountId
+  apiKeyId: string
+  role: PortalRole
+  /** The name that the platform gave the person. */
+  externalUser: string | null
+  /** The page of the platform that opens the portal again. */
+  returnUrl: string | null
+  lifetimeSeconds: number
+  openedAt: Date | null
+  /** The end of the link until it is opened, then that of the session. */
+  expiresAt: Date
+  revokedAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+interface PortalSessionColumns {
+  document_id: string
+  account: string
+  api_key: string
+  role: string
+  external_user: string | null
+  return_url: string | null
+  lifetime_seconds: number
+  opened_at: Date | null
+  expires_at: Date
+  revoked_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+const COLUMNS = [
+  'document_id',
+  'account',
+  'api_key',
+  'role',
+  'external_user',
+  'return_url',
+  'lifetime_seconds',
+  'opened_at',
+  'expires_at',
+  'revoked_at',
+  'created_at',
+  'updated_at',
+] as const
+
+/** The columns above of the portal session `p`. */
+const OF_SESSION = COLUMNS.map((column) => `p.${column}`).join(', ')
+
+function toRecord(row: PortalSessionColumns): PortalSessionRecord {
+  return {
+    id: row.document_id as PortalSessionId,
+    account: row.account as AccountId,
+    apiKeyId: row.api_key,
+    role: row.role as PortalRole,
+    externalUser: row.external_user,
+    returnUrl: row.return_url,
+    lifetimeSeconds: row.lifetime_seconds,
+    openedAt: row.opened_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+/** A portal session in a list, with the end of its API key. */
+export interface ListedPortalSession extends PortalSessionRecord {
+  keyRevokedAt: Date | null
+}
+
+/** Maps a row of the list. */
+export function toListedRecord(row: PortalSessionColumns & { key_revoked_at: Date | null }): ListedPortalSession {
+  return { ...toRecord(row), keyRevokedAt: row.key_revoked_at }
+}
+
+/** The portal sessions of an account, as the base of a list. */
+export function selectPortalSessions(db: Database, account: AccountId) {
+  return db
+    .selectFrom('portal_session')
+    .select(COLUMNS)
+    .select((eb) =>
+      eb
+        .selectFrom('api_key')
+        .select('api_key.revoked_at')
+        .whereRef('api_key.document_id', '=', 'portal_session.api_key')
+        .as('key_revoked_at'),
+    )
+    .where('account', '=', account)
+}
+
+/** Of one account one session is made after the other: two at the limit would both be made. */
+const countLiving = countBehindLock<{ living: number }, { account: string; now: Date }>({
+  counts: 'portal sessions of an account',
+  lock: 'account',
+  rows: 'select a.document_id from account a where a.document_id = $account and a.deleted_at is null',
+  read: 'select living_portal_sessions(a.document_id, $now) as living from locked a',
+})
+
+/**
+ * Locks an account until the transaction ends, and counts its links and sessions that have not ended. Undefined when there is
+ * no such account.
+ */
+export async function countLivingSessions(db: Database, account: string, now: Date): Promise<number | undefined> {
+  const [row] = await countLiving(db, { account, now })
+  return row?.living
+}
+
+/** A portal session that is to be, with its link. */
+type NewPortalSession = Pick<
+  PortalSessionRecord,
+  'id' | 'account' | 'apiKeyId' | 'role' | 'externalUser' | 'returnUrl' | 'lifetimeSeconds' | 'expiresAt'
+> & { linkHash: Buffer; now: Date }
+
+const insert = closingStatement<NewPortalSession>(`
+  new_portal_session as (
+    insert into portal_session (document_id, account, api_key, role, external_user, return_url, lifetime_seconds, link_hash,
+      expires_at, created_at, updated_at)
+    values ($id, $account, $apiKeyId, $role, $externalUser, $returnUrl, $lifetimeSeconds, $linkHash, $expiresAt, $now, $now))`)
+
+/** Inserts a session whose link was not opened yet, with the last statement of the transaction. */
+export async function insertPortalSession(db: Database, row: NewPortalSession): Promise<PortalSessionRecord> {
+  const { linkHash: _, now, ...session } = row
+  await insert(db, row)
+  return { ...session, openedAt: null, revokedAt: null, createdAt: now, updatedAt: now }
+}
+
+/** A portal session by its link or token, with what it lives by. */
+export interface FoundPortalSession extends PortalSessionRecord {
+  accountName: string
+  /** The owner of the API key. */
+  userId: UserId
+  /** Whether the key is neither revoked nor expired, its owner active, and the account not deleted. */
+  isKeyLive: boolean
+  keyExpiresAt: Date | null
+}
+
+interface FoundColumns extends PortalSessionColumns {
+  account_name: string
+  user: string
+  is_key_live: boolean
+  key_expires_at: Date | null
+}
+
+const findBy = (condition: string) => `
+  select ${OF_SESSION}, a.name as account_name, k."user", k.expires_at as key_expires_at,
+    (k.revoked_at is null and (k.expires_at is null or k.expires_at > $now) and a.deleted_at is null
+      and u.is_actived and u.deleted_at is null) as is_key_live
+  from (select * from portal_session where ${condition} for no key update) p
+  cross join lateral (select * from account where document_id = p.account offset 0) a
+  cross join lateral (select * from api_key where document_id = p.api_key offset 0) k
+  cross join lateral (select * from "user" where document_id = k."user" offset 0) u`
+
+const lockByLink = statement<FoundColumns, { hash: Buffer; now: Date }>(findBy('link_hash = $hash'))
+const lockByToken = statement<FoundColumns, { hash: Buffer; now: Date }>(findBy('token_hash = $hash'))
+
+/** The session of a link or a token, locked until the transaction ends: of two who open one link, the second finds it open. */
+export async function lockPortalSession(
+  db: Database,
+  { by, hash, now }: { by: 'link' | 'token'; hash: Buffer; now: Date },
+): Promise<FoundPortalSession | undefined> {
+  const [row] = await (by === 'link' ? lockByLink : lockByToken)(db, { hash, now })
+  return (
+    row && {
+      ...toRecord(row),
+      accountName: row.account_name,
+      userId: row.user as UserId,
+      isKeyLive: row.is_key_live,
+      keyExpiresAt: row.key_expires_at,
+    }
+  )
+}
+
+interface Opening {
+  id: PortalSessionId
+  tokenHash: Buffer
+  expiresAt: Date
+  now: Date
+}
+
+const open = closingStatement<Opening>(`
+  opened_portal_session as (
+    update portal_session set token_hash = $tokenHash, opened_at = $now, expires_at = $expiresAt, updated_at = $now
+    where document_id = $id)`)
+
+/** Opens a locked session, with the last statement of the transaction. */
+export async function openPortalSessionRow(db: Database, opening: Opening): Promise<void> {
+  await open(db, opening, { notes: `v:${opening.id}` })
+}
+
+const end = closingStatement<{ id: PortalSessionId; now: Date }>(`
+  ended_portal_session as (
+    update portal_session set revoked_at = $now, updated_at = $now where document_id = $id)`)
+
+/** Ends a locked session, with the last statement of the transaction. */
+export async function endPortalSessionRow(
+  db: Database,
+  { id, now }: { id: PortalSessionId; now: Date },
+): Promise<void> {
+  await end(db, { id, now }, { notes: `v:${id}` })
+}
+
+const revoke = statement<PortalSessionColumns, { id: string; account: string; now: Date }>(`
+  update portal_session p set revoked_at = $now, updated_at = $now
+  where p.document_id = $id and p.account = $account and p.revoked_at is null and p.expires_at > $now
+  returning ${OF_SESSION}`)
+
+/** Revokes a session of an account, or its link. Undefined when there is none with this id that has not ended. */
+export async function revokePortalSessionRow(
+  db: Database,
+  session: { id: string; account: string; now: Date },
+): Promise<PortalSessionRecord | undefined> {
+  const [row] = await revoke(db, session)
+  return row && toRecord(row)
+}
+
+const removeEnded = changeStatement<{ before: Date; limit: number }>(`
+  delete from portal_session where document_id = any(array(
+    select document_id from portal_session where expires_at < $before order by expires_at limit $limit
+    for update skip locked))`)
+
+/** Deletes up to `limit` sessions that expired before `before`. Returns their number. For maintenance. */
+export async function deleteEndedPortalSessions(db: Database, before: Date, limit: number): Promise<number> {
+  return removeEnded(db, { before, limit })
+}

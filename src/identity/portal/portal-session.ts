@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto'
+import type { AccountId, IdMaker } from '../../base/id.ts'
+import type { Random } from '../../base/random.ts'
+import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import { type Caller, includesAccount } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { checkMayOpenPortal } from '../access/delegation.ts'
+import { PORTAL_ROLES, type PortalRole } from '../access/system-roles.ts'
+import type { AccountTarget } from '../account/account.store.ts'
+import {
+  countLivingSessions,
+  endPortalSessionRow,
+  type FoundPortalSession,
+  insertPortalSession,
+  lockPortalSession,
+  openPortalSessionRow,
+  type PortalSessionRecord,
+  revokePortalSessionRow,
+} from './portal-session.store.ts'
+
+/** How long a link may wait to be opened. */
+const LINK_SECONDS = 120
+
+/** Lifetime of an opened session where the platform asks for none, in seconds. */
+const DEFAULT_LIFETIME_SECONDS = 3_600
+
+/** Links and sessions of one account that have not ended. */
+const LIVING_LIMIT = 1_000
+
+/** Dependencies of the operations on portal sessions. */
+export interface PortalSessionDeps {
+  ids: IdMaker
+  random: Random
+  /** The base URL of the service. */
+  baseUrl: () => string
+}
+
+/** How the page of a link looks. */
+export interface PortalLook {
+  theme?: 'light' | 'dark'
+  language?: string
+}
+
+const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
+const makeSecret = (random: Random, prefix: string) => `${prefix}_${random.bytes(32).toString('base64url')}`
+
+/** A portal session that a platform asks for. */
+interface PortalRequest {
+  target: AccountTarget
+  role: PortalRole
+  externalUser: string | null
+  returnUrl: string | null
+  lifetimeSeconds?: number
+  look: PortalLook
+  caller: Caller
+  now: Date
+}
+
+/**
+ * Makes a portal session for an API key: a link that opens it once, within 120 s. The session does what its role may in the
+ * account, and no more than the key and its owner may there, at each call. It ends with the key.
+ * Throws 404 for an account that the caller does not reach, 403 for a caller that is no API key or does not hold all of the
+ * role there, 422 for a `return_url` that is no address of a page, 409 `limit_reached`.
+ */
+export async function createPortalSession(
+  deps: PortalSessionDeps,
+  db: Database,
+  { target, role, externalUser, returnUrl, lifetimeSeconds, look, caller, now }: PortalRequest,
+): Promise<{ session: PortalSessionRecord; url: string }> {
+  const account = findReached(target)
+  const living = await countLivingSessions(db, account, now)
+  if (living === undefined) throw notFound('account')
+  const apiKeyId = checkIsKey(caller)
+  checkMayOpenPortal(caller, account, PORTAL_ROLES[role])
+  checkReturnUrl(returnUrl)
+  if (living >= LIVING_LIMIT) throw buildLimitReached()
+  const link = makeSecret(deps.random, 'sbl')
+  const session = await insertPortalSession(db, {
+    id: deps.ids.next<'portal session'>(),
+    account,
+    apiKeyId,
+    role,
+    externalUser,
+    returnUrl,
+    lifetimeSeconds: lifetimeSeconds ?? DEFAULT_LIFETIME_SECONDS,
+    expiresAt: findEnd(now, LINK_SECONDS, caller.expiresAt ?? null),
+    linkHash: hashOf(link),
+    now,
+  })
+  return { session, url: buildPortalUrl(deps.baseUrl(), look, link) }
+}
+
+/** The account of a path. Throws 404 outside the scope, as for one that does not exist. */
+function findReached({ id, scope }: AccountTarget): AccountId {
+  const account = id as AccountId
+  if (!includesAccount(scope, account)) throw notFound('account')
+  return account
+}
+
+/** The key that a session ends with. A portal session, too, is under a key, and holds no permission to make another one. */
+function checkIsKey({ apiKeyId, portal }: Caller): string {
+  if (apiKeyId !== null && !portal) return apiKeyId
+  throw new Problem(
+    'permission_denied',
+    'A portal session is made with an API key of the platform, and ends with it.',
+    {
+      missing: { what: 'permission', permission: 'portal-session:create' },
+    },
+  )
+}
+
+/** The platform's own page: over TLS, or on the machine of a developer. */
+function checkReturnUrl(returnUrl: string | null): void {
+  if (returnUrl === null) return
+  const url = URL.parse(returnUrl)
+  const isLocal = url?.protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
+  if (url && (url.protocol === 'https:' || isLocal) && url.username === '' && url.password === '') return
+  throw invalidField('return_url', 'invalid_url', 'must be an https URL without a user, or http on this machine')
+}
+
+function buildLimitReached(): Problem {
+  const text = `An account has at most ${LIVING_LIMIT} portal links and sessions that have not ended. Revoke some, or wait.`
+  return new Problem('limit_reached', text)
+}
+
+/** The token is in the fragment, which browsers send to no server: it is in no log and no `Referer` (RFC 9110 section 10.1.3). */
+function buildPortalUrl(baseUrl: string, { theme, language }: PortalLook, link: string): string {
+  const look = new URLSearchParams({ ...(theme && { theme }), ...(language && { language }) })
+  return `${baseUrl}/portal${look.size > 0 ? `?${look}` : ''}#token=${link}`
+}
+
+/** After a number of seconds, or with the key. Pure. */
+function findEnd(now: Date, seconds: number, keyExpiresAt: Date | null): Date {
+  const end = new Date(now.getTime() + seconds * 1_000)
+  return keyExpiresAt !== null && keyExpiresAt < end ? keyExpiresAt : end
+}
+
+/** Why a link opens nothing, for the audit; the person reads the same of all. */
+type LinkFault = 'unknown' | 'used' | 'revoked' | 'expired' | 'key_ended'
+
+/** Whether a link may be opened. Pure. */
+function findLinkFault(session: FoundPortalSession | undefined, now: Date): LinkFault | undefined {
+  if (!session) return 'unknown'
+  if (session.openedAt !== null) return 'used'
+  if (session.revokedAt !== null) return 'revoked'
+  if (session.expiresAt <= now) return 'expired'
+  return session.isKeyLive ? undefined : 'key_ended'
+}
+
+/** What came of a link: the session with its token, or a refusal, with the session that the link is of. */
+export type OpenedPortal =
+  | { session: FoundPortalSession; token: string }
+  | { problem: Problem; session: FoundPortalSession | undefined }
+
+/**
+ * Opens the session of a link, once: of two who open it at the same time, one gets the token. Every link that cannot be opened
+ * is refused with the same words.
+ */
+export async function openPortalSession(
+  { random }: Pick<PortalSessionDeps, 'random'>,
+  db: Database,
+  { link, now }: { link: string; now: Date },
+): Promise<OpenedPortal> {
+  const session = await lockPortalSession(db, { by: 'link', hash: hashOf(link), now })
+  const fault = findLinkFault(session, now)
+  if (fault !== undefined || !session) return { problem: buildLinkInvalid(fault), session }
+  const token = makeSecret(random, 'sbp')
+  const expiresAt = findEnd(now, session.lifetimeSeconds, session.keyExpiresAt)
+  await openPortalSessionRow(db, { id: session.id, tokenHash: hashOf(token), expiresAt, now })
+  return { session: { ...session, openedAt: now, expiresAt, updatedAt: now }, token }
+}
+
+function buildLinkInvalid(fault: LinkFault = 'unknown'): Problem {
+  const text =
+    'This link to the portal was used, has expired or was revoked. Open the portal again where you came from.'
+  return new Problem('link_invalid', text, { reason: `link_${fault}` })
+}
+
+/** Ends the session of a token, as its person leaves. Undefined when it has ended already, or there is none. */
+export async function leavePortalSession(
+  db: Database,
+  { token, now }: { token: string; now: Date },
+): Promise<FoundPortalSession | undefined> {
+  const session = await lockPortalSession(db, { by: 'token', hash: hashOf(token), now })
+  if (!session || session.revokedAt !== null || session.expiresAt <= now) return undefined
+  await endPortalSessionRow(db, { id: session.id, now })
+  return session
+}
+
+/**
+ * Revokes a session of an account, or its link, effective with the next request. Throws 404 outside the scope, and when there
+ * is none with this id that has not ended.
+ */
+export async function revokePortalSession(
+  db: Database,
+  { target, id, now }: { target: AccountTarget; id: string; now: Date },
+): Promise<PortalSessionRecord> {
+  const account = findReached(target)
+  const revoked = await revokePortalSessionRow(db, { id, account, now })
+  if (!revoked) throw notFound('portal session')
+  return revoked
+}
