@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Logger } from 'pino'
-import { readConfig } from '../app/config/config.ts'
+import { type Config, readConfig } from '../app/config/config.ts'
 import type { PrepareDemonstration, StopRequest } from '../app/serve.ts'
 import { readMonotonicMs } from '../base/clock.ts'
 import type { Launcher } from './launcher.ts'
@@ -26,7 +26,7 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
       // In a terminal a person tries the service, and sees each request then.
       const onShown = () => {
         if (isQuiet && isTerminal) logger.level = config.logLevel
-        if (config.appEnv === 'development') void buildConsole(logger, stopRequested)
+        if (config.roles.includes('api')) void provideConsole(config, logger, stopRequested)
       }
       // A closed standard output (`npm start | head`, a closed terminal) does not end the service.
       process.stdout.on('error', () => {})
@@ -44,12 +44,17 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
     })
 }
 
-/** Builds the console of a checkout whose sources changed, after all that a person waits for. */
-async function buildConsole(logger: Logger, stopRequested: Promise<StopRequest>): Promise<void> {
+/** After all that a person waits for: builds the console of a checkout in development; elsewhere it has to be there. */
+async function provideConsole(
+  { appEnv }: Pick<Config, 'appEnv'>,
+  logger: Logger,
+  stopRequested: Promise<StopRequest>,
+): Promise<void> {
   const stop = new AbortController()
   void stopRequested.then(() => stop.abort())
-  const { buildConsoleInBackground } = await import('../operations/console/build-console.ts')
-  await buildConsoleInBackground(logger, stop.signal)
+  const { buildConsoleInBackground, warnWithoutConsole } = await import('../operations/console/build-console.ts')
+  if (appEnv === 'development') await buildConsoleInBackground(logger, stop.signal)
+  else warnWithoutConsole(logger)
 }
 
 /** Loads the demonstration when the service listens: the start does not wait for its modules. */

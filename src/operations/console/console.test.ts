@@ -75,16 +75,20 @@ describe('the page', () => {
     expect(one.body).not.toMatch(/<script(?![^>]* src="\/console\/assets\/)/)
   })
 
-  test('waits for the build where there is none', async () => {
+  test.each([
+    ['development', 'The console is being built', true],
+    ['test', 'The console is not installed', false],
+  ])('without a build in %s says: %s', async (APP_ENV, sentence, looksAgain) => {
     const folder = await mkdtemp(join(tmpdir(), 'signalbox console '))
-    await using unbuilt = await createTestApp({ env: PAGE_ENV, consoleFolder: folder })
+    await using unbuilt = await createTestApp({ env: { ...PAGE_ENV, APP_ENV }, consoleFolder: folder })
     const email = 'waiting@example.test'
     await createUserWithPassword(unbuilt, { email }, PASSWORD)
     const visitor = buildPageVisitor(unbuilt)
     await visitor.get('/auth/sign-in')
     await visitor.post('/auth/sign-in', { email, password: PASSWORD })
     const reply = await visitor.get('/console')
-    expect([reply.status, reply.body.includes('The console is being built')]).toEqual([503, true])
+    expect([reply.status, reply.body.includes(sentence)]).toEqual([503, true])
+    expect(reply.body.includes('http-equiv="refresh"')).toBe(looksAgain)
     await writeFile(join(folder, 'main.js'), 'built')
     await writeFile(join(folder, 'manifest.json'), JSON.stringify({ main: { file: 'main.js', isEntry: true } }))
     expect((await visitor.get('/console')).status).toBe(200)

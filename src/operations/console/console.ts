@@ -46,7 +46,8 @@ export function mountConsole(server: FastifyInstance, deps: ConsoleDeps): void {
       version: VERSION,
       language: visitor.texts.lang,
     }
-    const page = build ? renderConsolePage(build, settings) : renderUnbuiltPage(visitor.texts, deps.brand.name)
+    const unbuilt = { service: deps.brand.name, isBuilding: deps.environment === 'development' }
+    const page = build ? renderConsolePage(build, settings) : renderUnbuiltPage(visitor.texts, unbuilt)
     return reply
       .code(build ? 200 : 503)
       .headers({ ...buildConsoleHeaders(nonce), vary: 'accept-language' })
