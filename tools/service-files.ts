@@ -10,7 +10,7 @@ export const INSTALL_FILES = ['package.json', 'package-lock.json', '.npmrc', 'pa
 /** What the service reads at run time beside its packages; the reference pages are made with docs/errors.md. */
 export const RUN_FILES = ['bin', 'docs/errors.md', 'migrations', 'src'] as const
 
-/** What the console is built of, beside what npm needs. */
+/** Sources of the console, beside the files that npm needs. */
 export const CONSOLE_SOURCES = ['console', 'tsconfig.json'] as const
 
 /** The built console, which an installation brings: its packages and sources are those of development. */

@@ -8,7 +8,7 @@ const STOP_LIMIT_MS = 9_500
 export interface StopLimit {
   /** Exits when the stop takes too long, from the first call on. Other processes take over the expired leases. */
   start(): void
-  /** Ends the limit: what could hang has ended. */
+  /** Ends the limit. */
   end(): void
 }
 

@@ -32,7 +32,7 @@ function parseDockerfile(text: string): Instruction[] {
     })
 }
 
-/** What the image is made of. */
+/** Sources of the image. */
 const FILES = [...INSTALL_FILES, ...RUN_FILES, ...CONSOLE_SOURCES, 'deploy/docker/health-check.mjs']
 
 const instructions = parseDockerfile(read('deploy/docker/Dockerfile'))

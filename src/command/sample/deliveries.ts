@@ -14,7 +14,7 @@ const SHARD = REMOVAL_SHARD + 1
 
 const NOTICES: readonly string[] = NOTICE_TYPES
 
-/** Delivers events to the webhooks that subscribe to them, and what the service noticed of webhooks to those of operators. */
+/** Delivers events to the webhooks that subscribe to them, then the notices about webhooks to those of operators. */
 export function deliverEvents(
   plan: SamplePlan,
   { webhooks, events }: { webhooks: readonly SampleWebhook[]; events: readonly SampleEvent[] },
@@ -154,7 +154,7 @@ function addAttempts(
 
 const findStatus = (result: AttemptResult) => ('statusCode' in result ? result.statusCode : null)
 
-/** What a receiver answered, and how long each stage took, in milliseconds. */
+/** Answer of a receiver, and duration of each stage in milliseconds. */
 function describeAnswer({ result, durationMs }: SampleAttempt) {
   const stages = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: durationMs }
   if (!('statusCode' in result)) return { responseExcerpt: null, responseHeaders: null, timings: stages }

@@ -11,7 +11,7 @@ const PUBLISHED = [
   ['shipment.delay', 'A shipment will be late'],
 ] as const
 
-/** What happens all day. Share of an account's events, in percent. */
+/** Frequent types, with their share of an account's events in percent. */
 export const BUSY_TYPES = [
   ['order.create', 31],
   ['order.ship', 26],
@@ -21,10 +21,10 @@ export const BUSY_TYPES = [
   ['contract.create', 2],
 ] as const
 
-/** What happens twice a day. Webhooks of hosts that do not exist subscribe to these alone. */
+/** Rare types: two events a day and account. Webhooks of hosts that do not exist subscribe to these alone. */
 export const RARE_TYPES = ['invoice.overdue', 'refund.create', 'shipment.delay'] as const
 
-/** What the service reports of webhooks. */
+/** Notices of the service about webhooks. */
 export const NOTICE_TYPES = [
   'webhook.failing',
   'webhook.auto-disable',

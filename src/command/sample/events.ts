@@ -29,7 +29,7 @@ const RARE_REST_MS = 3 * HOUR_MS
 /** Weight of each hour of a day, in UTC: offices in Europe. */
 const HOURS = [2, 1, 1, 1, 2, 3, 6, 10, 14, 16, 16, 15, 12, 15, 16, 15, 13, 10, 8, 6, 5, 4, 3, 3]
 
-/** What happened: who, when and of which type. */
+/** An event before it has an id and a resource. */
 interface Draft {
   at: Date
   type: string
@@ -116,7 +116,7 @@ function pickTime({ dice }: SamplePlan, begin: Date): Date {
   return begin
 }
 
-/** What a backend published names its own row, which is none of the service. */
+/** Resource of a published event: a row of the publisher, which the service does not have. */
 function describePublished(type: string, number: number) {
   const [resource = ''] = type.split('.')
   return { contract: undefined, person: undefined, resourceId: `${resource}_${10_000 + number}`, url: null }

@@ -39,7 +39,7 @@ export interface SampleAccount {
   id: AccountId
   slug: string
   members: SamplePerson[]
-  /** The key that its backend publishes with. */
+  /** Id of the API key of its backend. */
   apiKey: string
 }
 

@@ -122,7 +122,7 @@ function addAttempts(rows: StreamRows, delivery: string, attempts: readonly Atte
   })
 }
 
-/** What the function `provisioning_digest` of the database gives for a user that is not deleted. */
+/** Result of the function `provisioning_digest` of the database for a user that is not deleted. */
 function buildDigest(parts: readonly string[]): string {
   return createHash('md5')
     .update(`[${parts.map((part) => JSON.stringify(part)).join(', ')}]`)

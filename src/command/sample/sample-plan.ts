@@ -18,7 +18,7 @@ export interface SampleFacts {
   administrator: UserId
 }
 
-/** What sample data is built from. */
+/** Input of a fill. */
 export interface SampleInput extends SampleFacts {
   seed: number
   /** The end of the month that is filled. */

@@ -30,7 +30,7 @@ const SEED = 22
 /** Accounts and webhooks of a sample at most: their ids are looked for. */
 const MOST = { accounts: 12, webhooks: 60 }
 
-/** What a fill is made with. */
+/** Dependencies of a fill. */
 export interface SampleOptions {
   db: Database
   keyring: Keyring
@@ -43,7 +43,7 @@ export interface SampleOptions {
   random?: Random
 }
 
-/** What a fill came to. */
+/** Result of a fill: numbers of rows written. */
 export interface SampleFill {
   /** Rows written; 0 where the sample was there. */
   rows: number

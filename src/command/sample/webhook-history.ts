@@ -26,7 +26,7 @@ export interface SampleDelivery {
   dueAt: Date | undefined
 }
 
-/** What the service noticed of a webhook or of a delivery. */
+/** A notice of the service about a webhook or a delivery. */
 export interface SampleNotice {
   type: string
   at: Date
@@ -51,7 +51,7 @@ const ROUTING_MS = 35
 /** Failures that a working receiver has now and then. */
 const HICCUPS: readonly Failure[] = [500, 502, 503, 503, 'timeout', 'reset']
 
-/** Duration of an attempt by what it came to, in milliseconds. */
+/** Duration of an attempt by its failure, in milliseconds: least and most. */
 const DURATIONS: Partial<Record<ErrorClass, readonly [number, number]>> = {
   timeout: [15_000, 15_004],
   dns: [4, 40],
