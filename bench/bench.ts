@@ -152,6 +152,15 @@ program
   })
 
 program
+  .command('console')
+  .description('first load of the operator console on a slow network, and pauses while a large ledger is scrolled')
+  .option('--rows <n>', 'deliveries of the ledger', readCount, 1_000_000)
+  .action(async ({ rows }: { rows: number }) => {
+    const { measureConsole } = await import('./console/console.ts')
+    await measureConsole({ rows })
+  })
+
+program
   .command('authorization')
   .description('channel authorization beside a route that authenticates and asks nothing')
   .argument('[seconds]', 'seconds a measurement', readSeconds, 3)

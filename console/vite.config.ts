@@ -21,7 +21,7 @@ function finish(): Plugin {
     configResolved: ({ build }) => {
       out = build.outDir
     },
-    closeBundle: async () => {
+    writeBundle: async () => {
       const names = (await readdir(out)).filter((name) => /\.(?:js|css|svg)$/.test(name))
       await Promise.all(
         names.map(async (name) => writeFile(join(out, `${name}.br`), await compress(await readFile(join(out, name))))),

@@ -7,8 +7,9 @@ import { copyServiceFiles } from './service-files.ts'
 
 /**
  * Installs the service for production into a temporary directory, without development packages, the pinned Node and the
- * embedded PostgreSQL; prints its size; and starts it there without a database, to see that every module loads, that the
- * error names the remedy, and that the log needs no package of development. Exits 1 when anything of that fails or the size is over the limit.
+ * embedded PostgreSQL; prints its size; looks for the built console; and starts it there without a database, to see
+ * that every module loads, that the error names the remedy, and that the log needs no package of development. Exits 1 when
+ * anything of that fails or the size is over the limit.
  */
 
 /** Megabytes of 1,000,000 bytes on the disk, sources included. */
@@ -24,6 +25,9 @@ try {
   console.log(`sources   ${toMegabytes(total - packages)} MB`)
   console.log(`total     ${toMegabytes(total)} MB (limit ${LIMIT_MB} MB), without Node and PostgreSQL`)
   if (total > LIMIT_MB * 1e6) throw new Error(`the installation is over ${LIMIT_MB} MB`)
+  const { size } = await lstat(join(directory, 'console', 'dist', 'manifest.json'))
+  if (size === 0) throw new Error('the installation brings no console')
+  console.log('console   built, in console/dist')
   await startWithoutDatabase(directory)
   console.log('start     every module loads; without a database the error names DATABASE_URL')
   logOnTerminal(directory)

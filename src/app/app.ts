@@ -190,7 +190,8 @@ async function mountApi(
   const findSocket = () => describeSocket(realtime.findApp())
   const served = { limit: limiter.limitVisit, readBuild: buildConsoleReader(consoleFolder), random }
   mountConsole(server, { ...features.pages, ...served, environment, findSocket })
-  mountPortal(server, { brand, ...served, ancestors: config.portalFrameAncestors })
+  const portal = { ancestors: config.portalFrameAncestors, isBuilding: environment === 'development' }
+  mountPortal(server, { brand, ...served, ...portal })
   const development = describeDevelopment(config, { baseUrl, findRealtime: realtime.findApp })
   mountStartPage(server, { brand, development, limit: limiter.limitVisit })
   await mountOauthProvider(server, options, { parts: features, limiter, clients: caches.clients })

@@ -15,10 +15,8 @@ import { FatalError } from './log/fatal.ts'
 import type { LogCounts } from './part/app-options.ts'
 import { prepareDatabase } from './prepare/prepare.ts'
 import { openResources, type Resources, type ResourcesOptions } from './prepare/resources.ts'
-import { type FirstAdministrator, printSignIn, printStart } from './start-message.ts'
-
-/** Time limit of an orderly stop; then the process exits. */
-const STOP_LIMIT_MS = 9_500
+import { type FirstAdministrator, printConsole, printSignIn, printStart } from './start-message.ts'
+import { buildStopLimit, type StopLimit } from './stop-limit.ts'
 
 /** A demonstration that can begin: its token is in its file. */
 export interface Demonstration {
@@ -26,13 +24,19 @@ export interface Demonstration {
   show(): Promise<string[]>
 }
 
-/** Prepares the demonstration (docs/contract/configuration.md#reader) of a service that listens. Throws a `FatalError`. */
-export type PrepareDemonstration = (parts: {
+/** The parts of a service that listens, for what a start does beside serving. */
+interface ListeningService {
   app: App
   resources: Resources
   config: Config
   print: (line: string) => void
-}) => Promise<Demonstration>
+}
+
+/** Prepares the demonstration (docs/contract/configuration.md#reader) of a service that listens. Throws a `FatalError`. */
+export type PrepareDemonstration = (service: ListeningService) => Promise<Demonstration>
+
+/** Adds sample data to the database of a service that listens. Throws a `FatalError`. */
+export type FillDatabase = (service: ListeningService) => Promise<void>
 
 export interface ServeOptions {
   config: Config
@@ -41,6 +45,8 @@ export interface ServeOptions {
   logCounts?: LogCounts
   /** Prepares the demonstration, which runs after the start. Development only. */
   prepareDemonstration?: PrepareDemonstration | undefined
+  /** Adds sample data before the service is ready. Development only. */
+  fillDatabase?: FillDatabase | undefined
   /** Starts although SECRET_KEY opens no stored secret: the key is lost, and every secret will be rotated. */
   isKeyLost?: boolean
   /** Prints a line for the person at the terminal. */
@@ -82,10 +88,7 @@ async function runUntilStop(
   limit: StopLimit,
 ): Promise<number> {
   const { config, logger, print } = options
-  if (options.prepareDemonstration && config.appEnv !== 'development')
-    throw new FatalError(
-      `--demo creates rows and prints a key, so it needs APP_ENV=development (it is ${config.appEnv}).`,
-    )
+  checkDevelopment(options)
   const stop = new AbortController()
   void stopRequested.then(() => stop.abort())
   const startedAt = readMonotonicMs()
@@ -115,6 +118,14 @@ async function runUntilStop(
   // A process that cannot go on is not announced first.
   const delayMs = request.isFailure ? 0 : config.shutdownDelaySeconds * 1000
   return stopInOrder({ app: parts.app, resources, request, logger, print, delayMs })
+}
+
+/** Refuses outside development what adds rows that nobody asked the API for. */
+function checkDevelopment({ config: { appEnv }, prepareDemonstration, fillDatabase }: ServeOptions): void {
+  if (appEnv === 'development') return
+  const needs = `so it needs APP_ENV=development (it is ${appEnv}).`
+  if (prepareDemonstration) throw new FatalError(`--demo creates rows and prints a key, ${needs}`)
+  if (fillDatabase) throw new FatalError(`--sample adds people and deliveries that never were, ${needs}`)
 }
 
 /** Loads all that serves, which takes most of the processor time of a start. */
@@ -162,7 +173,9 @@ async function startInSteps(start: {
   })
   // After listening, because the password is printed once and a failed start must not lose it.
   if (config.appEnv === 'development' && !stop.aborted) parts.admin = await ensureAdministrator(resources)
-  // Before readiness: who waits for it may use the token.
+  if (!stop.aborted) printConsole({ app, config, print })
+  // Before readiness: who waits for it may read the sample, and use the token.
+  if (!stop.aborted) await addSampleData(start, app)
   const demonstration = stop.aborted ? undefined : await prepareDemo(start, app)
   // Node would keep what it compiled at an orderly exit only; a process that is killed leaves it to the next start as well.
   flushCompileCache()
@@ -173,6 +186,14 @@ async function startInSteps(start: {
   const seconds = (readMonotonicMs() - startedAt) / 1000
   if (!stop.aborted || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
   options.onShown?.()
+}
+
+async function addSampleData(
+  { options, resources, stopRequested }: Parameters<typeof startInSteps>[0],
+  app: App,
+): Promise<void> {
+  const { config, print, fillDatabase } = options
+  if (fillDatabase) await untilStop(fillDatabase({ app, resources, config, print }), stopRequested)
 }
 
 async function prepareDemo(
@@ -221,31 +242,6 @@ async function checkSecretKey({ isKeyLost }: ServeOptions, { database, secrets }
   const { keyIds } = buildKeyring(secrets.secretKey, systemRandom)
   const sentence = await findLostKey(database.db, keyIds)
   if (sentence !== undefined) throw new FatalError(sentence)
-}
-
-/** The time limit of a stop. */
-interface StopLimit {
-  /** Exits when the stop takes too long, from the first call on. Other processes take over the expired leases. */
-  start(): void
-  /** Ends the limit: what could hang has ended. */
-  end(): void
-}
-
-function buildStopLimit({ logger, config }: ServeOptions): StopLimit {
-  let timer: NodeJS.Timeout | undefined
-  return {
-    start: () => {
-      timer ??= setTimeout(
-        () => {
-          logger.error('the stop took too long: see docs/operations.md, stopping')
-          process.exit(1)
-        },
-        config.shutdownDelaySeconds * 1000 + STOP_LIMIT_MS,
-      )
-      timer.unref()
-    },
-    end: () => clearTimeout(timer),
-  }
 }
 
 /** Ends this process as `kill -9` would, once, at the point that the crash tests name. */

@@ -11,6 +11,20 @@ export interface FirstAdministrator {
   password: string | undefined
 }
 
+/** Prints the address of the operator console in development, before all else: it answers from here on. */
+export function printConsole({
+  app,
+  config,
+  print,
+}: {
+  app: App
+  config: Config
+  print: (line: string) => void
+}): void {
+  if (config.appEnv === 'development' && config.roles.includes('api'))
+    print(`Operator console: ${app.baseUrl()}/console`)
+}
+
 /** Prints where the service listens, and in development how to sign in and what to try. */
 export function printStart(parts: {
   app: App

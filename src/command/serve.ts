@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Logger } from 'pino'
-import { readConfig } from '../app/config/config.ts'
-import type { PrepareDemonstration, StopRequest } from '../app/serve.ts'
+import { type Config, readConfig } from '../app/config/config.ts'
+import type { FillDatabase, PrepareDemonstration, StopRequest } from '../app/serve.ts'
 import { readMonotonicMs } from '../base/clock.ts'
 import type { Launcher } from './launcher.ts'
 import { toPrintableLine } from './print/printable.ts'
@@ -12,49 +12,63 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
     .command('serve')
     .description('run the service, with the roles of SIGNALBOX_ROLES')
     .option('--demo', 'demonstrate a delivery after the start (development only)', false)
+    .option('--sample', 'add a month of sample data once, before the service is ready (development only)', false)
     .option('--lost-secret-key', 'start although SECRET_KEY opens no stored secret, to rotate every secret', false)
-    .action(async ({ demo, lostSecretKey: isKeyLost }: { demo: boolean; lostSecretKey: boolean }) => {
-      const config = readConfig()
-      const stopRequested = waitForSignal(launcher)
-      const [{ openLog }, { serve }] = await Promise.all([import('../app/log/logger.ts'), import('../app/serve.ts')])
-      const isTerminal = process.stderr.isTTY === true
-      // The demonstration prints on standard output; until it has ended the log shows warnings and errors only.
-      const isQuiet = demo && !config.isLogLevelGiven
-      const level = isQuiet ? 'warn' : config.logLevel
-      const log = openLog({ level, isTerminal, successesPerSecond: config.logSuccessesPerSecond })
-      const { logger } = log
-      // In a terminal a person tries the service, and sees each request then.
-      const onShown = () => {
-        if (isQuiet && isTerminal) logger.level = config.logLevel
-        if (config.appEnv === 'development') void buildConsole(logger, stopRequested)
-      }
-      // A closed standard output (`npm start | head`, a closed terminal) does not end the service.
-      process.stdout.on('error', () => {})
-      process.on('uncaughtExceptionMonitor', (error) =>
-        logger.fatal({ err: error }, 'unexpected error, the process ends: see docs/operations.md, unexpected errors'),
-      )
-      const print = (line: string) => process.stdout.write(`${toPrintableLine(line)}\n`)
-      const prepareDemonstration = demo ? loadDemonstration : undefined
-      const code = await serve(
-        { config, logger, logCounts: log.counts, prepareDemonstration, isKeyLost, print, onShown },
-        stopRequested,
-      )
-      await log.drain()
-      process.exit(code)
-    })
+    .action(
+      async ({ demo, sample, lostSecretKey: isKeyLost }: Record<'demo' | 'sample' | 'lostSecretKey', boolean>) => {
+        const config = readConfig()
+        const stopRequested = waitForSignal(launcher)
+        const [{ openLog }, { serve }] = await Promise.all([import('../app/log/logger.ts'), import('../app/serve.ts')])
+        const isTerminal = process.stderr.isTTY === true
+        // The demonstration prints on standard output; until it has ended the log shows warnings and errors only.
+        const isQuiet = demo && !config.isLogLevelGiven
+        const level = isQuiet ? 'warn' : config.logLevel
+        const log = openLog({ level, isTerminal, successesPerSecond: config.logSuccessesPerSecond })
+        const { logger } = log
+        // In a terminal a person tries the service, and sees each request then.
+        const onShown = () => {
+          if (isQuiet && isTerminal) logger.level = config.logLevel
+          if (config.roles.includes('api')) void provideConsole(config, logger, stopRequested)
+        }
+        // A closed standard output (`npm start | head`, a closed terminal) does not end the service.
+        process.stdout.on('error', () => {})
+        process.on('uncaughtExceptionMonitor', (error) =>
+          logger.fatal({ err: error }, 'unexpected error, the process ends: see docs/operations.md, unexpected errors'),
+        )
+        const print = (line: string) => process.stdout.write(`${toPrintableLine(line)}\n`)
+        const prepareDemonstration = demo ? loadDemonstration : undefined
+        const code = await serve(
+          {
+            ...{ config, logger, logCounts: log.counts, prepareDemonstration, isKeyLost, print, onShown },
+            fillDatabase: sample ? loadSample : undefined,
+          },
+          stopRequested,
+        )
+        await log.drain()
+        process.exit(code)
+      },
+    )
 }
 
-/** Builds the console of a checkout whose sources changed, after all that a person waits for. */
-async function buildConsole(logger: Logger, stopRequested: Promise<StopRequest>): Promise<void> {
+/** After all that a person waits for: builds the console of a checkout in development; elsewhere it has to be there. */
+async function provideConsole(
+  { appEnv }: Pick<Config, 'appEnv'>,
+  logger: Logger,
+  stopRequested: Promise<StopRequest>,
+): Promise<void> {
   const stop = new AbortController()
   void stopRequested.then(() => stop.abort())
-  const { buildConsoleInBackground } = await import('../operations/console/build-console.ts')
-  await buildConsoleInBackground(logger, stop.signal)
+  const { buildConsoleInBackground, warnWithoutConsole } = await import('../operations/console/build-console.ts')
+  if (appEnv === 'development') await buildConsoleInBackground(logger, stop.signal)
+  else warnWithoutConsole(logger)
 }
 
 /** Loads the demonstration when the service listens: the start does not wait for its modules. */
 const loadDemonstration: PrepareDemonstration = async (parts) =>
   (await import('./demo/demonstrate.ts')).prepareDemonstration(parts)
+
+/** The same for the sample. */
+const loadSample: FillDatabase = async (parts) => (await import('./sample/add-sample.ts')).addSample(parts)
 
 /** A key that is held or pressed twice within this time is one wish to stop. */
 const REPEAT_MS = 1_000

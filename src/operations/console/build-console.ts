@@ -7,7 +7,7 @@ import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
-import { CONSOLE_FOLDER } from './console-build.ts'
+import { buildConsoleReader, CONSOLE_FOLDER } from './console-build.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -55,6 +55,12 @@ export async function buildConsoleInBackground(logger: Logger, stop: AbortSignal
   await buildConsole({ stop }).catch((error: unknown) => {
     if (!stop.aborted) logger.warn({ err: error }, 'console not built: see docs/operations.md, console')
   })
+}
+
+/** Warns of an installation without a built console. */
+export function warnWithoutConsole(logger: Logger, folder = CONSOLE_FOLDER): void {
+  if (buildConsoleReader(folder)() === undefined)
+    logger.warn({ folder }, 'console not installed: see docs/operations.md, console')
 }
 
 async function hashSources(): Promise<string> {

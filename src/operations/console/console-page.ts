@@ -38,20 +38,28 @@ ${preloads.map((name) => html`<link rel="modulepreload" href="${ASSETS_PATH}${na
 `.text
 }
 
-/** Renders what stands there until the console is built; it looks again by itself. */
-export function renderUnbuiltPage(texts: Texts, service: string): string {
+/**
+ * Renders what stands there without a build. In development the service builds one, and the page looks again by itself;
+ * elsewhere it says what is missing.
+ */
+export function renderUnbuiltPage(
+  texts: Texts,
+  { service, isBuilding }: { service: string; isBuilding: boolean },
+): string {
+  const [title, text] = isBuilding
+    ? (['console.unbuilt', 'console.unbuilt-text'] as const)
+    : (['console.missing', 'console.missing-text'] as const)
   return html`<!doctype html>
 <html lang="${texts.lang}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta http-equiv="refresh" content="2">
-<title>${service}</title>
+${isBuilding ? html`<meta http-equiv="refresh" content="2">\n` : ''}<title>${service}</title>
 <link rel="stylesheet" href="/auth/style.css">
 </head>
 <body class="card">
-<main><h1>${texts.say('console.unbuilt')}</h1><p>${texts.say('console.unbuilt-text')}</p></main>
+<main><h1>${texts.say(title)}</h1><p>${texts.say(text)}</p></main>
 </body>
 </html>
 `.text

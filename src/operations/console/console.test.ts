@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
+import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
@@ -11,7 +12,7 @@ import {
   PAGE_ORIGIN,
   type PageVisitor,
 } from '../../../test/harness/browser/page-visitor.ts'
-import { buildConsole } from './build-console.ts'
+import { buildConsole, warnWithoutConsole } from './build-console.ts'
 import type { ConsoleSettings } from './console-page.ts'
 
 const PASSWORD = 'correct horse battery'
@@ -75,16 +76,20 @@ describe('the page', () => {
     expect(one.body).not.toMatch(/<script(?![^>]* src="\/console\/assets\/)/)
   })
 
-  test('waits for the build where there is none', async () => {
+  test.each([
+    ['development', 'The console is being built', true],
+    ['test', 'The console is not installed', false],
+  ])('without a build in %s says: %s', async (APP_ENV, sentence, looksAgain) => {
     const folder = await mkdtemp(join(tmpdir(), 'signalbox console '))
-    await using unbuilt = await createTestApp({ env: PAGE_ENV, consoleFolder: folder })
+    await using unbuilt = await createTestApp({ env: { ...PAGE_ENV, APP_ENV }, consoleFolder: folder })
     const email = 'waiting@example.test'
     await createUserWithPassword(unbuilt, { email }, PASSWORD)
     const visitor = buildPageVisitor(unbuilt)
     await visitor.get('/auth/sign-in')
     await visitor.post('/auth/sign-in', { email, password: PASSWORD })
     const reply = await visitor.get('/console')
-    expect([reply.status, reply.body.includes('The console is being built')]).toEqual([503, true])
+    expect([reply.status, reply.body.includes(sentence)]).toEqual([503, true])
+    expect(reply.body.includes('http-equiv="refresh"')).toBe(looksAgain)
     await writeFile(join(folder, 'main.js'), 'built')
     await writeFile(
       join(folder, 'manifest.json'),
@@ -94,6 +99,23 @@ describe('the page', () => {
     expect((await visitor.get('/console/assets/main.js')).body).toBe('built')
     await rm(folder, { recursive: true })
   })
+})
+
+test('a build is made once: sources that did not change are not built again', async () => {
+  expect(await buildConsole()).toBe('unchanged')
+})
+
+test('an installation without a build is warned of, and one with a build is not', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'signalbox console '))
+  const lines: string[] = []
+  const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(line) })
+  warnWithoutConsole(logger, folder)
+  expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['console not installed: see docs/operations.md, console'])
+  await writeFile(join(folder, 'main.js'), 'built')
+  await writeFile(join(folder, 'manifest.json'), JSON.stringify({ main: { file: 'main.js', isEntry: true } }))
+  warnWithoutConsole(logger, folder)
+  expect(lines).toHaveLength(1)
+  await rm(folder, { recursive: true })
 })
 
 describe('a file of the console', () => {

@@ -47,7 +47,8 @@ export function mountConsole(server: FastifyInstance, deps: ConsoleDeps): void {
       version: VERSION,
       language: visitor.texts.lang,
     }
-    const page = entry ? renderConsolePage(entry, settings) : renderUnbuiltPage(visitor.texts, deps.brand.name)
+    const unbuilt = { service: deps.brand.name, isBuilding: deps.environment === 'development' }
+    const page = entry ? renderConsolePage(entry, settings) : renderUnbuiltPage(visitor.texts, unbuilt)
     return reply
       .code(entry ? 200 : 503)
       .headers({ ...buildConsoleHeaders(nonce, deps.findSocket()), vary: 'accept-language' })

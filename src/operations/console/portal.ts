@@ -11,6 +11,8 @@ import { buildPortalHeaders, type PortalSettings, renderPortalPage } from './por
 /** What the portal is served with. */
 export interface PortalDeps {
   brand: Brand
+  /** Whether this process builds the page in the background after its start. */
+  isBuilding: boolean
   random: Random
   /** The build of the console, whose second page it is. */
   readBuild: ConsoleReader
@@ -49,7 +51,8 @@ export function mountPortal(server: FastifyInstance, deps: PortalDeps): void {
       theme: readTheme(theme),
       ancestors,
     }
-    const page = entry ? renderPortalPage(entry, settings, portal) : renderUnbuiltPage(texts, brand.name)
+    const unbuilt = { service: brand.name, isBuilding: deps.isBuilding }
+    const page = entry ? renderPortalPage(entry, settings, portal) : renderUnbuiltPage(texts, unbuilt)
     return reply
       .code(entry ? 200 : 503)
       .headers({ ...buildPortalHeaders(nonce, ancestors), vary: 'accept-language' })

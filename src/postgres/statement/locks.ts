@@ -29,6 +29,7 @@ export const ADVISORY_LOCKS = {
     serializes: 'rows of strangers of a network or a client, which are counted',
   },
   realtimeProcess: { key: 'realtime ', serializes: 'nothing: a process holds it while its connection lives' },
+  sample: { key: 'signalbox sample', serializes: 'fills of sample data in development' },
   worker: { key: '', serializes: 'nothing: a worker holds its id while its listening connection lives' },
 } as const satisfies Record<string, AdvisoryLock>
 

@@ -6,6 +6,18 @@ import { acceptDelivery, SINK_PATH, type SinkDeps } from './sink.ts'
 
 const SINK_LOG_HEADERS = ['x-service-event', 'x-service-delivery', 'x-service-attempt', 'webhook-id', 'user-agent']
 
+const SinkQuery = Type.Object(
+  {
+    receiver: Type.Optional(
+      Type.String({
+        pattern: '^[a-z0-9-]{1,80}$',
+        description: 'A name that tells several webhooks on the sink apart.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
 /**
  * The development sink. Mounted in development, and in certification when `WEBHOOK_SINK_SECRET` is set; nowhere else,
  * whatever the variable says (docs/contract/webhooks.md#sink-availability). It emits no event: a global webhook on the sink would feed itself.
@@ -21,24 +33,30 @@ export const sinkRoutes: Routes<SinkDeps> = [
       access: 'public',
       event: 'none',
       summary: 'Take a signed delivery (development and certification)',
+      query: SinkQuery,
       body: EnvelopeBody,
       data: named('AcceptedDelivery', Type.Object({ accepted: Type.Literal(true) })),
       problems: ['signature_invalid', 'not_found'],
     },
     {
       // The signature is judged before the body: who cannot sign learns nothing of the rules.
-      load: (deps: SinkDeps, { headers, rawBody, now }) => {
+      load: (deps: SinkDeps, { db, headers, rawBody, query, now }) => {
         const signature = headers['x-service-signature']
         const named = SINK_LOG_HEADERS.flatMap((name) => {
           const value = headers[name]
           return typeof value === 'string' ? [[name.replaceAll('-', '_'), value.slice(0, 200)]] : []
         })
-        return acceptDelivery(deps, {
-          header: typeof signature === 'string' ? signature : undefined,
-          body: rawBody,
-          envelopeHeaders: Object.fromEntries(named),
-          now,
-        })
+        // Within the request's transaction: a second connection for each delivery would use the pool up.
+        return acceptDelivery(
+          { ...deps, db },
+          {
+            header: typeof signature === 'string' ? signature : undefined,
+            body: rawBody,
+            receiver: query.receiver,
+            envelopeHeaders: Object.fromEntries(named),
+            now,
+          },
+        )
       },
       handle: async (_deps, { target }) => ({ data: target, message: 'Delivery accepted.' }),
     },

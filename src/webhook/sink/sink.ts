@@ -14,7 +14,7 @@ export interface SinkDeps {
   db: Database
   logger: Logger
   keyring: Keyring
-  /** `WEBHOOK_SINK_SECRET`; in development, when it is not set, the secrets of the webhooks on the sink's own URL are taken. */
+  /** `WEBHOOK_SINK_SECRET`; in development, when it is not set, the secrets of the webhooks on the URL of the delivery are taken. */
   sinkSecret: string | undefined
   sinkUrl: () => string
 }
@@ -23,6 +23,8 @@ export interface SinkDeps {
 export interface SinkDelivery {
   header: string | undefined
   body: Buffer
+  /** The receiver that the URL of the delivery names; undefined for the sink's own. */
+  receiver: string | undefined
   /** Non-secret headers of the delivery, for the log line. */
   envelopeHeaders: Record<string, string>
   now: Date
@@ -33,7 +35,7 @@ export interface SinkDelivery {
  * Without any secret the sink does not exist: 404.
  */
 export async function acceptDelivery(deps: SinkDeps, delivery: SinkDelivery): Promise<{ accepted: true }> {
-  const secrets = deps.sinkSecret ? [deps.sinkSecret] : await listOwnSecrets(deps)
+  const secrets = deps.sinkSecret ? [deps.sinkSecret] : await listOwnSecrets(deps, delivery)
   if (secrets.length === 0)
     throw new Problem('not_found', 'There is nothing at this path. The API reference is at /docs.')
   const nowSeconds = Math.floor(delivery.now.getTime() / 1000)
@@ -51,7 +53,8 @@ export async function acceptDelivery(deps: SinkDeps, delivery: SinkDelivery): Pr
   return { accepted: true }
 }
 
-async function listOwnSecrets(deps: SinkDeps): Promise<string[]> {
-  const rows = await findSecretsByUrl(deps.db, deps.sinkUrl())
+async function listOwnSecrets(deps: SinkDeps, { receiver }: SinkDelivery): Promise<string[]> {
+  const url = receiver === undefined ? deps.sinkUrl() : `${deps.sinkUrl()}?receiver=${receiver}`
+  const rows = await findSecretsByUrl(deps.db, url)
   return rows.map((row) => deps.keyring.open(row.secretEncrypted, secretContextOf(row.id)))
 }

@@ -1,9 +1,9 @@
 import pino from 'pino'
 import { readConfig } from '../../../src/app/config/config.ts'
 import { buildLogOptions } from '../../../src/app/log/logger.ts'
-import { type StopRequest, serve } from '../../../src/app/serve.ts'
-import type { Clock } from '../../../src/base/clock.ts'
+import { type ServeOptions, type StopRequest, serve } from '../../../src/app/serve.ts'
 import { prepareDemonstration } from '../../../src/command/demo/demonstrate.ts'
+import { addSample } from '../../../src/command/sample/add-sample.ts'
 import { SMALL_HASH_ENVIRONMENT } from '../app/small-hash.ts'
 import { waitFor } from '../run/wait.ts'
 
@@ -20,13 +20,18 @@ export interface LocalStart extends AsyncDisposable {
 }
 
 /**
- * Starts the service as its command does, with the demonstration if `demo`. It takes a tenth of the processor time of a
+ * Starts the service as its command does, with the demonstration if `demo`, and sample data if
+ * `sample`. It takes a tenth of the processor time of a
  * process of its own, so it stands where no test kills it. `env` is all of its environment, besides a small cost of
  * password hashes.
  */
 export function startHere(
   env: Record<string, string>,
-  { demo = false, machine }: { demo?: boolean; machine?: Clock } = {},
+  {
+    demo = false,
+    sample = false,
+    ...more
+  }: Pick<ServeOptions, 'machine' | 'onShown'> & Partial<Record<'demo' | 'sample', boolean>> = {},
 ): LocalStart {
   const config = readConfig({ ...SMALL_HASH_ENVIRONMENT, ...env }, '/nowhere')
   const written = { out: '', log: '' }
@@ -40,7 +45,11 @@ export function startHere(
   const stop = Promise.withResolvers<StopRequest>()
   let failure: unknown
   const ended = serve(
-    { config, logger, ...(demo && { prepareDemonstration }), print, ...(machine && { machine }) },
+    {
+      ...{ config, logger, print, ...more },
+      ...(demo && { prepareDemonstration }),
+      ...(sample && { fillDatabase: addSample }),
+    },
     stop.promise,
   )
   ended.catch((error: unknown) => {

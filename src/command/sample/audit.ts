@@ -1,0 +1,92 @@
+import type { Insertable } from 'kysely'
+import type { AuditLog } from '../../postgres/statement/tables.generated.ts'
+import type { SampleEvent } from './events.ts'
+import type { SampleAccount } from './people.ts'
+import { buildTimedIds, MINUTE_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
+import type { SampleWebhook } from './webhooks.ts'
+
+type Entry = Omit<Insertable<AuditLog>, 'document_id' | 'request_id' | 'created_at'> & { created_at: Date }
+
+/** The address of the operator, of a range for documentation (RFC 5737). */
+const OFFICE = '192.0.2.10'
+
+/**
+ * Builds the audit log of the month: sign-ins, changes of contracts, and what operators made. What a backend published is
+ * audited by its event.
+ */
+export function buildAudit(
+  plan: SamplePlan,
+  parts: {
+    accounts: readonly SampleAccount[]
+    events: readonly SampleEvent[]
+    webhooks: readonly SampleWebhook[]
+    apps: readonly { id: string; at: Date }[]
+  },
+): SampleRows {
+  const entries = [
+    ...listSignIns(plan, parts.accounts),
+    ...listChanges(parts.events),
+    ...parts.webhooks.map(({ id, account, createdAt }) =>
+      byOperator(plan, 'webhook.create', { id, at: createdAt, account }),
+    ),
+    ...parts.apps.map(({ id, at }) => byOperator(plan, 'oauth-client.create', { id, at })),
+  ]
+  const idsAt = buildTimedIds(plan.dice)
+  const audit_log = entries
+    .sort((a, b) => a.created_at.getTime() - b.created_at.getTime())
+    .map((entry, number) => ({
+      ...{ document_id: idsAt(entry.created_at).next(), request_id: plan.idOf('audited request', number) },
+      ...entry,
+    }))
+  return { audit_log }
+}
+
+/** A success for each session; of some a wrong password before it. */
+function listSignIns({ dice }: SamplePlan, accounts: readonly SampleAccount[]): Entry[] {
+  return accounts
+    .flatMap(({ members }) => members)
+    .flatMap((person) => {
+      const entry = {
+        action: 'login.local',
+        user: person.id,
+        account: null,
+        target: person.id,
+        address: person.address,
+      }
+      return person.sessions.flatMap(({ id, at }): Entry[] => [
+        ...(dice.chance(0.12)
+          ? [{ ...entry, outcome: 'failure', session: null, created_at: new Date(at.getTime() - MINUTE_MS / 4) }]
+          : []),
+        { ...entry, outcome: 'success', session: id, created_at: at },
+      ])
+    })
+}
+
+function listChanges(events: readonly SampleEvent[]): Entry[] {
+  return events.flatMap(({ type, person, account, contract, at }): Entry[] =>
+    person && contract
+      ? [
+          {
+            ...{ action: type, outcome: 'success', user: person.id, session: findSession(person.sessions, at) },
+            ...{ account: account?.id ?? null, target: contract, address: person.address, created_at: at },
+          },
+        ]
+      : [],
+  )
+}
+
+/** The session that a person had at a time; null where the change was made by a key. */
+function findSession(sessions: readonly { id: string; at: Date }[], at: Date): string | null {
+  return sessions.findLast((session) => session.at <= at)?.id ?? null
+}
+
+function byOperator(
+  { administrator }: SamplePlan,
+  action: string,
+  { id, at, account }: { id: string; at: Date; account?: SampleAccount | undefined },
+): Entry {
+  return {
+    ...{ action, outcome: 'success', user: administrator, session: null, account: account?.id ?? null, target: id },
+    ...{ address: OFFICE, created_at: at },
+  }
+}

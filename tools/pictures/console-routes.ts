@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const ROUTER = join(import.meta.dirname, '..', '..', 'console', 'src', 'frame', 'router.tsx')
+
+/** The row that a route with an id shows: a list of the API whose first row it is. */
+export const ROWS: Readonly<Record<string, string>> = {
+  'apps/$id': '/api/v3/oauth/client?sort=created_at',
+  'deliveries/$id': '/api/v3/webhook/dispatch?filters=status|eq|exhausted',
+  'events/$id': '/api/v3/webhook/event-occurrence?filters=event|eq|contract.update',
+  'users/$id': '/api/v3/identity/user?filters=email|like|finch.example',
+  'webhooks/$id': '/api/v3/webhook/webhook?filters=name|eq|Dunning',
+}
+
+/** Paths below `/console` of every route, as the router declares them: `webhooks/$id`. */
+export function listConsoleRoutes(source = readFileSync(ROUTER, 'utf8')): string[] {
+  const paths = new Map<string, string>()
+  for (const [, name = '', options = ''] of source.matchAll(/^const (\w+) = createRoute\(\{([\s\S]*?)\}\)$/gm)) {
+    const parent = /getParentRoute: \(\) => (\w+)/.exec(options)?.[1] ?? ''
+    const path = /\bpath: '([^']*)'/.exec(options)?.[1]
+    if (path !== undefined) paths.set(name, [paths.get(parent), path].filter(Boolean).join('/').replace(/^\//, ''))
+  }
+  return [...paths.values()].filter((path) => path !== '').sort()
+}

@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto'
+import { copyFile, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import type { Browser, Page } from 'playwright-core'
+import { buildConsole } from '../../src/operations/console/build-console.ts'
+import { launchChromium } from '../../test/browser/chromium.ts'
+import { startProgram } from '../running-service.ts'
+import { listConsoleRoutes, ROWS } from './console-routes.ts'
+
+/**
+ * Takes pictures of every screen of the console in both themes and at phone width, from a service of its own with sample
+ * data: `npm run pictures -- <folder>`. With `--docs` those of the guide and of the README are replaced as well.
+ */
+
+const ROOT = join(import.meta.dirname, '..', '..')
+
+/** Pictures of the documentation, by the name that the script gives them. */
+const DOCUMENTED = {
+  'overview.png': 'overview.png',
+  'deliveries-id-dark.png': 'delivery.png',
+  'webhooks-id.png': 'webhook.png',
+  'events-id.png': 'event.png',
+  'overview-phone.png': 'phone.png',
+} as const
+const DOCS_FOLDER = join(ROOT, 'docs', 'guides', 'screens', 'console')
+
+/** Largest picture of the documentation, in bytes. */
+const DOCUMENTED_BYTES = 150_000
+
+/** How a screen is taken. Sizes in CSS pixels. */
+const VIEWS = [
+  { suffix: '', width: 1180, height: 760, colorScheme: 'light' },
+  { suffix: '-dark', width: 1180, height: 760, colorScheme: 'dark' },
+  { suffix: '-phone', width: 390, height: 760, colorScheme: 'light' },
+] as const
+
+const START_LIMIT_MS = 180_000
+const SCREEN_LIMIT_MS = 30_000
+const EMAIL = 'admin@signalbox.localhost'
+
+await new Command('pictures')
+  .description('takes pictures of every screen of the console')
+  .argument('[folder]', 'where they are written', join(ROOT, '.signalbox', 'pictures'))
+  .option('--docs', 'replaces the pictures of the documentation', false)
+  .action(async (folder: string, { docs }: { docs: boolean }) => {
+    await mkdir(folder, { recursive: true })
+    await buildConsole()
+    await withService((service) => withBrowser((browser) => takeAll(browser, service, folder)))
+    if (docs) await replaceDocumented(folder)
+  })
+  .parseAsync()
+
+/** A running service with the sample. */
+interface Service {
+  origin: string
+  password: string
+  /** An API key of the administrator. */
+  token: string
+}
+
+async function withService(use: (service: Service) => Promise<void>): Promise<void> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'signalbox pictures '))
+  const password = randomBytes(12).toString('base64url')
+  const env = { ...process.env, PORT: '0', SIGNALBOX_DATA_DIR: dataDir, SIGNALBOX_ADMIN_PASSWORD: password }
+  let origin = ''
+  const program = await startProgram({
+    ...{ command: process.execPath, args: [join(ROOT, 'bin', 'signalbox.mjs'), 'serve', '--demo', '--sample'], env },
+    limitMs: START_LIMIT_MS,
+    isReady: (output) => {
+      origin = /listens on (\S+)/.exec(output)?.[1] ?? ''
+      return output.includes('Stop with Ctrl-C.')
+    },
+  })
+  try {
+    const token = (await readFile(join(dataDir, 'demo-token'), 'utf8')).trim()
+    await use({ origin, password, token })
+  } finally {
+    await program.stop(20_000).catch(() => {})
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+async function withBrowser(use: (browser: Browser) => Promise<void>): Promise<void> {
+  const browser = await launchChromium()
+  try {
+    await use(browser)
+  } finally {
+    await browser.close()
+  }
+}
+
+async function takeAll(browser: Browser, service: Service, folder: string): Promise<void> {
+  const context = await browser.newContext({ baseURL: service.origin, reducedMotion: 'reduce', locale: 'en' })
+  const page = await context.newPage()
+  page.setDefaultTimeout(SCREEN_LIMIT_MS)
+  await signIn(page, service)
+  for (const route of listConsoleRoutes()) {
+    const path = await fillPath(service, route)
+    for (const { suffix, width, height, colorScheme } of VIEWS) {
+      await page.setViewportSize({ width, height })
+      await page.emulateMedia({ colorScheme })
+      await page.goto(`/console/${path}`)
+      await waitUntilShown(page)
+      const name = `${route.replaceAll('$', '').replaceAll('/', '-')}${suffix}.png`
+      await page.screenshot({ path: join(folder, name), animations: 'disabled' })
+      console.log(join(folder, name))
+    }
+  }
+}
+
+async function signIn(page: Page, { password }: Service): Promise<void> {
+  await page.goto('/console')
+  await page.getByLabel('E-mail address').fill(EMAIL)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await waitUntilShown(page)
+}
+
+/** Waits until every part of the screen has loaded. */
+async function waitUntilShown(page: Page): Promise<void> {
+  await page.locator('h1').first().waitFor()
+  await page
+    .locator('.mantine-Skeleton-root, .mantine-Loader-root, [aria-busy="true"]')
+    .first()
+    .waitFor({ state: 'detached' })
+  await page.evaluate(() => document.fonts.ready.then(() => undefined))
+}
+
+/** Puts the id of a row in the place of `$id`. */
+async function fillPath({ origin, token }: Service, route: string): Promise<string> {
+  if (!route.includes('$')) return route
+  const list = ROWS[route]
+  if (list === undefined) throw new Error(`the route ${route} has no row to show: add it to ROWS`)
+  const url = new URL(list, origin)
+  url.searchParams.set('page_size', '1')
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+  const { data } = (await answer.json()) as { data?: { document_id: string }[] }
+  const id = data?.[0]?.document_id
+  if (id === undefined) throw new Error(`${list} answered ${answer.status} without a row`)
+  return route.replace(/\$\w+/, id)
+}
+
+async function replaceDocumented(folder: string): Promise<void> {
+  await mkdir(DOCS_FOLDER, { recursive: true })
+  for (const [from, to] of Object.entries(DOCUMENTED)) {
+    const { size } = await stat(join(folder, from))
+    if (size > DOCUMENTED_BYTES) throw new Error(`${from} has ${size} bytes, over ${DOCUMENTED_BYTES}`)
+    await copyFile(join(folder, from), join(DOCS_FOLDER, to))
+  }
+}
