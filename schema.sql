@@ -1254,7 +1254,7 @@ create table "webhook_outcome" (
   measure text not null,
   count bigint not null,
   constraint webhook_outcome_pkey PRIMARY KEY (scope, width, at, measure),
-  constraint webhook_outcome_width_check CHECK ((width = ANY (ARRAY['minute'::text, 'hour'::text])))
+  constraint webhook_outcome_width_check CHECK ((width = ANY (ARRAY['minute'::text, 'hour'::text, 'quarter'::text, 'day'::text])))
 );
 CREATE INDEX webhook_outcome_at_idx ON public.webhook_outcome USING btree (width, at);
 

@@ -380,11 +380,11 @@ create table webhook_outcome_batch (
   counts integer[] not null
 );
 
--- Sums of outcomes: of an account, or of everything (the nil UUID), by minute for two hours and by hour for 31 days. A row is
--- there only where something was counted, so they never outnumber the attempts.
+-- Sums of outcomes: of an account, or of everything (the nil UUID), by minute for two hours, by hour for a day, by 6 hours for a
+-- week and by day for a month. A row is there only where something was counted.
 create table webhook_outcome (
   scope uuid not null,
-  width text not null check (width in ('minute', 'hour')),
+  width text not null check (width in ('minute', 'hour', 'quarter', 'day')),
   at timestamptz(3) not null,
   -- A status, `cause:<failure class>`, or `duration:<place>`.
   measure text not null,

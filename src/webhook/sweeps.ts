@@ -8,8 +8,8 @@ import { deleteOldReplayJobs } from './replay/replay-job.store.ts'
 /** Counts of deliveries by the minute are kept for as long as the dashboard looks back, and an hour more. */
 const MINUTES_KEPT_MS = 25 * 3_600_000
 
-/** What the dashboard looks back at of a webhook, and by minutes and hours, with some time to spare. */
-const OUTCOMES_KEPT_MS = { webhooks: 25 * 3_600_000, minutes: 2 * 3_600_000, hours: 31 * 24 * 3_600_000 }
+/** Hours that the dashboard looks back at of a webhook, and in each width, with some to spare. */
+const OUTCOMES_KEPT_HOURS = { webhooks: 25, minutes: 2, hours: 25, quarters: 8 * 24, days: 31 * 24 }
 
 /** The place of a purged webhook in the queue is kept this long. */
 const ORPHAN_KEPT_MS = 3_600_000
@@ -31,9 +31,10 @@ export const webhookSweeps: readonly Sweep[] = [
   sweepOld('orphans', ORPHAN_KEPT_MS, deleteOrphanedDispatches),
   sweepOnce('minutes', ({ db, now }) => foldOldMinutes(db, new Date(now.getTime() - MINUTES_KEPT_MS))),
   sweepBatches('outcomes', ({ db, now, limit }) => {
-    const before = (keptMs: number) => new Date(now.getTime() - keptMs)
-    const { webhooks, minutes, hours } = OUTCOMES_KEPT_MS
-    return deleteOldOutcomes(db, { webhooks: before(webhooks), minutes: before(minutes), hours: before(hours) }, limit)
+    const before = (hours: number) => new Date(now.getTime() - hours * 3_600_000)
+    const { webhooks, minutes, hours, quarters, days } = OUTCOMES_KEPT_HOURS
+    const ends = { webhooks: before(webhooks), minutes: before(minutes), hours: before(hours) }
+    return deleteOldOutcomes(db, { ...ends, quarters: before(quarters), days: before(days) }, limit)
   }),
   sweepOnce('webhookCounts', ({ db, limit }) => foldWebhookCounts(db, limit)),
 ]

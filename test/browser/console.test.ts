@@ -105,8 +105,11 @@ describe('an operator, in the browser alone', () => {
     await drawer.getByText('Answer of the receiver').click()
     await drawer.getByText('the till is closed').waitFor()
     await picture(page, 'delivery-retrying')
+    // Left while hours pass: a page that polls meanwhile sees its session expire.
+    const delivery = page.url()
+    await page.goto('about:blank')
     for (const ms of [60_000, 300_000, 1_800_000, 7_200_000]) await d.pass(ms)
-    await page.reload()
+    await page.goto(delivery)
     await drawer.getByText('Exhausted').waitFor()
     await drawer.getByText('5 of 5 scheduled attempts were made').waitFor()
     await picture(page, 'delivery-exhausted')

@@ -7562,7 +7562,7 @@ export interface components {
         };
         DashboardSummary: {
             deliveries_24h: components["schemas"]["DeliveryCounts"];
-            /** @description Whether the deliveries are counted one by one. For a caller who holds the permission for some accounts only, and of more than 10,000 deliveries, they are those that ended in these hours, and up to 10,000 that wait. */
+            /** @description Whether the deliveries are counted one by one. For a caller who holds the permission for some accounts only, and of more than 2,000 deliveries, they are those that ended in these hours, and up to 2,000 that wait. */
             is_complete: boolean;
             webhooks: components["schemas"]["WebhookCounts"];
             catalogue: components["schemas"]["CatalogueSummary"] | null;

@@ -6,9 +6,8 @@ import { EVERYTHING } from '../../webhook/activity/outcome-keys.ts'
 import { findStart, type Measured, RANGES, type Range } from './series.ts'
 
 /** Each scope is read by the key of its sums, in their order. */
-const selectMeasured = statement<Measured, { scopes: readonly string[]; width: string; start: Date; seconds: number }>(`
-  select date_bin(make_interval(secs => $seconds::float8), o.at, timestamptz 'epoch') as at, o.measure,
-    sum(o.count)::float8 as count
+const selectMeasured = statement<Measured, { scopes: readonly string[]; width: string; start: Date }>(`
+  select o.at, o.measure, sum(o.count)::float8 as count
   from unnest($scopes::uuid[]) s (scope)
   cross join lateral (
     select at, measure, count from webhook_outcome
@@ -21,9 +20,9 @@ export function readMeasured(
   db: Database,
   { range, now, scope }: { range: Range; now: Date; scope: PermissionScope },
 ): Promise<Measured[]> {
-  const { width, stepMs } = RANGES[range]
+  const { width } = RANGES[range]
   const scopes = scope === 'all' ? [EVERYTHING] : scope
-  return selectMeasured(db, { scopes, width, start: findStart(range, now), seconds: stepMs / 1_000 })
+  return selectMeasured(db, { scopes, width, start: findStart(range, now) })
 }
 
 /** What a webhook did in the last 24 hours. */

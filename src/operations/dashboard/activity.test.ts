@@ -89,25 +89,25 @@ describe('the requests', () => {
   })
 })
 
-test('minutes end after two hours, hours of a webhook after a day, and all hours after 31 days', async () => {
+test('minutes end after 2 hours, hours and webhooks after 25, quarters of days after 8 days, days after 31', async () => {
   const sweep = webhookSweeps.find(({ counts }) => counts[0] === 'outcomes')
   const { pool, db } = d.t.database
-  const left = async (afterMs: number) => {
-    const now = new Date(Date.UTC(2026, 8, 11, 12) + afterMs)
-    await sweep?.run({ db, now, limit: 1_000 } as never)
+  const left = async (at: string, afterMs: number) => {
+    await sweep?.run({ db, now: new Date(Date.parse(at) + afterMs), limit: 1_000 } as never)
     const { rows } = await pool.query(`
-      select (select count(*) from webhook_outcome where width = 'minute')::int > 0 as minutes,
-        (select count(*) from webhook_outcome_hour)::int > 0 as webhooks,
-        (select count(*) from webhook_outcome where width = 'hour')::int > 0 as hours`)
-    return rows[0]
+      select distinct width from webhook_outcome union select 'webhook' from webhook_outcome_hour order by 1`)
+    return rows.map(({ width }) => width)
   }
-  const intoHourMs = 20 * 60_000
-  expect(await left(2 * HOUR_MS + intoHourMs)).toEqual({ minutes: true, webhooks: true, hours: true })
-  expect(await left(2 * HOUR_MS + intoHourMs + 60_001)).toEqual({ minutes: false, webhooks: true, hours: true })
-  expect(await left(25 * HOUR_MS)).toEqual({ minutes: false, webhooks: true, hours: true })
-  expect(await left(25 * HOUR_MS + 1)).toEqual({ minutes: false, webhooks: false, hours: true })
-  expect(await left(31 * 24 * HOUR_MS)).toEqual({ minutes: false, webhooks: false, hours: true })
-  expect(await left(31 * 24 * HOUR_MS + 1)).toEqual({ minutes: false, webhooks: false, hours: false })
+  const [minute, hour, day] = ['2026-09-11T12:20:00Z', '2026-09-11T12:00:00Z', '2026-09-11T00:00:00Z'] as const
+  const all = ['day', 'hour', 'minute', 'quarter', 'webhook']
+  expect(await left(minute, 2 * HOUR_MS)).toEqual(all)
+  expect(await left(minute, 2 * HOUR_MS + 1)).toEqual(all.filter((width) => width !== 'minute'))
+  expect(await left(hour, 25 * HOUR_MS)).toEqual(['day', 'hour', 'quarter', 'webhook'])
+  expect(await left(hour, 25 * HOUR_MS + 1)).toEqual(['day', 'quarter'])
+  expect(await left(hour, 8 * 24 * HOUR_MS)).toEqual(['day', 'quarter'])
+  expect(await left(hour, 8 * 24 * HOUR_MS + 1)).toEqual(['day'])
+  expect(await left(day, 31 * 24 * HOUR_MS)).toEqual(['day'])
+  expect(await left(day, 31 * 24 * HOUR_MS + 1)).toEqual([])
 })
 
 async function join(accounts: AccountId[]) {

@@ -34,7 +34,7 @@ const SummarySchema = named(
     is_complete: Type.Boolean({
       description:
         'Whether the deliveries are counted one by one. For a caller who holds the permission for some accounts only, and ' +
-        'of more than 10,000 deliveries, they are those that ended in these hours, and up to 10,000 that wait.',
+        'of more than 2,000 deliveries, they are those that ended in these hours, and up to 2,000 that wait.',
     }),
     webhooks: named('WebhookCounts', Type.Object({ active: Count, inactive: Count, auto_disabled: Count })),
     catalogue: nullable(

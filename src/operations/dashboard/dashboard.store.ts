@@ -49,7 +49,7 @@ const RECENT = `
   )`
 
 /** Deliveries of some accounts that the dashboard counts (docs/contract/delivery.md#dashboard). */
-const DELIVERIES_LIMIT = 10_000
+const DELIVERIES_LIMIT = 2_000
 
 /** The delivery `d` is of an own account, and so is its webhook, which is looked up by its id. */
 const OWNED = `d.account = own.account and (

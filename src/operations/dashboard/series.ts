@@ -4,8 +4,8 @@ import { DURATION_BOUNDS_MS } from '../../webhook/activity/outcome-keys.ts'
 export const RANGES = {
   '1h': { width: 'minute', stepMs: 60_000, count: 60 },
   '24h': { width: 'hour', stepMs: 3_600_000, count: 24 },
-  '7d': { width: 'hour', stepMs: 6 * 3_600_000, count: 28 },
-  '30d': { width: 'hour', stepMs: 24 * 3_600_000, count: 30 },
+  '7d': { width: 'quarter', stepMs: 6 * 3_600_000, count: 28 },
+  '30d': { width: 'day', stepMs: 24 * 3_600_000, count: 30 },
 } as const
 
 export type Range = keyof typeof RANGES

@@ -45,10 +45,11 @@ const fold = statement<{ folded: number }, { limit: number }>(`
     returning 1
   ), of_scopes as (
     insert into webhook_outcome (scope, width, at, measure, count)
-    select s.scope, w.width, date_trunc(w.width, e.settled_at), m.measure, sum(e.attempts)
+    select s.scope, w.width, date_bin(w.step, e.settled_at, timestamptz 'epoch'), m.measure, sum(e.attempts)
     from entry e
     cross join lateral (select '${EVERYTHING}'::uuid as scope union all select e.owner where e.owner is not null) s
-    cross join (values ('minute'), ('hour')) w (width)
+    cross join (values ('minute', interval '1 minute'), ('hour', interval '1 hour'), ('quarter', interval '6 hours'),
+      ('day', interval '1 day')) w (width, step)
     cross join lateral (values (e.status), ('cause:' || e.cause), ('duration:' || e.duration)) m (measure)
     where m.measure is not null and (select count(*) from of_webhooks) >= 0
     group by 1, 2, 3, 4 order by 1, 2, 3, 4
@@ -62,6 +63,15 @@ export async function foldOutcomes(db: Database, limit: number): Promise<number>
   return row?.folded ?? 0
 }
 
+/** Where sums end: those of webhooks, and those of each width. */
+interface OldBefore {
+  webhooks: Date
+  minutes: Date
+  hours: Date
+  quarters: Date
+  days: Date
+}
+
 /** The sums of a width from before an instant, by the index of their time. */
 const oldOf = (width: string, before: string) => `
     delete from webhook_outcome where ctid = any(array(
@@ -69,23 +79,21 @@ const oldOf = (width: string, before: string) => `
       for update skip locked))
     returning 1`
 
-const deleteOld = statement<{ deleted: number }, { webhooks: Date; minutes: Date; hours: Date; limit: number }>(`
+const deleteOld = statement<{ deleted: number }, OldBefore & { limit: number }>(`
   with of_webhooks as (
     delete from webhook_outcome_hour where ctid = any(array(
       select ctid from webhook_outcome_hour where hour < $webhooks order by hour limit $limit for update skip locked))
     returning 1
   ),
   minutes as (${oldOf('minute', '$minutes')}),
-  hours as (${oldOf('hour', '$hours')})
-  select greatest((select count(*) from of_webhooks), (select count(*) from minutes), (select count(*) from hours))::int
-    as deleted`)
+  hours as (${oldOf('hour', '$hours')}),
+  quarters as (${oldOf('quarter', '$quarters')}),
+  days as (${oldOf('day', '$days')})
+  select greatest((select count(*) from of_webhooks), (select count(*) from minutes), (select count(*) from hours),
+    (select count(*) from quarters), (select count(*) from days))::int as deleted`)
 
 /** Deletes sums from before these instants, up to `limit` of a kind. Returns the number of the kind with the most. */
-export async function deleteOldOutcomes(
-  db: Database,
-  before: { webhooks: Date; minutes: Date; hours: Date },
-  limit: number,
-): Promise<number> {
+export async function deleteOldOutcomes(db: Database, before: OldBefore, limit: number): Promise<number> {
   const [row] = await deleteOld(db, { ...before, limit })
   return row?.deleted ?? 0
 }

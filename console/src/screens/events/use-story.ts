@@ -5,7 +5,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { buildStory } from './story.ts'
 
 /** Deliveries whose attempts are read, the first webhooks of the routing. */
-export const DELIVERIES_READ = 20
+const DELIVERIES_READ = 20
 
 /** An audit entry of the change is at most this far from its event, in milliseconds. */
 const AUDIT_REACH_MS = 2_000

@@ -37,6 +37,7 @@ export function WebhookVerify() {
       <div className="scroll">
         <SegmentedControl
           size="xs"
+          transitionDuration={0}
           aria-label={t('verify.language')}
           value={language}
           onChange={setLanguage}
