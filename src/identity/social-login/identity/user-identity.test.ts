@@ -44,6 +44,22 @@ test('an operator disconnects a provider, but never the last way in; the session
   expect(body.data[0]).toMatchObject({ target: identity.document_id, detail: { provider: 'google', user: id } })
 })
 
+test('of operators who disconnect both providers of a person at once one succeeds; of one provider, once', async () => {
+  const { id, identity } = await signedIn()
+  const second = await t.app.database.pool.query(
+    `insert into identity (document_id, "user", provider, subject, is_email_verified, created_at, updated_at)
+     values (gen_random_uuid(), $1, 'github', $2, false, now(), now()) returning document_id`,
+    [id, `7${id}`],
+  )
+  const both = [identity.document_id, second.rows[0].document_id]
+  const removed = await Promise.all(both.map((one) => unlink(id, one)))
+  expect(removed.map(({ status }) => status).sort()).toEqual([200, 409])
+  await t.app.database.pool.query(`update "user" set password_hash = 'x' where document_id = $1`, [id])
+  const left = both[removed.findIndex(({ status }) => status === 409)]
+  const again = await Promise.all([1, 2, 3].map(() => unlink(id, left)))
+  expect(again.map(({ status }) => status).sort()).toEqual([200, 404, 404])
+})
+
 test('an identity of another person is a 404, and so is no id', async () => {
   const [one, other] = [await signedIn(), await signedIn()]
   expect((await unlink(one.id, other.identity.document_id)).status).toBe(404)
