@@ -24,6 +24,21 @@ const LOOKS = {
   degraded: WAIT,
   down: BAD,
   failure: BAD,
+  delivered: GOOD,
+  dead_letter: BAD,
+  published: GOOD,
+  rejected: BAD,
+  running: WAIT,
+  paused: QUIET,
+  done: GOOD,
+  stale: WAIT,
+  'in-sync': GOOD,
+  'out-of-sync': WAIT,
+  delivers: GOOD,
+  skips: QUIET,
+  asking: WAIT,
+  joined: GOOD,
+  refused: BAD,
 } as const satisfies Record<string, Look>
 
 export type StatusName = keyof typeof LOOKS

@@ -109,7 +109,8 @@ function Detail({ delivery }: { delivery: Delivery }) {
   )
 }
 
-function AttemptDetail({ attempt }: { attempt: Schemas['Attempt'] }) {
+/** What one attempt came to, with its times and the answer. */
+export function AttemptDetail({ attempt }: { attempt: Schemas['Attempt'] }) {
   const { t } = useTranslation()
   const { status_code: code, error_class: fault, duration_ms: ms, timings, response_excerpt: text } = attempt
   const parts = timings && [
@@ -181,7 +182,7 @@ function Replay({ delivery }: { delivery: Delivery }) {
   if (!may('webhook-dispatch:replay')) return null
   return (
     <>
-      <Button size="compact-sm" onClick={open}>
+      <Button size="compact-sm" data-key="r" onClick={open}>
         {isRisky ? t('replay.force') : t('replay.do')}
       </Button>
       <ConfirmDialog
