@@ -194,6 +194,66 @@ const audit = createRoute({
   validateSearch: readTexts(...AUDIT_FILTERS),
 })
 const health = createRoute({ getParentRoute: () => root, path: 'health', component: HealthScreen })
+const catalogue = createRoute({
+  getParentRoute: () => root,
+  path: 'catalogue',
+  component: lazyRouteComponent(() => import('../screens/catalogue/catalogue-screen.tsx'), 'CatalogueScreen'),
+  validateSearch: readTexts('q', 'resource', 'state'),
+})
+const catalogueStatus = createRoute({
+  getParentRoute: () => root,
+  path: 'catalogue/status',
+  component: lazyRouteComponent(() => import('../screens/catalogue/status-screen.tsx'), 'CatalogueStatusScreen'),
+})
+const eventType = createRoute({
+  getParentRoute: () => root,
+  path: 'catalogue/$id',
+  component: lazyRouteComponent(() => import('../screens/catalogue/event-type-screen.tsx'), 'EventTypeScreen'),
+  validateSearch: readTexts('account', 'webhook'),
+})
+const realtime = createRoute({
+  getParentRoute: () => root,
+  path: 'realtime',
+  component: lazyRouteComponent(() => import('../screens/realtime/realtime-screen.tsx'), 'RealtimeScreen'),
+  validateSearch: readTexts('tab', 'channel', 'status', 'account'),
+})
+const provisioning = createRoute({
+  getParentRoute: () => root,
+  path: 'provisioning',
+  component: lazyRouteComponent(() => import('../screens/provisioning/targets-screen.tsx'), 'TargetsScreen'),
+})
+const createTarget = createRoute({
+  getParentRoute: () => root,
+  path: 'provisioning/new',
+  component: lazyRouteComponent(() => import('../screens/provisioning/create-target-screen.tsx'), 'CreateTargetScreen'),
+})
+const provisioned = createRoute({
+  getParentRoute: () => root,
+  path: 'provisioning/deliveries',
+  component: lazyRouteComponent(() => import('../screens/provisioning/provisioned-screen.tsx'), 'ProvisionedScreen'),
+  validateSearch: readTexts('status', 'target', 'user', 'job'),
+})
+const provisionedOne = createRoute({
+  getParentRoute: () => provisioned,
+  path: '$id',
+  component: lazyRouteComponent(() => import('../screens/provisioning/provisioned-drawer.tsx'), 'ProvisionedDrawer'),
+})
+const jobs = createRoute({
+  getParentRoute: () => root,
+  path: 'provisioning/jobs',
+  component: lazyRouteComponent(() => import('../screens/provisioning/jobs-screen.tsx'), 'JobsScreen'),
+  validateSearch: readTexts('target'),
+})
+const target = createRoute({
+  getParentRoute: () => root,
+  path: 'provisioning/$id',
+  component: lazyRouteComponent(() => import('../screens/provisioning/target-screen.tsx'), 'TargetScreen'),
+})
+const preferences = createRoute({
+  getParentRoute: () => root,
+  path: 'settings',
+  component: lazyRouteComponent(() => import('../screens/settings/settings-screen.tsx'), 'SettingsScreen'),
+})
 
 const routes = root.addChildren([
   home,
@@ -219,6 +279,16 @@ const routes = root.addChildren([
   app,
   audit,
   health,
+  catalogue,
+  catalogueStatus,
+  eventType,
+  realtime,
+  provisioning,
+  createTarget,
+  provisioned.addChildren([provisionedOne]),
+  jobs,
+  target,
+  preferences,
 ])
 
 function Fault({ error, reset }: ErrorComponentProps) {

@@ -3,22 +3,28 @@ import {
   AppShell,
   Badge,
   Burger,
-  Button,
   Group,
-  Menu,
   NavLink,
+  ScrollArea,
   Text,
   Tooltip,
   useMantineColorScheme,
 } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { Link, Outlet, useRouterState } from '@tanstack/react-router'
+import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
+import { useCallback, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
-import { chooseLanguage, LANGUAGES } from '../language/i18n.ts'
+import { Banners } from './banners.tsx'
+import type { Command } from './command/filter-commands.ts'
+import { Palette } from './command/palette.tsx'
+import { isOfOne, keepRecent } from './command/recent.ts'
+import { ShortcutList } from './command/shortcut-list.tsx'
+import { useShortcuts } from './command/shortcuts.ts'
 import { Icon, type IconName } from './icons.tsx'
-import { SearchBox } from './search-box.tsx'
+import { PersonMenu } from './person-menu.tsx'
 import { useAccess } from './session.tsx'
 import { settings } from './settings.ts'
+import { useHealth } from './use-service.ts'
 
 type PlaceName =
   | 'overview'
@@ -36,6 +42,10 @@ type PlaceName =
   | 'handshake'
   | 'audit'
   | 'health'
+  | 'realtime'
+  | 'catalogue'
+  | 'provisioning'
+  | 'settings'
 
 interface Place {
   to: string
@@ -52,6 +62,7 @@ const GROUPS: readonly (readonly [`nav.group.${'monitor' | 'webhooks' | 'identit
     [
       { to: '/overview', label: 'nav.overview', icon: 'overview', permission: 'webhook:dashboard' },
       { to: '/deliveries', label: 'nav.deliveries', icon: 'deliveries', permission: 'webhook-dispatch:find-all' },
+      { to: '/realtime', label: 'nav.realtime', icon: 'realtime', permission: 'realtime:inspect' },
       { to: '/health', label: 'nav.health', icon: 'health' },
     ],
   ],
@@ -60,6 +71,7 @@ const GROUPS: readonly (readonly [`nav.group.${'monitor' | 'webhooks' | 'identit
     [
       { to: '/webhooks', label: 'nav.webhooks', icon: 'webhooks', permission: 'webhook:find-all' },
       { to: '/events', label: 'nav.events', icon: 'events', permission: 'event-occurrence:find-all' },
+      { to: '/catalogue', label: 'nav.catalogue', icon: 'catalogue', permission: 'event:find-all' },
     ],
   ],
   [
@@ -74,17 +86,43 @@ const GROUPS: readonly (readonly [`nav.group.${'monitor' | 'webhooks' | 'identit
       { to: '/consents', label: 'nav.consents', icon: 'consents' },
       { to: '/providers', label: 'nav.providers', icon: 'providers', permission: 'sign-in-provider:find-all' },
       { to: '/handshake', label: 'nav.handshake', icon: 'handshake', permission: 'handshake-target:find-all' },
+      {
+        to: '/provisioning',
+        label: 'nav.provisioning',
+        icon: 'provisioning',
+        permission: 'provisioning-target:find-all',
+      },
     ],
   ],
-  ['nav.group.admin', [{ to: '/audit', label: 'nav.audit', icon: 'audit', permission: 'audit-log:find-all' }]],
+  [
+    'nav.group.admin',
+    [
+      { to: '/audit', label: 'nav.audit', icon: 'audit', permission: 'audit-log:find-all' },
+      { to: '/settings', label: 'nav.settings', icon: 'settings' },
+    ],
+  ],
 ]
 
+/** The badge of each environment: grey while nothing can be lost, amber, and red where it is real. */
 const ENVIRONMENT_COLORS: Readonly<Record<string, string>> = { production: 'red', certification: 'yellow' }
+
+/** What the palette offers beside screens: the place where each begins. */
+const ACTIONS = [
+  ['action.webhook', '/webhooks/new', 'webhook:create'],
+  ['action.app', '/apps/new', 'oauth-client:create'],
+  ['action.target', '/provisioning/new', 'provisioning-target:create'],
+  ['action.catalogue', '/catalogue/status', 'webhook:catalogue-status'],
+] as const
 
 /** What stands around every screen. */
 export function Shell() {
   const { t } = useTranslation()
   const [isOpen, { toggle, close }] = useDisclosure(false)
+  const [isHelp, { open: openHelp, close: closeHelp }] = useDisclosure(false)
+  const navigate = useNavigate()
+  const commands = useCommands(openHelp)
+  useShortcuts({ onGo: useCallback((to: string) => void navigate({ to }), [navigate]), onHelp: openHelp })
+  useRecent()
   return (
     <AppShell
       header={{ height: 56 }}
@@ -112,19 +150,78 @@ export function Shell() {
             </Badge>
           </Group>
           <Group gap="xs" wrap="nowrap">
-            <SearchBox />
+            <Palette commands={commands} />
+            <HealthDot />
             <ThemeSwitch />
             <PersonMenu />
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="sm" aria-label={t('nav.title')} style={{ overflowY: 'auto' }}>
-        <Navigation onLeave={close} />
+      <AppShell.Navbar p="sm" aria-label={t('nav.title')}>
+        <ScrollArea type="auto">
+          <Navigation onLeave={close} />
+        </ScrollArea>
       </AppShell.Navbar>
       <AppShell.Main id="main" tabIndex={-1}>
+        <Banners />
         <Outlet />
       </AppShell.Main>
+      <ShortcutList isOpen={isHelp} onClose={closeHelp} />
     </AppShell>
+  )
+}
+
+/** The screens and actions that the person may open. */
+function useCommands(openHelp: () => void): Command[] {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const navigate = useNavigate()
+  const { toggleColorScheme } = useMantineColorScheme()
+  const isAllowed = (permission: string | undefined) => permission === undefined || may(permission)
+  const places = GROUPS.flatMap(([, members]) => members).filter(({ permission }) => isAllowed(permission))
+  const actions = ACTIONS.filter(([, , permission]) => isAllowed(permission))
+  return [
+    ...places.map(({ to, label }) => ({
+      label: t(label),
+      group: t('search.screens'),
+      run: () => void navigate({ to }),
+    })),
+    ...actions.map(([label, to]) => ({
+      label: t(label),
+      group: t('search.actions'),
+      run: () => void navigate({ to }),
+    })),
+    { label: t('nav.theme'), group: t('search.actions'), run: () => toggleColorScheme() },
+    { label: t('shortcuts.title'), group: t('search.actions'), run: openHelp },
+  ]
+}
+
+/** Keeps the pages of single things that are opened, by the title that they have once they have loaded. */
+function useRecent(): void {
+  const path = useRouterState({ select: ({ location }) => location.pathname })
+  useEffect(() => {
+    if (!isOfOne(path)) return
+    const keep = () => keepRecent({ path, title: document.title.split(' · ')[0] ?? path })
+    const observer = new MutationObserver(keep)
+    const title = document.querySelector('title')
+    if (title) observer.observe(title, { childList: true })
+    keep()
+    return () => observer.disconnect()
+  }, [path])
+}
+
+/** How the service is, on every screen. */
+function HealthDot() {
+  const { t } = useTranslation()
+  const health = useHealth()
+  const status = health.isError ? 'down' : health.data?.data.status
+  const text = status ? t('nav.health-is', { status: t(`status.${status}`) }) : t('nav.health')
+  return (
+    <Tooltip label={text}>
+      <ActionIcon component={Link} to="/health" variant="default" size={32} aria-label={text}>
+        <span className="dot" data-status={status ?? 'unknown'} />
+      </ActionIcon>
+    </Tooltip>
   )
 }
 
@@ -167,38 +264,5 @@ function ThemeSwitch() {
         <Icon name="sun" />
       </ActionIcon>
     </Tooltip>
-  )
-}
-
-function PersonMenu() {
-  const { t, i18n } = useTranslation()
-  const { user } = useAccess().session
-  return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <Button variant="default" size="xs" h={32} aria-label={t('nav.person', { name: user.name ?? user.email })}>
-          <Icon name="users" />
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>{user.email}</Menu.Label>
-        <Menu.Item component="a" href="/auth/">
-          {t('nav.account')}
-        </Menu.Item>
-        {LANGUAGES.filter((one) => one !== i18n.language).map((one) => (
-          <Menu.Item key={one} lang={one} onClick={() => void chooseLanguage(one)}>
-            {one === 'de' ? 'Deutsch' : 'English'}
-          </Menu.Item>
-        ))}
-        <Menu.Item component="a" href="/docs">
-          {t('nav.reference')}
-        </Menu.Item>
-        <Menu.Divider />
-        <Menu.Item component="a" href="/auth/sign-out">
-          {t('nav.sign-out')}
-        </Menu.Item>
-        <Menu.Label>{t('nav.version', { version: settings.version })}</Menu.Label>
-      </Menu.Dropdown>
-    </Menu>
   )
 }

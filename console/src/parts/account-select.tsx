@@ -5,7 +5,16 @@ import { api } from '../frame/api.ts'
 import { useAccess } from '../frame/session.tsx'
 
 /** Chooses an account: of all that the person sees, else of its own. */
-export function AccountSelect({ value, onChange }: { value: string; onChange: (id: string) => void }) {
+export function AccountSelect({
+  value,
+  onChange,
+  hint,
+}: {
+  value: string
+  onChange: (id: string) => void
+  /** In place of that of a webhook. */
+  hint?: string
+}) {
   const { t } = useTranslation()
   const { may, session } = useAccess()
   const accounts = useQuery({
@@ -18,7 +27,7 @@ export function AccountSelect({ value, onChange }: { value: string; onChange: (i
   return (
     <Select
       label={t('account.label')}
-      description={t('account.hint')}
+      description={hint ?? t('account.hint')}
       data={shown.map(({ document_id, name }) => ({ value: document_id, label: name }))}
       value={value === '' ? null : value}
       onChange={(id) => onChange(id ?? '')}

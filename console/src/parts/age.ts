@@ -15,3 +15,9 @@ export function describeAge(atMs: number, nowMs: number, language: string): stri
     unit,
   )
 }
+
+/** A length of time in its largest whole unit: `30 min`, `2 hr`. Pure. */
+export function describeLength(seconds: number, language: string): string {
+  const [unit, length] = UNITS.find(([, one]) => seconds >= one && seconds % one === 0) ?? ['second', 1]
+  return new Intl.NumberFormat(language, { style: 'unit', unit }).format(seconds / length)
+}

@@ -102,7 +102,7 @@ export function List<One extends Row>({ caption, columns, rows, isFiltered, onCl
     <Stack gap="sm">
       {rows.newer > 0 && (
         <Group justify="center">
-          <Button size="compact-sm" radius="xl" onClick={() => void rows.refetch()}>
+          <Button size="compact-sm" radius="xl" data-key="t" onClick={() => void rows.refetch()}>
             {t('list.newer', { count: rows.newer })}
           </Button>
         </Group>

@@ -30,6 +30,19 @@ const LOOKS = {
   expired: QUIET,
   delivered: GOOD,
   dead_letter: BAD,
+  published: GOOD,
+  rejected: BAD,
+  running: WAIT,
+  paused: QUIET,
+  done: GOOD,
+  stale: WAIT,
+  'in-sync': GOOD,
+  'out-of-sync': WAIT,
+  delivers: GOOD,
+  skips: QUIET,
+  asking: WAIT,
+  joined: GOOD,
+  refused: BAD,
 } as const satisfies Record<string, Look>
 
 export type StatusName = keyof typeof LOOKS
@@ -41,7 +54,6 @@ export function Status({ name }: { name: StatusName }) {
   return (
     <Badge
       variant="default"
-      miw="max-content"
       tt="none"
       fw={600}
       miw="max-content"

@@ -1,7 +1,9 @@
 import { Text, Tooltip } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useTimeZone } from '../frame/preferences.ts'
 import { describeAge } from './age.ts'
+import { formatInstant } from './format-instant.ts'
 
 /** The time, again each second while a component shows it. */
 export function useNow(everyMs = 1_000): number {
@@ -17,10 +19,9 @@ export function useNow(everyMs = 1_000): number {
 export function Time({ at }: { at: string | null }) {
   const { i18n } = useTranslation()
   const nowMs = useNow(10_000)
+  const timeZone = useTimeZone()
   if (at === null) return <Text component="span">–</Text>
-  const whole = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeStyle: 'medium' }).format(
-    new Date(at),
-  )
+  const whole = formatInstant(at, i18n.language, timeZone)
   return (
     <Tooltip label={`${whole} · ${at}`}>
       <time dateTime={at} className="nowrap">
@@ -33,10 +34,11 @@ export function Time({ at }: { at: string | null }) {
 /** An instant as it is, to the second. */
 export function Instant({ at }: { at: string | null }) {
   const { i18n } = useTranslation()
+  const timeZone = useTimeZone()
   if (at === null) return <>–</>
   return (
     <time dateTime={at} className="nowrap">
-      {new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeStyle: 'medium' }).format(new Date(at))}
+      {formatInstant(at, i18n.language, timeZone)}
     </time>
   )
 }

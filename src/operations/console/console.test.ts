@@ -13,7 +13,7 @@ import {
   type PageVisitor,
 } from '../../../test/harness/browser/page-visitor.ts'
 import { buildConsole, warnWithoutConsole } from './build-console.ts'
-import type { ConsoleSettings } from './console-page.ts'
+import { buildConsoleHeaders, type ConsoleSettings } from './console-page.ts'
 
 const PASSWORD = 'correct horse battery'
 const SAME_SITE = { 'sec-fetch-site': 'same-origin' }
@@ -67,6 +67,7 @@ describe('the page', () => {
     expect(one.headers['content-security-policy']).toContain("script-src 'self'; style-src 'self' 'nonce-")
     expect(one.headers['content-security-policy']).toContain(`'nonce-${settings.nonce}'`)
     expect(one.headers['content-security-policy']).toContain("frame-ancestors 'none'")
+    expect(one.headers['content-security-policy']).toContain("connect-src 'self';")
     expect(one.headers['cache-control']).toBe('no-store')
     expect(readSettings(other.body).nonce).not.toBe(settings.nonce)
     const [session, refresh] = ['signalbox_session', 'signalbox_refresh'].map((name) =>
@@ -74,6 +75,11 @@ describe('the page', () => {
     )
     for (const cookie of [session, refresh]) expect(one.body).not.toContain(cookie?.[1].value)
     expect(one.body).not.toMatch(/<script(?![^>]* src="\/console\/assets\/)/)
+  })
+
+  test('connects to the realtime server of the settings beside itself, and to nobody else', async () => {
+    const policy = buildConsoleHeaders('n', 'wss://ws-eu.pusher.com')['content-security-policy']
+    expect(policy).toContain("connect-src 'self' wss://ws-eu.pusher.com;")
   })
 
   test.each([

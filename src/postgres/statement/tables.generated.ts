@@ -1353,6 +1353,6 @@ export interface Narrowed {
     webhook: Id<"webhook">;
   };
   webhook_outcome: {
-    width: "minute" | "hour";
+    width: "minute" | "hour" | "quarter" | "day";
   };
 }

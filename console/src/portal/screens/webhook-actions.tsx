@@ -8,7 +8,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
-import { nameOf } from '../../screens/webhooks/webhook-name.ts'
+import { nameOf } from '../../parts/words/webhook-name.ts'
 import { tell } from '../host.ts'
 import { goTo } from '../route.ts'
 

@@ -6,7 +6,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { type Column, List, useRows } from '../../parts/list.tsx'
 import { Status, webhookState } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
-import { nameOf } from '../../screens/webhooks/webhook-name.ts'
+import { nameOf } from '../../parts/words/webhook-name.ts'
 import { hrefOf } from '../route.ts'
 import { Nothing, Screen } from '../screen.tsx'
 

@@ -7,7 +7,7 @@ import { type Column, List, useRows } from '../../parts/list.tsx'
 import { Status, webhookState } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
-import { nameOf } from '../webhooks/webhook-name.ts'
+import { nameOf } from '../../parts/words/webhook-name.ts'
 
 /** The webhooks of an account. */
 export function AccountWebhooks({ account }: { account: string }) {

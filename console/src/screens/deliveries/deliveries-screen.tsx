@@ -1,5 +1,4 @@
 import { Button, Group, Paper, Skeleton, Stack, Text } from '@mantine/core'
-import { useHotkeys } from '@mantine/hooks'
 import { Outlet, useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -167,7 +166,6 @@ function Newer({ count, isMany, onShow }: { count: number; isMany: boolean; onSh
 /** Whether the list follows, and the switch that holds it. */
 function Tail({ tail }: { tail: ReturnType<typeof useLedger>['tail'] }) {
   const { t } = useTranslation()
-  useHotkeys([['t', () => tail?.setIsPaused(!tail.isPaused)]])
   if (!tail) return null
   const { isPaused, isFailing, at } = tail
   const state = isPaused ? 'paused' : isFailing ? 'failing' : 'live'
@@ -180,7 +178,7 @@ function Tail({ tail }: { tail: ReturnType<typeof useLedger>['tail'] }) {
           <Time at={new Date(at).toISOString()} />
         </Text>
       )}
-      <Button size="compact-xs" variant="default" onClick={() => tail.setIsPaused(!isPaused)}>
+      <Button size="compact-xs" variant="default" data-key="t" onClick={() => tail.setIsPaused(!isPaused)}>
         {isPaused ? t('tail.go-on') : t('tail.pause')}
       </Button>
     </Group>

@@ -1,5 +1,5 @@
 import { Alert, Button, Checkbox, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
-import { useDisclosure, useHotkeys } from '@mantine/hooks'
+import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
@@ -56,16 +56,12 @@ function Neighbours({ id }: { id: string }) {
     if (other !== undefined)
       void navigate({ to: '/deliveries/$id', params: { id: other }, search: true, replace: true })
   }
-  useHotkeys([
-    ['[', () => open(before)],
-    [']', () => open(after)],
-  ])
   return (
     <Group gap="xs" mb="sm">
-      <Button size="compact-xs" variant="default" disabled={before === undefined} onClick={() => open(before)}>
+      <Button size="compact-xs" variant="default" data-key="[" disabled={before === undefined} onClick={() => open(before)}>
         {t('delivery.before')}
       </Button>
-      <Button size="compact-xs" variant="default" disabled={after === undefined} onClick={() => open(after)}>
+      <Button size="compact-xs" variant="default" data-key="]" disabled={after === undefined} onClick={() => open(after)}>
         {t('delivery.after')}
       </Button>
     </Group>
@@ -162,7 +158,8 @@ function Total({ delivery }: { delivery: Delivery }) {
   return <>{formatSpan(ms, i18n.language)}</>
 }
 
-function AttemptDetail({ attempt }: { attempt: Schemas['Attempt'] }) {
+/** What one attempt came to, with its times and the answer. */
+export function AttemptDetail({ attempt }: { attempt: Schemas['Attempt'] }) {
   const { t } = useTranslation()
   const { status_code: code, error_class: fault, duration_ms: ms, timings, response_excerpt: text } = attempt
   const parts = timings && [
@@ -234,7 +231,7 @@ function Replay({ delivery }: { delivery: Delivery }) {
   if (!may('webhook-dispatch:replay')) return null
   return (
     <>
-      <Button size="compact-sm" onClick={open}>
+      <Button size="compact-sm" data-key="r" onClick={open}>
         {isRisky ? t('replay.force') : t('replay.do')}
       </Button>
       <ConfirmDialog

@@ -1,57 +1,122 @@
-import { Card, Code, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { Button, Card, Code, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../../frame/api.ts'
+import { Icon } from '../../frame/icons.tsx'
+import { useHealth, useService } from '../../frame/use-service.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { Facts } from '../../parts/facts.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
-import { Time } from '../../parts/time.tsx'
+import { Instant, Time } from '../../parts/time.tsx'
 
-/** How often the health is read again, ms. */
-const REFRESH_MS = 15_000
+/** The components, each with the section of the operations guide that is about it. */
+const GUIDES = {
+  'webhook-out': 'Failing webhooks',
+  realtime: 'Realtime',
+  provisioning: 'Dead letters',
+  'stored-secrets': 'secret_key_mismatch',
+  clock: 'Clock skew',
+} as const
 
-/** How the parts of the service are. */
+type ComponentName = keyof typeof GUIDES
+
+const isKnown = (name: string): name is ComponentName => name in GUIDES
+
+/** How the parts of the service are, by which rule, and what the service is made of. */
 export function HealthScreen() {
   const { t } = useTranslation()
-  const health = useQuery({
-    queryKey: ['health'],
-    queryFn: ({ signal }) => api.health.healthFindAll({ signal }),
-    refetchInterval: REFRESH_MS,
-  })
+  const [isPaused, setIsPaused] = useState(false)
+  const health = useHealth(isPaused)
   const found = health.data?.data
   return (
     <Page
       title={t('health.title')}
       lead={found && <Status name={found.status} />}
-      actions={<ApiCall operation="health.healthFindAll" method="GET" path="/api/v3/health" />}
+      actions={
+        <>
+          <Button
+            variant="default"
+            size="compact-sm"
+            leftSection={<Icon name={isPaused ? 'play' : 'pause'} size={14} />}
+            onClick={() => setIsPaused(!isPaused)}
+          >
+            {isPaused ? t('health.resume') : t('health.pause')}
+          </Button>
+          <ApiCall operation="health.healthFindAll" method="GET" path="/api/v3/health" />
+        </>
+      }
     >
       {health.isLoading && <Skeleton height={200} />}
       {health.isError && <ProblemCard error={health.error} onRetry={() => void health.refetch()} />}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
-        {found?.components.map(({ component, status, checked_at, details }) => (
-          <Card key={component} withBorder>
-            <Stack gap="xs">
-              <Group justify="space-between">
-                <Title order={2} size="h5">
-                  {component}
-                </Title>
-                <Status name={status} />
-              </Group>
-              <Text size="xs" c="dimmed">
-                {t('health.checked')} <Time at={checked_at} />
-              </Text>
-              <Code block className="wrap">
-                {Object.entries(details)
-                  .map(
-                    ([name, value]) => `${name}: ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
-                  )
-                  .join('\n')}
-              </Code>
-            </Stack>
-          </Card>
+        {found?.components.map((one) => (
+          <Component key={one.component} {...one} />
         ))}
       </SimpleGrid>
+      <ServiceCard />
     </Page>
+  )
+}
+
+function Component({ component, status, checked_at, details }: Schemas['HealthComponent']) {
+  const { t } = useTranslation()
+  return (
+    <Card withBorder>
+      <Stack gap="xs">
+        <Group justify="space-between">
+          <Title order={2} size="h5">
+            {component}
+          </Title>
+          <Status name={status} />
+        </Group>
+        {isKnown(component) && <Text size="sm">{t(`health.rule.${component}`)}</Text>}
+        <Text size="xs" c="dimmed">
+          {t('health.checked')} <Time at={checked_at} />
+        </Text>
+        <Code block className="wrap">
+          {Object.entries(details)
+            .map(([name, value]) => `${name}: ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
+            .join('\n')}
+        </Code>
+        {isKnown(component) && (
+          <Text size="xs" c="dimmed">
+            {t('health.guide')} <Code>docs/operations.md</Code>, {GUIDES[component]}
+          </Text>
+        )}
+      </Stack>
+    </Card>
+  )
+}
+
+/** The build and the schema, for those who may know. */
+function ServiceCard() {
+  const { t } = useTranslation()
+  const service = useService()
+  if (service.isError) return <ProblemCard error={service.error} onRetry={() => void service.refetch()} />
+  const facts = service.data?.data
+  if (!facts) return null
+  const { schema } = facts
+  return (
+    <Card withBorder>
+      <Group justify="space-between" mb="xs">
+        <Title order={2} size="h5">
+          {t('health.service')}
+        </Title>
+        <Status name={schema.pending.length === 0 ? 'operational' : 'degraded'} />
+      </Group>
+      <Facts
+        lines={[
+          [t('health.version'), facts.version],
+          ['Node', facts.node],
+          [t('health.started'), <Instant key="started" at={facts.started_at} />],
+          [t('health.migrations'), t('health.migrations-ran', { count: schema.applied, latest: schema.latest ?? '–' })],
+          [t('health.migrated'), <Instant key="migrated" at={schema.latest_at} />],
+          schema.pending.length === 0 ? undefined : [t('health.pending'), schema.pending.join(', ')],
+          schema.ahead.length === 0 ? undefined : [t('health.ahead'), schema.ahead.join(', ')],
+        ]}
+      />
+    </Card>
   )
 }

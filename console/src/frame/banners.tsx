@@ -1,0 +1,69 @@
+import { Alert, Group, Stack, Text } from '@mantine/core'
+import { useNetwork } from '@mantine/hooks'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { TextLink } from '../parts/text-link.tsx'
+import { Icon } from './icons.tsx'
+import { useCatalogueStatus, useHealth, useService } from './use-service.ts'
+
+/** What holds for every screen: the browser is offline, nothing is published, a component is not well. */
+export function Banners() {
+  const { t } = useTranslation()
+  const { online } = useNetwork()
+  const health = useHealth().data?.data
+  const service = useService().data?.data
+  const catalogue = useCatalogueStatus().data?.data
+  const unwell = health?.components.filter(({ status }) => status !== 'operational') ?? []
+  return (
+    <Stack gap="xs" role="status" className="banners">
+      {!online && <Banner color="red">{t('banner.offline')}</Banner>}
+      {service?.publishing === false && (
+        <Banner color="red" to="/settings" link={t('banner.settings')}>
+          {t('banner.publishing')}
+        </Banner>
+      )}
+      {service && service.schema.pending.length > 0 && (
+        <Banner color="red" to="/health" link={t('banner.health')}>
+          {t('banner.migrations', { count: service.schema.pending.length })}
+        </Banner>
+      )}
+      {unwell.length > 0 && (
+        <Banner color="yellow" to="/health" link={t('banner.health')}>
+          {t('banner.degraded', { names: unwell.map(({ component }) => component).join(', ') })}
+        </Banner>
+      )}
+      {catalogue?.in_sync === false && (
+        <Banner color="yellow" to="/catalogue/status" link={t('banner.catalogue-open')}>
+          {t('banner.catalogue')}
+        </Banner>
+      )}
+      {service?.realtime === 'log-only' && (
+        <Banner color="gray" to="/realtime" link={t('banner.realtime-open')}>
+          {t('banner.realtime')}
+        </Banner>
+      )}
+    </Stack>
+  )
+}
+
+interface BannerProps {
+  color: 'red' | 'yellow' | 'gray'
+  to?: string
+  link?: string
+  children: ReactNode
+}
+
+function Banner({ color, to, link, children }: BannerProps) {
+  return (
+    <Alert color={color} variant="outline" p="xs" icon={<Icon name="warn" />} role="presentation">
+      <Group gap="xs" justify="space-between">
+        <Text size="sm">{children}</Text>
+        {to && (
+          <TextLink to={to} size="sm">
+            {link}
+          </TextLink>
+        )}
+      </Group>
+    </Alert>
+  )
+}

@@ -1,0 +1,52 @@
+import { Button, Menu, Text } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { chooseLanguage, LANGUAGES } from '../language/i18n.ts'
+import { Time } from '../parts/time.tsx'
+import { Icon } from './icons.tsx'
+import { useAccess } from './session.tsx'
+import { settings } from './settings.ts'
+
+/** Who is signed in and until when, and what concerns the person. */
+export function PersonMenu() {
+  const { t, i18n } = useTranslation()
+  const { user, session } = useAccess().session
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button variant="default" size="xs" h={32} aria-label={t('nav.person', { name: user.name ?? user.email })}>
+          <Icon name="users" />
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{user.email}</Menu.Label>
+        {session && (
+          <Menu.Label>
+            <Text span inherit>
+              {t('nav.session-ends')} <Time at={session.expires_at} />
+            </Text>
+          </Menu.Label>
+        )}
+        <Menu.Item component="a" href="/auth/">
+          {t('nav.account')}
+        </Menu.Item>
+        <Menu.Item component={Link} to="/settings">
+          {t('nav.settings')}
+        </Menu.Item>
+        {LANGUAGES.filter((one) => one !== i18n.language).map((one) => (
+          <Menu.Item key={one} lang={one} onClick={() => void chooseLanguage(one)}>
+            {one === 'de' ? 'Deutsch' : 'English'}
+          </Menu.Item>
+        ))}
+        <Menu.Item component="a" href="/docs">
+          {t('nav.reference')}
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Item component="a" href="/auth/sign-out">
+          {t('nav.sign-out')}
+        </Menu.Item>
+        <Menu.Label>{t('nav.version', { version: settings.version })}</Menu.Label>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

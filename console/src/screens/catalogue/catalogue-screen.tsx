@@ -1,0 +1,199 @@
+import { Badge, Button, Group, NativeSelect, NavLink, Paper, Skeleton, Stack, Text, TextInput } from '@mantine/core'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { useAccess } from '../../frame/session.tsx'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { type Column, RowTable } from '../../parts/list.tsx'
+import { Page } from '../../parts/page.tsx'
+import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { Status } from '../../parts/status.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { useEventTypes, useStaleNames, useSubscriberCounts } from './event-types.ts'
+import { type CatalogueFilters, type EventType, filterTypes, resourceOf, stateOf } from './filter-types.ts'
+
+/** Everything that can happen: the event types by resource, with who produces each and how many subscribe. */
+export function CatalogueScreen() {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  if (!may('event:find-all'))
+    return (
+      <Page title={t('catalogue.title')}>
+        <NoPermission permission="event:find-all" />
+      </Page>
+    )
+  return (
+    <Page
+      title={t('catalogue.title')}
+      lead={t('catalogue.lead')}
+      actions={
+        <>
+          {may('webhook:catalogue-status') && (
+            <Button component={Link} to="/catalogue/status" variant="default" size="compact-sm">
+              {t('catalogue.status')}
+            </Button>
+          )}
+          <ApiCall
+            operation="webhook.eventFindAll"
+            method="GET"
+            path="/api/v3/webhook/event"
+            query={{ sort: 'internal', page_size: '200' }}
+          />
+        </>
+      }
+    >
+      <Catalogue />
+    </Page>
+  )
+}
+
+function Catalogue() {
+  const { t } = useTranslation()
+  const filters = useSearch({ from: '/catalogue' })
+  const navigate = useNavigate()
+  const choose = (change: CatalogueFilters) => {
+    const next = Object.entries({ ...filters, ...change }).filter(([, value]) => value)
+    void navigate({ to: '/catalogue', search: Object.fromEntries(next), replace: true })
+  }
+  const types = useEventTypes()
+  const stale = useStaleNames()
+  const columns = useColumns(stale)
+  if (types.isPending) return <Skeleton height={400} />
+  if (types.isError) return <ProblemCard error={types.error} onRetry={() => void types.refetch()} />
+  if (types.data.length === 0)
+    return (
+      <Paper withBorder p="xl" ta="center">
+        <Stack align="center">
+          <Text>{t('catalogue.empty')}</Text>
+          <TextLink to="/catalogue/status">{t('catalogue.status')}</TextLink>
+        </Stack>
+      </Paper>
+    )
+  const shown = filterTypes(types.data, filters, stale)
+  return (
+    <div className="split">
+      <Resources types={types.data} chosen={filters.resource} onChoose={(resource) => choose({ resource })} />
+      <Stack gap="sm" miw={0}>
+        <Group align="flex-end" gap="sm">
+          <TextInput
+            label={t('catalogue.search')}
+            value={filters.q ?? ''}
+            onChange={({ currentTarget }) => choose({ q: currentTarget.value })}
+          />
+          <NativeSelect
+            label={t('catalogue.state')}
+            value={filters.state ?? ''}
+            onChange={({ currentTarget }) => choose({ state: currentTarget.value })}
+            data={[
+              { value: '', label: t('filters.all') },
+              ...(['active', 'stale', 'inactive'] as const).map((value) => ({ value, label: t(`status.${value}`) })),
+            ]}
+          />
+        </Group>
+        <Text size="sm" c="dimmed" role="status">
+          {t('catalogue.count', { count: shown.length })}
+        </Text>
+        {shown.length === 0 ? (
+          <Paper withBorder p="xl" ta="center">
+            <Stack align="center">
+              <Text>{t('list.no-match')}</Text>
+              <Button variant="default" onClick={() => void navigate({ to: '/catalogue', search: {}, replace: true })}>
+                {t('list.clear')}
+              </Button>
+            </Stack>
+          </Paper>
+        ) : (
+          <RowTable caption={t('catalogue.title')} columns={columns} rows={shown} isBusy={types.isFetching} />
+        )}
+      </Stack>
+    </div>
+  )
+}
+
+function useColumns(stale: ReadonlySet<string>): Column<EventType>[] {
+  const { t } = useTranslation()
+  const counts = useSubscriberCounts()
+  return [
+    {
+      label: t('deliveries.event'),
+      cell: ({ document_id, internal, method, route, source, description }) => (
+        <Stack gap={0} miw={200} title={description ?? undefined}>
+          <TextLink to="/catalogue/$id" params={{ id: document_id }} size="sm" fw={600} className="wrap">
+            {internal}
+          </TextLink>
+          <Text size="xs" c="dimmed" className="wrap">
+            {method ? `${method} ${route}` : `${t('catalogue.produced')} ${t(`catalogue.source.${source}`)}`}
+          </Text>
+        </Stack>
+      ),
+    },
+    { label: t('catalogue.scope'), cell: (type) => <ScopeBadge scope={type.account_scope} /> },
+    {
+      label: t('catalogue.subscribers'),
+      isNumber: true,
+      cell: ({ document_id }) => counts.get(document_id) ?? '–',
+    },
+    { label: t('catalogue.state'), cell: (type) => <Status name={stateOf(type, stale)} /> },
+  ]
+}
+
+/** Whether the events have an owner. */
+export function ScopeBadge({ scope }: { scope: EventType['account_scope'] }) {
+  return (
+    <Badge variant="outline" color={scope === 'account' ? 'ink' : 'gray'} tt="none">
+      {scope}
+    </Badge>
+  )
+}
+
+interface ResourcesProps {
+  types: readonly EventType[]
+  chosen: string | undefined
+  onChoose: (resource: string) => void
+}
+
+/** The resources, each with its event types below it while it is chosen. On a phone one field in their place. */
+function Resources({ types, chosen, onChoose }: ResourcesProps) {
+  const { t } = useTranslation()
+  const groups = [...Map.groupBy(types, ({ internal }) => resourceOf(internal))]
+  return (
+    <>
+      <NativeSelect
+        hiddenFrom="md"
+        label={t('catalogue.resource')}
+        value={chosen ?? ''}
+        onChange={({ currentTarget }) => onChoose(currentTarget.value)}
+        data={[{ value: '', label: t('filters.all') }, ...groups.map(([name]) => name)]}
+      />
+      <Stack component="nav" gap={0} visibleFrom="md" aria-label={t('catalogue.resource')}>
+        <NavLink component="button" label={t('filters.all')} active={!chosen} onClick={() => onChoose('')} />
+        {groups.map(([name, members]) => (
+          <NavLink
+            key={name}
+            component="button"
+            label={name}
+            rightSection={
+              <Text size="xs" c="dimmed">
+                {members.length}
+              </Text>
+            }
+            active={chosen === name}
+            opened={chosen === name}
+            aria-expanded={chosen === name}
+            onClick={() => onChoose(chosen === name ? '' : name)}
+            childrenOffset={12}
+          >
+            {members.map(({ document_id, internal }) => (
+              <NavLink
+                key={document_id}
+                component={Link}
+                to={`/catalogue/${document_id}`}
+                label={internal.slice(name.length + 1)}
+                py={4}
+              />
+            ))}
+          </NavLink>
+        ))}
+      </Stack>
+    </>
+  )
+}

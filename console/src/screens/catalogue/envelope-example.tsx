@@ -1,0 +1,56 @@
+import { Button, Code, CopyButton, Group, Table } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+import { buildExample } from './example.ts'
+import type { EventType } from './filter-types.ts'
+
+/** Members of the envelope (docs/contract/webhooks.md#envelope), each with its type. */
+const MEMBERS = [
+  ['id', 'uuid'],
+  ['type', 'string'],
+  ['api_version', 'string'],
+  ['created_at', 'timestamp'],
+  ['attempt', 'integer'],
+  ['data.account', 'uuid | null'],
+  ['data.resource', 'string'],
+  ['data.action', 'string'],
+  ['data.id', 'string | null'],
+  ['data.url', 'string | null'],
+] as const
+
+/** The members of the body that a webhook gets, and an example. */
+export function EnvelopeExample({ type }: { type: EventType }) {
+  const { t } = useTranslation()
+  const text = JSON.stringify(buildExample(type), null, 2)
+  return (
+    <>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable) */}
+      <section className="scroll" tabIndex={0} aria-label={t('catalogue.envelope')}>
+        <Table>
+          <Table.Tbody>
+            {MEMBERS.map(([name, kind]) => (
+              <Table.Tr key={name}>
+                <Table.Th scope="row">
+                  <Code>{name}</Code>
+                </Table.Th>
+                <Table.Td className="nowrap">{kind}</Table.Td>
+                <Table.Td>{t(`envelope.${name}`)}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </section>
+      <Code block className="wrap" data-testid="envelope">
+        {text}
+      </Code>
+      <Group>
+        <CopyButton value={text}>
+          {({ copied, copy }) => (
+            <Button size="compact-sm" variant="default" onClick={copy}>
+              {copied ? t('copy.done') : t('copy.do')}
+            </Button>
+          )}
+        </CopyButton>
+      </Group>
+    </>
+  )
+}

@@ -1,0 +1,137 @@
+import { Button, Group, Skeleton, Stack, Switch, Text, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { Page } from '../../parts/page.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { Status } from '../../parts/status.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { ScopeBadge } from './catalogue-screen.tsx'
+import { EnvelopeExample } from './envelope-example.tsx'
+import { useStaleNames } from './event-types.ts'
+import { type EventType, stateOf } from './filter-types.ts'
+import { RoutingForecast } from './routing-forecast.tsx'
+import { Subscribers } from './subscribers.tsx'
+
+/** One event type: what produces it, who can get it, what is posted, who subscribes, and whom an event would reach. */
+export function EventTypeScreen() {
+  const { t } = useTranslation()
+  const { id } = useParams({ from: '/catalogue/$id' })
+  const stale = useStaleNames()
+  const type = useQuery({
+    queryKey: ['event-types', id],
+    queryFn: ({ signal }) => api.webhook.eventFindOne({ path: { id }, signal }),
+  })
+  const row = type.data?.data
+  return (
+    <Page
+      title={row?.internal ?? t('catalogue.one')}
+      parent={{ label: t('catalogue.title'), to: '/catalogue' }}
+      lead={
+        row && (
+          <Group gap="xs">
+            <Status name={stateOf(row, stale)} />
+            <ScopeBadge scope={row.account_scope} />
+          </Group>
+        )
+      }
+      actions={<ApiCall operation="webhook.eventFindOne" method="GET" path={`/api/v3/webhook/event/${id}`} />}
+    >
+      {type.isPending && <Skeleton height={300} />}
+      {type.isError && <ProblemCard error={type.error} onRetry={() => void type.refetch()} />}
+      {row && <Detail type={row} isStale={stale.has(row.internal)} />}
+    </Page>
+  )
+}
+
+function Detail({ type, isStale }: { type: EventType; isStale: boolean }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const { document_id, internal, description, method, route, source, account_scope } = type
+  const rule = internal.endsWith('.purge') ? 'purge' : account_scope
+  return (
+    <>
+      <Facts
+        lines={[
+          [t('catalogue.fires'), description ?? '–'],
+          [
+            t('catalogue.produced'),
+            method ? <CopyText key="route" text={`${method} ${route}`} /> : t(`catalogue.source.${source}`),
+          ],
+          [t('catalogue.who'), t(`catalogue.rule.${rule}`)],
+          [t('catalogue.id'), <CopyText key="id" text={document_id} />],
+          may('webhook-dispatch:find-all')
+            ? [
+                t('deliveries.title'),
+                <TextLink key="d" to="/deliveries" search={{ event: internal }} size="sm">
+                  {t('catalogue.deliveries')}
+                </TextLink>,
+              ]
+            : undefined,
+        ]}
+      />
+      <Marks type={type} isStale={isStale} />
+      {may('event:routing') && <RoutingForecast type={type} />}
+      {may('webhook-event:find-all') && <Subscribers type={type} />}
+      <Stack gap="xs">
+        <Title order={2} size="h4">
+          {t('catalogue.envelope')}
+        </Title>
+        <EnvelopeExample type={type} />
+      </Stack>
+    </>
+  )
+}
+
+/** What an administrator may change of it. */
+function Marks({ type, isStale }: { type: EventType; isStale: boolean }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const path = { id: type.document_id }
+  const touches = [['event-types'], ['catalogue-status']]
+  const show = useChange({
+    make: (is_tenant_visible: boolean) => api.webhook.eventTenantVisible({ path, body: { is_tenant_visible } }),
+    touches,
+  })
+  const activate = useChange({
+    make: (is_actived: boolean) => api.webhook.eventActive({ path, body: { is_actived } }),
+    touches,
+  })
+  const mayRest = isStale || type.source === 'external' || !type.is_actived
+  const error = show.error ?? activate.error
+  return (
+    <Stack gap="xs">
+      {may('event:tenant-visible') && (
+        <Switch
+          label={t('catalogue.visible')}
+          description={t('catalogue.visible-text')}
+          checked={type.is_tenant_visible}
+          disabled={show.isPending}
+          onChange={({ currentTarget }) => show.mutate(currentTarget.checked)}
+        />
+      )}
+      {may('event:active') && mayRest && (
+        <Group>
+          <Button
+            variant="default"
+            size="xs"
+            loading={activate.isPending}
+            onClick={() => activate.mutate(!type.is_actived)}
+          >
+            {type.is_actived ? t('catalogue.deactivate') : t('catalogue.activate')}
+          </Button>
+          <Text size="sm" c="dimmed">
+            {t('catalogue.deactivate-text')}
+          </Text>
+        </Group>
+      )}
+      {error !== null && <ProblemCard error={error} />}
+    </Stack>
+  )
+}

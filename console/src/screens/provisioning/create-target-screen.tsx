@@ -1,0 +1,157 @@
+import { Button, Group, PasswordInput, Radio, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useNavigate } from '@tanstack/react-router'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { SecretDialog } from '../../parts/dialogs.tsx'
+import { Page } from '../../parts/page.tsx'
+import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+
+interface Draft {
+  protocol: 'webhook' | 'scim'
+  url: string
+  name: string
+  description: string
+  token: string
+}
+
+const EMPTY: Draft = { protocol: 'webhook', url: '', name: '', description: '', token: '' }
+
+/** The draft as the API takes it. Pure. */
+function toBody({ protocol, url, name, description, token }: Draft): Schemas['CreateProvisioningTarget'] {
+  return {
+    protocol,
+    url: url.trim(),
+    ...(name.trim() && { name: name.trim() }),
+    ...(description.trim() && { description: description.trim() }),
+    ...(protocol === 'scim' && { token: token.trim() }),
+  }
+}
+
+/** Makes a target, and shows the secret of a webhook once. */
+export function CreateTargetScreen() {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  return (
+    <Page
+      title={t('provisioning.new')}
+      parent={{ label: t('provisioning.title'), to: '/provisioning' }}
+      lead={t('provisioning.lead')}
+    >
+      {may('provisioning-target:create') ? <TargetForm /> : <NoPermission permission="provisioning-target:create" />}
+    </Page>
+  )
+}
+
+function TargetForm() {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  const [draft, setDraft] = useState(EMPTY)
+  const body = toBody(draft)
+  const open = (id: string) => void navigate({ to: '/provisioning/$id', params: { id } })
+  const create = useChange({
+    make: () => api.provisioning.provisioningTargetCreate({ body }),
+    touches: [['targets'], ['health']],
+    onDone: ({ data }) => data.secret === null && open(data.document_id),
+  })
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    create.mutate(undefined)
+  }
+  const made = create.data?.data
+  // The token is left out of what is shown and copied.
+  const shown = draft.protocol === 'scim' ? { ...body, token: '$SCIM_TOKEN' } : body
+  return (
+    <form onSubmit={submit}>
+      <Stack maw={820}>
+        <TargetFields draft={draft} onChange={(change) => setDraft({ ...draft, ...change })} />
+        <Text size="sm" c="dimmed">
+          {t('provisioning.told')}
+        </Text>
+        {create.isError && <ProblemCard error={create.error} />}
+        <Group>
+          <Button type="submit" loading={create.isPending}>
+            {t('provisioning.create')}
+          </Button>
+          <ApiCall
+            operation="provisioning.provisioningTargetCreate"
+            method="POST"
+            path="/api/v3/provisioning/target"
+            body={shown}
+          />
+        </Group>
+      </Stack>
+      {made?.secret && (
+        <SecretDialog
+          title={t('provisioning.secret')}
+          name="SIGNALBOX_PROVISIONING_SECRET"
+          secret={made.secret}
+          onDone={() => open(made.document_id)}
+        >
+          <Text size="sm">{t('provisioning.secret-text')}</Text>
+        </SecretDialog>
+      )}
+    </form>
+  )
+}
+
+function TargetFields({ draft, onChange }: { draft: Draft; onChange: (change: Partial<Draft>) => void }) {
+  const { t } = useTranslation()
+  return (
+    <>
+      <Radio.Group
+        label={t('provisioning.protocol')}
+        value={draft.protocol}
+        onChange={(value) => onChange({ protocol: value === 'scim' ? 'scim' : 'webhook' })}
+      >
+        <Stack gap="xs" mt={4}>
+          {(['webhook', 'scim'] as const).map((value) => (
+            <Radio
+              key={value}
+              value={value}
+              label={t(`provisioning.protocol.${value}`)}
+              description={t(`provisioning.protocol.${value}-text`)}
+            />
+          ))}
+        </Stack>
+      </Radio.Group>
+      <TextInput
+        label={t('provisioning.url')}
+        description={draft.protocol === 'scim' ? t('provisioning.url-scim') : t('create.url-hint')}
+        placeholder={draft.protocol === 'scim' ? 'https://example.com/scim/v2' : 'https://example.com/users'}
+        type="url"
+        required
+        maxLength={2048}
+        value={draft.url}
+        onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
+      />
+      {draft.protocol === 'scim' && (
+        <PasswordInput
+          label={t('provisioning.token')}
+          description={t('provisioning.token-text')}
+          required
+          autoComplete="off"
+          value={draft.token}
+          onChange={({ currentTarget }) => onChange({ token: currentTarget.value })}
+        />
+      )}
+      <TextInput
+        label={t('webhooks.name')}
+        maxLength={100}
+        value={draft.name}
+        onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
+      />
+      <Textarea
+        label={t('create.description')}
+        maxLength={500}
+        autosize
+        value={draft.description}
+        onChange={({ currentTarget }) => onChange({ description: currentTarget.value })}
+      />
+    </>
+  )
+}

@@ -1,0 +1,192 @@
+import { Button, Checkbox, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import type { Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { Icon } from '../../frame/icons.tsx'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { SidePanel } from '../../parts/dialog.tsx'
+import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { Status } from '../../parts/status.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { Instant, Time } from '../../parts/time.tsx'
+import { AttemptDetail } from '../deliveries/delivery-drawer.tsx'
+import { useTargetNames } from './targets.ts'
+
+type Delivery = Schemas['ProvisioningDeliveryWithAttempts']
+
+const ACTIVE: readonly string[] = ['pending', 'retrying']
+
+/** The body of the next POST, as the contract has it (docs/contract/provisioning.md#provisioning-events). Pure. */
+function buildBody({ event_id: id, type, created_at, attempts, data }: Delivery) {
+  return { id, type, api_version: '2026-09-11', created_at, attempt: Math.max(1, attempts), data }
+}
+
+/** One delivery to a target, beside the ledger. */
+export function ProvisionedDrawer() {
+  const { t } = useTranslation()
+  const { id } = useParams({ from: '/provisioning/deliveries/$id' })
+  const navigate = useNavigate()
+  const delivery = useQuery({
+    queryKey: ['provisioned', 'one', id],
+    queryFn: ({ signal }) => api.provisioning.provisioningDeliveryFindOne({ path: { id }, signal }),
+    refetchInterval: ({ state }) => (ACTIVE.includes(state.data?.data.status ?? '') ? 2_000 : false),
+  })
+  const close = () => void navigate({ to: '/provisioning/deliveries', search: true })
+  return (
+    <SidePanel title={t('delivery.title')} isOpen onClose={close}>
+      {delivery.isPending && <Skeleton height={200} />}
+      {delivery.isError && <ProblemCard error={delivery.error} onRetry={() => void delivery.refetch()} />}
+      {delivery.data && <Detail delivery={delivery.data.data} />}
+    </SidePanel>
+  )
+}
+
+function Detail({ delivery }: { delivery: Delivery }) {
+  const { t } = useTranslation()
+  const { document_id, status, type, attempts_log } = delivery
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <Group gap="xs">
+          <Status name={status} />
+          <Title order={3} size="h4">
+            {type}
+          </Title>
+        </Group>
+        <Group gap="xs">
+          <Replay delivery={delivery} />
+          <ApiCall
+            operation="provisioning.provisioningDeliveryFindOne"
+            method="GET"
+            path={`/api/v3/provisioning/delivery/${document_id}`}
+          />
+        </Group>
+      </Group>
+      <Identity delivery={delivery} />
+      <Title order={3} size="h5">
+        {t('delivery.attempts', { count: attempts_log.length })}
+      </Title>
+      {attempts_log.length === 0 ? (
+        <Text c="dimmed">{t('delivery.no-attempt')}</Text>
+      ) : (
+        <Timeline bulletSize={22} lineWidth={2} active={attempts_log.length}>
+          {attempts_log.map((attempt) => (
+            <Timeline.Item
+              key={attempt.attempt}
+              bullet={<Icon name={attempt.error_class === null ? 'good' : 'bad'} size={12} />}
+              color={attempt.error_class === null ? 'teal' : 'red'}
+              title={t('delivery.attempt', { number: attempt.attempt, trigger: t(`trigger.${attempt.trigger}`) })}
+            >
+              <AttemptDetail attempt={attempt} />
+            </Timeline.Item>
+          ))}
+        </Timeline>
+      )}
+      <Title order={3} size="h5">
+        {t('provisioning.payload')}
+      </Title>
+      <Text size="sm" c="dimmed">
+        {t('provisioning.told')}
+      </Text>
+      <Code block className="wrap">
+        {JSON.stringify(buildBody(delivery), null, 2)}
+      </Code>
+    </Stack>
+  )
+}
+
+function Identity({ delivery }: { delivery: Delivery }) {
+  const { t } = useTranslation()
+  const names = useTargetNames()
+  const { document_id, target, user, job, created_at, next_attempt_at, delivered_at } = delivery
+  return (
+    <Facts
+      lines={[
+        [t('delivery.id'), <CopyText key="id" text={document_id} />],
+        [
+          t('provisioning.one'),
+          <TextLink key="target" to="/provisioning/$id" params={{ id: target }} size="sm">
+            {names.get(target) ?? target}
+          </TextLink>,
+        ],
+        [
+          t('users.one'),
+          <TextLink key="user" to="/users/$id" params={{ id: user }} size="sm">
+            {delivery.data.user.email}
+          </TextLink>,
+        ],
+        [
+          t('provisioning.stream'),
+          <TextLink key="stream" to="/provisioning/deliveries" search={{ target, user }} size="sm">
+            {t('provisioning.open-stream')}
+          </TextLink>,
+        ],
+        job === null
+          ? undefined
+          : [
+              t('provisioning.job'),
+              <TextLink key="job" to="/provisioning/deliveries" search={{ job }} size="sm" className="mono">
+                {job}
+              </TextLink>,
+            ],
+        [t('deliveries.created'), <Instant key="created" at={created_at} />],
+        next_attempt_at === null ? undefined : [t('deliveries.next'), <Time key="next" at={next_attempt_at} />],
+        delivered_at === null ? undefined : [t('status.delivered'), <Instant key="done" at={delivered_at} />],
+      ]}
+    />
+  )
+}
+
+function Replay({ delivery }: { delivery: Delivery }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const [isOpen, { open, close }] = useDisclosure(false)
+  const [isConfirmed, setIsConfirmed] = useState(false)
+  const isRisky = ['delivered', 'retrying'].includes(delivery.status)
+  const replay = useChange({
+    make: () =>
+      api.provisioning.provisioningDeliveryReplay({
+        path: { id: delivery.document_id },
+        body: { confirm_duplicate: isConfirmed },
+      }),
+    touches: [['provisioned']],
+    onDone: close,
+  })
+  if (!may('provisioning-delivery:replay') || delivery.status === 'cancelled') return null
+  return (
+    <>
+      <Button size="compact-sm" data-key="r" onClick={open}>
+        {isRisky ? t('replay.force') : t('redrive.one')}
+      </Button>
+      <ConfirmDialog
+        title={t('redrive.one')}
+        label={t('redrive.do')}
+        isOpen={isOpen}
+        onClose={close}
+        onConfirm={() => replay.mutate(undefined)}
+        isRunning={replay.isPending}
+        error={replay.error}
+      >
+        <Stack gap="xs">
+          <Text size="sm">{t('redrive.text')}</Text>
+          {isRisky && (
+            <Checkbox
+              label={t('provisioning.confirm')}
+              checked={isConfirmed}
+              onChange={({ currentTarget }) => setIsConfirmed(currentTarget.checked)}
+            />
+          )}
+        </Stack>
+      </ConfirmDialog>
+    </>
+  )
+}

@@ -1,0 +1,118 @@
+import { Button, Group, NativeSelect, Text, TextInput } from '@mantine/core'
+import { Outlet, useNavigate, useSearch } from '@tanstack/react-router'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { useAccess } from '../../frame/session.tsx'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { List } from '../../parts/list.tsx'
+import { Page } from '../../parts/page.tsx'
+import { NoPermission } from '../../parts/problem.tsx'
+import { useProvisioned, useProvisionedColumns } from './provisioned-rows.tsx'
+import { Redrive } from './redrive.tsx'
+import { Sections } from './sections.tsx'
+import { useTargetNames } from './targets.ts'
+
+const STATUSES = ['pending', 'retrying', 'delivered', 'failed', 'dead_letter', 'cancelled'] as const
+
+/** Ended without success: an operator can make them again. */
+const LOST: readonly string[] = ['failed', 'dead_letter']
+
+interface Filters {
+  status?: string
+  target?: string
+  user?: string
+  job?: string
+}
+
+/** The ledger of provisioning: each change of a user for each target. */
+export function ProvisionedScreen() {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const filters: Filters = useSearch({ from: '/provisioning/deliveries' })
+  const navigate = useNavigate()
+  const choose = (next: Filters) => void navigate({ to: '/provisioning/deliveries', search: next, replace: true })
+  const apiFilters = Object.entries(filters).map(([name, value]) => `${name}|eq|${value}`)
+  const rows = useProvisioned(apiFilters)
+  const columns = useProvisionedColumns()
+  if (!may('provisioning-delivery:find-all'))
+    return (
+      <Page title={t('provisioning.deliveries')}>
+        <NoPermission permission="provisioning-delivery:find-all" />
+      </Page>
+    )
+  const isDead = filters.status === 'dead_letter'
+  const lost = rows.shown.filter(({ status }) => LOST.includes(status))
+  return (
+    <Page
+      title={isDead ? t('provisioning.dead') : t('provisioning.deliveries')}
+      lead={isDead ? t('provisioning.dead-lead') : t('provisioning.deliveries-lead')}
+      actions={
+        <>
+          {may('provisioning-delivery:replay') && <Redrive deliveries={lost} />}
+          <ApiCall
+            operation="provisioning.provisioningDeliveryFindAll"
+            method="GET"
+            path="/api/v3/provisioning/delivery"
+            query={{ sort: '-created_at', ...(apiFilters.length > 0 && { filters: apiFilters }) }}
+          />
+        </>
+      }
+    >
+      <Sections current={isDead ? 'provisioning.dead' : 'deliveries.title'} />
+      <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={choose} />
+      <List
+        caption={t('provisioning.deliveries')}
+        columns={columns}
+        rows={rows}
+        isFiltered={apiFilters.length > 0}
+        onClear={() => choose({})}
+        empty={<Text>{t('provisioning.nothing-sent')}</Text>}
+      />
+      <Outlet />
+    </Page>
+  )
+}
+
+function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: Filters) => void }) {
+  const { t } = useTranslation()
+  const names = useTargetNames()
+  const [user, setUser] = useState(filters.user ?? '')
+  const change = (name: keyof Filters, value: string) => {
+    const { [name]: _, ...rest } = filters
+    onChoose(value === '' ? rest : { ...rest, [name]: value })
+  }
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    change('user', user.trim())
+  }
+  return (
+    <form onSubmit={submit} aria-label={t('filters.title')}>
+      <Group align="flex-end" gap="sm">
+        <NativeSelect
+          label={t('deliveries.status')}
+          value={filters.status ?? ''}
+          onChange={({ currentTarget }) => change('status', currentTarget.value)}
+          data={[
+            { value: '', label: t('filters.all') },
+            ...STATUSES.map((value) => ({ value, label: t(`status.${value}`) })),
+          ]}
+        />
+        <NativeSelect
+          label={t('provisioning.one')}
+          value={filters.target ?? ''}
+          onChange={({ currentTarget }) => change('target', currentTarget.value)}
+          data={[{ value: '', label: t('filters.all') }, ...[...names].map(([value, label]) => ({ value, label }))]}
+        />
+        <TextInput label={t('users.id')} value={user} onChange={({ currentTarget }) => setUser(currentTarget.value)} />
+        <Button type="submit" variant="default">
+          {t('filters.apply')}
+        </Button>
+        {Object.keys(filters).length > 0 && (
+          <Button variant="subtle" onClick={() => onChoose({})}>
+            {t('list.clear')}
+          </Button>
+        )}
+      </Group>
+    </form>
+  )
+}

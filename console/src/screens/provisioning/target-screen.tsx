@@ -1,0 +1,260 @@
+import { Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { type ReactNode, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { List } from '../../parts/list.tsx'
+import { Page } from '../../parts/page.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { Status } from '../../parts/status.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { Instant } from '../../parts/time.tsx'
+import { useProvisioned, useProvisionedColumns } from './provisioned-rows.tsx'
+import { nameOf, type Target } from './targets.ts'
+
+/** One target: what it is, what was sent to it, and the jobs that bring it up to date. */
+export function TargetScreen() {
+  const { t } = useTranslation()
+  const { id } = useParams({ from: '/provisioning/$id' })
+  const target = useQuery({
+    queryKey: ['target', id],
+    queryFn: ({ signal }) => api.provisioning.provisioningTargetFindOne({ path: { id }, signal }),
+  })
+  const row = target.data?.data
+  return (
+    <Page
+      title={row ? nameOf(row) : t('provisioning.one')}
+      parent={{ label: t('provisioning.title'), to: '/provisioning' }}
+      lead={row && <Status name={row.is_actived ? 'active' : 'inactive'} />}
+      actions={
+        row && (
+          <>
+            <Actions target={row} />
+            <ApiCall
+              operation="provisioning.provisioningTargetFindOne"
+              method="GET"
+              path={`/api/v3/provisioning/target/${id}`}
+            />
+          </>
+        )
+      }
+    >
+      {target.isPending && <Skeleton height={200} />}
+      {target.isError && <ProblemCard error={target.error} onRetry={() => void target.refetch()} />}
+      {row && <Detail target={row} />}
+    </Page>
+  )
+}
+
+function Detail({ target }: { target: Target }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const { document_id, url, protocol, description, created_at, deleted_at } = target
+  return (
+    <>
+      <Facts
+        lines={[
+          [t('provisioning.id'), <CopyText key="id" text={document_id} />],
+          [t('provisioning.url'), <CopyText key="url" text={url} />],
+          [t('provisioning.protocol'), t(`provisioning.protocol.${protocol}`)],
+          description === null ? undefined : [t('create.description'), description],
+          [t('deliveries.created'), <Instant key="created" at={created_at} />],
+          deleted_at === null ? undefined : [t('provisioning.deleted'), <Instant key="deleted" at={deleted_at} />],
+          [
+            t('provisioning.jobs'),
+            <TextLink key="jobs" to="/provisioning/jobs" search={{ target: document_id }} size="sm">
+              {t('provisioning.open-jobs')}
+            </TextLink>,
+          ],
+          [t('provisioning.payload'), t('provisioning.told')],
+        ]}
+      />
+      {may('provisioning-delivery:find-all') && <Deliveries target={document_id} />}
+    </>
+  )
+}
+
+function Deliveries({ target }: { target: string }) {
+  const { t } = useTranslation()
+  const rows = useProvisioned([`target|eq|${target}`])
+  const columns = useProvisionedColumns()
+  return (
+    <Stack gap="xs">
+      <Group justify="space-between">
+        <Title order={2} size="h4">
+          {t('deliveries.title')}
+        </Title>
+        <Button
+          component={Link}
+          to={`/provisioning/deliveries?target=${target}&status=dead_letter`}
+          variant="default"
+          size="compact-sm"
+        >
+          {t('provisioning.dead')}
+        </Button>
+      </Group>
+      <List
+        caption={t('deliveries.title')}
+        columns={columns}
+        rows={rows}
+        isFiltered={false}
+        empty={<Text>{t('provisioning.nothing-sent')}</Text>}
+      />
+    </Stack>
+  )
+}
+
+type Asked = 'sync' | 'reconcile' | 'active' | 'rotate' | 'delete'
+
+function Actions({ target }: { target: Target }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const [asked, setAsked] = useState<Asked>()
+  if (target.deleted_at !== null) return null
+  const offered: (readonly [Asked, string, string])[] = [
+    ['sync', t('provisioning.sync'), 'provisioning-target:sync'],
+    ['reconcile', t('provisioning.reconcile'), 'provisioning-target:reconcile'],
+    ['active', target.is_actived ? t('webhooks.deactivate') : t('webhooks.activate'), 'provisioning-target:active'],
+    ['rotate', t('webhooks.rotate'), 'provisioning-target:rotate-secret'],
+    ['delete', t('webhooks.delete'), 'provisioning-target:delete'],
+  ]
+  const shown = offered.filter(
+    ([name, , permission]) => may(permission) && (name !== 'rotate' || target.protocol === 'webhook'),
+  )
+  const close = () => setAsked(undefined)
+  return (
+    <>
+      {shown.map(([name, label]) => (
+        <Button key={name} variant="default" size="compact-sm" onClick={() => setAsked(name)}>
+          {label}
+        </Button>
+      ))}
+      {(asked === 'sync' || asked === 'reconcile') && <StartJob target={target} kind={asked} onClose={close} />}
+      {asked === 'active' && <Activate target={target} onClose={close} />}
+      {asked === 'rotate' && <Rotate target={target} onClose={close} />}
+      {asked === 'delete' && <Delete target={target} onClose={close} />}
+    </>
+  )
+}
+
+interface AskProps {
+  target: Target
+  onClose: () => void
+}
+
+/** A question about a target, with the call behind it. */
+function Ask({
+  title,
+  typed,
+  change,
+  onClose,
+  children,
+}: {
+  title: string
+  typed?: string
+  change: { mutate: (input: undefined) => void; isPending: boolean; error: unknown }
+  onClose: () => void
+  children: ReactNode
+}) {
+  return (
+    <ConfirmDialog
+      title={title}
+      label={title}
+      isOpen
+      onClose={onClose}
+      onConfirm={() => change.mutate(undefined)}
+      isRunning={change.isPending}
+      error={change.error}
+      {...(typed !== undefined && { typed })}
+    >
+      <Text size="sm">{children}</Text>
+    </ConfirmDialog>
+  )
+}
+
+function StartJob({ target, kind, onClose }: AskProps & { kind: 'sync' | 'reconcile' }) {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  const path = { id: target.document_id }
+  const start = useChange({
+    make: () =>
+      kind === 'sync'
+        ? api.provisioning.provisioningTargetSync({ path })
+        : api.provisioning.provisioningTargetReconcile({ path }),
+    touches: [['provisioning-jobs']],
+    onDone: () => void navigate({ to: '/provisioning/jobs', search: { target: path.id } }),
+  })
+  return (
+    <Ask title={t(`provisioning.${kind}`)} change={start} onClose={onClose}>
+      {t(`provisioning.${kind}-text`)}
+    </Ask>
+  )
+}
+
+function Activate({ target, onClose }: AskProps) {
+  const { t } = useTranslation()
+  const path = { id: target.document_id }
+  const change = useChange({
+    make: () => api.provisioning.provisioningTargetActive({ path, body: { is_actived: !target.is_actived } }),
+    touches: [['target', path.id], ['targets']],
+    onDone: onClose,
+  })
+  return (
+    <Ask
+      title={target.is_actived ? t('webhooks.deactivate') : t('webhooks.activate')}
+      change={change}
+      onClose={onClose}
+    >
+      {target.is_actived ? t('provisioning.rests') : t('provisioning.goes-on')}
+    </Ask>
+  )
+}
+
+function Rotate({ target, onClose }: AskProps) {
+  const { t } = useTranslation()
+  const path = { id: target.document_id }
+  const rotate = useChange({
+    make: () => api.provisioning.provisioningTargetRotateSecret({ path }),
+    touches: [['target', path.id]],
+  })
+  const secret = rotate.data?.data.secret
+  if (secret)
+    return (
+      <SecretDialog
+        title={t('provisioning.secret')}
+        name="SIGNALBOX_PROVISIONING_SECRET"
+        secret={secret}
+        onDone={onClose}
+      >
+        <Text size="sm">{t('webhooks.rotated')}</Text>
+      </SecretDialog>
+    )
+  return (
+    <Ask title={t('webhooks.rotate')} change={rotate} onClose={onClose}>
+      {t('webhooks.rotate-text')}
+    </Ask>
+  )
+}
+
+function Delete({ target, onClose }: AskProps) {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  const path = { id: target.document_id }
+  const remove = useChange({
+    make: () => api.provisioning.provisioningTargetDelete({ path }),
+    touches: [['targets'], ['health']],
+    onDone: () => void navigate({ to: '/provisioning' }),
+  })
+  return (
+    <Ask title={t('webhooks.delete')} typed={nameOf(target)} change={remove} onClose={onClose}>
+      {t('provisioning.delete-text')}
+    </Ask>
+  )
+}

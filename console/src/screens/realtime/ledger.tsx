@@ -1,0 +1,159 @@
+import { Button, Group, NativeSelect, Paper, Skeleton, Stack, Text } from '@mantine/core'
+import { isProblem, type Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { type Column, List, RowTable, useRows } from '../../parts/list.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { Status } from '../../parts/status.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { Time } from '../../parts/time.tsx'
+
+type Message = Schemas['RealtimeMessage']
+
+/** How often occupied channels are read again, ms. */
+const REFRESH_MS = 5_000
+
+const STATUSES = ['pending', 'retrying', 'published', 'rejected', 'exhausted'] as const
+
+/** What was published of late, and what came of it. */
+export function Messages() {
+  const { t } = useTranslation()
+  const { status } = useSearch({ from: '/realtime' })
+  const navigate = useNavigate()
+  const choose = (next: string) =>
+    void navigate({ to: '/realtime', search: { tab: 'messages', ...(next && { status: next }) }, replace: true })
+  const filters = status ? [`status|eq|${status}`] : []
+  const rows = useRows<Message>({
+    key: ['realtime-messages', filters],
+    load: (page, signal) =>
+      api.realtime.realtimeMessageFindAll({
+        query: { sort: '-created_at', ...(filters.length > 0 && { filters }), ...page },
+        signal,
+      }),
+    isNewestFirst: true,
+  })
+  const columns: Column<Message>[] = [
+    { label: t('deliveries.status'), cell: (row) => <Status name={row.status} /> },
+    {
+      label: t('deliveries.event'),
+      cell: ({ document_id, event }) => (
+        <TextLink to="/events/$id" params={{ id: document_id }} size="sm" className="nowrap">
+          {event}
+        </TextLink>
+      ),
+    },
+    {
+      label: t('realtime.col.channel'),
+      cell: ({ channels }) => channels.map((name) => <CopyText key={name} text={name} isShort />),
+    },
+    { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { label: t('deliveries.attempts'), isNumber: true, cell: ({ attempts }) => attempts },
+    {
+      label: t('deliveries.answer'),
+      cell: ({ last_status_code: code, last_error: fault }) => code ?? fault ?? '–',
+    },
+    { label: t('deliveries.next'), cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
+  ]
+  return (
+    <Stack>
+      <Group align="flex-end">
+        <NativeSelect
+          label={t('deliveries.status')}
+          value={status ?? ''}
+          onChange={({ currentTarget }) => choose(currentTarget.value)}
+          data={[
+            { value: '', label: t('filters.all') },
+            ...STATUSES.map((value) => ({ value, label: t(`status.${value}`) })),
+          ]}
+        />
+      </Group>
+      <List
+        caption={t('realtime.tab.messages')}
+        columns={columns}
+        rows={rows}
+        isFiltered={filters.length > 0}
+        onClear={() => choose('')}
+        empty={<Text>{t('realtime.no-message')}</Text>}
+      />
+    </Stack>
+  )
+}
+
+/** The private channels that somebody has joined, as the provider knows them. */
+export function OccupiedChannels() {
+  const { t } = useTranslation()
+  const navigate = useNavigate()
+  const channels = useQuery({
+    queryKey: ['occupied-channels'],
+    queryFn: ({ signal }) => api.realtime.realtimeChannelFindAll({ signal }),
+    refetchInterval: REFRESH_MS,
+  })
+  if (channels.isPending) return <Skeleton height={160} />
+  if (isProblem(channels.error, 'realtime_unavailable'))
+    return (
+      <Paper withBorder p="xl" ta="center">
+        <Text>{t('realtime.no-client')}</Text>
+      </Paper>
+    )
+  if (channels.isError) return <ProblemCard error={channels.error} onRetry={() => void channels.refetch()} />
+  const rows = channels.data.data.map((one) => ({ ...one, document_id: one.name }))
+  if (rows.length === 0)
+    return (
+      <Paper withBorder p="xl" ta="center">
+        <Text>{t('realtime.no-channel')}</Text>
+      </Paper>
+    )
+  const open = (channel: string) => void navigate({ to: '/realtime', search: { channel } })
+  const columns: Column<(typeof rows)[number]>[] = [
+    { label: t('realtime.col.channel'), cell: ({ name }) => <CopyText text={name} /> },
+    {
+      label: t('realtime.listeners'),
+      isNumber: true,
+      cell: ({ subscription_count: count }) => count ?? '–',
+    },
+    { label: t('realtime.since'), cell: ({ occupied_since: since }) => <Time at={since} /> },
+    {
+      label: t('catalogue.action'),
+      cell: ({ name }) => (
+        <Button variant="default" size="compact-xs" onClick={() => open(name)}>
+          {t('realtime.inspect')}
+        </Button>
+      ),
+    },
+  ]
+  return <RowTable caption={t('realtime.tab.channels')} columns={columns} rows={rows} isBusy={channels.isFetching} />
+}
+
+/** What happened in channels in the last day. */
+export function ChannelEvents() {
+  const { t } = useTranslation()
+  const rows = useRows<Schemas['RealtimeChannelEvent']>({
+    key: ['channel-events'],
+    load: (page, signal) =>
+      api.realtime.realtimeChannelEventFindAll({ query: { sort: '-created_at', ...page }, signal }),
+    isNewestFirst: true,
+  })
+  const columns: Column<Schemas['RealtimeChannelEvent']>[] = [
+    { label: t('realtime.col.event'), cell: ({ name, event }) => (event === null ? name : `${name} ${event}`) },
+    { label: t('realtime.col.channel'), cell: ({ channel }) => <CopyText text={channel} isShort /> },
+    { label: t('users.one'), cell: ({ user_id: user }) => (user === null ? '–' : <CopyText text={user} isShort />) },
+    {
+      label: t('realtime.listeners'),
+      isNumber: true,
+      cell: ({ subscription_count: count }) => count ?? '–',
+    },
+    { label: t('realtime.col.time'), cell: ({ happened_at: at }) => <Time at={at} /> },
+  ]
+  return (
+    <List
+      caption={t('realtime.tab.events')}
+      columns={columns}
+      rows={rows}
+      isFiltered={false}
+      empty={<Text>{t('realtime.no-event')}</Text>}
+    />
+  )
+}

@@ -1,0 +1,189 @@
+import { Alert, Card, Code, Group, SimpleGrid, Skeleton, Stack, Tabs, Text, Title } from '@mantine/core'
+import { isProblem } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { ApiCall } from '../../parts/api-call.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { Facts } from '../../parts/facts.tsx'
+import { Page } from '../../parts/page.tsx'
+import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { Status } from '../../parts/status.tsx'
+import { Time } from '../../parts/time.tsx'
+import { ChannelEvents, Messages, OccupiedChannels } from './ledger.tsx'
+import { Inspector } from './message-table.tsx'
+
+/** How often the state of the provider is read again, ms. */
+const REFRESH_MS = 15_000
+
+const TABS = ['inspector', 'messages', 'channels', 'events'] as const
+
+/** Realtime: how publishing is, what was published, who listens, and a client to try a channel with. */
+export function RealtimeScreen() {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const { tab, ...rest } = useSearch({ from: '/realtime' })
+  const navigate = useNavigate()
+  const current = TABS.find((one) => one === tab) ?? 'inspector'
+  const choose = (next: string | null) =>
+    void navigate({ to: '/realtime', search: { ...rest, ...(next && { tab: next }) }, replace: true })
+  if (!may('realtime:inspect'))
+    return (
+      <Page title={t('nav.realtime')}>
+        <NoPermission permission="realtime:inspect" />
+      </Page>
+    )
+  return (
+    <Page
+      title={t('nav.realtime')}
+      lead={t('realtime.lead')}
+      actions={
+        <ApiCall operation="health.healthRealtime" method="GET" path="/api/v3/health/component/integration/realtime" />
+      }
+    >
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        <Publishing />
+        <ClientSettings />
+      </SimpleGrid>
+      <Tabs value={current} onChange={choose} keepMounted={false}>
+        <Tabs.List mb="md">
+          {TABS.map((one) => (
+            <Tabs.Tab key={one} value={one}>
+              {t(`realtime.tab.${one}`)}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="inspector">
+          <Inspector />
+        </Tabs.Panel>
+        <Tabs.Panel value="messages">
+          <Messages />
+        </Tabs.Panel>
+        <Tabs.Panel value="channels">
+          <OccupiedChannels />
+        </Tabs.Panel>
+        <Tabs.Panel value="events">
+          <ChannelEvents />
+        </Tabs.Panel>
+      </Tabs>
+    </Page>
+  )
+}
+
+/** What the component says of its details. */
+interface Details {
+  missing?: string[]
+  last_success_at?: string | null
+  last_error?: string | null
+  last_error_at?: string | null
+  last_warning?: number | null
+  last_warning_at?: string | null
+  backlog?: number
+  oldest_pending_s?: number
+}
+
+function Publishing() {
+  const { t } = useTranslation()
+  const health = useQuery({
+    queryKey: ['health', 'realtime'],
+    queryFn: ({ signal }) => api.health.healthRealtime({ signal }),
+    refetchInterval: REFRESH_MS,
+  })
+  if (health.isPending) return <Skeleton height={220} />
+  if (health.isError) return <ProblemCard error={health.error} onRetry={() => void health.refetch()} />
+  const { status, checked_at } = health.data.data
+  const details = health.data.data.details as Details
+  const missing = details.missing ?? []
+  return (
+    <Card withBorder>
+      <Group justify="space-between" mb="xs">
+        <Title order={2} size="h5">
+          {t('realtime.publishing')}
+        </Title>
+        <Status name={status} />
+      </Group>
+      {missing.length > 0 && (
+        <Alert color="yellow" variant="outline" title={t('realtime.mode.log-only')} mb="xs">
+          <Text size="sm">{t('realtime.missing')}</Text>
+          {missing.map((name) => (
+            <Code key={name} block className="wrap">
+              {name}
+            </Code>
+          ))}
+        </Alert>
+      )}
+      <Facts
+        lines={[
+          [t('realtime.checked'), <Time key="checked" at={checked_at} />],
+          [t('realtime.success'), <Time key="success" at={details.last_success_at ?? null} />],
+          details.last_error
+            ? [
+                t('realtime.error'),
+                <span key="error">
+                  {details.last_error} <Time at={details.last_error_at ?? null} />
+                </span>,
+              ]
+            : undefined,
+          details.last_warning
+            ? [
+                t('realtime.warning'),
+                <span key="warning">
+                  HTTP {details.last_warning} <Time at={details.last_warning_at ?? null} />
+                </span>,
+              ]
+            : undefined,
+          [
+            t('realtime.backlog'),
+            t('realtime.waits', { count: details.backlog ?? 0, seconds: details.oldest_pending_s ?? 0 }),
+          ],
+        ]}
+      />
+    </Card>
+  )
+}
+
+/** What clients connect with, and how to look into one of them. */
+function ClientSettings() {
+  const { t } = useTranslation()
+  const config = useQuery({
+    queryKey: ['realtime-config'],
+    queryFn: ({ signal }) => api.realtime.realtimeConfig({ signal }),
+    staleTime: 60_000,
+  })
+  const found = config.data?.data
+  return (
+    <Card withBorder>
+      <Stack gap="xs">
+        <Title order={2} size="h5">
+          {t('realtime.client')}
+        </Title>
+        {config.isPending && <Skeleton height={120} />}
+        {config.isError &&
+          (isProblem(config.error, 'realtime_unavailable') ? (
+            <Text size="sm">{t('realtime.no-client')}</Text>
+          ) : (
+            <ProblemCard error={config.error} onRetry={() => void config.refetch()} />
+          ))}
+        {found && (
+          <Facts
+            lines={[
+              [t('realtime.key'), <CopyText key="key" text={found.key} />],
+              [t('realtime.cluster'), found.cluster],
+              [
+                t('realtime.host'),
+                <CopyText key="host" text={`${found.force_tls ? 'wss' : 'ws'}://${found.ws_host}:${found.ws_port}`} />,
+              ],
+            ]}
+          />
+        )}
+        <Text size="sm" c="dimmed">
+          {t('realtime.debug')}
+        </Text>
+        <CopyText text="?realtime_debug=1" />
+        <CopyText text="localStorage.setItem('realtime_debug', '1')" />
+      </Stack>
+    </Card>
+  )
+}

@@ -1,0 +1,400 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildConsole } from '../../src/operations/console/build-console.ts'
+import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
+import { createUserWithPassword } from '../harness/app/known-password.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
+import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
+
+const OPERATOR = { email: 'operator@example.test', name: 'Olga Operator', password: 'correct horse battery' }
+const VIEWER = { email: 'viewer@example.test', name: 'Vera Viewer', password: 'correct horse battery' }
+
+/** A folder for pictures of the screens; none unless it is given. */
+const PICTURES = process.env.CONSOLE_PICTURES
+
+let d: DeliveryApp
+let origin: string
+let browser: SharedBrowser
+let account: string
+
+beforeAll(async () => {
+  await buildConsole()
+  d = await openDelivery({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', RATE_LIMIT_PER_MINUTE: '100000' } })
+  await d.t.app.start()
+  origin = d.t.app.baseUrl()
+  await addPerson(OPERATOR, 'administrator')
+  await d.call('POST', '/api/v3/identity/role', { name: 'viewer', permissions: ['webhook:dashboard'] })
+  await addPerson(VIEWER, 'viewer')
+  account = (await d.call('POST', '/api/v3/identity/account', { name: 'Example' })).body.data.document_id
+  browser = await shareChromium()
+})
+afterAll(async () => {
+  await browser?.close()
+  await d?.[Symbol.asyncDispose]()
+})
+
+async function addPerson({ password, ...person }: typeof OPERATOR, role: string): Promise<void> {
+  const id = await createUserWithPassword(d.t, person, password)
+  const { body } = await d.call('GET', `/api/v3/identity/role?filters=name|eq|${role}`)
+  await d.call('PATCH', `/api/v3/identity/user/${id}`, { roles: [body.data[0].document_id] })
+}
+
+/** Opens a screen as a person, and records what the browser complains of and asks of others. */
+async function open(path: string, person = OPERATOR) {
+  const context = await browser.newContext({
+    baseURL: origin,
+    viewport: { width: 1280, height: 900 },
+    reducedMotion: 'reduce',
+    acceptDownloads: true,
+  })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page
+    .on('console', (message) => complaints.push(message.text()))
+    .on('pageerror', ({ message }) => complaints.push(message))
+  page.on('request', (request) => {
+    if (!/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(origin)) complaints.push(request.url())
+  })
+  await page.goto(`/console/${path}`)
+  await page.getByLabel('E-mail address').fill(person.email)
+  await page.getByLabel('Password', { exact: true }).fill(person.password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  return { page, complaints, [Symbol.asyncDispose]: () => context.close() }
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (PICTURES === undefined) return
+  await mkdir(PICTURES, { recursive: true })
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+}
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+
+const createContract = () => d.call('POST', '/api/v3/contract/contract', { account, name: 'Lease', status: 'draft' })
+
+describe('the event catalogue', () => {
+  test('says who would get an event, and why another does not until it subscribes', async () => {
+    const { id } = await d.makeWebhook({
+      url: `${d.receiver.origin}/quiet`,
+      events: ['webhook.test'],
+      account: account as never,
+    })
+    await d.call('PATCH', `/api/v3/webhook/webhook/${id}`, { name: 'Quiet' })
+    await using opened = await open('catalogue')
+    const { page, complaints } = opened
+    await heading(page, 'Event catalogue')
+    await page.getByRole('button', { name: /^contract\s*\d+$/ }).click()
+    await page.getByText('5 event types').waitFor()
+    await page.getByLabel('Name, route or description').fill('update')
+    await page.getByText('1 event type', { exact: true }).waitFor()
+    await page.getByRole('table').getByRole('link', { name: 'contract.update' }).click()
+    await heading(page, 'contract.update')
+    await page.getByText('Has an owning account').waitFor()
+    expect(JSON.parse(await page.getByTestId('envelope').innerText())).toMatchObject({
+      type: 'contract.update',
+      data: { resource: 'contract', action: 'update', url: expect.stringMatching('^/api/v3/contract/contract/') },
+    })
+    await page.getByRole('combobox', { name: 'Account' }).click()
+    await page.getByRole('option', { name: 'Example' }).click()
+    await page.getByText('It does not subscribe to contract.update').waitFor()
+    await button(page, 'Subscribe a webhook').click()
+    const dialog = page.getByRole('dialog', { name: 'Subscribe a webhook' })
+    await dialog.getByLabel('Webhook').click()
+    await page.getByRole('option', { name: 'Quiet' }).click()
+    await dialog.getByRole('button', { name: 'Subscribe', exact: true }).click()
+    await page.getByText('It subscribes to contract.update, is active').waitFor()
+    await page.getByText('Gets it', { exact: true }).waitFor()
+    await page.getByRole('region', { name: 'Subscribers' }).getByRole('link', { name: 'Quiet' }).waitFor()
+    await picture(page, 'event-type-forecast')
+    expect(complaints).toEqual([])
+  })
+
+  test('shows what a sync would write, runs it, says who did, and lays a stale row to rest', async () => {
+    const { db } = d.t.database
+    await db.deleteFrom('event').where('internal', '=', 'contract.delete').execute()
+    await db.updateTable('event').set({ route: '/old' }).where('internal', '=', 'contract.find-one').execute()
+    const made = await d.call('POST', '/api/v3/webhook/event', { internal: 'contract.sign' })
+    const stale = made.body.data.document_id
+    await db.updateTable('event').set({ source: 'route' }).where('document_id', '=', stale).execute()
+    await using opened = await open('overview')
+    const { page, complaints } = opened
+    await page.getByText('The event catalogue of the database differs from the code.').waitFor()
+    await page.getByRole('link', { name: 'Catalogue status' }).click()
+    await heading(page, 'Catalogue status')
+    await page.getByText('Out of sync').waitFor()
+    await page.getByText('+ contract.delete').waitFor()
+    await page.getByText('- contract.find-one route: /old').waitFor()
+    await page.getByText('by a deployment or a command').waitFor()
+    await picture(page, 'catalogue-out-of-sync')
+    await button(page, 'Run the sync').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Run the sync', exact: true }).click()
+    await page.getByText('None: a sync would write nothing.').waitFor()
+    await page.getByText('2 rows written').waitFor()
+    await button(page, 'Deactivate').click()
+    await page.getByRole('dialog').getByText('0 webhooks subscribe to it.').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Deactivate', exact: true }).click()
+    await page.getByText('In sync', { exact: true }).waitFor()
+    expect(complaints).toEqual([])
+  })
+})
+
+describe('provisioning', () => {
+  test('makes a target with its secret, shows what failed and what was sent, and redrives it', async () => {
+    await using opened = await open('provisioning')
+    const { page, complaints } = opened
+    await page.getByText('No platform is told of users yet.').waitFor()
+    await page.getByRole('link', { name: 'New target' }).first().click()
+    await page.getByLabel('URL').fill(`${d.receiver.origin}/users`)
+    await page.getByLabel('Name', { exact: true }).fill('Billing platform')
+    await button(page, 'Create the target').click()
+    await button(page, 'Show').click()
+    await expect.poll(() => page.getByTestId('secret').innerText()).toMatch(/^whsec_/)
+    await page.getByLabel('I have stored it').check()
+    await button(page, 'Done').click()
+    await heading(page, 'Billing platform')
+
+    d.receiver.behave({ kind: 'status', status: 422, body: 'no such tenant' })
+    await d.call('POST', '/api/v3/identity/user', { email: 'new@example.test', name: 'Nora New' })
+    await d.pass(0)
+    await page.goto('/console/provisioning/deliveries?status=failed')
+    await page.getByRole('link', { name: 'user.provisioned' }).click()
+    const drawer = page.getByRole('dialog')
+    await drawer.getByText('422').first().waitFor()
+    await drawer.getByText('"email": "new@example.test"').waitFor()
+    await drawer.getByText('Identity and status are sent, never roles').waitFor()
+    await picture(page, 'provisioned-failed')
+    d.receiver.behave({ kind: 'status', status: 200 })
+    await page.keyboard.press('r')
+    await page.getByRole('dialog', { name: 'Redrive' }).getByRole('button', { name: 'Redrive' }).click()
+    await d.pass(0)
+    await drawer.getByText('Delivered', { exact: true }).first().waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('redrives many dead letters, and follows a job to its end', async () => {
+    const targets = (await d.call('GET', '/api/v3/provisioning/target')).body.data
+    d.receiver.behave({ kind: 'status', status: 503 })
+    for (const name of ['Dana', 'Dora'])
+      await d.call('POST', '/api/v3/identity/user', { email: `${name}@example.test`, name })
+    for (let attempt = 0; attempt < 8; attempt += 1) await d.pass(3_600_000)
+    d.receiver.behave({ kind: 'status', status: 200 })
+    await using opened = await open('provisioning/deliveries?status=dead_letter')
+    const { page, complaints } = opened
+    await heading(page, 'Dead letters')
+    await button(page, 'Redrive the 2 shown').click()
+    await picture(page, 'redrive')
+    await page.getByRole('dialog').getByRole('button', { name: 'Redrive', exact: true }).click()
+    await page.getByText('2 of 2 done: 2 redriven, 0 skipped').waitFor()
+    await d.pass(0)
+    await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).last().click()
+
+    await page.goto(`/console/provisioning/${targets[0].document_id}`)
+    await button(page, 'Sync').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Sync', exact: true }).click()
+    await heading(page, 'Jobs')
+    await d.pass(1_000)
+    await page.getByText('Done', { exact: true }).waitFor()
+    await picture(page, 'jobs')
+
+    await page.goto('/console/provisioning/deliveries')
+    await page.getByRole('link', { name: 'user.provisioned' }).first().click()
+    await page.getByRole('dialog').getByText('Payload').waitFor()
+    const first = page.url()
+    await page.keyboard.press(']')
+    await expect.poll(() => page.url()).not.toBe(first)
+    await page.keyboard.press('[')
+    await expect.poll(() => page.url()).toBe(first)
+    expect(complaints).toEqual([])
+  })
+})
+
+describe('the realtime inspector', () => {
+  test('joins a channel, shows what comes, holds it while paused, and hands it out as NDJSON', async () => {
+    await using opened = await open(`realtime?channel=private-account-${account}`)
+    const { page, complaints } = opened
+    await page.getByText('Settings of clients').waitFor()
+    await button(page, 'Subscribe').click()
+    const card = page.getByTestId('subscription')
+    await card.getByText('Subscribed').waitFor()
+    await card.getByText(/Asked for the socket \d+\.\d+, answered in \d+ ms/).waitFor()
+    await createContract()
+    await d.pass(0)
+    await button(page, 'contract.create').click()
+    await page.getByRole('dialog').getByText('"resource": "contract"').waitFor()
+    await page.keyboard.press('Escape')
+    await picture(page, 'realtime-inspector')
+    await button(page, 'Pause').click()
+    await createContract()
+    await d.pass(0)
+    await page.getByText('Paused; 1 message waits.').waitFor()
+    await button(page, 'Resume').click()
+    await page.getByLabel('Filter').fill('contract.create')
+    await page.getByText('2 messages', { exact: true }).waitFor()
+    const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'Download NDJSON').click()])
+    const lines = (await readFile(await download.path(), 'utf8')).trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line).event)).toEqual(['contract.create', 'contract.create'])
+    await button(page, 'Clear').click()
+    await page.getByText('Subscribe to a channel; what comes stands here.').waitFor()
+    await page.getByRole('tab', { name: 'Published' }).click()
+    await page.getByRole('link', { name: 'contract.create' }).first().waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('says exactly why a channel is refused', async () => {
+    await using opened = await open('realtime')
+    const { page } = opened
+    const field = page.getByLabel('Private channel')
+    await field.fill('private-account-1')
+    await page.getByText('No private channel has such a name.').waitFor()
+    await field.fill('private-account-01997e2a-6c00-7000-8000-0000000000a1')
+    await button(page, 'Subscribe').click()
+    await page.getByTestId('subscription').getByText('Refused').waitFor()
+    await page.getByTestId('subscription').getByText('permission_denied').waitFor()
+    await picture(page, 'realtime-refused')
+  })
+})
+
+describe('the frame', () => {
+  test('opens screens and ids by the palette and by keys, and lists the keys', async () => {
+    const { id } = await d.makeWebhook({ url: `${d.receiver.origin}/palette` })
+    await d.call('PATCH', `/api/v3/webhook/webhook/${id}`, { name: 'By palette' })
+    await using opened = await open('overview')
+    const { page, complaints } = opened
+    await heading(page, 'Overview')
+    await page.keyboard.press('Control+k')
+    const field = page.getByRole('combobox', { name: 'What are you looking for?' })
+    await field.fill('prov')
+    await picture(page, 'palette')
+    await page.keyboard.press('Enter')
+    await heading(page, 'Provisioning')
+    await page.keyboard.press('Control+k')
+    await field.fill(id)
+    await page.keyboard.press('Enter')
+    await heading(page, 'By palette')
+    await page.keyboard.press('g')
+    await page.keyboard.press('s')
+    await heading(page, 'Settings')
+    await page.keyboard.press('/')
+    await page.getByRole('option', { name: 'By palette' }).click()
+    await heading(page, 'By palette')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Next row').waitFor()
+    await picture(page, 'shortcuts')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('g')
+    await page.keyboard.press('w')
+    await page.getByRole('link', { name: 'By palette' }).waitFor()
+    await page.keyboard.press('j')
+    await expect.poll(() => page.evaluate('document.activeElement.closest("tbody") !== null')).toBe(true)
+    // An id is looked for among all that it may be of.
+    expect(complaints.filter((one) => !one.includes('404'))).toEqual([])
+  })
+
+  test('keeps the choices of the browser, and lets the keys be switched off', async () => {
+    await using opened = await open('settings')
+    const { page, complaints } = opened
+    await heading(page, 'Settings')
+    await page.getByText('1 min, 5 min, 30 min, 2 hr').waitFor()
+    await page.getByText('Compact', { exact: true }).click()
+    await page.getByText('UTC', { exact: true }).click()
+    await page.getByLabel('Single-key shortcuts').uncheck()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('?')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await page.getByText('Deutsch', { exact: true }).click()
+    await heading(page, 'Einstellungen')
+    await page.reload()
+    await heading(page, 'Einstellungen')
+    expect(await page.evaluate('document.documentElement.dataset.density')).toBe('compact')
+    await page.getByText(/UTC$/).first().waitFor()
+    const stored = await page.evaluate('JSON.stringify({ ...localStorage })')
+    expect(stored).not.toMatch(/eyJ|sbx_|whsec_/)
+    expect(complaints).toEqual([])
+  })
+
+  test('names the missing permission on each screen, and says that the browser is offline', async () => {
+    await using opened = await open('overview', VIEWER)
+    const { page } = opened
+    await heading(page, 'Overview')
+    for (const [path, permission] of [
+      ['catalogue', 'event:find-all'],
+      ['catalogue/status', 'webhook:catalogue-status'],
+      ['provisioning', 'provisioning-target:find-all'],
+      ['provisioning/new', 'provisioning-target:create'],
+      ['provisioning/deliveries', 'provisioning-delivery:find-all'],
+      ['provisioning/jobs', 'provisioning-job:find-all'],
+      ['realtime', 'realtime:inspect'],
+      ['settings', 'health:service'],
+    ] as const) {
+      await page.goto(`/console/${path}`)
+      await page.getByText(permission, { exact: true }).waitFor()
+      await page.getByText('An administrator can give you a role with this permission').waitFor()
+    }
+    await picture(page, 'no-permission')
+    await page.context().setOffline(true)
+    await page.getByText('This browser is offline.').waitFor()
+  })
+})
+
+/** Every screen of this part, with what stands on it once it has loaded. */
+const SCREENS = [
+  ['catalogue', 'contract.create'],
+  ['catalogue/status', 'Stale rows'],
+  ['realtime', 'Settings of clients'],
+  ['realtime?tab=messages', 'contract.create'],
+  ['realtime?tab=channels', 'Nobody has joined a private channel.'],
+  ['realtime?tab=events', 'Channel'],
+  ['provisioning', 'Billing platform'],
+  ['provisioning/new', 'Create the target'],
+  ['provisioning/deliveries', 'user.provisioned'],
+  ['provisioning/jobs', 'Done'],
+  ['health', 'Build and schema'],
+  ['settings', 'POSTs of a delivery to a target'],
+  ['nowhere', 'There is no such page.'],
+] as const
+
+describe('the screens', () => {
+  test('have no accessibility fault, light and dark, and fit a phone', async () => {
+    const [type] = (await d.call('GET', '/api/v3/webhook/event?filters=internal|eq|contract.create')).body.data
+    const [target] = (await d.call('GET', '/api/v3/provisioning/target')).body.data
+    const [delivery] = (await d.call('GET', '/api/v3/provisioning/delivery')).body.data
+    await using opened = await open('health')
+    const { page, complaints } = opened
+    await heading(page, 'Health')
+    const screens = [
+      ...SCREENS,
+      [`catalogue/${type.document_id}?account=${account}`, 'Who would get it now'],
+      [`provisioning/${target.document_id}`, 'Identity and status are sent'],
+      [`provisioning/deliveries/${delivery.document_id}`, 'Payload'],
+    ] as const
+    const found: Record<string, object> = {}
+    for (const [path, text] of screens) {
+      await page.setViewportSize({ width: 1280, height: 900 })
+      await page.goto(`/console/${path}`)
+      await page
+        .getByText(text)
+        .first()
+        .waitFor({ timeout: 8_000 })
+        .catch(() => {
+          throw new Error(`${path}: ${text}`)
+        })
+      // Until every part has loaded: axe sees what is there.
+      await page.locator('.mantine-Skeleton-root, [aria-busy="true"]').first().waitFor({ state: 'detached' })
+      const name = `screen-${path.replaceAll(/[/?=]|[0-9a-f]{8}-[\w-]+/g, '-')}`
+      await picture(page, name)
+      const violations = await findViolationsInBothSchemes(page)
+      await picture(page, `${name}-dark`)
+      await page.emulateMedia({ colorScheme: 'light' })
+      await page.setViewportSize({ width: 320, height: 700 })
+      const width = await page.evaluate(() => document.documentElement.scrollWidth)
+      await picture(page, `${name}-phone`)
+      found[path] = { ...violations, isTooWide: width > 320 }
+    }
+    const wanted = screens.map(([path]) => [path, { ...NO_VIOLATIONS, isTooWide: false }])
+    expect(found).toEqual(Object.fromEntries(wanted))
+    expect(complaints).toEqual([])
+  })
+})
