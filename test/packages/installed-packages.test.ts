@@ -98,7 +98,7 @@ let installed: InstalledPackages
 beforeAll(async () => {
   packed = await packPackages(PACKAGES.map(({ name }) => name))
   installed = await packed.install(PACKAGES.flatMap(({ dependencies }) => dependencies))
-  for (const name of PACKAGES.flatMap(({ lent }) => lent)) await lendModule(installed.project, name)
+  for (const name of new Set(PACKAGES.flatMap(({ lent }) => lent))) await lendModule(installed.project, name)
 }, 300_000)
 afterAll(() => packed?.[Symbol.asyncDispose]())
 

@@ -54,6 +54,8 @@ test('the entry of a publication is in the row of its first event, and is listed
     session: null,
     api_key: expect.stringMatching(/./),
     client_id: null,
+    portal_session: null,
+    external_user: null,
     account: null,
     target: null,
     address: expect.stringMatching(/./),

@@ -53,6 +53,8 @@ export function mountPortal(server: FastifyInstance, deps: PortalDeps): void {
     }
     const unbuilt = { service: brand.name, isBuilding: deps.isBuilding }
     const page = entry ? renderPortalPage(entry, settings, portal) : renderUnbuiltPage(texts, unbuilt)
+    // Every answer has one, which would refuse the frame to browsers that do not know `frame-ancestors`.
+    if (ancestors.length > 0) reply.removeHeader('x-frame-options')
     return reply
       .code(entry ? 200 : 503)
       .headers({ ...buildPortalHeaders(nonce, ancestors), vary: 'accept-language' })
