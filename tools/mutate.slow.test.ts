@@ -50,7 +50,7 @@ test('lists the change that no test notices, counts those that are noticed, and 
       '--tests',
       'rule.test',
       '--patience',
-      '5',
+      '10',
     ]
     const ended = promisify(execFile)(process.execPath, args, { cwd: root })
     const { code, stdout, stderr } = await ended.then(

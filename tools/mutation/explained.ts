@@ -143,4 +143,53 @@ export const EXPLAINED: readonly Explained[] = [
     change: 'segment -> true',
     reason: 'no bytes are no JSON, which names nobody either',
   },
+  {
+    path: 'src/identity/caller/authenticate.ts',
+    lineText: 'const isUseDue = found.lastUsedAt === null || found.lastUsedAt <= before',
+    change: 'found.lastUsedAt === null -> false',
+    reason: 'only for the types: null counts as 0, which is before every instant',
+  },
+  {
+    path: 'src/delivery/post/reencrypt.ts',
+    lineText: 'if (!last || batch.length < BATCH_SIZE) return reencrypted',
+    change: 'batch.length < BATCH_SIZE -> false',
+    reason: 'saves the statement that finds no further row',
+  },
+  {
+    path: 'src/delivery/queue/queue-statement.ts',
+    lineText: 'if (claims.length === 0) return',
+    change: 'claims.length === 0 -> false',
+    reason: 'saves a statement that changes no row',
+  },
+  {
+    path: 'src/delivery/routing.store.ts',
+    lineText:
+      'select event_id from event_queue where event_id > $after order by event_id limit $limit for update skip locked))',
+    change: '> -> >=',
+    reason: 'the event with this id was taken in the round before, or no event has it',
+  },
+  {
+    path: 'src/delivery/router.ts',
+    lineText: 'while (!isOver && !hasRoom() && !stopping.signal.aborted) {',
+    change: '!stopping.signal.aborted -> true',
+    reason: 'only ends a wait of 50 ms at most earlier when the router stops',
+  },
+  {
+    path: 'src/identity/password/password.ts',
+    lineText: 'return timingSafeEqual(tag, expected.tag) && parsed !== undefined',
+    change: 'parsed !== undefined -> true',
+    reason: 'what no password is stored for is compared with 32 zero bytes, which no hash is',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'where not is_held and visit_at <= $now and webhook <> all($blocked::uuid[])',
+    change: 'visit_at <= $now -> true',
+    reason: 'due webhooks come first by the order, and of others no row is claimed: saves their visits',
+  },
+  {
+    path: 'src/webhook/delivery/incident.ts',
+    lineText: 'const still = new Set(subjects.length > 0 ? await find(subjects) : [])',
+    change: '> -> >=',
+    reason: 'saves a statement that finds nothing',
+  },
 ]

@@ -15,6 +15,9 @@ import type { Round } from './test-session.ts'
 const { MUTATION_PROCESS: processFile = '', MUTATION_ROUND: roundFile = '' } = process.env
 const root = process.cwd()
 
+/** How long a hook may take beside a change: it may make a database, or fill one. */
+const HOOK_LIMIT_MS = 30_000
+
 /** One of each for a process, kept beside the modules, which all files of tests share. */
 const kept = globalThis as typeof globalThis & {
   reachSession?: Promise<Session>
@@ -59,7 +62,7 @@ const round = JSON.parse(readFileSync(roundFile, 'utf8')) as Round
 const worker = kept.__vitest_worker__
 renewModules(round)
 const limitMs = round.limitsMs[worker?.filepath ?? '']
-if (limitMs !== undefined) vi.setConfig({ testTimeout: limitMs })
+if (limitMs !== undefined) vi.setConfig({ testTimeout: limitMs, hookTimeout: HOOK_LIMIT_MS })
 // The process got its own at its start.
 if (worker) worker.config.bail = round.reach ? 0 : 1
 if (!round.reach) await closeSession()

@@ -42,9 +42,6 @@ export interface TestSession extends AsyncDisposable {
 const TEST_LIMIT_MS = 5_000
 const TEST_SLOWER = 10
 
-/** How long a hook may take: it may make a database, or fill one. */
-const HOOK_LIMIT_MS = 30_000
-
 /** Changes that one process judges. What it loaded anew for each of them stays in its memory. */
 const ROUNDS_OF_PROCESS = 20
 
@@ -88,7 +85,6 @@ export async function openTestSession(
       reporters: [{}],
       silent: true,
       sequence: { sequencer: InGivenOrder },
-      hookTimeout: HOOK_LIMIT_MS,
     },
     // Those of the repository watch the tests too.
     { test: { setupFiles: [join(import.meta.dirname, 'reach-setup.ts')] } },

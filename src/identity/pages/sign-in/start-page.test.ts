@@ -71,3 +71,10 @@ test('a process without the role api has no start page', async () => {
   await using app = await createTestApp({ env: { SIGNALBOX_ROLES: 'maintenance' } })
   expect((await app.anonymous('GET', '/', undefined, BROWSER)).status).toBe(404)
 })
+
+test('the start page counts against the limit of its address, for any caller', async () => {
+  await using app = await createTestApp({ env: { RATE_LIMIT_PER_MINUTE: '2' } })
+  const ask = async (headers: Record<string, string>) => (await app.anonymous('GET', '/', undefined, headers)).status
+  const json = { accept: 'application/json' }
+  expect([await ask(BROWSER), await ask(json), await ask(BROWSER), await ask(json)]).toEqual([200, 404, 429, 429])
+})

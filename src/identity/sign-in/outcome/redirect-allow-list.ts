@@ -35,7 +35,7 @@ export function parseRedirectAllowList(value: string): AllowedRedirect[] {
 function parseEntry(text: string, index: number): AllowedRedirect {
   const fail = (rule: string) => new Error(`must list origins and custom schemes: entry ${index + 1} ${rule}`)
   if (/[\p{C}\p{Z}\\*]/u.test(text)) throw fail('holds a space, a backslash or a *; name each origin')
-  const url = /^[a-z][a-z0-9+.-]*:/i.test(text) ? URL.parse(text) : null
+  const url = URL.parse(text)
   if (url === null) throw fail('has no scheme; write https://app.example.com or com.example.app:')
   if (FORBIDDEN_SCHEMES.has(url.protocol)) throw fail('names a scheme that is never allowed')
   if (url.search || url.hash || text.includes('@')) throw fail('has a query, a fragment or a user name; remove it')

@@ -77,6 +77,20 @@ describe('registration', () => {
     expect(data).toMatchObject([{ name: 'My phone', transports: ['internal'], is_backed_up: false }])
   })
 
+  test('shows the authenticator the name of the person, or the address of one without a name', async () => {
+    count += 1
+    const person = await app.person(`named-${count}`, [], PASSWORD)
+    const path = `/api/v3/identity/user/${person.user.id}`
+    const showAs = async (name: string | null) => {
+      expect((await app.call('PATCH', path, { token: root.token, body: { name } })).status).toBe(200)
+      const { user } = await optionsOf(`${FACTOR}/options`, { token: person.token, address: '10.30.0.1' })
+      return [user.name, user.displayName]
+    }
+    const [email, name] = await showAs('Ada Lovelace')
+    expect([email, name]).toEqual([expect.stringContaining('@'), 'Ada Lovelace'])
+    expect(await showAs(null)).toEqual([email, email])
+  })
+
   test('of a further passkey leaves the recovery codes, and names the earlier one to the browser', async () => {
     const person = await newcomer()
     const options = await optionsOf(`${FACTOR}/options`, { token: person.token, address: '10.30.0.1' })
