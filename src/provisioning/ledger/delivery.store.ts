@@ -52,6 +52,11 @@ export interface ToldUser {
   status: ProvisionedStatus
 }
 
+/** Maps what a delivery says, as the body of its POST has it. */
+export function toDeliveryData(user: string, { email, name, status }: ToldUser) {
+  return { user: { document_id: user, email, name, status } }
+}
+
 interface AttemptJson extends Omit<LoggedAttempt, 'startedAt'> {
   startedAt: string
 }

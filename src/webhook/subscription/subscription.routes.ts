@@ -1,8 +1,7 @@
-import { toEventTypeRow } from '../../event/catalogue/catalogue.store.ts'
 import { buildList, readScopedPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import { selectSubscriptions, toSubscriptionRow } from '../event-set/subscription.store.ts'
+import { selectSubscriptions, } from '../event-set/subscription.store.ts'
 import {
   changeSubscription,
   loadEventSet,
@@ -15,15 +14,9 @@ import {
 } from '../event-set/subscription.ts'
 import { keepOwnSubscriptions } from '../reach/account-reach.store.ts'
 import { buildReach, checkMaySubscribe, checkNewSubscription, lockRoom } from '../reach/account-reach.ts'
-import {
-  CreateSubscriptionBody,
-  EventSet,
-  EventSetBody,
-  SubscriptionRow,
-  SubscriptionWithWarnings,
-  UpdateSubscriptionBody,
-} from '../registry/webhook.schema.ts'
+import { CreateSubscriptionBody, EventSet, EventSetBody, SubscriptionRow, SubscriptionWithWarnings, UpdateSubscriptionBody, toSubscriptionRow } from '../registry/webhook.schema.ts'
 import { loadWebhook, type WebhookDeps } from '../registry/webhook.ts'
+import { toEventTypeRow } from '../../event/catalogue/event-type-row.ts'
 
 const SUBSCRIPTION_FIELDS = {
   document_id: { type: 'uuid' },
