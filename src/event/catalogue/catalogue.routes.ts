@@ -3,7 +3,7 @@ import { readPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
 import { CatalogueStatusSchema, CreateEventTypeBody, EventTypeRow, VisibleBody } from './catalogue.schema.ts'
-import { selectEventTypes, } from './catalogue.store.ts'
+import { selectEventTypes } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 import {
   checkEventTypeVisible,
@@ -12,8 +12,8 @@ import {
   setEventTypeActive,
   setEventTypeVisible,
 } from './event-type.ts'
-import { readCatalogueStatus, syncCatalogue } from './sync.ts'
 import { toEventTypeRow } from './event-type-row.ts'
+import { readCatalogueStatus, syncCatalogue } from './sync.ts'
 
 /** Dependencies of the catalogue's routes. */
 export interface CatalogueDeps {

@@ -1,7 +1,7 @@
 import type { IdMaker } from '../../base/id.ts'
 import type { RouteDeclaration } from '../../http/route/route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
-import { columnsOf, } from '../../http/shape/wire-row.ts'
+import { columnsOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'

@@ -6,7 +6,7 @@ import type { AccountLimiter } from '../../identity/account/limit/account-limit.
 import { buildReach } from '../reach/account-reach.ts'
 import { loadWebhook } from '../registry/webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer } from './dispatch.schema.ts'
-import { listDispatches, type StoredDispatch, toDispatchRecord, } from './dispatch.store.ts'
+import { listDispatches, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 import { toDispatchRow } from './dispatch-row.ts'
 

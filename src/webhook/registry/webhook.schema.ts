@@ -1,8 +1,8 @@
 import { EventTypeRow } from '../../event/catalogue/catalogue.schema.ts'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
-import { link } from '../event-set/subscription.store.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
+import { link } from '../event-set/subscription.store.ts'
 
 /** Why the service disabled a webhook (docs/contract/webhooks.md#webhook). */
 const DISABLED_REASONS = ['consecutive-failures', 'account-deleted', 'legacy-secret-rotation-required'] as const

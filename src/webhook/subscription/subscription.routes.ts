@@ -1,7 +1,8 @@
+import { toEventTypeRow } from '../../event/catalogue/event-type-row.ts'
 import { buildList, readScopedPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import { selectSubscriptions, } from '../event-set/subscription.store.ts'
+import { selectSubscriptions } from '../event-set/subscription.store.ts'
 import {
   changeSubscription,
   loadEventSet,
@@ -14,9 +15,16 @@ import {
 } from '../event-set/subscription.ts'
 import { keepOwnSubscriptions } from '../reach/account-reach.store.ts'
 import { buildReach, checkMaySubscribe, checkNewSubscription, lockRoom } from '../reach/account-reach.ts'
-import { CreateSubscriptionBody, EventSet, EventSetBody, SubscriptionRow, SubscriptionWithWarnings, UpdateSubscriptionBody, toSubscriptionRow } from '../registry/webhook.schema.ts'
+import {
+  CreateSubscriptionBody,
+  EventSet,
+  EventSetBody,
+  SubscriptionRow,
+  SubscriptionWithWarnings,
+  toSubscriptionRow,
+  UpdateSubscriptionBody,
+} from '../registry/webhook.schema.ts'
 import { loadWebhook, type WebhookDeps } from '../registry/webhook.ts'
-import { toEventTypeRow } from '../../event/catalogue/event-type-row.ts'
 
 const SUBSCRIPTION_FIELDS = {
   document_id: { type: 'uuid' },
