@@ -28,7 +28,10 @@ const KNOWN: Record<string, readonly Known[]> = {
     { sql: 'select token, user_id, ends_at from realtime_grant_token where ends_at', tables: ['realtime_grant_token'] },
   ],
   'a page of messages sorts those that wait: few but in an outage, and another index would cost every message': [
-    { sql: 'select "document_id", "account", "event", "contract"', tables: ['realtime_message_open'] },
+    {
+      sql: 'select "document_id" as "id", "account" as "account", "event" as "event", "contract"',
+      tables: ['realtime_message_open'],
+    },
   ],
   'health and its metrics: each count ends at a limit': [
     {

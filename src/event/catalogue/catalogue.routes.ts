@@ -10,7 +10,7 @@ import {
   SubscriberCounts,
   VisibleBody,
 } from './catalogue.schema.ts'
-import { selectEventTypes, toEventTypeRow } from './catalogue.store.ts'
+import { selectEventTypes } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 import {
   checkEventTypeVisible,
@@ -19,6 +19,7 @@ import {
   setEventTypeActive,
   setEventTypeVisible,
 } from './event-type.ts'
+import { toEventTypeRow } from './event-type-row.ts'
 import { countSubscribers } from './status.store.ts'
 import { readCatalogueStatus, syncCatalogue } from './sync.ts'
 

@@ -2,7 +2,7 @@ import type { IdMaker, UserId } from '../../base/id.ts'
 import { VERSION } from '../../base/version.ts'
 import type { RouteDeclaration } from '../../http/route/route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
-import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
+import { columnsOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
@@ -15,7 +15,6 @@ export const eventType = defineRecord('event', columnsOf(EventTypeRow)).typed<{
   method: RouteDeclaration['method'] | null
 }>()
 export type EventTypeRecord = RecordOf<typeof eventType>
-export const toEventTypeRow = wireOf(eventType, EventTypeRow)
 
 /** The event types, as the base of a list; for a caller with an account role only those that it sees. */
 export function selectEventTypes(db: Database, scope: PermissionScope) {

@@ -1,4 +1,4 @@
-import { type AccountId, type Id, isUuid, type PortalSessionId, type SessionId, type UserId } from '../../base/id.ts'
+import { type AccountId, isUuid, type PortalSessionId, type SessionId, type UserId } from '../../base/id.ts'
 import { type BuildParts, buildPart } from '../../http/listing/page.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -14,8 +14,6 @@ import {
 } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { statement } from '../../postgres/statement/statement.ts'
-
-export type AuditEntryId = Id<'audit entry'>
 
 /** The outcome of the action. */
 export type AuditOutcome = 'success' | 'failure'

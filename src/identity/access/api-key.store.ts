@@ -1,4 +1,4 @@
-import type { AccountId, Id, SessionId, UserId } from '../../base/id.ts'
+import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -7,8 +7,6 @@ import { closingStatement, statement } from '../../postgres/statement/statement.
 import { ApiKeyRow } from './api-key.schema.ts'
 import { HELD, HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from './delegation.store.ts'
 import type { Holdings } from './delegation.ts'
-
-export type ApiKeyId = Id<'api key'>
 
 /** An API key: every column that the API shows. The table stores the hash of the key, not the key. */
 const apiKey = defineRecord('api_key', columnsOf(ApiKeyRow), { user: 'userId', permissions: 'patterns' })

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Id, UserId } from '../../base/id.ts'
-import { type Static } from '../../http/shape/schema-type.ts'
+import type { Static } from '../../http/shape/schema-type.ts'
 import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
 import { asPart, columnChange } from '../../postgres/statement/column-change.ts'

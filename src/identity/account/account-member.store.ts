@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { AccountId, Id, UserId } from '../../base/id.ts'
-import { type Static } from '../../http/shape/schema-type.ts'
+import type { Static } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
@@ -74,7 +74,7 @@ interface CandidateColumns extends HoldingsRow {
   isLiving: boolean
   email: string | null
   name: string | null
-  /** The membership, or null with the members behind it. */
+  /** Of the membership; null without one, as are its other members. */
   id: AccountMemberId | null
   roles: RoleId[]
   createdAt: Date

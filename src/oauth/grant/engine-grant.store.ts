@@ -4,7 +4,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, selectRecord } from '../../postgres/statement/record.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
 import type { ClientId } from '../client/client.store.ts'
-import { type GrantId, type GrantRecord, type NamedGrant } from './grant.store.ts'
+import type { GrantId, GrantRecord, NamedGrant } from './grant.store.ts'
 
 /** A grant at a managed engine, which keeps neither the scopes that were refused nor the URIs of a consent. */
 const engineGrant = defineRecord(

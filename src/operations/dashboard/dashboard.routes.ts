@@ -4,7 +4,7 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { named, nullable, TimestampSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { DispatchRow } from '../../webhook/ledger/dispatch.schema.ts'
-import { toDispatchRow } from '../../webhook/ledger/dispatch.store.ts'
+import { toDispatchRow } from '../../webhook/ledger/dispatch-row.ts'
 import { readSummary } from './dashboard.store.ts'
 
 /** Failures the summary shows (docs/contract/delivery.md#fixed-constants). */

@@ -2,8 +2,8 @@ import { toAttemptRow } from '../../delivery/post/attempt.schema.ts'
 import { readPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import { DeliveryRow, DeliveryWithAttempts, ReplayDeliveryBody, toDeliveryData } from './delivery.schema.ts'
-import { type DeliveryRecord, selectDeliveries, toDeliveryRow } from './delivery.store.ts'
+import { DeliveryRow, DeliveryWithAttempts, ReplayDeliveryBody } from './delivery.schema.ts'
+import { type DeliveryRecord, selectDeliveries, toDeliveryData, toDeliveryRow } from './delivery.store.ts'
 import { type DeliveryDeps, loadDelivery, replayDelivery } from './replay.ts'
 
 /** What the ledger can be filtered by and sorted on. */

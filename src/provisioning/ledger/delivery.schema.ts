@@ -2,7 +2,6 @@ import { AttemptRow } from '../../delivery/post/attempt.schema.ts'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { PROVISIONING_EVENTS } from '../claim/payload.ts'
-import type { ToldUser } from './delivery.store.ts'
 
 /** The states of a delivery (docs/contract/provisioning.md#provisioning-delivery). */
 const StatusSchema = named(
@@ -68,8 +67,3 @@ export const ReplayDeliveryBody = nullable(
     }),
   ),
 )
-
-/** Maps what a delivery says, as the body of its POST has it. */
-export function toDeliveryData(user: string, { email, name, status }: ToldUser) {
-  return { user: { document_id: user, email, name, status } }
-}

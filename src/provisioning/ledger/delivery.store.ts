@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { EventId, UserId } from '../../base/id.ts'
 import type { LoggedAttempt } from '../../delivery/post/attempt.schema.ts'
-import { type Static } from '../../http/shape/schema-type.ts'
+import type { Static } from '../../http/shape/schema-type.ts'
 import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
@@ -50,6 +50,11 @@ export interface ToldUser {
   email: string
   name: string | null
   status: ProvisionedStatus
+}
+
+/** Maps what a delivery says, as the body of its POST has it. */
+export function toDeliveryData(user: string, { email, name, status }: ToldUser) {
+  return { user: { document_id: user, email, name, status } }
 }
 
 interface AttemptJson extends Omit<LoggedAttempt, 'startedAt'> {

@@ -1,18 +1,22 @@
 import type { AccountId, Id, WebhookId } from '../../base/id.ts'
 import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
-import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { isNull, type Joined, statement } from '../../postgres/statement/statement.ts'
-import { SubscriptionRow } from '../registry/webhook.schema.ts'
 
 export type SubscriptionId = Id<'subscription'>
 
 /** A webhook's link to an event type. */
-const link = defineRecord('webhook_event', columnsOf(SubscriptionRow))
+export const link = defineRecord('webhook_event', [
+  'document_id',
+  'webhook',
+  'event',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+])
 export type SubscriptionRecord = RecordOf<typeof link>
-export const toSubscriptionRow = wireOf(link, SubscriptionRow)
 
 /** What a subscription needs to know of its webhook. */
 export interface SubscribingWebhook {

@@ -6,8 +6,9 @@ import type { AccountLimiter } from '../../identity/account/limit/account-limit.
 import { buildReach } from '../reach/account-reach.ts'
 import { loadWebhook } from '../registry/webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer } from './dispatch.schema.ts'
-import { isOfResource, listDispatches, type StoredDispatch, toDispatchRecord, toDispatchRow } from './dispatch.store.ts'
+import { isOfResource, listDispatches, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
+import { toDispatchRow } from './dispatch-row.ts'
 
 /** What the routes of the ledger use. */
 export interface DispatchRouteDeps extends DispatchDeps {

@@ -5,8 +5,7 @@ import { buildCondition, type ListFilter, type ListOperator } from '../../http/l
 import type { Listing } from '../../http/listing/listing.ts'
 import { type BuildParts, buildPart, type ListPart } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
-import type { Static } from '../../http/shape/schema-type.ts'
-import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
+import { columnsOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
@@ -39,13 +38,6 @@ export type StoredDispatch = RecordOf<typeof ledger> & RecordOf<typeof open>
 
 /** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export type DispatchRecord = StoredDispatch & { trigger: AttemptTrigger }
-
-const toStoredRow = wireOf(ledger, DispatchRow)
-
-/** Maps a ledger row for the wire. */
-export function toDispatchRow(record: DispatchRecord): Static<typeof DispatchRow> {
-  return { ...toStoredRow(record), next_attempt_at: record.nextAttemptAt?.toISOString() ?? null }
-}
 
 /** The members of the ledger row `d`, as SQL. */
 export const OF_DISPATCH = `${ledger.members('d')}, ${open.members('d')}`

@@ -1,6 +1,8 @@
 import { EventTypeRow } from '../../event/catalogue/catalogue.schema.ts'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
+import { link } from '../event-set/subscription.store.ts'
 
 /** Why the service disabled a webhook (docs/contract/webhooks.md#webhook). */
 const DISABLED_REASONS = ['consecutive-failures', 'account-deleted', 'legacy-secret-rotation-required'] as const
@@ -133,3 +135,6 @@ export const UpdateSubscriptionBody = named(
   'UpdateSubscription',
   Type.Object({ event: UuidSchema }, { additionalProperties: false }),
 )
+
+/** Maps a link for the wire. */
+export const toSubscriptionRow = wireOf(link, SubscriptionRow)

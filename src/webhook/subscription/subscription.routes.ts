@@ -1,8 +1,8 @@
-import { toEventTypeRow } from '../../event/catalogue/catalogue.store.ts'
+import { toEventTypeRow } from '../../event/catalogue/event-type-row.ts'
 import { buildList, readScopedPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import { selectSubscriptions, toSubscriptionRow } from '../event-set/subscription.store.ts'
+import { selectSubscriptions } from '../event-set/subscription.store.ts'
 import {
   changeSubscription,
   loadEventSet,
@@ -21,6 +21,7 @@ import {
   EventSetBody,
   SubscriptionRow,
   SubscriptionWithWarnings,
+  toSubscriptionRow,
   UpdateSubscriptionBody,
 } from '../registry/webhook.schema.ts'
 import { loadWebhook, type WebhookDeps } from '../registry/webhook.ts'

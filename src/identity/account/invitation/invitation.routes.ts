@@ -5,7 +5,7 @@ import { notFound } from '../../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import { includesAccount } from '../../../http/shape/caller.ts'
-import { type Static } from '../../../http/shape/schema-type.ts'
+import type { Static } from '../../../http/shape/schema-type.ts'
 import { loadAccount } from '../account.ts'
 import { toAccountMemberRow } from '../account-member.store.ts'
 import {
