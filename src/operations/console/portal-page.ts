@@ -27,7 +27,11 @@ export function renderPortalPage(entry: PageEntry, settings: ConsoleSettings, po
  * `X-Frame-Options` where some may, which cannot name them (RFC 7034 section 2.1).
  */
 export function buildPortalHeaders(nonce: string, ancestors: readonly string[]): Record<string, string> {
-  const { 'x-frame-options': none, 'content-security-policy': policy = '', ...headers } = buildConsoleHeaders(nonce, undefined)
+  const {
+    'x-frame-options': none,
+    'content-security-policy': policy = '',
+    ...headers
+  } = buildConsoleHeaders(nonce, undefined)
   if (ancestors.length === 0) return { ...buildConsoleHeaders(nonce, undefined), 'referrer-policy': 'no-referrer' }
   return {
     ...headers,

@@ -5,7 +5,6 @@ export type JobId = Id<'provisioning job'>
 /** `sync` sends every user; `reconcile` those whose state the target has not accepted. */
 export type JobKind = 'sync' | 'reconcile'
 
-
 /** A user as a job finds it. */
 export interface UserAtTarget {
   isDeleted: boolean

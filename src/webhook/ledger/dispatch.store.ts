@@ -142,11 +142,10 @@ export function listDispatches(
   return {
     scope,
     parts: (own) => {
-      const all = selectRecord(db.selectFrom('webhook_dispatch_ended'), ledger)
-        .select([
-          sql<Date | null>`null::timestamptz`.as('nextAttemptAt'),
-          sql<string | null>`null::text`.as('leaseOwner'),
-        ])
+      const all = selectRecord(db.selectFrom('webhook_dispatch_ended'), ledger).select([
+        sql<Date | null>`null::timestamptz`.as('nextAttemptAt'),
+        sql<string | null>`null::text`.as('leaseOwner'),
+      ])
       const allOpen = selectRecord(selectRecord(db.selectFrom('webhook_dispatch_open'), ledger), open)
       const isOwn = own !== undefined && scope !== 'all'
       const ended = isOwn ? all.where('account', '=', own).where(isOfOwnWebhook('webhook_dispatch_ended', scope)) : all

@@ -58,10 +58,22 @@ function Neighbours({ id }: { id: string }) {
   }
   return (
     <Group gap="xs" mb="sm">
-      <Button size="compact-xs" variant="default" data-key="[" disabled={before === undefined} onClick={() => open(before)}>
+      <Button
+        size="compact-xs"
+        variant="default"
+        data-key="["
+        disabled={before === undefined}
+        onClick={() => open(before)}
+      >
         {t('delivery.before')}
       </Button>
-      <Button size="compact-xs" variant="default" data-key="]" disabled={after === undefined} onClick={() => open(after)}>
+      <Button
+        size="compact-xs"
+        variant="default"
+        data-key="]"
+        disabled={after === undefined}
+        onClick={() => open(after)}
+      >
         {t('delivery.after')}
       </Button>
     </Group>
