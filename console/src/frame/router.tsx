@@ -1,75 +1,20 @@
-import { Center, Loader } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import {
   createRootRoute,
   createRoute,
   createRouter,
   type ErrorComponentProps,
-  Link,
   lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router'
-import { useTranslation } from 'react-i18next'
-import { Page } from '../parts/page.tsx'
 import { ProblemCard } from '../parts/problem.tsx'
-import { AppsScreen } from '../screens/apps/apps-screen.tsx'
-import { CreateAppScreen } from '../screens/apps/create-app-screen.tsx'
 import { AUDIT_FILTERS } from '../screens/audit/audit-filters.ts'
 import { DeliveriesScreen } from '../screens/deliveries/deliveries-screen.tsx'
 import { DeliveryDrawer } from '../screens/deliveries/delivery-drawer.tsx'
 import { readDeliveryFilters } from '../screens/deliveries/filters.ts'
-import { EventScreen } from '../screens/events/event-screen.tsx'
-import { EventsScreen } from '../screens/events/events-screen.tsx'
-import { HealthScreen } from '../screens/health/health-screen.tsx'
 import { OverviewScreen } from '../screens/overview/overview-screen.tsx'
-import { UsersScreen } from '../screens/users/users-screen.tsx'
-import { CreateWebhookScreen } from '../screens/webhooks/create/create-webhook-screen.tsx'
-import { WebhookScreen } from '../screens/webhooks/detail/webhook-screen.tsx'
 import { WebhooksScreen } from '../screens/webhooks/list/webhooks-screen.tsx'
-import { api, isSignedOut } from './api.ts'
-import { AccessProvider } from './session.tsx'
-import { Shell } from './shell.tsx'
-
-/** The texts of a query that a screen reads: others are dropped. */
-function readTexts<Name extends string>(...names: readonly Name[]) {
-  return (search: Record<string, unknown>): Partial<Record<Name, string>> =>
-    Object.fromEntries(
-      names.flatMap((name) => {
-        const value = search[name]
-        return typeof value === 'string' && value !== '' ? [[name, value]] : []
-      }),
-    ) as Partial<Record<Name, string>>
-}
-
-function Root() {
-  const session = useQuery({
-    queryKey: ['session'],
-    queryFn: ({ signal }) => api.auth.sessionFindOne({ signal }),
-    staleTime: 60_000,
-  })
-  if (session.data)
-    return (
-      <AccessProvider session={session.data.data}>
-        <Shell />
-      </AccessProvider>
-    )
-  if (session.isError && !isSignedOut(session.error))
-    return <ProblemCard error={session.error} onRetry={() => void session.refetch()} />
-  return (
-    <Center h="100vh">
-      <Loader aria-label="Signalbox" />
-    </Center>
-  )
-}
-
-function NotFound() {
-  const { t } = useTranslation()
-  return (
-    <Page title={t('not-found.title')} lead={t('not-found.text')}>
-      <Link to="/">{t('not-found.home')}</Link>
-    </Page>
-  )
-}
+import { NotFound, Root } from './root.tsx'
+import { readTexts } from './search-texts.ts'
 
 const root = createRootRoute({ component: Root, notFoundComponent: NotFound })
 
@@ -102,26 +47,33 @@ const webhooks = createRoute({
 const createWebhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/new',
-  component: CreateWebhookScreen,
+  component: lazyRouteComponent(
+    () => import('../screens/webhooks/create/create-webhook-screen.tsx'),
+    'CreateWebhookScreen',
+  ),
   validateSearch: readTexts('step'),
 })
 const webhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$id',
-  component: WebhookScreen,
+  component: lazyRouteComponent(() => import('../screens/webhooks/detail/webhook-screen.tsx'), 'WebhookScreen'),
   validateSearch: readTexts('tab'),
 })
 const events = createRoute({
   getParentRoute: () => root,
   path: 'events',
-  component: EventsScreen,
+  component: lazyRouteComponent(() => import('../screens/events/events-screen.tsx'), 'EventsScreen'),
   validateSearch: readTexts('event', 'account', 'resource_id'),
 })
-const event = createRoute({ getParentRoute: () => root, path: 'events/$id', component: EventScreen })
+const event = createRoute({
+  getParentRoute: () => root,
+  path: 'events/$id',
+  component: lazyRouteComponent(() => import('../screens/events/event-screen.tsx'), 'EventScreen'),
+})
 const users = createRoute({
   getParentRoute: () => root,
   path: 'users',
-  component: UsersScreen,
+  component: lazyRouteComponent(() => import('../screens/users/users-screen.tsx'), 'UsersScreen'),
   validateSearch: readTexts('q', 'in', 'state'),
 })
 const user = createRoute({
@@ -177,10 +129,14 @@ const handshake = createRoute({
 const apps = createRoute({
   getParentRoute: () => root,
   path: 'apps',
-  component: AppsScreen,
+  component: lazyRouteComponent(() => import('../screens/apps/apps-screen.tsx'), 'AppsScreen'),
   validateSearch: readTexts('q', 'type'),
 })
-const createApp = createRoute({ getParentRoute: () => root, path: 'apps/new', component: CreateAppScreen })
+const createApp = createRoute({
+  getParentRoute: () => root,
+  path: 'apps/new',
+  component: lazyRouteComponent(() => import('../screens/apps/create-app-screen.tsx'), 'CreateAppScreen'),
+})
 const app = createRoute({
   getParentRoute: () => root,
   path: 'apps/$id',
@@ -193,7 +149,11 @@ const audit = createRoute({
   component: lazyRouteComponent(() => import('../screens/audit/audit-screen.tsx'), 'AuditScreen'),
   validateSearch: readTexts(...AUDIT_FILTERS),
 })
-const health = createRoute({ getParentRoute: () => root, path: 'health', component: HealthScreen })
+const health = createRoute({
+  getParentRoute: () => root,
+  path: 'health',
+  component: lazyRouteComponent(() => import('../screens/health/health-screen.tsx'), 'HealthScreen'),
+})
 const catalogue = createRoute({
   getParentRoute: () => root,
   path: 'catalogue',

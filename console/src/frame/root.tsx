@@ -1,0 +1,41 @@
+import { Center, Loader } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { Page } from '../parts/page.tsx'
+import { ProblemCard } from '../parts/problem.tsx'
+import { api, isSignedOut } from './api.ts'
+import { AccessProvider } from './session.tsx'
+import { Shell } from './shell.tsx'
+
+/** The console of the user who is signed in. */
+export function Root() {
+  const session = useQuery({
+    queryKey: ['session'],
+    queryFn: ({ signal }) => api.auth.sessionFindOne({ signal }),
+    staleTime: 60_000,
+  })
+  if (session.data)
+    return (
+      <AccessProvider session={session.data.data}>
+        <Shell />
+      </AccessProvider>
+    )
+  if (session.isError && !isSignedOut(session.error))
+    return <ProblemCard error={session.error} onRetry={() => void session.refetch()} />
+  return (
+    <Center h="100vh">
+      <Loader aria-label="Signalbox" />
+    </Center>
+  )
+}
+
+/** Screen of an unknown path. */
+export function NotFound() {
+  const { t } = useTranslation()
+  return (
+    <Page title={t('not-found.title')} lead={t('not-found.text')}>
+      <Link to="/">{t('not-found.home')}</Link>
+    </Page>
+  )
+}
