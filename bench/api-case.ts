@@ -1,17 +1,17 @@
-/** What the tokens of a comparison are signed with. */
+/** Signing secret of the tokens of a comparison. */
 export interface IdentitySecrets {
   session: string
   handshake: string
 }
 
-/** What a comparison runs on: rows that both sides hold, made over the service's API and copied. */
+/** Rows of a comparison on both sides, made over the service's API and copied. */
 export interface ApiFixture {
   jwt: string
   userId: string
   sessionId: string
   accounts: string[]
   contracts: string[]
-  /** What both sides sign and verify tokens with. */
+  /** Secret with which both sides sign and verify tokens. */
   secrets: IdentitySecrets
 }
 
@@ -25,7 +25,7 @@ export interface ApiRequest {
 
 /** One comparison: the same requests to the service and to a bare route that does the least that gives this answer. */
 export interface ApiCase {
-  /** What the bare route does. */
+  /** Work of the bare route. */
   bare: string
   /** The ratio of requests a second that the service must reach. */
   goal: number

@@ -6,7 +6,7 @@ const WRITERS = 8
 /** The first administrator's address when SIGNALBOX_ADMIN_EMAIL is not set. */
 const ADMIN_EMAIL = 'admin@signalbox.localhost'
 
-/** What it answered: `data` of the body. */
+/** Answer: `data` of the body. */
 export interface Answer {
   headers: Record<string, string | string[] | undefined>
   data: Record<string, unknown>

@@ -2,7 +2,7 @@ import type { LoadResult } from './load-generator.ts'
 import { findMedian } from './quantile.ts'
 import { formatTable } from './text-table.ts'
 
-/** What one measurement of one side showed. Members of the machine are undefined where it does not tell them. */
+/** Measurement of one side. Members of the machine are undefined where the machine does not report them. */
 export interface Measurement extends LoadResult {
   processMs: number | undefined
   postgresMs: number | undefined
@@ -15,7 +15,7 @@ export interface Measurement extends LoadResult {
 export interface CaseResult {
   name: string
   goal: number
-  /** What the bare route does. */
+  /** Work of the bare route. */
   bareWork: string
   /** One measurement a round, in the order of the rounds, for each side. */
   service: readonly Measurement[]
@@ -24,9 +24,9 @@ export interface CaseResult {
 
 /** Requests a second of the service over those of the bare route, a value for each round. Pure. */
 export function listRatios({ service, bare }: Pick<CaseResult, 'service' | 'bare'>): number[] {
-  return service.map((one, round) => {
+  return service.map((item, round) => {
     const other = bare[round]
-    return other ? rateOf(one) / rateOf(other) : 0
+    return other ? rateOf(item) / rateOf(other) : 0
   })
 }
 
@@ -69,18 +69,18 @@ export function formatCosts(results: readonly CaseResult[]): string {
 
 function formatCost(rounds: readonly Measurement[]): string[] {
   const perRequest = (read: (one: Measurement) => number | undefined, digits: number) => {
-    const values = rounds.flatMap((one) => {
-      const value = read(one)
-      return value === undefined || one.requests === 0 ? [] : [value / one.requests]
+    const values = rounds.flatMap((round) => {
+      const value = read(round)
+      return value === undefined || round.requests === 0 ? [] : [value / round.requests]
     })
     return values.length === 0 ? '-' : findMedian(values).toFixed(digits)
   }
   return [
-    findMedian(rounds.map((one) => one.p50Ms)).toFixed(2),
-    findMedian(rounds.map((one) => one.p99Ms)).toFixed(2),
+    findMedian(rounds.map((round) => round.p50Ms)).toFixed(2),
+    findMedian(rounds.map((round) => round.p99Ms)).toFixed(2),
     perRequest((one) => one.processMs, 3),
     perRequest((one) => one.postgresMs, 3),
     perRequest((one) => one.statements, 1),
-    findMedian(rounds.map((one) => one.bytes)).toFixed(0),
+    findMedian(rounds.map((round) => round.bytes)).toFixed(0),
   ]
 }

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { IdentitySecrets } from './api-case.ts'
 import { BARE_STATEMENTS, type BareStatement } from './bare-statements.ts'
 
-/** What the bare server is started with. */
+/** Options of the bare server. */
 export interface BareOptions {
   connectionString: string
   poolSize: number
@@ -11,7 +11,7 @@ export interface BareOptions {
   sessionId: string
   /** Whether a change writes an idempotency key: as long as the service does. */
   keepsIdempotencyKey: boolean
-  /** What tokens are signed with. */
+  /** Signing secret of tokens. */
   secrets: IdentitySecrets
   /** Whether every request with a bearer token has its signature checked. */
   checksBearer: boolean
@@ -21,7 +21,7 @@ export interface BareOptions {
 
 export type Row = Record<string, unknown>
 type Queryable = Pick<pg.Pool | pg.PoolClient, 'query'>
-/** What a bare route uses. */
+/** Dependencies of a bare route. */
 export type Bare = BareOptions & { pool: pg.Pool }
 
 /** The length of a stored trace context, which a bare route does not make. */

@@ -83,7 +83,7 @@ async function publish({ pool }: Bare, body: { event: string; account: string; i
   return { data: { accepted: 1, events: [{ event_id: id }] }, message: 'Event accepted.' }
 }
 
-/** What posts an event to the receiver after its commit: nothing is kept of the POST, and it is made once. */
+/** POST of an event to the receiver after its commit: made once, without a record. */
 function buildDelivery(origin: string): (resourceId: string) => Promise<void> {
   const receiver = new Pool(origin, { connections: 50 })
   return async (resourceId) => {

@@ -55,7 +55,7 @@ export function nameOf(connectionString: string): string {
 
 async function startEmbedded(dataDir: string) {
   const durable = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' }
-  // What a server of its own would have: the defaults of the embedded one are for a small machine.
+  // Settings of a dedicated server: the defaults of the embedded one are for a small machine.
   const size = { shared_buffers: '512MB', max_wal_size: '4GB', wal_level: 'replica' }
   const start = (name: string, settings: Record<string, string>) =>
     startEmbeddedPostgres({ dataDir: join(dataDir, name), random: systemRandom, log: () => {}, settings })

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { ApiCase, ApiFixture } from './api-case.ts'
 
-/** People with a session each, written by `identity-fill.ts`. */
+/** Users with a session each, written by `identity-fill.ts`. */
 export const PEOPLE = 2_000
 
 /** Refresh tokens of these sessions, each good for one request. */
@@ -26,10 +26,10 @@ function sign(header: object, claims: object, secret: string): string {
 /** The target of every handshake: development takes loopback origins. */
 const TARGET = 'http://b.localhost:4002'
 
-/** What the service takes for its own in development. */
+/** Settings that the service defaults to in development. */
 const ISSUER = 'http://localhost:3000'
 
-/** A handshake token as the service mints it, for person number `n`. */
+/** A handshake token as the service mints it, for user number `n`. */
 function buildHandshake({ secrets }: ApiFixture, n: number): string {
   const iat = Math.floor(Date.now() / 1000)
   const times = { iat, exp: iat + 60 }

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { idOf, PEOPLE, REFRESH_TOKENS } from './identity-case.ts'
 
-/** Writes people, a session for each, and refresh tokens: as the API would, which takes an Argon2id for each sign-in. */
+/** Writes users, a session for each, and refresh tokens: as the API would, which takes an Argon2id for each sign-in. */
 export async function fillIdentity(connectionString: string): Promise<void> {
   const client = new pg.Client({ connectionString })
   await client.connect()

@@ -71,13 +71,13 @@ function print(results: ReadonlyMap<string, readonly IdleResult[]>): void {
   ])
   const all = columns.map((column) => results.get(column)!)
   lines.push(['all', '', ...all.map(formatShare)])
-  lines.push(['POSTs', '', ...all.map((one) => String(one.reduce((sum, { posts }) => sum + posts, 0)))])
+  lines.push(['POSTs', '', ...all.map((item) => String(item.reduce((sum, { posts }) => sum + posts, 0)))])
   console.log(formatTable(['idle limit', 'it is', ...columns], lines))
   console.log(`Percent of POSTs without an answer. Goals of the service: ${GOALS.calm} calm, ${GOALS.loaded} loaded.`)
 }
 
 function formatShare(of: readonly IdleResult[]): string {
-  const posts = of.reduce((sum, one) => sum + one.posts, 0)
-  const failed = of.reduce((sum, one) => sum + one.failed, 0)
+  const posts = of.reduce((sum, item) => sum + item.posts, 0)
+  const failed = of.reduce((sum, item) => sum + item.failed, 0)
   return posts === 0 ? '' : ((100 * failed) / posts).toFixed(2)
 }

@@ -21,7 +21,7 @@ export interface IdleLoad {
   seed: number
 }
 
-/** What came of the POSTs to one kind. */
+/** Outcome of the POSTs to one kind of receiver. */
 export interface IdleResult {
   posts: number
   /** POSTs without an answer. */

@@ -5,7 +5,7 @@ import { IDENTITY_CASES } from './identity-case.ts'
 import { findQuantile } from './quantile.ts'
 import { send } from './send.ts'
 
-/** What to send, where to and for how long. */
+/** Load: requests, target and duration. */
 export interface Load {
   origin: string
   caseName: string
@@ -13,7 +13,7 @@ export interface Load {
   seconds: number
 }
 
-/** What a load came to. */
+/** Result of a load. */
 export interface LoadResult {
   requests: number
   /** From the first request to the last answer. */

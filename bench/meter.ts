@@ -3,7 +3,7 @@ import pg from 'pg'
 import { nameOf } from './database-server.ts'
 import { readProcess, readStolenMs, sumFamily } from './process-times.ts'
 
-/** What one side has used up to a moment; a member is undefined where this machine or server does not tell. */
+/** Use of one side up to an instant; a member is undefined where this machine or server does not report it. */
 export interface Usage {
   /** CPU time of the HTTP server's process, all threads, and of its children. */
   processMs: number | undefined
@@ -17,13 +17,13 @@ export interface Usage {
   stolenMs: number | undefined
 }
 
-/** What a meter reads: the process that answers, and its database. */
+/** Subjects of a meter: the process that answers, and its database. */
 export interface MeteredSide {
   pid: number
   connectionString: string
 }
 
-/** What one statement has cost up to a moment. */
+/** Cost of one statement up to an instant. */
 export interface StatementCost {
   query: string
   calls: number
@@ -33,7 +33,7 @@ export interface StatementCost {
 
 /** Reads counters of the machine and of PostgreSQL. */
 export interface Meter {
-  /** What cannot be read here, one sentence each. */
+  /** Figures that cannot be read here, one sentence each. */
   gaps: string[]
   read(side: MeteredSide): Promise<Usage>
   /** Every statement of the side's database by its number; empty where they are not counted. */
@@ -83,7 +83,7 @@ export async function openMeter(connectionString: string): Promise<Meter> {
   }
 }
 
-/** What was used between two readings. Pure. */
+/** Use between two readings. Pure. */
 export function subtractUsage(after: Usage, before: Usage): Usage {
   const difference = (member: keyof Usage) => {
     const [from, to] = [before[member], after[member]]

@@ -7,7 +7,7 @@ import { answerParent } from './child-process.ts'
 import { BENCH_CLIENT, BENCH_REDIRECT_URI, EXCHANGE_GRANT } from './oauth-client.ts'
 
 /**
- * The baseline: `oidc-provider` with its adapter in memory, set up to issue the same tokens as the service. One person is
+ * The baseline: `oidc-provider` with its adapter in memory, set up to issue the same tokens as the service. One user is
  * always signed in and has allowed the one client.
  */
 const ACCOUNT = '00000000-0000-7000-8000-000000000001'
@@ -92,7 +92,7 @@ function buildConfiguration(resource: string): Configuration {
   }
 }
 
-/** Signs the person in with every request, as the service does from the session of the browser. */
+/** Signs the user in with every request, as the service does from the session of the browser. */
 function signInAlways(provider: Provider): void {
   const model = provider.Session as unknown as {
     get(ctx: KoaContextWithOIDC): Promise<{ accountId?: string; loginAccount(details: object): void }>

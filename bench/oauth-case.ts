@@ -26,7 +26,7 @@ async function measure(count: number, perform: (lane: number) => Promise<void>):
   return count / ((performance.now() - began) / 1000)
 }
 
-/** A browser for each lane, in which the person has opened the app before. */
+/** A browser for each lane, in which the user has opened the app before. */
 function openBrowsers(side: OauthSide): Promise<Browser[]> {
   return Promise.all(
     Array.from({ length: LANES }, async () => {
@@ -40,7 +40,7 @@ function openBrowsers(side: OauthSide): Promise<Browser[]> {
 /** The comparisons by name, `authorize` to a code and `code` to tokens: each prepares a round and returns what measures it. */
 export const OAUTH_CASES: Readonly<Record<string, (side: OauthSide, count: number) => Promise<() => Promise<number>>>> =
   {
-    // As people do it: again and again from the same browsers, one a lane, which keep their cookies.
+    // As users do it: again and again from the same browsers, one a lane, which keep their cookies.
     authorize: async (side, count) => {
       const browsers = await openBrowsers(side)
       return () => measure(count, async (lane) => void (await authorize(side, browsers[lane])))

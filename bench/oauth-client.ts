@@ -19,14 +19,14 @@ export interface OauthSide {
   clientId: string
   secret: string
   paths: { authorize: string; token: string; introspect: string; exchange: string }
-  /** The cookie of a person who is signed in. */
+  /** The cookie of a user who is signed in. */
   cookie: string
 }
 
-/** The cookies of one browser by name: beside that of the person, those that the side sets. */
+/** The cookies of one browser by name: beside that of the user, those that the side sets. */
 export type Browser = Map<string, string>
 
-/** Opens a browser where the person is signed in. */
+/** Opens a browser where the user is signed in. */
 export function openBrowser({ cookie }: OauthSide): Browser {
   const [name = '', value = ''] = cookie.split('=', 2)
   return new Map(cookie === '' ? [] : [[name, value]])

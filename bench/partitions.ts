@@ -25,7 +25,7 @@ const FIRST_DAY = `'2026-01-01'::timestamptz`
 interface Layout {
   ended: string
   attempts: string
-  /** What the attempt log needs besides its columns. */
+  /** Constraints and indexes of the attempt log. */
   extra: string
 }
 
@@ -52,7 +52,7 @@ export async function measurePartitions(rounds: number): Promise<void> {
     const measured: Record<string, number>[] = []
     for (let round = 0; round < rounds; round += 1) measured.push(await measureRound(client))
     const lines = Object.keys(measured[0] ?? {}).map((what) => {
-      const values = measured.map((one) => one[what] ?? 0)
+      const values = measured.map((measurement) => measurement[what] ?? 0)
       return [what, findMedian(values).toFixed(1), Math.min(...values).toFixed(1), Math.max(...values).toFixed(1)]
     })
     console.log(formatTable(['what', 'µs a row', 'least', 'most'], lines))

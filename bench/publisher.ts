@@ -26,7 +26,7 @@ export interface EventLoad {
   pace: Pace
 }
 
-/** What came of it. Instants are of `monotonicMs`. */
+/** Result. Instants are of `monotonicMs`. */
 export interface EventLoadResult {
   startedAtMs: number
   /** The last answer. */

@@ -31,7 +31,7 @@ const PROVIDERS = [
   { name: 'foreign', environment: FOREIGN },
 ] as const
 
-/** What a member asks with. */
+/** Credentials of a member. */
 interface Member {
   jwt: string
   account: string

@@ -20,7 +20,7 @@ const GOAL_MS = 10
 /** `pusher-js`, as a page loads it. */
 const PUSHER = createRequire(import.meta.url).resolve('pusher-js/dist/web/pusher.min.js')
 
-/** What the page has of the subscription. */
+/** State of the subscription in the page. */
 interface PageState {
   Pusher: new (key: string, options: object) => { subscribe(channel: string): Channel }
   onArrival(atMs: number): void

@@ -9,7 +9,7 @@ import { BENCH_APP } from './realtime-app.ts'
 
 /** The clients and the publisher of a realtime server, in a process of their own. */
 
-/** What the process does next. */
+/** Next command of the process. */
 export type ClientsQuestion =
   /** Opens and subscribes clients, some at a time. */
   | { do: 'open'; port: number; count: number }
@@ -19,7 +19,7 @@ export type ClientsQuestion =
   | { do: 'rate'; port: number; perSecond: number; seconds: number }
   | { do: 'close' }
 
-/** What was measured. */
+/** Measurement. */
 export interface ClientsAnswer {
   ms: number
   /** Events that arrived. */

@@ -13,7 +13,7 @@ import { BENCH_APP } from './realtime-app.ts'
 
 /** A realtime server in a process of its own: the embedded one, or a bare `ws` broadcast. */
 
-/** What the process does next; `memory` first collects garbage. */
+/** Next command of the process; `memory` first collects garbage. */
 export type SideQuestion = { do: 'start'; side: 'embedded' | 'bare'; connectionString: string } | { do: 'memory' }
 
 /** The answer to every question. */

@@ -28,7 +28,7 @@ const SIDES = ['embedded', 'bare'] as const
 /** Clients of the measurement of latency. */
 const LATENCY_CLIENTS = 10
 
-/** What one round measured of one side. */
+/** Measurement of one side in one round. */
 interface Measured {
   connectionsPerSecond: number
   /** With all idle clients, and what each added. */
@@ -105,7 +105,7 @@ const ROWS: readonly { member: keyof Measured; title: string; goal: string; digi
 
 function format(measured: Record<(typeof SIDES)[number], Measured[]>): string {
   const lines = ROWS.map(({ member, title, goal, digits }) => {
-    const of = (side: (typeof SIDES)[number]) => findMedian(measured[side].map((one) => one[member]))
+    const of = (side: (typeof SIDES)[number]) => findMedian(measured[side].map((item) => item[member]))
     const [embedded, bare] = [of('embedded'), of('bare')]
     return [title, embedded.toFixed(digits), bare.toFixed(digits), (embedded / bare).toFixed(2), goal]
   })

@@ -10,7 +10,9 @@ import { monotonicMs } from './monotonic.ts'
  * `/hang-once/<number>` answers from the second arrival of a delivery on.
  */
 
-/** What the sink does next. `begin` forgets all earlier arrivals, `wait` answers when they are there or stop coming. */
+/**
+ * Next command of the sink. `begin` forgets all earlier arrivals, `wait` answers when they are there or stop coming.
+ */
 export type SinkQuestion =
   | { do: 'open' }
   | { do: 'begin'; run: number; numberedBy: ArrivalNumber }

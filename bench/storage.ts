@@ -46,8 +46,8 @@ function listLines(before: Sizes, after: Sizes, count: number): string[][] {
   })
   const sum = (ofTable: string | undefined, isIndex?: boolean) =>
     grown
-      .filter((one) => (ofTable === undefined || one.table === ofTable) && (isIndex ?? one.isIndex) === one.isIndex)
-      .reduce((total, one) => total + one.each, 0)
+      .filter((item) => (ofTable === undefined || item.table === ofTable) && (isIndex ?? item.isIndex) === item.isIndex)
+      .reduce((total, item) => total + item.each, 0)
   const toLine = (title: string, table?: string) => [
     title,
     ...[sum(table, false), sum(table, true), sum(table)].map((each) => each.toFixed(0)),
@@ -55,7 +55,7 @@ function listLines(before: Sizes, after: Sizes, count: number): string[][] {
   const ofTable = TABLES.flatMap((table) => [
     toLine(table, table),
     ...grown
-      .filter((one) => one.table === table && one.isIndex)
+      .filter((item) => item.table === table && item.isIndex)
       .map(({ name, each }) => [`  ${name}`, '', each.toFixed(0), '']),
   ])
   return [...ofTable, toLine('all')]

@@ -9,12 +9,12 @@ export interface OpenLoad {
   kind: 'read' | 'wrong-password'
   perSecond: number
   seconds: number
-  /** What a read asks for, and with which token. */
+  /** Path and token of a read. */
   path: string
   jwt: string
 }
 
-/** What the requests came to. */
+/** Result of the requests. */
 export interface OpenLoadResult {
   sent: number
   /** Answers by status; 0 for none. */

@@ -31,7 +31,7 @@ const ROWS: readonly TableRow[] = [
   faults,
 ]
 
-/** What `--only` takes. */
+/** Values of `--only`. */
 export const ROW_NAMES = ROWS.map((row) => row.name)
 
 /**

@@ -21,7 +21,7 @@ const repository = readRepository()
 const byPath = new Map(repository.map((file) => [file.path, file]))
 const documents = repository.filter(({ path }) => path.endsWith('.md'))
 const contract = documents.filter(({ path }) => path.startsWith('docs/contract/'))
-/** What the documents say of today: without the rules of the contract that are marked as not built. */
+/** Text of the documents without the rules of the contract that are marked as not built. */
 const currentDocuments = documents.map((file) =>
   contract.includes(file) ? { ...file, text: splitByMark(file.text).built } : file,
 )
@@ -81,10 +81,10 @@ describe('docs/operations.md', () => {
     )
     expect(calls.length).toBeGreaterThan(30)
     const isOfAttempt = ({ call }: { call: string }) => /'(?:provisioning )?attempt'/.test(call)
-    // What builds a job runner gives it the line, which is found there.
+    // The line of a job runner is found where the runner is built.
     const isGiven = ({ call }: { call: string }) => call.includes('deps.failedLine')
     const named = (one: { call: string }) => isGiven(one) || /see docs\/\S+\.md/.test(one.call)
-    const nameless = calls.filter((one) => !isOfAttempt(one) && !named(one))
+    const nameless = calls.filter((call) => !isOfAttempt(call) && !named(call))
     expect(nameless).toEqual([])
   })
 
@@ -175,8 +175,8 @@ describe('names in documents exist:', () => {
         const code = [...text.matchAll(/`([^`\n]+)`|^```sh\n([\s\S]*?)^```/gm)].map(
           ([, span = '', block = '']) => span + block,
         )
-        return code.flatMap((one) =>
-          [...one.matchAll(/(?:^|npx |\n)signalbox ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/g)].map(
+        return code.flatMap((item) =>
+          [...item.matchAll(/(?:^|npx |\n)signalbox ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/g)].map(
             ([, first = '', second]) =>
               second && ['admin', 'catalogue', 'secrets'].includes(first) ? `${first} ${second}` : first,
           ),

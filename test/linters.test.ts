@@ -138,7 +138,7 @@ describe('Biome', () => {
   })
 })
 
-/** What knip says of one file. */
+/** Findings of knip for one file. */
 interface Unused {
   file: string
   [kind: string]: string | { name: string }[]
@@ -168,7 +168,7 @@ describe('knip', () => {
     'src/tested.test.ts':
       "import { test } from 'vitest'\nimport { tested } from './tested.ts'\n\ntest('a', () => tested)\n",
   }
-  /** What it finds, as `file: kind of finding: name`. */
+  /** Findings, as `file: kind of finding: name`. */
   const find = async (...args: string[]) => {
     const command = ['knip/bin/knip.js', '--no-progress', '--no-config-hints', '--reporter=json', ...args]
     const { issues } = await runTool<{ issues: Unused[] }>('knip.jsonc', files, command)

@@ -6,7 +6,7 @@ import type { JsonSchema, OpenApiDocument } from '../src/http/reference/openapi-
 /** The committed document: what a client of another language is generated from. */
 const DOCUMENT = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')) as OpenApiDocument
 
-/** What a client speaks of. */
+/** Names that a client uses. */
 const NAMES = [
   ...['Account', 'AccountMember', 'ApiKey', 'ApiKeyWithKey', 'Attempt', 'AuditEntry', 'CatalogueStatus', 'Contract'],
   ...['DashboardSummary', 'Dispatch', 'DispatchWithAttempts', 'Envelope', 'EventOccurrence', 'EventType'],
@@ -36,7 +36,7 @@ describe('openapi.json', () => {
   test('gives every body and every JSON answer a name', () => {
     for (const { operationId, requestBody, responses } of OPERATIONS) {
       const contents = [requestBody, ...Object.values(responses)].flatMap(
-        (one) => one?.content?.['application/json'] ?? [],
+        (item) => item?.content?.['application/json'] ?? [],
       )
       for (const { schema } of contents) {
         const named = schema.type === 'array' ? schema.items : schema

@@ -178,7 +178,7 @@ async function checkTypes(): Promise<{ code: number | null; output: string }> {
     const files = (await readdir(folder, { recursive: true })).filter((path) =>
       /^(?:src|test|packages)\b.*\.tsx?$/.test(path),
     )
-    for (const path of files.filter((one) => !own.includes(one) && !/^src[/\\]invoice[/\\]/.test(one))) {
+    for (const path of files.filter((file) => !own.includes(file) && !/^src[/\\]invoice[/\\]/.test(file))) {
       const place = join(folder, path)
       await writeFile(place, `// @ts-nocheck\n${await readFile(place, 'utf8')}`)
     }

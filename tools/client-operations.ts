@@ -7,12 +7,14 @@ export function renderClientOperations(openApi: string): string {
     Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   )
   // Redirects are for browsers.
-  const callable = operations.filter(({ operation }) => Object.keys(operation.responses).some((one) => one < '300'))
+  const callable = operations.filter(({ operation }) => Object.keys(operation.responses).some((name) => name < '300'))
   const areas = Map.groupBy(callable, ({ operation }) => operation.tags?.[0] ?? '')
   const lines = [...areas].sort(byName).flatMap(([area, members]) => [
     `  ${area}: {`,
     ...members.map(({ method, path, operation }) => {
-      const isKeyed = operation.parameters?.some((one) => one.$ref === '#/components/parameters/IdempotencyKey')
+      const isKeyed = operation.parameters?.some(
+        (parameter) => parameter.$ref === '#/components/parameters/IdempotencyKey',
+      )
       const call = `method: '${method}', path: '${path}'${isKeyed ? ', isKeyed: true' : ''}`
       return `    ${operation.operationId}: { ${call} },`
     }),

@@ -1,4 +1,4 @@
-/** What panels of the dashboard are made of. */
+/** Parts of panels of the dashboard. */
 
 /** A query of a panel; `legend` names its series. */
 export interface Query {

@@ -15,7 +15,7 @@ const FILES = {
     "import { defineConfig } from 'vitest/config'",
     'export default defineConfig({ test: { isolate: false, experimental: { viteModuleRunner: false, nodeLoader: false } } })',
   ].join('\n'),
-  // What a module computes once as it is loaded, and a module that loads it.
+  // A module that computes once when loaded, and a module that loads it.
   'bound.ts': 'export const BOUND = 5 + 5\n',
   'rule.ts': [
     "import { BOUND } from './bound.ts'",

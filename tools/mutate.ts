@@ -8,7 +8,7 @@ import { buildReport, GOAL, runMutants } from './mutation/run.ts'
 
 /** `npm run mutate`: changes the code of a copy in small steps, and lists the changes that no test notices. */
 
-/** What declares rather than decides: routes and shapes of the wire. */
+/** Files that declare rather than decide: routes and wire schemas. */
 const LEFT_OUT = /\.(?:test|routes|schema|generated)\.ts$/
 
 interface Options {
@@ -101,8 +101,8 @@ function listPrograms(checkout: string, given: string): string[] {
   const isFolder = statSync(path).isDirectory()
   const found = isFolder ? globSync('**/*.ts', { cwd: path }).map((name) => join(path, name)) : [path]
   return found
-    .map((one) => relative(checkout, one).replaceAll('\\', '/'))
-    .filter((one) => !LEFT_OUT.test(one))
+    .map((row) => relative(checkout, row).replaceAll('\\', '/'))
+    .filter((item) => !LEFT_OUT.test(item))
     .sort()
 }
 

@@ -13,7 +13,7 @@ export function findLaterRelease(pinned: string, versions: readonly string[]): s
   const later = versions
     .filter((version) => /^\d+\.\d+\.\d+$/.test(version))
     .map(read)
-    .filter((one) => one[0] === major && (one[1] - minor || one[2] - patch) > 0)
+    .filter((item) => item[0] === major && (item[1] - minor || item[2] - patch) > 0)
     .sort((a, b) => a[1] - b[1] || a[2] - b[2])
   return later.at(-1)?.join('.')
 }

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 
-/** What a container left behind. */
+/** Leftovers of a container. */
 interface Ended {
   status: number | null
   /** Standard output and standard error. */

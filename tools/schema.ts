@@ -1,7 +1,7 @@
 import pg from 'pg'
 
 /**
- * The schema after all migrations, for people and for diffs: tables with their columns, constraints and indexes, and the
+ * The schema after all migrations, for users and for diffs: tables with their columns, constraints and indexes, and the
  * views, as the server describes them. Not for restoring; `signalbox migrate` makes the schema.
  */
 export async function renderSchema(connectionString: string): Promise<string> {

@@ -16,7 +16,7 @@ const KINDS = [
 const ids = Object.fromEntries(KINDS.map((kind) => [kind, `id of ${kind}`]))
 const config = renderSchemathesisConfig(ids as Parameters<typeof renderSchemathesisConfig>[0], 'http://sink.test/')
 
-/** A person has an identity only after a sign-in with a provider; an invitation, a passkey and a grant are only deleted by id. */
+/** A user has an identity only after a sign-in with a provider; an invitation, a passkey and a grant are only deleted by id. */
 const WITHOUT_ROW = [
   '/api/v3/identity/identity/{id}',
   '/api/v3/identity/account/{id}/invitation/{invitation}',
@@ -26,7 +26,9 @@ const WITHOUT_ROW = [
 
 test('every path with an id is called with the id of a row that exists', () => {
   const patterns = [...config.matchAll(/include-path-regex = (".*")/g)].map(([, text]) => new RegExp(JSON.parse(text!)))
-  const uncovered = Object.keys(paths).filter((path) => path.includes('{') && !patterns.some((one) => one.test(path)))
+  const uncovered = Object.keys(paths).filter(
+    (path) => path.includes('{') && !patterns.some((pattern) => pattern.test(path)),
+  )
   expect(uncovered.filter((path) => !WITHOUT_ROW.includes(path))).toEqual([])
   for (const pattern of patterns) expect(Object.keys(paths).some((path) => pattern.test(path))).toBe(true)
 })

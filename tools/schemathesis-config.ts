@@ -85,7 +85,7 @@ export function renderSchemathesisConfig(ids: SeededIds, sinkUrl: string): strin
     return `[[operations]]\ninclude-path-regex = ${quote(pattern)}\nparameters = { "path.provider" = ${bind('provider')} }`
   })
   // A body that fits its schema may still break a rule that no schema says: an unknown account, a name that is taken.
-  // What breaks its schema is refused by the schema, or before it: by its size, its media type or the state of its row.
+  // A request that breaks its schema is refused by the schema, or before it by its size, its media type or the state of its row.
   const checks = `[checks]\npositive_data_acceptance = { enabled = false }\nnegative_data_rejection = { expected-statuses = ${JSON.stringify(REFUSALS)} }`
   const phases = `[phases.stateful.generation]\nmax-examples = ${STATEFUL_EXAMPLES}`
   return [checks, phases, ...dictionaries, `[parameters]\n${bodies.join('\n')}`, ...paths, ...providers, ''].join(

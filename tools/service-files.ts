@@ -4,10 +4,13 @@ import { buildConsole } from '../src/operations/console/build-console.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** What npm needs to install the service. `packages` holds the workspaces of the lock file; commands run their sources. */
+/**
+ * Files that npm needs to install the service. `packages` holds the workspaces of the lock file; commands run their
+ * sources.
+ */
 export const INSTALL_FILES = ['package.json', 'package-lock.json', '.npmrc', 'packages'] as const
 
-/** What the service reads at run time beside its packages; the reference pages are made with docs/errors.md. */
+/** Files that the service reads at run time beside its packages; the reference pages are made with docs/errors.md. */
 export const RUN_FILES = ['bin', 'docs/errors.md', 'migrations', 'src'] as const
 
 /** Sources of the console, beside the files that npm needs. */
@@ -16,7 +19,7 @@ export const CONSOLE_SOURCES = ['console', 'tsconfig.json'] as const
 /** The built console, which an installation brings: its packages and sources are those of development. */
 const CONSOLE_BUILD = 'console/dist'
 
-/** What lies in these folders and does not belong to an installation. */
+/** Files in these folders that do not belong to an installation. */
 const LEFT_OUT = /\.test\.ts$|^(?:node_modules|dist|test)$/
 
 /** Builds the console where its sources changed, and copies the files of an installation for production into `directory`. */

@@ -32,7 +32,7 @@ const LIST = {
   dashboard: '/api/v3/webhook/dashboard/summary',
 } as const
 
-/** What is asked of a list. */
+/** Query of a list. */
 const QUERIES: readonly (readonly [name: string, list: keyof typeof LIST, query: string])[] = [
   ...(Object.keys(LIST) as (keyof typeof LIST)[]).map((list) => [list, list, ''] as const),
   ...(Object.keys(LIST) as (keyof typeof LIST)[])

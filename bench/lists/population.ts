@@ -25,7 +25,7 @@ const OTHERS = {
 /** Accounts of the spread population at scale 1. */
 const ACCOUNTS = 50_000
 
-/** The accounts of the callers: a person is a member of all of them, another one and a key of the first only. */
+/** The accounts of the callers: a user is a member of all of them, another one and a key of the first only. */
 const OWN_ACCOUNTS = 50
 
 /** Rows of each kind in each of them. */

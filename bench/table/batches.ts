@@ -21,15 +21,15 @@ export const batches: TableRow = {
     const stage = await openStage(testbed, stack)
     const accounts = await makeAccounts(stage)
     const rounds = await compareBatches(stage, accounts, { count: COUNT, rounds: ROUNDS })
-    const loads = rounds.map((one) => one.load)
+    const loads = rounds.map((round) => round.load)
     const last = loads.at(-1) as LoadFigures
     const wal = perDelivery(last, 'walBytes')
     return {
       figures: [
         {
           what: 'deliveries/s',
-          value: findMedian(loads.map((one) => one.perSecond)),
-          baseline: { what: 'a bare undici loop', value: findMedian(rounds.map((one) => one.bare)) },
+          value: findMedian(loads.map((load) => load.perSecond)),
+          baseline: { what: 'a bare undici loop', value: findMedian(rounds.map((round) => round.bare)) },
           goal: { ratio: { atLeast: 0.45 } },
         },
         { what: 'WAL bytes a delivery', value: wal },
@@ -43,7 +43,7 @@ export const batches: TableRow = {
 }
 
 const sum = (loads: readonly LoadFigures[], member: 'lost' | 'duplicates') =>
-  loads.reduce((total, one) => total + one[member], 0)
+  loads.reduce((total, item) => total + item[member], 0)
 
 /** A round: the service's deliveries, and POSTs a second of the bare loop right before. */
 export interface BatchRound {

@@ -1,7 +1,7 @@
 import type { StatementCost, Usage } from '../meter.ts'
 import type { WorkCost } from './stage-load.ts'
 
-/** What deliveries took, all together. */
+/** Cost of deliveries, in total. */
 export interface DeliveryCost extends WorkCost {
   delivered: number
 }
@@ -21,7 +21,7 @@ export function cpuPerDelivery(cost: DeliveryCost): number | undefined {
   return service === undefined || postgres === undefined ? undefined : service + postgres
 }
 
-/** What a delivery took, in one sentence. Pure. */
+/** Cost of a delivery, in one sentence. Pure. */
 export function describeCost(cost: DeliveryCost): string {
   const show = (value: number | undefined, unit: string) => `${value === undefined ? '-' : value.toFixed(2)} ${unit}`
   const wal = perDelivery(cost, 'walBytes')
@@ -43,7 +43,7 @@ export function explainCost(cost: DeliveryCost): string[] {
     .filter(({ calls }) => calls > 0)
     .sort((a, b) => b.totalMs - a.totalMs)
     .slice(0, LISTED_STATEMENTS)
-  return [cores, ...longest.map((one) => describeStatement(one, delivered))]
+  return [cores, ...longest.map((item) => describeStatement(item, delivered))]
 }
 
 function describeStatement({ query, calls, totalMs }: StatementCost, delivered: number): string {

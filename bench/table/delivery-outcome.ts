@@ -1,7 +1,7 @@
 import type { EventLoadResult } from '../publisher.ts'
 import type { SinkState } from '../sink.ts'
 
-/** What became of the events of a load, those that `isCounted` names. */
+/** Outcome of the events of a load that `isCounted` selects. */
 export interface DeliveryOutcome {
   accepted: number
   delivered: number

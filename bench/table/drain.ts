@@ -16,12 +16,12 @@ export interface DrainOptions {
   processes: 1 | 2
   /** Events recorded by the batch before, to warm up and to compare with. */
   batchCount: number
-  /** What the sink does with a delivery: the first part of its path. */
+  /** Reaction of the sink to a delivery: the first part of its path. */
   behaviour: string
   environment?: Record<string, string>
 }
 
-/** What a drain came to. */
+/** Result of a drain. */
 export interface Drain extends DeliveryCost {
   /** Deliveries a second from the first arrival to the last. */
   perSecond: number
@@ -45,7 +45,7 @@ export async function measureDrain(
   if (processes === 2) await stage.startSecond({ SIGNALBOX_ROLES: 'api,dispatcher' })
   const urlOf = (n: number) => `${testbed.sinkOrigin}/${behaviour}/${n}`
   const subscribers = await makeSubscribers(stage, SUBSCRIBERS, urlOf)
-  const accounts = subscribers.map((one) => one.account)
+  const accounts = subscribers.map((subscriber) => subscriber.account)
   const batch = await measureBatches(stage, accounts, batchCount)
   const { result, cost } = await meterWork(stage, async () => {
     const run = testbed.nextRun()

@@ -35,16 +35,16 @@ export const fanOut: TableRow = {
       rounds.push(await publishOne(stage, account))
     }
     const last = rounds.at(-1) as FanOut
-    const total = (member: 'lost' | 'duplicates') => rounds.reduce((sum, one) => sum + one[member], 0)
+    const total = (member: 'lost' | 'duplicates') => rounds.reduce((sum, item) => sum + item[member], 0)
     return {
       figures: [
         {
           what: 'deliveries/s, request to last arrival',
-          value: findMedian(rounds.map((one) => one.perSecond)),
+          value: findMedian(rounds.map((round) => round.perSecond)),
           baseline: { what: 'a bare undici loop', value: findMedian(bare) },
           goal: { ratio: { atLeast: 0.5 } },
         },
-        { what: 'request to first arrival, ms', value: findMedian(rounds.map((one) => one.firstMs)) },
+        { what: 'request to first arrival, ms', value: findMedian(rounds.map((round) => round.firstMs)) },
         { what: 'lost', value: total('lost'), goal: { value: { atMost: 0 } } },
         { what: 'duplicates', value: total('duplicates'), goal: { value: { atMost: 0 } } },
       ],

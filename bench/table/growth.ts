@@ -11,7 +11,7 @@ import type { Bound, Figure, TableRow } from './table-row.ts'
 import type { Testbed } from './testbed.ts'
 
 const FULL = { ended: 10_000_000, waiting: 1_000_000, webhooks: 100_000 }
-/** What a default run takes of it. */
+/** Part of it in a default run. */
 const SHARE = 1 / 20
 
 const SUMMARY_REQUESTS = 20

@@ -18,7 +18,7 @@ export const hang: TableRow = {
     // A stopping service waits for its POSTs, and these hang.
     stack.defer(() => stage.service.kill())
     const urlOf = (n: number) => `${testbed.sinkOrigin}/${n < HANGING ? 'hang' : 'ok'}/${n}`
-    const accounts = (await makeSubscribers(stage, ENDPOINTS, urlOf)).map((one) => one.account)
+    const accounts = (await makeSubscribers(stage, ENDPOINTS, urlOf)).map((item) => item.account)
     const healthy = accounts.slice(HANGING)
     await warmUp(stage, healthy)
     // Twice as long as other rows: a hanging POST ends after 15 s.

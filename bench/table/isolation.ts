@@ -18,7 +18,7 @@ const WARM_UP_COUNT = 2_000
 /** Events that the sick webhooks have waiting when the batches of the others are measured: 100 each. */
 const SICK_COUNT = 3_000
 
-/** What sick webhooks cost the others, in batches and at a steady rate. */
+/** Cost of sick webhooks for the others, in batches and at a steady rate. */
 export const isolation: TableRow = {
   name: 'isolation',
   title: `of ${WEBHOOKS} webhooks 20 hang and 10 refuse; the others beside the same load without the sick ones`,
@@ -77,7 +77,7 @@ async function measurePart(testbed: Testbed, parent: AsyncDisposableStack, part:
     if (isHealthy(n)) return `${sinkOrigin}/ok/${n}`
     return n % 10 < 2 ? `${sinkOrigin}/hang/${n}` : `${refusingOrigin}/${n}`
   }
-  const everyone = (await makeSubscribers(stage, WEBHOOKS, urlOf)).map((one) => one.account)
+  const everyone = (await makeSubscribers(stage, WEBHOOKS, urlOf)).map((item) => item.account)
   const healthy = everyone.filter((_account, n) => isHealthy(n))
   await runLoad(stage, { accounts: healthy, pace: { batch: BATCH, count: WARM_UP_COUNT } })
   const sick = everyone.filter((_account, n) => !isHealthy(n))

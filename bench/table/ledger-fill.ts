@@ -231,7 +231,12 @@ export async function fillBacklog(
         ($2::uuid[])[1 + n % cardinality($2::uuid[])] as webhook, ($3::uuid[])[1 + n % cardinality($3::uuid[])] as account
       from generate_series(0, $1::int - 1) n
     )`
-  const values = [count, subscribers.map((one) => one.webhook), subscribers.map((one) => one.account), eventType]
+  const values = [
+    count,
+    subscribers.map((subscriber) => subscriber.webhook),
+    subscribers.map((subscriber) => subscriber.account),
+    eventType,
+  ]
   await client.query('begin')
   await client.query(
     `${made}

@@ -17,7 +17,7 @@ export const recovery: TableRow = {
     const stage = await openStage(testbed, stack)
     const { sink, publisher, sinkOrigin } = testbed
     const subscribers = await makeSubscribers(stage, DELIVERIES, (n) => `${sinkOrigin}/hang-once/${n}`)
-    const accounts = subscribers.map((one) => one.account)
+    const accounts = subscribers.map((subscriber) => subscriber.account)
     const run = testbed.nextRun()
     await sink.ask({ do: 'begin', run, numberedBy: 'event' })
     const { origin, jwt } = stage

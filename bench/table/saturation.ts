@@ -46,7 +46,7 @@ export const saturation: TableRow = {
 /** Makes the accounts of a load, each with one webhook that answers at once. Returns their ids. */
 export async function makeAccounts(stage: Stage, count = SUBSCRIBERS): Promise<string[]> {
   const subscribers = await makeSubscribers(stage, count, (n) => `${stage.testbed.sinkOrigin}/ok/${n}`)
-  return subscribers.map((one) => one.account)
+  return subscribers.map((subscriber) => subscriber.account)
 }
 
 /**

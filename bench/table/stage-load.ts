@@ -14,18 +14,18 @@ export interface StageLoad {
   isCounted?: (n: number) => boolean
 }
 
-/** What a load came to and what it took. */
+/** Result of a load, and its cost. */
 export interface LoadFigures extends DeliveryOutcome, WorkCost {}
 
 /** Without an arrival for so long, the rest counts as lost. */
 export const STALL_MS = 15_000
 
-/** What some work on a side took, until its server was idle again. */
+/** Cost of work on a side, until its server was idle again. */
 export interface WorkCost {
   usage: Usage
   /** From the start of the work until the service was idle. */
   wallMs: number
-  /** What ran in the service's database meanwhile. */
+  /** Statements in the service's database meanwhile. */
   statements: StatementCost[]
 }
 

@@ -5,7 +5,7 @@ import type { MeteredSide } from '../meter.ts'
 import { type ServiceProcess, startService } from '../service-process.ts'
 import type { Testbed } from './testbed.ts'
 
-/** What takes a load, and what it is measured with. */
+/** Target of a load, and its meters. */
 export interface LoadedSide extends MeteredSide {
   testbed: Testbed
   origin: string
@@ -19,7 +19,7 @@ export interface Stage extends LoadedSide {
   startSecond(environment: Record<string, string>): Promise<ServiceProcess>
 }
 
-/** What a stage begins with. */
+/** Initial rows of a stage. */
 export interface StageOptions {
   /** Writes rows before the service starts. */
   fill?: (client: pg.Client) => Promise<void>

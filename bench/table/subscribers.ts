@@ -11,7 +11,7 @@ import type { Testbed } from './testbed.ts'
 const OTHERS = 10_000
 const RATE = 40
 
-/** What webhooks cost that subscribe to the same event type and never receive the event. */
+/** Cost of webhooks that subscribe to the same event type and never receive the event. */
 export const subscribers: TableRow = {
   name: 'subscribers',
   title: `${OTHERS} webhooks of other accounts subscribe to the same type, ${RATE} events/s to 50 webhooks`,

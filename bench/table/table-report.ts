@@ -1,7 +1,7 @@
 import { formatTable } from '../text-table.ts'
 import type { Bound, Figure, RowResult } from './table-row.ts'
 
-/** What a figure says of its goal. */
+/** Verdict of a figure on its goal. */
 export type Verdict = 'at goal' | 'below' | 'not measured' | ''
 
 /** A row by its name, and what it came to. */
@@ -44,7 +44,7 @@ export function formatFigures(results: readonly NamedResult[]): string {
   return formatTable(['row', 'figure', 'ours', 'baseline', 'ratio', 'goal', '', 'the baseline'], lines)
 }
 
-/** What a row says besides its figures: its notes, and the reasons when a figure is below its goal. Pure. */
+/** Notes of a row besides its figures, and the reasons when a figure is below its goal. Pure. */
 export function formatRemarks({ result }: NamedResult): string {
   const isBelow = result.figures.some((figure) => classifyFigure(figure) === 'below')
   return [...result.notes, ...(isBelow ? result.reasons : [])].map((line) => `  ${line}`).join('\n')

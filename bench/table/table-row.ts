@@ -2,18 +2,18 @@ import type { Testbed } from './testbed.ts'
 
 /** One row of the table: a measurement and what came of it. */
 export interface TableRow {
-  /** What `--only` calls it. */
+  /** Name of the row in `--only`. */
   name: string
-  /** What is measured, one line. */
+  /** Subject of the measurement, one line. */
   title: string
   /** Measures on databases and processes of its own, all of which `stack` ends. */
   measure(testbed: Testbed, stack: AsyncDisposableStack): Promise<RowResult>
 }
 
-/** What a row came to. */
+/** Result of a row. */
 export interface RowResult {
   figures: Figure[]
-  /** What the figures were measured with and what a delivery took, one sentence each. */
+  /** Conditions of the figures and cost of a delivery, one sentence each. */
   notes: string[]
   /** Where time and work go, one line each: printed when a figure is below its goal. */
   reasons: string[]
@@ -21,7 +21,7 @@ export interface RowResult {
 
 /** One measured value beside its baseline and its goal. */
 export interface Figure {
-  /** What it is, with its unit: `accepted to arrival p99, ms`. */
+  /** Name with its unit: `accepted to arrival p99, ms`. */
   what: string
   /** Undefined where this machine or server does not tell. */
   value: number | undefined
@@ -31,7 +31,7 @@ export interface Figure {
   goal?: Goal
 }
 
-/** What a figure must reach: the value itself, or value over baseline. */
+/** Goal of a figure: the value itself, or value over baseline. */
 export type Goal = { value: Bound } | { ratio: Bound }
 
 /** At least or at most this. */

@@ -20,7 +20,9 @@ export interface TableOptions {
   isFull: boolean
 }
 
-/** What all rows of a table use: one PostgreSQL, the programs that make and take load, and a database to copy. */
+/**
+ * Parts that all rows of a table share: one PostgreSQL, the programs that make and take load, and a database to copy.
+ */
 export interface Testbed extends TableOptions {
   server: DatabaseServer
   /** Connected to a database of its own, so that its statements are not counted. */
@@ -33,7 +35,7 @@ export interface Testbed extends TableOptions {
   poster: BenchProgram<Posts, number>
   /** A database with the schema, the first administrator and the event type `EVENT_TYPE`; nobody is connected to it. */
   template: string
-  /** What a service is started with, but for its database. */
+  /** Options of a service, except its database. */
   service: Omit<ServiceOptions, 'connectionString'>
   /** `SECRET_KEY` of every service, so that rows can be filled with secrets that it opens. */
   secretKey: string

@@ -103,7 +103,7 @@ describe('the catalogue', () => {
   })
 
   test('calls a row stale until it rests', () => {
-    expect(types.map((one) => stateOf(one, stale))).toEqual(['active', 'stale', 'inactive'])
+    expect(types.map((type) => stateOf(type, stale))).toEqual(['active', 'stale', 'inactive'])
   })
 
   test('shows a body with the owner and the path that events of a type have', () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import * as openid from 'openid-client'
 
-/** An app of somebody else: people sign in with their account at the service, and it reads their contracts there. */
+/** An app of somebody else: users sign in with their account at the service, and it reads their contracts there. */
 const { SIGNALBOX_URL = 'http://localhost:3000', OAUTH_CLIENT_ID = '', ...env } = process.env
 const { OAUTH_CLIENT_SECRET, PORT = '4711' } = env
 const redirectUri = `http://127.0.0.1:${PORT}/callback`
@@ -11,9 +11,9 @@ const execute = SIGNALBOX_URL.startsWith('http://localhost:') ? [openid.allowIns
 const issuer = new URL(`${SIGNALBOX_URL}/api/v3/oauth`)
 const config = await openid.discovery(issuer, OAUTH_CLIENT_ID, OAUTH_CLIENT_SECRET, undefined, { execute })
 
-/** Sign-ins that have begun, and the people of those that are done, by the cookie of their browser. */
+/** Sign-ins that have begun, and the users of those that are done, by the cookie of their browser. */
 const begun = new Map<string, { pkceCodeVerifier: string; expectedState: string }>()
-const people = new Map<string, { who: string; name: string | undefined; idToken: string }>()
+const users = new Map<string, { who: string; name: string | undefined; idToken: string }>()
 type Step = { id: string; location: string }
 
 /** Where a browser goes next, and its id from then on: what was known before a sign-in counts no more after it. */
@@ -26,7 +26,7 @@ async function begin(): Promise<Step> {
   return { id, location: openid.buildAuthorizationUrl(config, { redirect_uri: redirectUri, ...proof }).href }
 }
 
-/** Calls the API for the person of a token: the access token opens a session of the app, whose JWT the API takes. */
+/** Calls the API for the user of a token: the access token opens a session of the app, whose JWT the API takes. */
 async function countContracts(token: string): Promise<string> {
   const [api, headers] = [`${SIGNALBOX_URL}/api/v3`, { 'content-type': 'application/json' }]
   const asked = { method: 'POST', headers, body: JSON.stringify({ token }) }
@@ -42,14 +42,14 @@ async function finish(before: string, url: URL): Promise<Step> {
   const tokens = await openid.authorizationCodeGrant(config, url, { ...flow, idTokenExpected: true })
   const { name, email } = await openid.fetchUserInfo(config, tokens.access_token, tokens.claims()?.sub ?? '')
   const who = `${email}, ${await countContracts(tokens.access_token)}`
-  people.set(id, { who, name, idToken: tokens.id_token ?? '' })
+  users.set(id, { who, name, idToken: tokens.id_token ?? '' })
   return { id, location: '/' }
 }
 
 /** Signs out here, and asks the service to sign out there. */
 function leave(id: string): Step {
-  const hint = people.get(id)?.idToken ?? ''
-  people.delete(id)
+  const hint = users.get(id)?.idToken ?? ''
+  users.delete(id)
   const asked = { id_token_hint: hint, post_logout_redirect_uri: new URL('/', redirectUri).href }
   return { id: randomUUID(), location: hint ? openid.buildEndSessionUrl(config, asked).href : '/' }
 }
@@ -64,7 +64,7 @@ createServer(async (request, response) => {
     const { id, location } = (step === 'POST /sign-out' ? leave(known) : await next) ?? {}
     if (location) response.writeHead(303, { location, 'set-cookie': `app=${id}; HttpOnly; SameSite=Lax; Path=/` })
     else response.setHeader('content-type', 'text/html; charset=utf-8')
-    const { who, name } = people.get(known) ?? {}
+    const { who, name } = users.get(known) ?? {}
     const out = '<form method="post" action="/sign-out"><button>Sign out</button></form>'
     const page = `<p id="who">Signed in as ${toHtml(who ?? '')}</p><p>Hello, ${toHtml(name ?? 'you')}.</p>${out}`
     response.end(who ? page : '<a href="/sign-in">Sign in</a>')

@@ -1,6 +1,6 @@
 import * as openid from 'openid-client'
 
-/** A command line that signs in without a browser of its own: the person confirms a code on any other device. */
+/** A command line that signs in without a browser of its own: the user confirms a code on any other device. */
 const { OAUTH_CLIENT_ID = '', SIGNALBOX_URL = 'http://localhost:3000' } = process.env
 // Only a service on this machine is reached without TLS.
 const execute = SIGNALBOX_URL.startsWith('http://localhost:') ? [openid.allowInsecureRequests] : []

@@ -11,7 +11,7 @@ interface Contract {
   status: string
 }
 
-/** The access token of the person; in memory only. */
+/** The access token of the user; in memory only. */
 let token: string | undefined
 
 async function call<Data>(path: string, body?: object): Promise<Data> {
@@ -36,7 +36,7 @@ function Contracts({ account }: { account: string }) {
   const [contracts, setContracts] = useState<Contract[]>([])
   const [delay, setDelay] = useState<number>()
   const isLive = state.kind === 'live'
-  // What happened during an interruption was not sent: everything is read again when the channel is live.
+  // Events during an interruption were not sent: everything is read again when the channel is live.
   useEffect(() => {
     const query = new URLSearchParams({ filters: `account|eq|${account}` })
     if (isLive) void call<Contract[]>(`/api/v3/contract/contract?${query}`).then(setContracts)
@@ -45,7 +45,7 @@ function Contracts({ account }: { account: string }) {
     setDelay(Date.now() - Date.parse(created_at))
     if (data.url === null) return
     const changed = await call<Contract>(data.url)
-    setContracts((before) => [changed, ...before.filter((one) => one.document_id !== changed.document_id)])
+    setContracts((before) => [changed, ...before.filter((item) => item.document_id !== changed.document_id)])
   }
   useEvent(channel, 'contract.create', show)
   useEvent(channel, 'contract.update', show)
@@ -56,13 +56,13 @@ function Contracts({ account }: { account: string }) {
     h(
       'ul',
       null,
-      contracts.map((one) => h('li', { key: one.document_id }, `${one.name}: ${one.status}`)),
+      contracts.map((contract) => h('li', { key: contract.document_id }, `${contract.name}: ${contract.status}`)),
     ),
     delay !== undefined && h('p', { id: 'delay' }, `The last change arrived ${delay} ms after it began.`),
   )
 }
 
-/** The first account of the person; for an administrator, who belongs to none, that of a contract. */
+/** The first account of the user; for an administrator, who belongs to none, that of a contract. */
 async function findAccount(): Promise<string> {
   const { accounts } = await call<{ accounts: { document_id: string }[] }>('/api/v3/auth/session')
   const [contract] = await call<{ account: string }[]>('/api/v3/contract/contract?page_size=1')

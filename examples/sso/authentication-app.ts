@@ -5,7 +5,7 @@ import { createSso } from '../../packages/sso/src/sso.ts'
 import { buildPageHeaders, escapeHtml, renderPage, renderSession } from './page.ts'
 import type { Signalbox } from './signalbox.ts'
 
-/** The app where people sign in. It opens the target app for them by a handshake. */
+/** The app where users sign in. It opens the target app for them by a handshake. */
 export function buildAuthenticationApp(options: {
   service: string
   signalbox: Signalbox
@@ -29,7 +29,7 @@ export function buildAuthenticationApp(options: {
     response.send(renderPage('App A', link + renderSession(email)))
   })
 
-  // Opens the target app at `next`, for a person who is signed in here.
+  // Opens the target app at `next`, for a user who is signed in here.
   app.get('/open', async (request: Request, response: Response) => {
     const next = String(request.query.next ?? '/')
     const jwt = readToken(sso, request)

@@ -20,7 +20,7 @@ export function buildPageHeaders(...origins: string[]): Record<string, string> {
   }
 }
 
-/** What a page shows to a person with a session. */
+/** Contents of a page for a user with a session. */
 export function renderSession(email: string): string {
   return (
     `<p id="who">Signed in as ${escapeHtml(email)}.</p>` +

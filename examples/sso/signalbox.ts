@@ -2,9 +2,9 @@
 export interface Signalbox {
   /** The session JWT for an e-mail address and a password; undefined when they are wrong. */
   signIn(email: string, password: string): Promise<string | undefined>
-  /** The e-mail address of the person of a session JWT; undefined when the session has ended. */
+  /** The e-mail address of the user of a session JWT; undefined when the session has ended. */
   findEmail(jwt: string): Promise<string | undefined>
-  /** The URL that opens another app for the person of a session JWT; undefined when the service refuses. */
+  /** The URL that opens another app for the user of a session JWT; undefined when the service refuses. */
   startHandshake(jwt: string, target: { targetUrl: string; next: string }): Promise<string | undefined>
 }
 

@@ -5,7 +5,7 @@ import { createSso } from '../../packages/sso/src/sso.ts'
 import { buildPageHeaders, escapeHtml, renderPage, renderSession } from './page.ts'
 import type { Signalbox } from './signalbox.ts'
 
-/** An app on another domain, whose people sign in at the authentication app. */
+/** An app on another domain, whose users sign in at the authentication app. */
 export async function buildTargetApp(options: {
   service: string
   signalbox: Signalbox
@@ -31,7 +31,7 @@ export async function buildTargetApp(options: {
     return renderPage('App B', email ? renderSession(email) : renderLink('/'))
   })
 
-  // A page for people with a session. Others go to the authentication app, unless that has just failed.
+  // A page for users with a session. Others go to the authentication app, unless that has just failed.
   app.get('/orders', async (request, reply) => {
     reply.headers(buildPageHeaders())
     const jwt = readToken(sso, request)

@@ -21,7 +21,7 @@ export const warnOfCounts =
 /** Time limit for requests in flight after a stop was requested. */
 const REQUEST_GRACE_MS = 6_000
 
-/** What starts and stops with the app. */
+/** Parts that start and stop with the app. */
 export interface RunningParts {
   server: FastifyInstance
   workers: Workers

@@ -49,7 +49,7 @@ export interface ServeOptions {
   fillDatabase?: FillDatabase | undefined
   /** Starts although SECRET_KEY opens no stored secret: the key is lost, and every secret will be rotated. */
   isKeyLost?: boolean
-  /** Prints a line for the person at the terminal. */
+  /** Prints a line for the user at the terminal. */
   print: (line: string) => void
   /** The clock of the machine. Default: this one's. */
   machine?: Clock
@@ -220,7 +220,7 @@ function reportIdleSettings({ idleSettings }: Config, logger: Logger): void {
   logger.warn({ settings }, 'settings without effect: see docs/operations.md, settings without effect')
 }
 
-/** What the log says of a service that started. */
+/** Log fields of a started service. */
 function describeService(app: App, { host, roles, appEnv }: Config) {
   return {
     address: host,

@@ -24,7 +24,7 @@ describe('a cache', () => {
         const expectedGone: string[] = []
         const take = (key: string) => {
           const found = expected.find(([one]) => one === key)
-          expected = expected.filter((one) => one !== found)
+          expected = expected.filter((item) => item !== found)
           return found
         }
         const leave = (one: [string, number] | undefined) => one && expectedGone.push(one.join(' '))

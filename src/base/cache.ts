@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from './clock.ts'
 
 /**
- * What a process keeps in memory to spare a question to others, by key and up to a limit. Beyond it, the entry that was used
+ * Bounded cache of one process, by key. Beyond the limit, the entry that was used
  * longest ago makes room. Every operation takes the same time, however many entries there are.
  */
 export interface Cache<Key, Value> {

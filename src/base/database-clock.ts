@@ -23,11 +23,11 @@ export interface ClockSample {
   /** When the question was sent and its answer read, in monotonic milliseconds of this process. */
   sentAtMs: number
   receivedAtMs: number
-  /** What the database's clock said, in milliseconds since the Unix epoch. */
+  /** Time of the database's clock, in milliseconds since the Unix epoch. */
   databaseMs: number
 }
 
-/** What the difference between the clocks of machine and database means for the work of a process. */
+/** Effect of the skew between the clocks of machine and database on the work of a process. */
 export type ClockVerdict = 'aligned' | 'skewed' | 'distrusted'
 
 /** The clock of the database, followed by a process between its looks at it (docs/decisions/0029-one-clock.md). */
@@ -47,7 +47,7 @@ export interface DatabaseClock extends Clock {
   stepMs(): number
 }
 
-/** What is known of the difference between the database's clock and the monotonic one, and how exactly. */
+/** Measured offset between the database's clock and the monotonic one, with its uncertainty. */
 export interface ClockEstimate {
   /** Add it to monotonic milliseconds. */
   offsetMs: number

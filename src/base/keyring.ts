@@ -61,7 +61,7 @@ export function buildKeyring(secrets: readonly string[], random: Random): Keyrin
 
 function openBox(keys: BoxKey[], box: string, context: string): string {
   const [version, keyId, iv, sealed] = box.split('.')
-  const key = keys.find((one) => one.id === keyId)
+  const key = keys.find((key) => key.id === keyId)
   if (version !== 'v1' || !iv || !sealed) throw new KeyringError('A stored secret is not in a known form.')
   if (!key)
     throw new KeyringError(

@@ -93,10 +93,10 @@ describe('a semaphore', () => {
           held += 1
         }
         const entering: Promise<void>[] = []
-        for (const one of steps) {
-          if (one.kind === 'take') entering.push(enter(semaphore.take(), asked++))
-          if (one.kind === 'try' && semaphore.tryTake()) held += 1
-          if (one.kind === 'limited') {
+        for (const step of steps) {
+          if (step.kind === 'take') entering.push(enter(semaphore.take(), asked++))
+          if (step.kind === 'try' && semaphore.tryTake()) held += 1
+          if (step.kind === 'limited') {
             const limit = Promise.withResolvers<void>()
             limits.push(limit)
             entering.push(
@@ -106,12 +106,12 @@ describe('a semaphore', () => {
               ),
             )
           }
-          if (one.kind === 'over') limits[one.at]?.resolve()
-          if (one.kind === 'release' && held > 0) {
+          if (step.kind === 'over') limits[step.at]?.resolve()
+          if (step.kind === 'release' && held > 0) {
             held -= 1
             semaphore.release()
           }
-          if (one.kind === 'rest') await new Promise(setImmediate)
+          if (step.kind === 'rest') await new Promise(setImmediate)
           expect(semaphore.taken()).toBeLessThanOrEqual(places)
           expect(semaphore.waiting() === 0 || semaphore.taken() === places).toBe(true)
         }

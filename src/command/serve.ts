@@ -25,7 +25,7 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
         const level = isQuiet ? 'warn' : config.logLevel
         const log = openLog({ level, isTerminal, successesPerSecond: config.logSuccessesPerSecond })
         const { logger } = log
-        // In a terminal a person tries the service, and sees each request then.
+        // In a terminal a user tries the service, and sees each request then.
         const onShown = () => {
           if (isQuiet && isTerminal) logger.level = config.logLevel
           if (config.roles.includes('api')) void provideConsole(config, logger, stopRequested)
@@ -50,7 +50,7 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
     )
 }
 
-/** After all that a person waits for: builds the console of a checkout in development; elsewhere it has to be there. */
+/** After all that a user waits for: builds the console of a checkout in development; elsewhere it has to be there. */
 async function provideConsole(
   { appEnv }: Pick<Config, 'appEnv'>,
   logger: Logger,

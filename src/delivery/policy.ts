@@ -15,11 +15,11 @@ export function nameClaim(claim: Claim): string {
 
 /** Work that a worker has claimed. */
 export interface Work extends Claim {
-  /** What the work is grouped by: the caps and the turns are those of a group (a webhook, a target, a channel). */
+  /** Group of the work: caps and turns are those of a group (a webhook, a target, a channel). */
   group: string
 }
 
-/** What a worker has room for. */
+/** Free slots of a worker. */
 export interface Room {
   /** Free slots for groups that answer promptly. */
   fastSlots: number
@@ -47,7 +47,7 @@ export function listUnready({ slowGroups, lateGroups }: Room): string[] {
   return [...slowGroups, ...lateGroups]
 }
 
-/** What claims are made with. */
+/** Parameters of claims. */
 export interface ClaimRequest extends Room {
   workerId: string
   now: Date

@@ -32,7 +32,7 @@ export interface WorkerLease {
   end(): Promise<void>
 }
 
-/** What a lease is built from. */
+/** Dependencies of a lease. */
 export interface WorkerLeaseDeps {
   db: Database
   clock: Clock
@@ -62,7 +62,7 @@ export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerL
     const { others, databaseMs } = renewed
     time?.observe({ sentAtMs, receivedAtMs: time.monotonicMs(), databaseMs })
     const hasStepped = time !== undefined && time.stepAgeMs() < LEASE_MS
-    return hasStepped ? others.map((one) => ({ ...one, isExpired: false })) : others
+    return hasStepped ? others.map((other) => ({ ...other, isExpired: false })) : others
   }
 
   const isTrusted = () => time?.verdict() !== 'distrusted'
@@ -75,7 +75,7 @@ export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerL
       const others = await look()
       const nowMs = time?.monotonicMs() ?? clock.now()
       lostSince = findLockLost(others, lostSince, nowMs)
-      const found = others.filter((one) => isGone(one, lostSince, nowMs)).map((one) => one.workerId)
+      const found = others.filter((other) => isGone(other, lostSince, nowMs)).map((other) => other.workerId)
       gone = found
       peers = others.length - found.length
       return isTrusted() ? found : []
@@ -93,13 +93,13 @@ function findLockLost(
   before: ReadonlyMap<string, number>,
   nowMs: number,
 ): Map<string, number> {
-  const lost = others.filter((one) => one.isLockLost)
+  const lost = others.filter((other) => other.isLockLost)
   return new Map(lost.map(({ workerId }) => [workerId, Math.min(before.get(workerId) ?? nowMs, nowMs)]))
 }
 
-function isGone(one: OtherWorker, lostSince: ReadonlyMap<string, number>, nowMs: number): boolean {
-  const since = lostSince.get(one.workerId)
-  return one.isExpired || (since !== undefined && nowMs - since >= LOCK_LOST_MS)
+function isGone(worker: OtherWorker, lostSince: ReadonlyMap<string, number>, nowMs: number): boolean {
+  const since = lostSince.get(worker.workerId)
+  return worker.isExpired || (since !== undefined && nowMs - since >= LOCK_LOST_MS)
 }
 
 /** The duration of an attempt that was lost with its worker, ms: not known, and never longer than its claim held. Pure. */

@@ -5,7 +5,7 @@ import { EventRow } from './occurrence/event.schema.ts'
 import { selectEvents, toEventRow } from './occurrence/event.store.ts'
 import { checkEventInScope, loadEvent } from './occurrence/event.ts'
 
-/** What events can be filtered by and sorted on. */
+/** Filters and sorts of events. */
 const EVENT_FIELDS = {
   document_id: { type: 'uuid' },
   event: { type: 'text' },

@@ -52,8 +52,8 @@ async function startPlaced(places: number, perMinute = 100) {
   )
   const limiter = buildRateLimiter({ db: database.db, clock, perMinute, strictPerMinute: 100 })
   let begun = 0
-  const before = async (one: FastifyInstance) => {
-    one.addHook('onRequest', async () => {
+  const before = async (instance: FastifyInstance) => {
+    instance.addHook('onRequest', async () => {
       begun += 1
     })
   }

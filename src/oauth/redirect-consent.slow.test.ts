@@ -16,11 +16,11 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 
 test('a consent holds for the redirect URIs that it was given for, and a new one is asked for anew', async () => {
-  const person = await fixture.person()
+  const user = await fixture.user()
   const client = await fixture.client()
   const flow = await openFlow(fixture, client)
   const browser = openBrowser()
-  await flow.signIn(browser, { person })
+  await flow.signIn(browser, { user })
   const path = `/api/v3/oauth/client/${client.id}`
   const moved = await fixture.app.admin('PATCH', path, { redirect_uris: [REDIRECT_URI, ELSEWHERE] })
   expect(moved.status).toBe(200)
@@ -41,11 +41,11 @@ test('a consent holds for the redirect URIs that it was given for, and a new one
 })
 
 test('a first-party client is asked nothing at a new redirect URI: who moved it holds what it opens', async () => {
-  const person = await fixture.person()
+  const user = await fixture.user()
   const client = await fixture.client({ first_party: true })
   const flow = await openFlow(fixture, client)
   const browser = openBrowser()
-  await flow.signIn(browser, { person })
+  await flow.signIn(browser, { user })
   await fixture.app.admin('PATCH', `/api/v3/oauth/client/${client.id}`, { redirect_uris: [REDIRECT_URI, ELSEWHERE] })
   const { callback } = await flow.begin(browser, { parameters: { prompt: 'none' }, redirectUri: ELSEWHERE })
   expect(new URL(callback).searchParams.has('code')).toBe(true)

@@ -16,7 +16,7 @@ import { systemRandom } from '../base/random.ts'
 import { buildSupabaseClient } from '../identity/engine/supabase/supabase-client.ts'
 import { parseAllowedTargets } from '../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
-import { buildEngineConsent, type EngineConsent, type EnginePerson } from './engine-consent/engine-consent.ts'
+import { buildEngineConsent, type EngineConsent, type EngineUser } from './engine-consent/engine-consent.ts'
 
 const CONTRACT = '/api/v3/contract/contract'
 
@@ -40,25 +40,25 @@ beforeAll(async () => {
   registered = fixture.register('Ledger Lens')
 })
 afterAll(() => fixture?.[Symbol.asyncDispose]())
-beforeEach(() => fixture.nextPerson())
+beforeEach(() => fixture.nextUser())
 
 const now = () => new Date(app.clock.now())
 
-const describeAsked = (person: EnginePerson, authorizationId: string) =>
-  consent.describe(app.database.db, person, { authorizationId, now: now() })
+const describeAsked = (user: EngineUser, authorizationId: string) =>
+  consent.describe(app.database.db, user, { authorizationId, now: now() })
 
-/** A person who signed in here through the engine, with its own client of the engine. */
+/** A user who signed in here through the engine, with its own client of the engine. */
 async function signUp() {
   const signedUp = await fixture.signUp()
   const { userId, session } = signedUp
-  return { ...signedUp, person: { userId: userId as UserId, token: session.access_token } }
+  return { ...signedUp, user: { userId: userId as UserId, token: session.access_token } }
 }
 
 const beginAuthorization = (scope?: string) => fixture.beginAuthorization(registered, scope)
 const askToken = (fields: Record<string, string>) => fixture.askToken(registered, fields)
 
 async function decide(signedUp: Awaited<ReturnType<typeof signUp>>, id: string, scopes: string[] = ['contract:read']) {
-  const input = { person: signedUp.person, authorizationId: id, decision: 'approve' as const, scopes, now: now() }
+  const input = { user: signedUp.user, authorizationId: id, decision: 'approve' as const, scopes, now: now() }
   return consent.decide(app.database.db, input)
 }
 
@@ -106,9 +106,9 @@ describe('the OAuth server of Supabase Auth', () => {
 
 describe('consent at a managed engine', () => {
   test('describes the app and its scopes', async () => {
-    const { person } = await signUp()
+    const { user } = await signUp()
     const { id } = await beginAuthorization('openid email')
-    expect(await describeAsked(person, id)).toEqual({
+    expect(await describeAsked(user, id)).toEqual({
       kind: 'pending',
       clientId: registered.client_id,
       clientName: 'Ledger Lens',
@@ -122,7 +122,7 @@ describe('consent at a managed engine', () => {
     const { id } = await beginAuthorization()
     const before = simulator.oauth.decisions
     const settled = await Promise.allSettled(Array.from({ length: 10 }, () => decide(signedUp, id)))
-    const urls = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value.authorizeUrl] : []))
+    const urls = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value.authorizeUrl] : []))
     expect(simulator.oauth.decisions - before).toBe(1)
     expect(new Set(urls).size).toBe(1)
     for (const one of settled) if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'conflict' })
@@ -141,16 +141,16 @@ describe('consent at a managed engine', () => {
 
   test('refuses another decision, and another person', async () => {
     const one = await signUp()
-    fixture.nextPerson()
+    fixture.nextUser()
     const other = await signUp()
     const { id } = await beginAuthorization()
     await decide(one, id)
-    const input = { person: one.person, authorizationId: id, scopes: [], now: now() }
+    const input = { user: one.user, authorizationId: id, scopes: [], now: now() }
     await expect(consent.decide(app.database.db, { ...input, decision: 'deny' })).rejects.toMatchObject({
       code: 'conflict',
     })
     await expect(decide(other, id)).rejects.toMatchObject({ code: 'not_found' })
-    await expect(describeAsked(other.person, id)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(describeAsked(other.user, id)).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test('may be tried again after the engine was down', async () => {
@@ -163,9 +163,9 @@ describe('consent at a managed engine', () => {
   })
 
   test('sends a denial back to the app', async () => {
-    const { person } = await signUp()
+    const { user } = await signUp()
     const { id } = await beginAuthorization()
-    const input = { person, authorizationId: id, decision: 'deny' as const, scopes: ['contract:read'], now: now() }
+    const input = { user, authorizationId: id, decision: 'deny' as const, scopes: ['contract:read'], now: now() }
     const { authorizeUrl } = await consent.decide(app.database.db, input)
     expect(authorizeUrl).toContain('error=access_denied')
   })
@@ -185,14 +185,14 @@ describe('an app at a managed engine', () => {
     expect(exchanged.status).toBe(200)
     const call = app.callAs(exchanged.body.jwt)
     expect((await call('GET', CONTRACT)).status).toBe(200)
-    expect((await call('POST', CONTRACT, { account: signedUp.person.userId, name: 'x' })).status).toBe(403)
+    expect((await call('POST', CONTRACT, { account: signedUp.user.userId, name: 'x' })).status).toBe(403)
   })
 
   test('loses access at once when the person removes it', async () => {
     const signedUp = await signUp()
     const { body } = await obtainToken(signedUp)
     const { jwt } = (await exchange(body.access_token ?? '')).body
-    const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.person.userId}`
+    const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.user.userId}`
     const [grant, ...more] = (await app.admin('GET', list)).body.data
     expect(more).toEqual([])
     expect(grant).toMatchObject({ client_name: 'Ledger Lens', scopes: ['openid', 'email', 'contract:read'] })
@@ -208,12 +208,12 @@ describe('an app at a managed engine', () => {
   test('whose access was removed is asked for again, and has it again when the person allows it', async () => {
     const signedUp = await signUp()
     await obtainToken(signedUp)
-    const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.person.userId}`
+    const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.user.userId}`
     const [grant] = (await app.admin('GET', list)).body.data
     await app.admin('DELETE', `/api/v3/oauth/grant/${grant.document_id}`)
     const { id } = await beginAuthorization()
     // The engine still has the earlier consent, and would approve by itself.
-    expect(await describeAsked(signedUp.person, id)).toMatchObject({ kind: 'pending' })
+    expect(await describeAsked(signedUp.user, id)).toMatchObject({ kind: 'pending' })
     const { body } = await obtainToken(signedUp)
     expect((await exchange(body.access_token ?? '')).status).toBe(200)
     const [again] = (await app.admin('GET', list)).body.data
@@ -223,9 +223,9 @@ describe('an app at a managed engine', () => {
   test('is not reached by another person through the id of its grant', async () => {
     const signedUp = await signUp()
     await obtainToken(signedUp)
-    const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.person.userId}`
+    const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.user.userId}`
     const [grant] = (await app.admin('GET', list)).body.data
-    fixture.nextPerson()
+    fixture.nextUser()
     const browser = buildTestBrowser(app)
     const started = await browser.get(`${pathOf('google')}?redirect_url=${encodeURIComponent(WEB_APP)}`)
     const callback = await simulator.browse(String(started.headers.location))
@@ -239,11 +239,11 @@ describe('an app at a managed engine', () => {
     const signedUp = await signUp()
     const { body } = await obtainToken(signedUp)
     const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '' }
-    await app.admin('POST', `/api/v3/identity/user/${signedUp.person.userId}/disable`)
+    await app.admin('POST', `/api/v3/identity/user/${signedUp.user.userId}/disable`)
     expect(await askToken(refresh)).toMatchObject({ status: 403, body: { msg: 'user_disabled' } })
     expect((await obtainToken(signedUp)).status).toBe(403)
     expect((await exchange(body.access_token ?? '')).status).toBe(401)
-    await app.admin('POST', `/api/v3/identity/user/${signedUp.person.userId}/enable`)
+    await app.admin('POST', `/api/v3/identity/user/${signedUp.user.userId}/enable`)
     expect(await askToken(refresh)).toMatchObject({ status: 403, body: { msg: 'access_ended' } })
     expect((await exchange(body.access_token ?? '')).status).toBe(401)
     // The engine writes whole seconds.
@@ -304,7 +304,7 @@ describe('the consent page of a managed engine', () => {
     const { id } = await beginAuthorization()
     const { page, consent: shown } = await signInAtPage(browser, id)
     expect(page.body).toContain('Who decides?')
-    for (const text of ['Allow Ledger Lens?', 'app.example.com', simulator.person.email ?? '', 'sign you in'])
+    for (const text of ['Allow Ledger Lens?', 'app.example.com', simulator.user.email ?? '', 'sign you in'])
       expect(shown.body).toContain(text)
     expect(shown.body).toMatch(/name="allow:contract:read" value="1" aria-describedby/)
     expect(shown.headers['content-security-policy']).toContain('https://app.example.com')
@@ -333,10 +333,10 @@ describe('the consent page of a managed engine', () => {
     const [kept, ...more] = await keptTokens()
     expect(more).toEqual([])
     expect(kept.token).toMatch(/^v1\./)
-    expect([...simulator.sessions].filter((one) => !before.has(one))).toHaveLength(1)
+    expect([...simulator.sessions].filter((session) => !before.has(session))).toHaveLength(1)
     await post(browser, shown, { decision: 'approve' })
     expect(await keptTokens()).toEqual([])
-    expect([...simulator.sessions].filter((one) => !before.has(one))).toEqual([])
+    expect([...simulator.sessions].filter((session) => !before.has(session))).toEqual([])
   })
 
   test('keeps no token of a sign-in that leads elsewhere', async () => {
@@ -364,7 +364,7 @@ describe('the consent page of a managed engine', () => {
     const signedUp = await signUp()
     await decide(signedUp, (await beginAuthorization()).id)
     const { id } = await beginAuthorization('email')
-    const input = { person: signedUp.person, authorizationId: id, decision: 'deny' as const, scopes: [], now: now() }
+    const input = { user: signedUp.user, authorizationId: id, decision: 'deny' as const, scopes: [], now: now() }
     const { authorizeUrl } = await consent.decide(app.database.db, input)
     expect(authorizeUrl).toBe(`${ENGINE_REDIRECT}?state=kept&error=access_denied`)
   })
@@ -383,7 +383,7 @@ describe('the consent page of a managed engine', () => {
     const { id } = await beginAuthorization()
     const { consent: shown } = await signInAtPage(browser, id)
     expect((await post(other, shown, { decision: 'approve' })).statusCode).toBe(403)
-    fixture.nextPerson()
+    fixture.nextUser()
     expect((await signInAtPage(other, id)).consent.status).toBe(404)
   })
 
@@ -416,11 +416,11 @@ test('decisions are swept, but for the last approval of each person and app', as
   app.clock.advance(1_000)
   const { id } = await beginAuthorization('openid profile')
   await decide(signedUp, id, ['contract:read', 'account:read'])
-  const input = { person: signedUp.person, decision: 'deny' as const, scopes: [], now: now() }
+  const input = { user: signedUp.user, decision: 'deny' as const, scopes: [], now: now() }
   await consent.decide(app.database.db, { ...input, authorizationId: (await beginAuthorization('openid phone')).id })
   app.clock.advance(3_600_001)
   await app.app.maintenance.sweep()
   const text = 'select authorization_id, api_scope from oauth_engine_decision where "user" = $1'
-  const { rows } = await app.database.pool.query(text, [signedUp.person.userId])
+  const { rows } = await app.database.pool.query(text, [signedUp.user.userId])
   expect(rows).toEqual([{ authorization_id: id, api_scope: 'contract:read account:read' }])
 })

@@ -197,7 +197,7 @@ const ATTACKS: readonly (readonly [name: string, reason: string, make: () => str
   ['an end in the year 10000', 'times', () => make({ exp: 253_402_300_800 })],
   ['an end in milliseconds', 'times', () => make({ exp: (at(0) + 900) * 1000 })],
   ['a life of two days', 'lifetime', () => make({ exp: at(172_800) })],
-  // The person and the app.
+  // The user and the app.
   ['no subject', 'subject', () => make({ sub: undefined })],
   ['an address as subject', 'subject', () => make({ sub: 'admin@signalbox.localhost' })],
   ['SQL as subject', 'subject', () => make({ sub: "' or 1=1 --" })],

@@ -9,7 +9,7 @@ const SOURCE = join(import.meta.dirname, '..')
 const CALL = /pg_(?:try_)?advisory_(?:xact_)?lock(?:_shared)?\((?=([^;`]{0,80}))/g
 const KEYS = Object.entries(ADVISORY_LOCKS).map(([name, { key }]) => ({ name, key: key as string | number }))
 
-/** What the source calls with: the name in the register, or the argument as it stands. */
+/** Argument of the call in the source: the name in the register, or the text as it stands. */
 async function listCallsOfSource(): Promise<string[]> {
   const files = (await readdir(SOURCE, { recursive: true })).filter(
     (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
@@ -47,6 +47,6 @@ test('every advisory lock is one of the register, and each of the register is ta
 
 test('no two locks of the register have one key, or one text that begins with the other', () => {
   const texts = KEYS.map(({ key }) => String(key)).filter((key) => key !== '')
-  const clashes = texts.flatMap((one) => texts.filter((other) => one !== other && other.startsWith(one)))
+  const clashes = texts.flatMap((text) => texts.filter((other) => text !== other && other.startsWith(text)))
   expect([clashes, new Set(texts).size]).toEqual([[], texts.length])
 })

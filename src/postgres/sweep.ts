@@ -1,7 +1,7 @@
 import type { Keyring } from '../base/keyring.ts'
 import type { Database } from './statement/database.ts'
 
-/** What a sweep is given. */
+/** Parameters of a sweep. */
 export interface SweepContext {
   db: Database
   /** Now, by the clock of the database. */
@@ -19,7 +19,7 @@ export interface SweepContext {
 
 /** A step of the maintenance: it removes or mends what a feature no longer needs. Several processes may run it at once. */
 export interface Sweep {
-  /** What it counts, in camel case: a label of the metric, and a field of the log line in snake case. */
+  /** Name of its count, in camel case: a label of the metric, and a field of the log line in snake case. */
   counts: readonly [name: string, ...others: string[]]
   /** Whether it runs until a statement finds fewer than `limit` rows, by its first count. */
   isBatched: boolean

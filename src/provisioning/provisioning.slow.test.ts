@@ -215,7 +215,7 @@ describe('a replay', () => {
     for (let n = 0; n < 12; n += 1) await fixture.pass(3_600_000)
     const ended = await read()
     expect(ended).toMatchObject({ status: 'dead_letter', attempts: 8 })
-    expect(ended.attempts_log.map((one: { trigger: string }) => one.trigger)).toEqual([
+    expect(ended.attempts_log.map((item: { trigger: string }) => item.trigger)).toEqual([
       ...['schedule', 'replay', 'replay', 'schedule', 'schedule', 'schedule', 'schedule', 'schedule'],
     ])
     expect(fixture.received(path)).toHaveLength(8)

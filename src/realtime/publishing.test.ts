@@ -58,7 +58,7 @@ describe('an event', () => {
       [type.internal, account, contract, new Date(fixture.t.clock.now())],
     )
     await fixture.t.settle()
-    expect(fixture.provider.messages.map((one) => one.channel)).toEqual([`private-account-${account}`])
+    expect(fixture.provider.messages.map((message) => message.channel)).toEqual([`private-account-${account}`])
   })
 
   test('without an owner is not published', async () => {
@@ -71,7 +71,7 @@ describe('an event', () => {
     const ids = await fixture.emit(account, 25)
     await fixture.t.settle()
     expect(listArrivals(fixture.provider, account)).toEqual(ids)
-    expect(fixture.provider.calls.map((one) => JSON.parse(one.body).batch.length)).toEqual([10, 10, 5])
+    expect(fixture.provider.calls.map((call) => JSON.parse(call.body).batch.length)).toEqual([10, 10, 5])
     expect(new Set((await fixture.listRows()).map((row) => row.status))).toEqual(new Set(['published']))
   })
 })

@@ -1,6 +1,6 @@
 import { type Begun, type Flow, openFlow, type Tokens } from '../harness/browser/oauth-flow.ts'
 import type { OauthFixture } from '../harness/browser/oauth-service.ts'
-import { type OauthClient, type OauthPerson, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { type OauthClient, type OauthUser, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 import { makeBreakable } from './breakable-provider.ts'
 import { makeServerBreakable } from './breakable-server.ts'
@@ -20,13 +20,13 @@ export interface Posted {
 export interface AttackFixture extends AsyncDisposable {
   fixture: OauthFixture
   state: BreakSwitch
-  person: OauthPerson
+  user: OauthUser
   client: OauthClient
   other: OauthClient
   flow: Flow
   otherFlow: Flow
   native: Flow
-  /** A browser in which the person is signed in and has allowed the clients. */
+  /** A browser in which the user is signed in and has allowed the clients. */
   browser: Visitor
   /** Sends an authorization request with changed parameters; one that is undefined is left out. */
   ask(change?: Record<string, string | undefined>, options?: { extra?: string; flow?: Flow }): Promise<Visited>
@@ -51,7 +51,7 @@ export async function startAttackFixture(): Promise<AttackFixture> {
   const env = { OAUTH_REFRESH_REPEAT_SECONDS: '0' }
   const fixture = await startOauthFixture({ env, onProviderBuilt: (provider) => makeBreakable(provider, state) })
   makeServerBreakable(fixture.app.app.server.server, state)
-  const [person, browser] = [await fixture.person(), openBrowser()]
+  const [user, browser] = [await fixture.user(), openBrowser()]
   const client = await fixture.client({ redirect_uris: [WEB] })
   const other = await fixture.client({ name: 'Another app', redirect_uris: [WEB] })
   const uris = ['http://127.0.0.1/callback', 'https://app.example.com/native', 'com.example.app:/callback']
@@ -61,9 +61,9 @@ export async function startAttackFixture(): Promise<AttackFixture> {
     await openFlow(fixture, other),
     await openFlow(fixture, app),
   ]
-  for (const one of [flow, otherFlow]) await one.signIn(browser, { person, scope: 'openid email' })
+  for (const one of [flow, otherFlow]) await one.signIn(browser, { user, scope: 'openid email' })
   return {
-    ...{ fixture, state, person, client, other, flow, otherFlow, native, browser },
+    ...{ fixture, state, user, client, other, flow, otherFlow, native, browser },
     ask: async (change = {}, { extra = '', flow: asked = flow } = {}) => {
       const target = new URL((await asked.prepare({ scope: 'openid email' })).url)
       for (const [name, value] of Object.entries(change))
@@ -71,8 +71,8 @@ export async function startAttackFixture(): Promise<AttackFixture> {
         else target.searchParams.set(name, value)
       return browser.visit(target.href + extra)
     },
-    begin: () => flow.begin(browser, { person, parameters: OFFLINE }),
-    signIn: async () => (await flow.signIn(browser, { person, parameters: OFFLINE })).tokens,
+    begin: () => flow.begin(browser, { user, parameters: OFFLINE }),
+    signIn: async () => (await flow.signIn(browser, { user, parameters: OFFLINE })).tokens,
     post: async (path, form, { as = client, secret = as.secret ?? '', headers = {} } = {}) => {
       const authorization = `Basic ${Buffer.from(`${as.id}:${secret}`).toString('base64')}`
       const answer = await fetch(`${fixture.issuer}${path}`, {

@@ -7,7 +7,7 @@ type Case = AttackCase<AttackFixture>
 /** Whether an answer leaves the service with a code. */
 const hasCode = ({ headers }: Visited) => /[?&]code=/.test(headers.location ?? '')
 
-/** Whether an answer leads on: to the client with a code, or to a page of the service that asks the person. */
+/** Whether an answer leads on: to the client with a code, or to a page of the service that asks the user. */
 const leadsOn = (answer: Visited) => hasCode(answer) || /^\/auth\/oauth\?id=/.test(answer.headers.location ?? '')
 
 /** The redirect URIs that an attacker gives, by the comparison that would accept them. */
@@ -142,7 +142,7 @@ const RIGHTS: Case[] = [
 
 const readAnswer = ({ headers }: Visited) => URL.parse(headers.location ?? '')?.searchParams
 
-/** What a client cannot tell from the answer of another server, or of another request, is worth an attack. */
+/** Attacks by answers that a client cannot tell from those of another server or another request. */
 const MIX_UP: Case[] = [
   ...(['code', 'error'] as const).flatMap((kind) => {
     const change = kind === 'code' ? {} : { response_type: 'token' }

@@ -6,7 +6,7 @@ import { buildBrowserKeys } from '../../src/identity/pages/browser/browser-key.t
 import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
 import type { Breakage, BreakSwitch } from './breakage.ts'
 
-/** What headers each breakage takes from every answer. */
+/** Headers that each breakage removes from every answer. */
 const LOST_HEADERS: Partial<Record<Breakage, readonly string[]>> = {
   'pages can be framed': ['content-security-policy', 'x-frame-options'],
   'answers are cached': ['cache-control', 'pragma'],
@@ -40,7 +40,7 @@ function loseHeaders(response: ServerResponse, names: readonly string[]): void {
   }) as typeof response.writeHead
 }
 
-/** Answers 307 in place of 303: the browser then posts the form of the person to the next address too. */
+/** Answers 307 in place of 303: the browser then posts the form of the user to the next address too. */
 function repeatForms(response: ServerResponse): void {
   const write = response.writeHead.bind(response) as (...args: unknown[]) => ServerResponse
   response.writeHead = ((status: number, ...rest: unknown[]) =>

@@ -46,7 +46,7 @@ export interface BreakSwitch {
   on: Breakage | undefined
 }
 
-/** What an attack needs. */
+/** Dependencies of an attack. */
 export interface AttackCase<Fixture> {
   name: string
   /** Tries the attack. Whether it succeeded. */

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type AttackFixture, startAttackFixture } from './attack-fixture.ts'
 import { AUTHORIZATION_ATTACKS } from './authorization-attacks.ts'
-import { PERSON_ATTACKS } from './person-attacks.ts'
 import { TOKEN_ATTACKS } from './token-attacks.ts'
+import { PERSON_ATTACKS } from './user-attacks.ts'
 
 /**
  * Each attack of RFC 9700's list fails on the provider, and succeeds on one that is broken in the one way that it names: so

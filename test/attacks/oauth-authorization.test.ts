@@ -1,26 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
-import {
-  type OauthFixture,
-  type OauthPerson,
-  openBrowser,
-  startOauthFixture,
-} from '../harness/browser/oauth-service.ts'
+import { type OauthFixture, type OauthUser, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
-/** Attacks on the authorization endpoint (RFC 9700 section 4), each on a person who is signed in and has allowed the client. */
+/** Attacks on the authorization endpoint (RFC 9700 section 4), each on a user who is signed in and has allowed the client. */
 
 const WEB = 'https://app.example.com/callback'
 const NATIVE = 'http://127.0.0.1/callback'
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let web: Flow
 let native: Flow
 let browser: Visitor
 beforeAll(async () => {
   fixture = await startOauthFixture()
-  person = await fixture.person()
+  user = await fixture.user()
   web = await openFlow(fixture, await fixture.client({ redirect_uris: [WEB] }))
   const uris = [NATIVE, 'https://app.example.com/native', 'com.example.app:/callback']
   native = await openFlow(
@@ -28,7 +23,7 @@ beforeAll(async () => {
     await fixture.client({ type: 'public', application_type: 'native', redirect_uris: uris }),
   )
   browser = openBrowser()
-  await web.signIn(browser, { person, scope: 'openid email' })
+  await web.signIn(browser, { user, scope: 'openid email' })
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 

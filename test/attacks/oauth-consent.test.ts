@@ -2,39 +2,39 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
 import {
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   readForm,
   startOauthFixture,
 } from '../harness/browser/oauth-service.ts'
 import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
-/** Attacks on the person who decides (RFC 9700 sections 4.2, 4.4, 4.7, 4.16), and on a person who signs out. */
+/** Attacks on the user who decides (RFC 9700 sections 4.2, 4.4, 4.7, 4.16), and on a user who signs out. */
 
 const CONSENT = '/auth/oauth/consent'
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let flow: Flow
 beforeAll(async () => {
   fixture = await startOauthFixture()
-  person = await fixture.person()
+  user = await fixture.user()
   flow = await openFlow(fixture, await fixture.client())
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
-/** A new person in a new browser, who stands before the question for consent. */
-async function standBefore(): Promise<{ browser: Visitor; page: Visited; url: string; who: OauthPerson }> {
-  const [browser, who] = [openBrowser(), await fixture.person()]
+/** A new user in a new browser, who stands before the question for consent. */
+async function standBefore(): Promise<{ browser: Visitor; page: Visited; url: string; who: OauthUser }> {
+  const [browser, who] = [openBrowser(), await fixture.user()]
   const { url } = await flow.prepare({ scope: 'openid email' })
-  const page = await fixture.walk(browser, url, { person: who, decision: 'stop' })
+  const page = await fixture.walk(browser, url, { user: who, decision: 'stop' })
   return { browser, page, url, who }
 }
 
 const post = (browser: Visitor, form: Record<string, string>, headers: Record<string, string> = {}) =>
   browser.visit(`${fixture.baseUrl}${CONSENT}`, { method: 'POST', form, headers })
 
-const grantsOf = async ({ userId }: OauthPerson) =>
+const grantsOf = async ({ userId }: OauthUser) =>
   (await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=user|eq|${userId}`)).body.data
 
 describe('a decision is refused', () => {
@@ -156,7 +156,7 @@ describe('an authorization continues only', () => {
     const done = await post(browser, { ...readForm(page.body, CONSENT), decision: 'approve' })
     const devices = await browser.visit(`${fixture.baseUrl}/auth/devices`)
     await flow.submit(browser, { page: devices, action: '/auth/sign-out' })
-    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { person })
+    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { user })
     expect((await browser.visit(done.headers.location ?? '')).headers.location ?? '').not.toContain('code=')
   })
 
@@ -171,7 +171,7 @@ describe('an authorization continues only', () => {
 describe('sign-out by a client', () => {
   const signedIn = async () => {
     const browser = openBrowser()
-    const { tokens } = await flow.signIn(browser, { person })
+    const { tokens } = await flow.signIn(browser, { user })
     return { browser, tokens }
   }
   const isSignedIn = async (browser: Visitor) => (await browser.visit(`${fixture.baseUrl}/auth/devices`)).status === 200

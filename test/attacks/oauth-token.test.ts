@@ -4,7 +4,7 @@ import { type Begun, type Flow, openFlow, type Tokens } from '../harness/browser
 import {
   type OauthClient,
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   startOauthFixture,
 } from '../harness/browser/oauth-service.ts'
@@ -15,14 +15,14 @@ import type { Visitor } from '../harness/browser/visitor.ts'
 const OFFLINE = { prompt: 'consent' }
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let client: OauthClient
 let other: OauthClient
 let flow: Flow
 let browser: Visitor
 beforeAll(async () => {
   fixture = await startOauthFixture({ env: { OAUTH_REFRESH_REPEAT_SECONDS: '0' } })
-  person = await fixture.person()
+  user = await fixture.user()
   client = await fixture.client()
   other = await fixture.client({ name: 'Another app' })
   flow = await openFlow(fixture, client)
@@ -45,8 +45,8 @@ async function post(path: string, form: Record<string, string> | string, headers
   return { status: answer.status, headers: answer.headers, text, body: text.startsWith('{') ? JSON.parse(text) : {} }
 }
 
-const begin = () => flow.begin(browser, { person, parameters: OFFLINE })
-const signIn = async (): Promise<Tokens> => (await flow.signIn(browser, { person, parameters: OFFLINE })).tokens
+const begin = () => flow.begin(browser, { user, parameters: OFFLINE })
+const signIn = async (): Promise<Tokens> => (await flow.signIn(browser, { user, parameters: OFFLINE })).tokens
 const codeOf = ({ callback }: Begun) => new URL(callback).searchParams.get('code') ?? ''
 const redeemForm = (begun: Begun, change: Record<string, string> = {}) => ({
   grant_type: 'authorization_code',
@@ -266,7 +266,7 @@ describe('a client cannot authenticate', () => {
   test('after it was deleted, and its tokens end', async () => {
     const one = await fixture.client()
     const own = await openFlow(fixture, one)
-    const { tokens } = await own.signIn(openBrowser(), { person, parameters: OFFLINE })
+    const { tokens } = await own.signIn(openBrowser(), { user, parameters: OFFLINE })
     await fixture.app.admin('DELETE', `/api/v3/oauth/client/${one.id}`)
     expect((await post('/token', form, basic(one.id, one.secret))).body.error).toBe('invalid_client')
     expect((await flow.userinfo(tokens.access_token)).status).toBe(401)

@@ -27,14 +27,14 @@ afterAll(async () => {
 })
 
 async function signIn(page: Page, url: string): Promise<void> {
-  const person = await fixture.person()
+  const user = await fixture.user()
   await page.goto(url)
-  await fillFirst(page.getByLabel('E-mail address'), person.email)
-  await page.getByLabel('Password', { exact: true }).fill(person.password)
+  await fillFirst(page.getByLabel('E-mail address'), user.email)
+  await page.getByLabel('Password', { exact: true }).fill(user.password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
-/** Goes to the consent page of an app as a new person. */
+/** Goes to the consent page of an app as a new user. */
 async function reachConsent(page: Page): Promise<void> {
   const flow = await openFlow(
     fixture,
@@ -113,7 +113,7 @@ test.each([true, false])(
     await page.getByRole('button', { name: 'Set up an app' }).click()
     const key = (await page.locator('code.key').first().textContent()) ?? ''
     const { computeTotp, findStep } = await import('../../src/identity/sign-in/second-factor/totp.ts')
-    const { decodeBase32 } = await import('../harness/browser/factor-person.ts')
+    const { decodeBase32 } = await import('../harness/browser/factor-user.ts')
     const code = computeTotp(decodeBase32(key.replaceAll(' ', '')), findStep(fixture.app.clock.now()))
     await page.getByLabel('Code of the app').fill(code)
     await page.getByRole('button', { name: 'Turn it on' }).click()

@@ -31,7 +31,7 @@ const SHORT_LIVES = ['--js-flags=--no-opt,--no-maglev']
  */
 const FEW_PROCESSES = ['--process-per-site', '--disable-site-isolation-trials']
 
-/** What a file of tests opens in the browser that all files of this process share. */
+/** Context of a test file in the browser that all files of this process share. */
 export interface SharedBrowser extends PageLender {
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>
   /** Opens a page in a context of its own. */

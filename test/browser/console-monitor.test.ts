@@ -27,8 +27,8 @@ beforeAll(async () => {
   d = await openDelivery({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', RATE_LIMIT_PER_MINUTE: '100000' } })
   await d.t.app.start()
   origin = d.t.app.baseUrl()
-  const { password, ...person } = OPERATOR
-  const id = await createUserWithPassword(d.t, person, password)
+  const { password, ...user } = OPERATOR
+  const id = await createUserWithPassword(d.t, user, password)
   const { body } = await d.call('GET', '/api/v3/identity/role?filters=name|eq|administrator')
   await d.call('PATCH', `/api/v3/identity/user/${id}`, { roles: [body.data[0].document_id] })
   // The browser has the time of the machine.

@@ -24,9 +24,9 @@ beforeAll(async () => {
   d = await openDelivery({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', RATE_LIMIT_PER_MINUTE: '100000' } })
   await d.t.app.start()
   origin = d.t.app.baseUrl()
-  await addPerson(OPERATOR, 'administrator')
+  await addUser(OPERATOR, 'administrator')
   await d.call('POST', '/api/v3/identity/role', { name: 'viewer', permissions: ['webhook:dashboard'] })
-  await addPerson(VIEWER, 'viewer')
+  await addUser(VIEWER, 'viewer')
   account = (await d.call('POST', '/api/v3/identity/account', { name: 'Example' })).body.data.document_id
   browser = await shareChromium()
 })
@@ -35,14 +35,14 @@ afterAll(async () => {
   await d?.[Symbol.asyncDispose]()
 })
 
-async function addPerson({ password, ...person }: typeof OPERATOR, role: string): Promise<void> {
-  const id = await createUserWithPassword(d.t, person, password)
+async function addUser({ password, ...user }: typeof OPERATOR, role: string): Promise<void> {
+  const id = await createUserWithPassword(d.t, user, password)
   const { body } = await d.call('GET', `/api/v3/identity/role?filters=name|eq|${role}`)
   await d.call('PATCH', `/api/v3/identity/user/${id}`, { roles: [body.data[0].document_id] })
 }
 
-/** Opens a screen as a person, and records what the browser complains of and asks of others. */
-async function open(path: string, person = OPERATOR) {
+/** Opens a screen as a user, and records what the browser complains of and asks of others. */
+async function open(path: string, user = OPERATOR) {
   const context = await browser.newContext({
     baseURL: origin,
     viewport: { width: 1280, height: 900 },
@@ -58,8 +58,8 @@ async function open(path: string, person = OPERATOR) {
     if (!/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(origin)) complaints.push(request.url())
   })
   await page.goto(`/console/${path}`)
-  await page.getByLabel('E-mail address').fill(person.email)
-  await page.getByLabel('Password', { exact: true }).fill(person.password)
+  await page.getByLabel('E-mail address').fill(user.email)
+  await page.getByLabel('Password', { exact: true }).fill(user.password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   return { page, complaints, [Symbol.asyncDispose]: () => context.close() }
 }
@@ -290,7 +290,7 @@ describe('the frame', () => {
     await page.keyboard.press('j')
     await expect.poll(() => page.evaluate('document.activeElement.closest("tbody") !== null')).toBe(true)
     // An id is looked for among all that it may be of.
-    expect(complaints.filter((one) => !one.includes('404'))).toEqual([])
+    expect(complaints.filter((complaint) => !complaint.includes('404'))).toEqual([])
   })
 
   test('keeps the choices of the browser, and lets the keys be switched off', async () => {

@@ -31,8 +31,8 @@ afterAll(async () => {
 })
 
 async function createAdministrator(): Promise<void> {
-  const { password, ...person } = OPERATOR
-  const id = await createUserWithPassword(d.t, person, password)
+  const { password, ...user } = OPERATOR
+  const id = await createUserWithPassword(d.t, user, password)
   const { body } = await d.call('GET', '/api/v3/identity/role?filters=name|eq|administrator')
   await d.call('PATCH', `/api/v3/identity/user/${id}`, { roles: [body.data[0].document_id] })
 }

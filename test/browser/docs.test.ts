@@ -156,8 +156,8 @@ describe('the API reference in a browser', () => {
       if (idsOf.has(path)) continue
       const { links, ids } = await readLinks(page, path)
       idsOf.set(path, ids)
-      for (const link of links.filter((one) => one.startsWith('#'))) anchors.add(path + link)
-      for (const link of links.filter((one) => one.startsWith('/'))) {
+      for (const link of links.filter((link) => link.startsWith('#'))) anchors.add(path + link)
+      for (const link of links.filter((link) => link.startsWith('/'))) {
         waiting.push(link.split('#')[0]!)
         if (link.includes('#')) anchors.add(link)
       }

@@ -116,8 +116,8 @@ test('after all of it nothing is lost: each update was delivered, published and 
     `select e.document_id, m.status from event_occurrence e left join realtime_message m using (document_id)
      where e.event = 'contract.update' order by e.document_id`,
   )
-  expect(new Set(system.listDeliveries())).toEqual(new Set(updates.map((one) => one.document_id)))
-  expect(updates.map((one) => one.status)).toEqual(Array.from({ length: 4 }, () => 'published'))
+  expect(new Set(system.listDeliveries())).toEqual(new Set(updates.map((update) => update.document_id)))
+  expect(updates.map((update) => update.status)).toEqual(Array.from({ length: 4 }, () => 'published'))
   expect(await system.read(`select distinct status from provisioning_delivery`)).toEqual([{ status: 'delivered' }])
   expect(await page.getByRole('list').textContent()).toContain('While the target was away')
 })

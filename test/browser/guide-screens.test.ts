@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildQuestion } from '../../packages/sso/src/question.ts'
-import { decodeBase32 } from '../harness/browser/factor-person.ts'
-import { readCode } from '../harness/browser/page-person.ts'
+import { decodeBase32 } from '../harness/browser/factor-user.ts'
+import { readCode } from '../harness/browser/page-user.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 import {
   bringSession,
@@ -36,20 +36,20 @@ async function setUpApp(page: Page): Promise<Buffer> {
   return decodeBase32((await page.locator('.key').textContent())?.replaceAll(' ', '') ?? '')
 }
 
-async function openSamplePeople(page: Page): Promise<void> {
+async function openSampleUsers(page: Page): Promise<void> {
   await page.goto('/auth/sign-in')
   await page.getByRole('link', { name: 'Continue with a sample person' }).click()
 }
 
-/** Each image, and what a person does to see it. */
+/** Each image, and what a user does to see it. */
 const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => Promise<unknown> }[] = [
   { name: 'sign-in', heading: 'Sign in', reach: (page) => page.goto('/auth/sign-in') },
-  { name: 'sample-people', heading: 'Choose a sample person', reach: openSamplePeople },
+  { name: 'sample-people', heading: 'Choose a sample person', reach: openSampleUsers },
   {
     name: 'refused',
     heading: 'You were not signed in',
     reach: async (page) => {
-      await openSamplePeople(page)
+      await openSampleUsers(page)
       await page.getByRole('link', { name: 'Continue as Dan Denied' }).click()
       await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
     },

@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type EngineName, type IdentityFixture, startIdentityFixture } from '../harness/browser/social-people.ts'
+import { type EngineName, type IdentityFixture, startIdentityFixture } from '../harness/browser/social-users.ts'
 import { waitFor } from '../harness/run/wait.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { addAuthenticator } from './virtual-authenticator.ts'
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser?.close())
 
-/** One person with one browser. */
+/** One user with one browser. */
 interface Traveller {
   fixture: IdentityFixture
   context: BrowserContext

@@ -24,15 +24,15 @@ async function open(javaScriptEnabled: boolean): Promise<void> {
 beforeEach(() => open(true))
 
 async function signIn(): Promise<string> {
-  const person = await example.fixture.person()
+  const user = await example.fixture.user()
   await page.goto(`${example.origin}/sign-in`)
-  await page.getByLabel('E-mail').fill(person.email)
-  await page.getByLabel('Password', { exact: true }).fill(person.password)
+  await page.getByLabel('E-mail').fill(user.email)
+  await page.getByLabel('Password', { exact: true }).fill(user.password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('heading', { name: 'Allow Example app?' }).waitFor()
   // The clock of the service is that of the machine, like the provider's.
   example.fixture.app.clock.set(Date.now())
-  return person.email
+  return user.email
 }
 
 test('a person signs in, allows the app without one scope, and arrives at it', async () => {

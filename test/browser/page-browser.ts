@@ -7,10 +7,10 @@ import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import type { LentPage, PageOptions } from './lent-page.ts'
 
-/** The person of the tests of the pages. */
+/** The user of the tests of the pages. */
 export const PERSON = { email: 'ada@example.test', name: 'Ada Lovelace', password: 'correct horse battery' }
 
-/** The service on a port, with one person, and a browser. */
+/** The service on a port, with one user, and a browser. */
 export interface PageBrowser extends AsyncDisposable {
   app: TestApp
   origin: string
@@ -31,8 +31,8 @@ export interface OpenBrowser extends Omit<LentPage, 'giveBack'> {
 /** Starts the service with these variables, and a browser. */
 export async function startPageBrowser(env: Record<string, string> = {}): Promise<PageBrowser> {
   const app = await createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', SIGNALBOX_ROLES: 'api', ...env } })
-  const { password, ...person } = PERSON
-  await createUserWithPassword(app, person, password)
+  const { password, ...user } = PERSON
+  await createUserWithPassword(app, user, password)
   await app.app.start()
   const origin = app.app.baseUrl()
   let browser: SharedBrowser
@@ -87,7 +87,7 @@ export async function signIn(page: Page, path = '/auth/sign-in'): Promise<void> 
 }
 
 /**
- * Fills the field that a page focuses, as a person does, who clicks on what is drawn: the browser moves the focus with the
+ * Fills the field that a page focuses, as a user does, who clicks on what is drawn: the browser moves the focus with the
  * first frame, and complains when a script was faster.
  */
 export async function fillFirst(field: Locator, text: string): Promise<void> {
@@ -109,7 +109,7 @@ async function loadAxe(page: Page): Promise<void> {
   await session.send('Runtime.evaluate', { expression: AXE })
 }
 
-/** Gives a page the session of a person, as the form does. */
+/** Gives a page the session of a user, as the form does. */
 export async function bringSession(
   { app, origin }: PageBrowser,
   page: Page,
@@ -142,7 +142,7 @@ export async function findViolationsInBothSchemes(page: Page, rules?: readonly s
   return found
 }
 
-/** What `findViolationsInBothSchemes` returns for a page without a fault. */
+/** Result of `findViolationsInBothSchemes` for a page without a fault. */
 export const NO_VIOLATIONS = { light: [], dark: [] }
 
 /**

@@ -26,8 +26,8 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.[Symbol.asyncDispose]())
 
-/** A further person. Returns its address. */
-async function createPerson(): Promise<string> {
+/** A further user. Returns its address. */
+async function createUser(): Promise<string> {
   const email = `person-${systemRandom.bytes(4).toString('hex')}@example.test`
   await createUserWithPassword(fixture.app, { email }, PERSON.password)
   return email
@@ -114,7 +114,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
   {
     name: 'the form of a reset link',
     reach: async (page) => {
-      const email = await createPerson()
+      const email = await createUser()
       await fixture.app.anonymous('POST', '/api/v3/auth/password/forgot', { email })
       await page.goto(`/auth/reset?token=${await readToken(email)}`)
     },
@@ -127,7 +127,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
   },
   {
     name: 'an invitation of a person who signs in first',
-    reach: async (page) => page.goto(await invite(await createPerson())),
+    reach: async (page) => page.goto(await invite(await createUser())),
     heading: 'Join Northwind Rail',
   },
   {

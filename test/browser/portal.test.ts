@@ -88,7 +88,7 @@ async function signIn(page: Page, email = 'ada@acme.example', password = 'acme')
   return portal
 }
 
-const frameOf = (page: Page) => page.frames().find((one) => one.url().startsWith(service))!
+const frameOf = (page: Page) => page.frames().find((item) => item.url().startsWith(service))!
 const status = (page: Page) => page.getByRole('status').last().textContent()
 
 async function makeContract(company: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
-import { openRealtimeService, type Person, type RealtimeService } from '../harness/realtime/realtime-service.ts'
+import { openRealtimeService, type RealtimeService, type User } from '../harness/realtime/realtime-service.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
@@ -34,7 +34,7 @@ afterAll(() => stack.disposeAsync())
 
 const stateOf = (page: Page) => page.getByRole('status').textContent()
 
-async function openAs({ email, password }: Person): Promise<Page> {
+async function openAs({ email, password }: User): Promise<Page> {
   const page = await browser.newPage()
   await page.goto(origin)
   await page.getByLabel('E-mail').fill(email)
@@ -67,9 +67,9 @@ test('a page with the hooks shows each change of a contract, and the test prints
 })
 
 test('a page of a person who loses the membership says that it has no access', async () => {
-  const person = await service.addMember()
-  const page = await openAs(person)
-  await service.call('DELETE', `/api/v3/identity/account/${service.account}/member`, { user: person.id })
+  const user = await service.addMember()
+  const page = await openAs(user)
+  await service.call('DELETE', `/api/v3/identity/account/${service.account}/member`, { user: user.id })
   await expect.poll(() => stateOf(page), { timeout: 20_000 }).toMatch(/^No access: /)
   await page.close()
 })

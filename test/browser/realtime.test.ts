@@ -22,7 +22,7 @@ afterAll(async () => {
   await database?.[Symbol.asyncDispose]()
 })
 
-/** What the page of a test keeps, in its window. */
+/** State that the page of a test keeps in its window. */
 interface Held {
   // biome-ignore lint/suspicious/noExplicitAny: the library of the page has no types here
   Pusher: any

@@ -2,9 +2,9 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemRandom } from '../../src/base/random.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
-import { decodeBase32 } from '../harness/browser/factor-person.ts'
+import { decodeBase32 } from '../harness/browser/factor-user.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
-import { PAGE_PASSWORD, readCode } from '../harness/browser/page-person.ts'
+import { PAGE_PASSWORD, readCode } from '../harness/browser/page-user.ts'
 import {
   bringSession,
   fillFirst,
@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.[Symbol.asyncDispose]())
 
-async function createPerson(): Promise<string> {
+async function createUser(): Promise<string> {
   const email = `ada-${systemRandom.bytes(4).toString('hex')}@example.test`
   await createUserWithPassword(fixture.app, { email, name: 'Ada Lovelace' }, PAGE_PASSWORD)
   return email
@@ -38,9 +38,9 @@ async function enterPassword(page: Page, email: string, path = '/auth/sign-in'):
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
-/** A new person on the page of the second factors. */
+/** A new user on the page of the second factors. */
 async function openSecurity(page: Page): Promise<string> {
-  const email = await createPerson()
+  const email = await createUser()
   await bringSession(fixture, page, { email, password: PAGE_PASSWORD })
   await page.goto('/auth/security')
   return email
@@ -209,7 +209,7 @@ describe('an invitation', () => {
 
   test('of somebody else asks the person who is signed in to sign out by a click', async () => {
     const { page, close } = await fixture.open()
-    const link = await invite(await createPerson())
+    const link = await invite(await createUser())
     await openSecurity(page)
     await page.goto(link)
     await page.getByText('You are signed in as somebody else.').waitFor()
@@ -329,7 +329,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
   {
     name: 'an invitation of somebody else',
     reach: async (page) => {
-      const link = await invite(await createPerson())
+      const link = await invite(await createUser())
       await openSecurity(page)
       await page.goto(link)
     },

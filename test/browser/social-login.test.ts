@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const startOf = (redirectUrl = appUrl) => `/api/v3/auth/login/oauth/dev?redirect_url=${encodeURIComponent(redirectUrl)}`
 
-/** Opens the page of the provider and chooses a sample person. */
+/** Opens the page of the provider and chooses a sample user. */
 async function choose(page: Page, name: string, redirectUrl?: string): Promise<void> {
   await page.goto(startOf(redirectUrl))
   await page.getByRole('link', { name: `Continue as ${name}` }).click()
@@ -224,7 +224,7 @@ describe('an error page of the callback', () => {
     await page.goBack()
     expect(await page.evaluate('location.href')).toBe(`${fixture.origin}${pathname}`)
     expect(errors).toEqual([])
-    expect(complaints.filter((one) => !one.includes('the server responded with a status'))).toEqual([])
+    expect(complaints.filter((complaint) => !complaint.includes('the server responded with a status'))).toEqual([])
     await close()
   })
 })
@@ -258,7 +258,7 @@ test('the buttons of all providers are of one size, with marks of one height', a
   })`
   const sizes = (await page.evaluate(measure)) as number[][]
   expect(sizes.length).toBe(8)
-  expect(new Set(sizes.map((one) => JSON.stringify(one))).size).toBe(1)
+  expect(new Set(sizes.map((size) => JSON.stringify(size))).size).toBe(1)
   expect(sizes[0]?.slice(1)).toEqual([44, 20])
   await close()
 })

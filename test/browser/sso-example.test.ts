@@ -34,7 +34,7 @@ async function submit(email: string): Promise<void> {
 
 const who = () => page.locator('#who').textContent()
 
-/** Opens app B by way of app A, where the person is signed in. */
+/** Opens app B by way of app A, where the user is signed in. */
 const openTarget = () => page.goto(`${apps.a}/open?next=/orders`)
 
 test('a person signs in on one domain and arrives signed in on the other, at a clean URL', async () => {
@@ -45,8 +45,8 @@ test('a person signs in on one domain and arrives signed in on the other, at a c
   await submit(ADA)
   await page.waitForURL(`${apps.b}/orders`)
   expect(await who()).toBe(`Signed in as ${ADA}.`)
-  expect(requested.filter((one) => one.includes('sso_token')).length).toBe(1)
-  expect(requested.filter((one) => one.split(' ')[1]?.includes('sso_token'))).toEqual([])
+  expect(requested.filter((item) => item.includes('sso_token')).length).toBe(1)
+  expect(requested.filter((item) => item.split(' ')[1]?.includes('sso_token'))).toEqual([])
   expect(await page.evaluate('document.cookie')).toBe('')
   expect(await page.evaluate('document.referrer')).not.toContain('sso_token')
   await page.goBack()

@@ -2,14 +2,14 @@ import type { CDPSession, Page } from 'playwright-core'
 
 /** An authenticator of the browser itself, as the built-in one of a device (WebAuthn section 11). */
 export interface VirtualAuthenticator {
-  /** Whether it verifies the person from now on. */
+  /** Whether it verifies the user from now on. */
   setVerified(isVerified: boolean): Promise<void>
   /** Removes its passkeys: a device that was lost. */
   clear(): Promise<void>
 }
 
 /**
- * Adds an authenticator to a page; it answers every question at once, as a person would who always agrees. With `isOffered`
+ * Adds an authenticator to a page; it answers every question at once, as a user would who always agrees. With `isOffered`
  * it answers the offer in the field of the address too, as soon as the page is there.
  */
 export async function addAuthenticator(page: Page, { isOffered = false } = {}): Promise<VirtualAuthenticator> {

@@ -23,7 +23,7 @@ afterAll(() => fixture[Symbol.asyncDispose]())
 /** The id of the newest event of a type. */
 async function findEventId(event: string, resourceId: string): Promise<string> {
   const filters = [`event|eq|${event}`, `resource_id|eq|${resourceId}`].map(
-    (one) => `filters=${encodeURIComponent(one)}`,
+    (item) => `filters=${encodeURIComponent(item)}`,
   )
   const { body } = await fixture.service.admin('GET', `/api/v3/webhook/event-occurrence?${filters.join('&')}`)
   return body.data[0].document_id

@@ -31,7 +31,7 @@ test.for(servers)(
     expect(read).toMatchObject({ status: 200, body: { data: { document_id: contract } } })
     await fixture.letRetriesComeDue()
     const [row] = await fixture.waitForLedger(1, ['success'])
-    expect(row!.log.map((one) => one.status_code)).toEqual([503, 200])
+    expect(row!.log.map((line) => line.status_code)).toEqual([503, 200])
     expect(countSeen(receiver).get(row!.id)).toEqual([1, 2])
     const dispatch = await second.call('GET', `/api/v3/webhook/dispatch/${row!.id}`)
     expect(dispatch).toMatchObject({ status: 200, body: { data: { status: 'success', attempts: 2 } } })

@@ -59,11 +59,11 @@ test('three first starts at once on an empty database all start, also in develop
     }),
   )
   try {
-    for (const one of starts) await one.waitForOutput(/service started/)
+    for (const start of starts) await start.waitForOutput(/service started/)
     const { rows } = await database.pool.query('select count(*)::int as count from "user"')
     expect(rows).toEqual([{ count: 1 }])
   } finally {
-    await Promise.all(starts.map((one) => one.kill()))
+    await Promise.all(starts.map((start) => start.kill()))
   }
 })
 

@@ -110,7 +110,7 @@ test('a real process goes on through a step of its clock of 45 days, which it re
   await fixture.change(service)
   expect(await countLedger(fixture)).toEqual([10, 11, 10])
   expect(receiver.requests).toHaveLength(1)
-  // What it logs is dated by the database's clock too.
+  // Log lines are dated by the database's clock too.
   const last = service.stderr().trimEnd().split('\n').at(-1) ?? '{}'
   expect(Math.abs(Date.parse(JSON.parse(last).time) - Date.now())).toBeLessThan(60_000)
 })

@@ -28,14 +28,14 @@ test('dispatchers that are killed one after the other, at each point of an attem
     const attempts = index + 1
     if (isPosted) seen.push(attempts)
     const [held] = await fixture.readLedger()
-    // What is recorded is of those before: of the dead one nothing is.
+    // The recorded attempts are those before; of the dead process none is recorded.
     expect(held, point).toMatchObject({
       status: index === 0 ? 'pending' : 'retrying',
       attempts,
       leaseOwner: expect.stringContaining(`:${doomed.pid}:`),
     })
     expect(
-      held!.log.map((one) => one.error_class),
+      held!.log.map((line) => line.error_class),
       point,
     ).toEqual(Array.from({ length: index }, () => 'interrupted'))
     expect(countSeen(receiver).get(held!.id) ?? [], point).toEqual(seen)
@@ -45,7 +45,7 @@ test('dispatchers that are killed one after the other, at each point of an attem
   const rows = await fixture.waitForLedger(1, ['success'])
   expect(rows).toHaveLength(1)
   expect(rows[0]!.attempts).toBe(5)
-  expect(rows[0]!.log.map((one) => one.error_class)).toEqual([...POINTS.map(() => 'interrupted'), null])
+  expect(rows[0]!.log.map((line) => line.error_class)).toEqual([...POINTS.map(() => 'interrupted'), null])
   expect(countSeen(receiver).get(rows[0]!.id)).toEqual([...seen, 5])
 })
 
@@ -97,7 +97,7 @@ test('five automatic POSTs at most, whatever dies: after the fifth attempt was l
   await fixture.startLocal({ roles: 'dispatcher' })
   const rows = await fixture.waitForLedger(1, ['exhausted'])
   expect(rows[0]!.attempts).toBe(5)
-  expect(rows[0]!.log.map((one) => one.error_class)).toEqual([
+  expect(rows[0]!.log.map((line) => line.error_class)).toEqual([
     'http_5xx',
     'http_5xx',
     'http_5xx',

@@ -22,7 +22,7 @@ async function readReadiness(service: LocalService): Promise<{ code: number; sta
 async function readMetric(service: LocalService, series: string): Promise<number> {
   const headers = { authorization: `Bearer ${TEST_METRICS_TOKEN}` }
   const text = await (await fetch(`${service.url}/metrics`, { headers })).text()
-  const line = text.split('\n').find((one) => one.startsWith(`${series} `))
+  const line = text.split('\n').find((part) => part.startsWith(`${series} `))
   return Number(line?.slice(series.length + 1))
 }
 
@@ -114,12 +114,12 @@ test('open connections are dead for ever and new ones work: the first change is 
   const answers = await Promise.all(during)
   // None is reset by the idle limit of HTTP (30 s) or answered 500.
   expect(performance.now() - asked).toBeLessThan(25_000)
-  for (const one of answers) if (one.status !== 201) expect(one).toMatchObject({ status: 503 })
+  for (const answer of answers) if (answer.status !== 201) expect(answer).toMatchObject({ status: 503 })
   // The pool that finds the first dead connection closes those of the others.
   const silent = ['requests', 'reads', 'workers', 'lease', 'maintenance'].map((pool) =>
     readMetric(service, `database_silent_connections_total{pool="${pool}"}`),
   )
-  expect((await Promise.all(silent)).reduce((sum, one) => sum + one)).toBeGreaterThan(0)
+  expect((await Promise.all(silent)).reduce((sum, result) => sum + result)).toBeGreaterThan(0)
 
   const { rows } = await fixture.database.pool.query<{ count: number }>('select count(*)::int as count from contract')
   const dispatches = 20 + rows[0]!.count

@@ -38,7 +38,7 @@ test('two API processes and two dispatchers: of 120 changes each is posted exact
   const seen = countSeen(receiver)
   expect(receiver.requests).toHaveLength(120)
   expect(rows.filter((row) => row.attempts !== 1 || String(seen.get(row.id)) !== '1')).toEqual([])
-  expect(new Set(rows.flatMap((row) => row.log.map((one) => one.worker))).size).toBe(2)
+  expect(new Set(rows.flatMap((row) => row.log.map((line) => line.worker))).size).toBe(2)
 })
 
 test('a dispatcher stopped with SIGTERM in the middle hands its work over: no lease to wait for, nothing lost', async () => {
@@ -60,7 +60,7 @@ test('a dispatcher stopped with SIGTERM in the middle hands its work over: no le
   const staying = await fixture.startLocal({ roles: 'dispatcher' })
   const rows = await fixture.waitForLedger(24, ['success'])
   expect(rows.map((row) => row.attempts)).toEqual(rows.map(() => 1))
-  // What was under way is recorded as what it was, and nothing new was begun.
+  // Attempts in flight are recorded with their outcome, and no new one is begun.
   const left = rows.filter((row) => row.log[0]!.worker.includes(`:${leaving.pid}:`))
   expect(left).toHaveLength(8)
   expect(receiver.requests).toHaveLength(24)

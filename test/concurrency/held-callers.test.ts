@@ -15,7 +15,7 @@ import { waitFor } from '../harness/run/wait.ts'
 /** How long a change may take to hold in every process (docs/contract/identity.md#time-until-a-change-takes-effect). */
 const LIMIT_MS = 1_000
 
-/** What a look and an answer may take on top on a busy machine; the limit itself is the notifier's. */
+/** Margin for a poll and an answer on a busy machine; the limit itself is the notifier's. */
 const SLACK_MS = 2_000
 
 let fixture: DeliveryFixture
@@ -50,16 +50,16 @@ interface Member {
   renameIn(service: Service): Promise<number>
 }
 
-/** A signed-in person in the account of the fixture. */
+/** A signed-in user in the account of the fixture. */
 async function createMember(): Promise<Member> {
-  const person = { email: `${crypto.randomUUID()}@example.com`, password: 'correct horse battery' }
-  const made = await one.call('POST', '/api/v3/identity/user', person)
+  const user = { email: `${crypto.randomUUID()}@example.com`, password: 'correct horse battery' }
+  const made = await one.call('POST', '/api/v3/identity/user', user)
   const id = made.body.data.document_id as string
   await one.call('POST', `/api/v3/identity/account/${fixture.account}/member`, { user: id })
   const login = await fetch(`${one.url}/api/v3/auth/login/local`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(person),
+    body: JSON.stringify(user),
   })
   const { jwt } = ((await login.json()) as { data: { jwt: string } }).data
   const statusIn = async ({ url }: Service) => {

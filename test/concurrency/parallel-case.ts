@@ -16,7 +16,7 @@ export interface Calls {
 }
 
 /**
- * What calls at once do. `once`: one succeeds, the others are refused with `refusal`, one event. `same`: all succeed,
+ * Outcome of concurrent calls. `once`: one succeeds, the others are refused with `refusal`, one event. `same`: all succeed,
  * and those after the first change nothing, one event. `each`: all succeed, each with its event.
  */
 type Refusal = 401 | 404 | 409 | 410 | 422

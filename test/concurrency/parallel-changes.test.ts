@@ -134,7 +134,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
       return { body: { email, password: PASSWORD }, call: app.anonymous }
     },
   ],
-  // The client that spent the token gets the same next one again: two tabs must not sign a person out.
+  // The client that spent the token gets the same next one again: two tabs must not sign a user out.
   'session.refresh': [
     SAME,
     async () => {
@@ -385,7 +385,7 @@ async function overlap(calls: (() => Promise<TestAnswer>)[], statements = calls.
   return answers
 }
 
-/** How many of the calls come to the lock: publications share a statement, and a person's long reads take turns. */
+/** How many of the calls come to the lock: publications share a statement, and a user's long reads take turns. */
 const HELD_AT_ONCE: Readonly<Record<string, number>> = {
   'event.publish': PUBLICATIONS_AT_ONCE,
   'webhook-dispatch.replay-all': 2,

@@ -66,7 +66,7 @@ const waitForWorkers = (count: number) =>
     return rows.length === count
   })
 
-/** What a process that dies at each point leaves to be seen: whether the target got its POST. */
+/** Visible effect of a process that dies at each point: whether the target got its POST. */
 const POINTS = [
   // The first: a later one would die in the record of the one before.
   { point: 'during-record', isPosted: true },
@@ -88,7 +88,7 @@ test('processes that die one after the other, at each point of an attempt, lose 
       bodies().map(({ attempt }) => attempt),
       point,
     ).toEqual(posted)
-    // What is recorded is of those before: of the dead one nothing is.
+    // The recorded attempts are those before; of the dead process none is recorded.
     expect(await readAttempts(), point).toEqual(Array.from({ length: index }, () => 'user.provisioned interrupted'))
     if (index === 0) await fixture.call(api, 'POST', `${USERS}/${user}/disable`)
   }

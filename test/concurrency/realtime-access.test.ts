@@ -20,14 +20,14 @@ afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 /** A member who has signed in and joined the channel of the account, and the ids of what arrived there. */
 async function joinAccount(services: Parameters<RealtimeContext['connect']>[1]) {
-  const person = await fixture.addMember()
-  const client = fixture.connect(person, services)
+  const user = await fixture.addMember()
+  const client = fixture.connect(user, services)
   const channel = client.subscribe(`private-account-${fixture.account}`)
   const arrived: string[] = []
   channel.bind('contract.create', ({ data }: { data: { id: string } }) => arrived.push(data.id))
   await limit(nextEvent(channel, 'pusher:subscription_succeeded'), 60_000, 'the subscription')
   await client.user.signinDonePromise
-  return { person, client, channel, arrived }
+  return { user, client, channel, arrived }
 }
 
 const has = (arrived: string[], contract: string) =>
@@ -52,7 +52,7 @@ test('a member that loses the membership loses the subscription within a second,
   const ann = await joinAccount({ to: fixture.one, through: fixture.other })
   const bob = await joinAccount({ to: fixture.other, through: fixture.one })
   const refused = nextEvent(ann.channel, 'pusher:subscription_error')
-  await fixture.call('DELETE', `/api/v3/identity/account/${fixture.account}/member`, { user: ann.person.id })
+  await fixture.call('DELETE', `/api/v3/identity/account/${fixture.account}/member`, { user: ann.user.id })
   expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
   const contract = await fixture.addContract()
   await has(bob.arrived, contract)
@@ -64,13 +64,13 @@ test('a member that loses the membership loses the subscription within a second,
 
 test('a member authorized by a process that was killed loses the subscription in another one within a second', async () => {
   await using doomed = await fixture.start('api')
-  const person = await fixture.addMember()
-  const client = fixture.connect(person, { to: fixture.other, through: doomed })
+  const user = await fixture.addMember()
+  const client = fixture.connect(user, { to: fixture.other, through: doomed })
   const channel = client.subscribe(`private-account-${fixture.account}`)
   await limit(nextEvent(channel, 'pusher:subscription_succeeded'), 60_000, 'the subscription')
   await doomed.kill()
   const refused = nextEvent(channel, 'pusher:subscription_error')
-  await fixture.call('DELETE', `/api/v3/identity/account/${fixture.account}/member`, { user: person.id })
+  await fixture.call('DELETE', `/api/v3/identity/account/${fixture.account}/member`, { user: user.id })
   expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
 })
 
@@ -100,9 +100,9 @@ test('a member authorized by a process that was killed loses the connections at 
 test('a user who is disabled loses the connection within a second, in another process too, and is not authorized again', async () => {
   const ann = await joinAccount({ to: fixture.other, through: fixture.one })
   const failure = nextEvent(ann.client.connection, 'error')
-  await fixture.call('POST', `/api/v3/identity/user/${ann.person.id}/disable`)
+  await fixture.call('POST', `/api/v3/identity/user/${ann.user.id}/disable`)
   expect(await limit(failure, LIMIT_MS, 'the end of the connection')).toMatchObject({ data: { code: 4009 } })
-  const back = fixture.connect(ann.person, { to: fixture.other, through: fixture.one })
+  const back = fixture.connect(ann.user, { to: fixture.other, through: fixture.one })
   const channel = back.subscribe(`private-account-${fixture.account}`)
   expect(await nextEvent(channel, 'pusher:subscription_error')).toMatchObject({ status: 401 })
   await has((await joinAccount({ to: fixture.other, through: fixture.one })).arrived, await fixture.addContract())

@@ -23,7 +23,7 @@ async function openFixture() {
         const rows = await readMessages()
         return rows.length === count && rows.every((row) => row.status === 'published') ? rows : undefined
       }),
-    listIds: () => provider.messages.filter((one) => one.channel.startsWith('private-account-')).map(readId),
+    listIds: () => provider.messages.filter((message) => message.channel.startsWith('private-account-')).map(readId),
     [Symbol.asyncDispose]: async () => {
       await fixture[Symbol.asyncDispose]()
       await provider.close()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callService } from '../harness/process/service-process.ts'
 import { nextEvent } from '../harness/realtime/realtime-server.ts'
-import { type Person, type RealtimeContext, startRealtimeFixture } from '../harness/realtime/realtime-service.ts'
+import { type RealtimeContext, startRealtimeFixture, type User } from '../harness/realtime/realtime-service.ts'
 import { limit, waitFor } from '../harness/run/wait.ts'
 
 /** The end of a session or key takes effect within a second (docs/contract/realtime.md#lost-access); the rest is a busy machine's. */
@@ -16,12 +16,12 @@ afterAll(() => fixture?.[Symbol.asyncDispose]())
 const callAs = (token: string, method: string, path: string, body?: object) =>
   callService({ url: fixture.other.url, token }, { method, path, ...(body && { body }) })
 
-const signIn = async ({ email, password }: Person): Promise<string> =>
+const signIn = async ({ email, password }: User): Promise<string> =>
   (await callAs('', 'POST', '/api/v3/auth/login/local', { email, password })).body.data.jwt
 
 /** Joins the channel of the account with a token: at one process, authorized by the other. */
-async function join(person: Person, token: string) {
-  const client = fixture.connect({ ...person, jwt: token }, { to: fixture.one, through: fixture.other })
+async function join(user: User, token: string) {
+  const client = fixture.connect({ ...user, jwt: token }, { to: fixture.one, through: fixture.other })
   const channel = client.subscribe(`private-account-${fixture.account}`)
   const arrived: string[] = []
   channel.bind('contract.create', ({ data }: { data: { id: string } }) => arrived.push(data.id))
@@ -30,7 +30,7 @@ async function join(person: Person, token: string) {
   return { client, channel, arrived }
 }
 
-type End = (person: Person, token: string) => Promise<{ status: number }>
+type End = (user: User, token: string) => Promise<{ status: number }>
 
 const ENDS: readonly (readonly [string, End])[] = [
   ['a sign-out', (_person, token) => callAs(token, 'POST', '/api/v3/auth/session/revoke', {})],
@@ -48,13 +48,13 @@ const ENDS: readonly (readonly [string, End])[] = [
 test.each(ENDS)(
   '%s ends the subscriptions of the session within a second, in another process too',
   async (name, end) => {
-    const person = await fixture.addMember()
-    const token = await signIn(person)
-    const own = await join(person, token)
+    const user = await fixture.addMember()
+    const token = await signIn(user)
+    const own = await join(user, token)
     const isAlone = name === 'a sign-out' || name === 'the end of the device'
-    const kept = isAlone ? await join(person, person.jwt) : undefined
+    const kept = isAlone ? await join(user, user.jwt) : undefined
     const refused = nextEvent(own.channel, 'pusher:subscription_error')
-    expect((await end(person, token)).status).toBe(200)
+    expect((await end(user, token)).status).toBe(200)
     expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
     expect(own.client.connection.state).toBe('connected')
     const bystander = await fixture.addMember()
@@ -66,26 +66,26 @@ test.each(ENDS)(
 )
 
 test('a revoked API key ends the subscriptions that it authorized', async () => {
-  const person = await fixture.addMember()
-  const made = await callAs(person.jwt, 'POST', '/api/v3/identity/api-key', {
+  const user = await fixture.addMember()
+  const made = await callAs(user.jwt, 'POST', '/api/v3/identity/api-key', {
     name: 'program',
     permissions: ['realtime:auth'],
   })
   const { key, document_id: id } = made.body.data
-  const own = await join(person, key)
+  const own = await join(user, key)
   const refused = nextEvent(own.channel, 'pusher:subscription_error')
-  expect((await callAs(person.jwt, 'DELETE', `/api/v3/identity/api-key/${id}`)).status).toBe(200)
+  expect((await callAs(user.jwt, 'DELETE', `/api/v3/identity/api-key/${id}`)).status).toBe(200)
   expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
 })
 
 test('a key that expires ends what it authorized', async () => {
-  const person = await fixture.addMember()
-  const made = await callAs(person.jwt, 'POST', '/api/v3/identity/api-key', {
+  const user = await fixture.addMember()
+  const made = await callAs(user.jwt, 'POST', '/api/v3/identity/api-key', {
     name: 'program',
     permissions: ['realtime:auth'],
     expires_at: new Date(Date.now() + 4_000).toISOString(),
   })
-  const own = await join(person, made.body.data.key)
+  const own = await join(user, made.body.data.key)
   expect(
     await limit(nextEvent(own.channel, 'pusher:subscription_error'), 4_000 + LIMIT_MS, 'the end with the key'),
   ).toMatchObject({ status: 403 })

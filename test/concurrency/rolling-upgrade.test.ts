@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 400_000 })
 
 const RELEASE = ['src', 'bin', 'docs', 'migrations', 'packages', 'package.json', 'package-lock.json', 'catalogue.json']
 
-/** What the newer release adds: a table, and a column with a default in a table that every request writes. */
+/** Additions of the newer release: a table, and a column with a default in a table that every request writes. */
 const ADDITION = `-- additive
 create table release_note (document_id uuid primary key, text text not null);
 alter table contract add column note text not null default '';
@@ -35,7 +35,7 @@ async function buildNewerRelease(): Promise<AsyncDisposable & { root: string; mi
 /** A member of a fleet. */
 type Member = LocalService | ServiceProcess
 
-/** What a member logged. */
+/** Log of a member. */
 const readLog = (member: Member) => ('logged' in member ? member.logged() : member.stderr())
 
 /** Pause between two changes: most of the time of this test is the start of processes. */

@@ -35,7 +35,7 @@ test('kill -9 of one of two processes: the other repeats its POST while the leas
   const tookMs = performance.now() - killedAt
   process.stdout.write(`from kill -9 to the repeated POST: ${Math.round(tookMs)} ms\n`)
   const [row] = await fixture.waitForLedger(1, ['success'])
-  expect(row!.log.map((one) => one.error_class)).toEqual(['interrupted', null])
+  expect(row!.log.map((line) => line.error_class)).toEqual(['interrupted', null])
   expect(countSeen(receiver).get(row!.id)).toEqual([1, 2])
 })
 

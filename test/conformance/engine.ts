@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { CallbackParameters, Engine, EngineResult, StartedFlow } from '../../src/identity/engine/engine.ts'
 
-/** A person at the provider behind the engine. */
-export interface ConformancePerson {
+/** A user at the provider behind the engine. */
+export interface ConformanceUser {
   sub: string
   email?: string | null
   isEmailVerified?: boolean
@@ -10,31 +10,31 @@ export interface ConformancePerson {
   denies?: boolean
 }
 
-/** An engine, with what the suite needs to act as the person's browser and as the provider's operator. */
+/** An engine, with what the suite needs to act as the user's browser and as the provider's operator. */
 export interface EngineUnderTest {
   engine: Engine
   provider: string
   callbackUrl: string
   now: () => Date
   /** Who sits at the browser from now on. */
-  seat(person: ConformancePerson): void
+  seat(user: ConformanceUser): void
   /** Opens a URL that the engine made and answers the consent page; returns what reaches the callback. */
   browse(
     redirectUrl: string,
   ): Promise<{ state: string | undefined; callback: CallbackParameters; postedName: string | null }>
   /** Takes the provider down. */
   breakDown(): void
-  /** What becomes of a person without an address: an identity without one, or a refusal. */
+  /** Result for a user without an address: an identity without one, or a refusal. */
   missingAddress: 'identity' | 'email_missing'
-  /** The subject and name that the engine reports for a person. */
-  expected(person: ConformancePerson): { subject: string; name: string | null }
+  /** The subject and name that the engine reports for a user. */
+  expected(user: ConformanceUser): { subject: string; name: string | null }
 }
 
-const ADA: ConformancePerson = { sub: '4711', email: 'ada@example.com', isEmailVerified: true, name: 'Ada Lovelace' }
+const ADA: ConformanceUser = { sub: '4711', email: 'ada@example.com', isEmailVerified: true, name: 'Ada Lovelace' }
 
 /** A flow that has come back to the callback. */
-async function reach(t: EngineUnderTest, person: ConformancePerson) {
-  t.seat(person)
+async function reach(t: EngineUnderTest, user: ConformanceUser) {
+  t.seat(user)
   const state = `state-${crypto.randomUUID()}`
   const flow = await t.engine.start({ provider: t.provider, state, callbackUrl: t.callbackUrl, now: t.now() })
   return { state, flow, answer: await t.browse(flow.redirectUrl) }

@@ -5,37 +5,37 @@ import { type Begun, type Flow, openFlow, type Tokens } from '../harness/browser
 import {
   type OauthClient,
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   startOauthFixture,
 } from '../harness/browser/oauth-service.ts'
 import type { Visitor } from '../harness/browser/visitor.ts'
 
 /**
- * What the plans "basic", "config" and "form post basic" of the OpenID Foundation's suite ask of a provider, as far as no
+ * Requirements of the plans "basic", "config" and "form post basic" of the OpenID Foundation's suite, as far as no
  * other test covers it. The comment above a test names the modules that it stands for.
  */
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let client: OauthClient
 let flow: Flow
-/** A browser in which the person is signed in, and has allowed the client. */
+/** A browser in which the user is signed in, and has allowed the client. */
 let known: Visitor
 let hint: string
 
 beforeAll(async () => {
   fixture = await startOauthFixture()
-  person = await fixture.person()
+  user = await fixture.user()
   client = await fixture.client({ id_token_signed_response_alg: 'RS256' })
   flow = await openFlow(fixture, client)
   known = openBrowser()
-  hint = (await flow.signIn(known, { person })).tokens.id_token ?? ''
+  hint = (await flow.signIn(known, { user })).tokens.id_token ?? ''
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
 const claimsOf = async (parameters: Record<string, string>, browser = known, options = {}) => {
-  const { tokens } = await flow.signIn(browser, { person, parameters, ...options })
+  const { tokens } = await flow.signIn(browser, { user, parameters, ...options })
   return decodeJwt(tokens.id_token ?? '')
 }
 
@@ -54,11 +54,11 @@ function setClockAhead(): void {
   clock.set(Math.max(clock.now(), Date.now()) + 5_000)
 }
 
-/** Moves the sign-ins of the person an hour back. */
+/** Moves the sign-ins of the user an hour back. */
 async function ageSignIns(): Promise<void> {
   const { pool } = fixture.app.database
   const text = `update session set auth_time = auth_time - interval '1 hour' where "user" = $1 and client_id is null`
-  await pool.query(text, [person.userId])
+  await pool.query(text, [user.userId])
   await pool.query("delete from oauth_state where model = 'Session'")
 }
 
@@ -76,14 +76,14 @@ const redeem = ({ callback, verifier, redirectUri }: Begun) =>
     }),
   })
 
-/** The claims of an ID token for which the person has to prove again who it is. */
+/** The claims of an ID token for which the user has to prove again who it is. */
 async function signInAgain(browser: Visitor, parameters: Record<string, string>) {
   const { url, ...kept } = await flow.prepare({ parameters })
-  const page = await fixture.walk(browser, url, { person })
+  const page = await fixture.walk(browser, url, { user })
   expect(page.body).toContain('Sign in again')
   const [, href = ''] = /<a class="button" href="([^"]+)">Sign in again/.exec(page.body) ?? []
   setClockAhead()
-  const end = await fixture.walk(browser, new URL(href.replaceAll('&amp;', '&'), page.url).href, { person })
+  const end = await fixture.walk(browser, new URL(href.replaceAll('&amp;', '&'), page.url).href, { user })
   return decodeJwt((await flow.redeem({ ...kept, callback: end.location ?? '' })).id_token ?? '')
 }
 
@@ -131,7 +131,7 @@ describe('an ID token', () => {
       audience: client.id,
     })
     expect(protectedHeader.alg).toBe('RS256')
-    expect(payload).toMatchObject({ sub: person.userId, nonce, aud: client.id })
+    expect(payload).toMatchObject({ sub: user.userId, nonce, aud: client.id })
     expect(payload.exp).toBeGreaterThan(payload.iat ?? 0)
   })
 
@@ -143,7 +143,9 @@ describe('an ID token', () => {
   // oidcc-refresh-token
   test('of a refresh is of the same sign-in, for the same person and client', async () => {
     const { tokens } = await flow.signIn(known, { parameters: { max_age: '10000' } })
-    const [first, next] = [tokens, await flow.refresh(tokens.refresh_token)].map((one) => decodeJwt(one.id_token ?? ''))
+    const [first, next] = [tokens, await flow.refresh(tokens.refresh_token)].map((item) =>
+      decodeJwt(item.id_token ?? ''),
+    )
     expect(next).toMatchObject({ iss: first?.iss, sub: first?.sub, aud: first?.aud, auth_time: first?.auth_time })
   })
 })
@@ -172,13 +174,13 @@ describe('userinfo', () => {
     expect(Object.keys(await read('openid')).sort()).toEqual(['sub'])
     expect(await read('openid profile')).toMatchObject({ name: expect.any(String), updated_at: expect.any(Number) })
     expect(await read('openid profile')).not.toHaveProperty('email')
-    expect(await read('email openid')).toMatchObject({ email: person.email, email_verified: expect.any(Boolean) })
+    expect(await read('email openid')).toMatchObject({ email: user.email, email_verified: expect.any(Boolean) })
   })
 
   // oidcc-scope-address, oidcc-scope-phone, oidcc-scope-all
   test('is answered also when the request asks for scopes that the provider does not have', async () => {
     const { tokens } = await flow.signIn(known, { scope: 'openid profile email address phone' })
-    expect(await readUserinfo(tokens)).toMatchObject({ sub: person.userId, email: person.email })
+    expect(await readUserinfo(tokens)).toMatchObject({ sub: user.userId, email: user.email })
   })
 })
 
@@ -228,7 +230,7 @@ describe('an authorization request', () => {
 
   // oidcc-id-token-hint
   test('with prompt=none and the ID token of somebody else as a hint is refused as login_required', async () => {
-    const other = await flow.signIn(openBrowser(), { person: await fixture.person() })
+    const other = await flow.signIn(openBrowser(), { user: await fixture.user() })
     const answer = await readAnswer({ prompt: 'none', id_token_hint: other.tokens.id_token ?? '' })
     expect(answer.get('error')).toBe('login_required')
   })

@@ -1,27 +1,22 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
-import {
-  type OauthFixture,
-  type OauthPerson,
-  openBrowser,
-  startOauthFixture,
-} from '../harness/browser/oauth-service.ts'
+import { type OauthFixture, type OauthUser, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import type { Visitor } from '../harness/browser/visitor.ts'
 
-/** Where the claims about a person stand, and how `claims` and `acr` are answered (docs/contract/oauth.md#claims). */
+/** Where the claims about a user stand, and how `claims` and `acr` are answered (docs/contract/oauth.md#claims). */
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let flow: Flow
 let known: Visitor
 
 beforeAll(async () => {
   fixture = await startOauthFixture()
-  person = await fixture.person()
+  user = await fixture.user()
   flow = await openFlow(fixture, await fixture.client())
   known = openBrowser()
-  await flow.signIn(known, { person })
+  await flow.signIn(known, { user })
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
@@ -31,14 +26,14 @@ const readUserinfo = async (token: string) => (await (await flow.userinfo(token)
 
 /** The claims of the ID token and those of userinfo. */
 async function readBoth(scope: string, parameters: Record<string, string> = {}) {
-  const { tokens } = await flow.signIn(known, { person, scope, parameters })
+  const { tokens } = await flow.signIn(known, { user, scope, parameters })
   const idToken: Record<string, unknown> = decodeJwt(tokens.id_token ?? '')
   return { idToken, userinfo: await readUserinfo(tokens.access_token), tokens }
 }
 
 /** The error that an authorization ends with. */
 async function readError(parameters: Record<string, string>, browser = known): Promise<string | null> {
-  const { callback } = await flow.begin(browser, { person, parameters })
+  const { callback } = await flow.begin(browser, { user, parameters })
   return new URL(callback).searchParams.get('error')
 }
 
@@ -48,10 +43,9 @@ describe('e-mail and name', () => {
   test('stand in userinfo and not in the ID token, neither at the sign-in nor at a refresh', async () => {
     const { idToken, userinfo, tokens } = await readBoth('openid profile email offline_access')
     for (const name of PERSONAL) expect(idToken).not.toHaveProperty(name)
-    expect(idToken.sub).toBe(person.userId)
-    expect(userinfo).toMatchObject({ email: person.email, name: expect.stringMatching(/^Person/) })
-    const { updated_at: updatedAt } = (await fixture.app.admin('GET', `/api/v3/identity/user/${person.userId}`)).body
-      .data
+    expect(idToken.sub).toBe(user.userId)
+    expect(userinfo).toMatchObject({ email: user.email, name: expect.stringMatching(/^Person/) })
+    const { updated_at: updatedAt } = (await fixture.app.admin('GET', `/api/v3/identity/user/${user.userId}`)).body.data
     expect(userinfo.updated_at).toBe(Math.floor(Date.parse(updatedAt) / 1000))
     const next = decodeJwt((await flow.refresh(tokens.refresh_token)).id_token ?? '')
     for (const name of PERSONAL) expect(next).not.toHaveProperty(name)
@@ -62,9 +56,9 @@ describe('e-mail and name', () => {
       'openid profile email',
       ask({ id_token: { email: null, name: { essential: true } } }),
     )
-    expect(idToken).toMatchObject({ email: person.email, name: expect.any(String) })
+    expect(idToken).toMatchObject({ email: user.email, name: expect.any(String) })
     expect(idToken).not.toHaveProperty('email_verified')
-    expect(decodeJwt((await flow.refresh(tokens.refresh_token)).id_token ?? '')).toMatchObject({ email: person.email })
+    expect(decodeJwt((await flow.refresh(tokens.refresh_token)).id_token ?? '')).toMatchObject({ email: user.email })
   })
 })
 
@@ -79,9 +73,9 @@ describe('the parameter claims', () => {
     const other = await openFlow(fixture, await fixture.client())
     const parameters = ask({ userinfo: { email: null, name: null } })
     const { url, ...kept } = await other.prepare({ scope: 'openid', parameters })
-    const page = await fixture.walk(openBrowser(), url, { person, decision: 'stop' })
+    const page = await fixture.walk(openBrowser(), url, { user, decision: 'stop' })
     expect(page.body).toContain('name="allow:email"')
-    const end = await fixture.walk(openBrowser(), url, { person, without: ['email'] })
+    const end = await fixture.walk(openBrowser(), url, { user, without: ['email'] })
     const tokens = await other.redeem({ ...kept, callback: end.location ?? '' })
     const userinfo = await readUserinfo(tokens.access_token)
     expect(userinfo).toMatchObject({ name: expect.any(String) })
@@ -95,7 +89,7 @@ describe('the parameter claims', () => {
       userinfo: { email: { essential: true }, phone_number: null },
       id_token: { __proto__: null },
     })
-    const { tokens } = await narrow.signIn(known, { person, scope: 'openid', parameters })
+    const { tokens } = await narrow.signIn(known, { user, scope: 'openid', parameters })
     expect(Object.keys(await readUserinfo(tokens.access_token))).toEqual(['sub'])
   })
 
@@ -105,9 +99,9 @@ describe('the parameter claims', () => {
   })
 
   test('naming another person leads to the choice of the account, and never signs the wrong one in', async () => {
-    const stranger = await fixture.person()
+    const stranger = await fixture.user()
     const { url } = await flow.prepare({ parameters: ask({ id_token: { sub: { value: stranger.userId } } }) })
-    const page = await fixture.walk(known, url, { person })
+    const page = await fixture.walk(known, url, { user })
     expect(page.body).toContain('action="/auth/oauth/switch"')
     const form = { id: /name="id" value="([^"]+)"/.exec(page.body)?.[1] ?? '' }
     const token = /name="form_token" value="([^"]+)"/.exec(page.body)?.[1]
@@ -118,8 +112,8 @@ describe('the parameter claims', () => {
       new URL(next.headers.refresh?.toString().split('url=')[1] ?? '', page.url).href,
     )
     expect(new URL(end.location ?? '').searchParams.get('error')).toBe('login_required')
-    const own = ask({ id_token: { sub: { value: person.userId } } })
-    expect((await readBoth('openid', own)).idToken.sub).toBe(person.userId)
+    const own = ask({ id_token: { sub: { value: user.userId } } })
+    expect((await readBoth('openid', own)).idToken.sub).toBe(user.userId)
   })
 })
 
@@ -154,11 +148,11 @@ describe('acr', () => {
 test('the claim account is left out of the token of a person without an account, and is there for one with an account', async () => {
   const client = await fixture.client({ scopes: ['openid', 'account:read'] })
   const own = await openFlow(fixture, client)
-  const readAccount = async (who: OauthPerson) => {
-    const { tokens } = await own.signIn(openBrowser(), { person: who, scope: 'openid account:read' })
+  const readAccount = async (who: OauthUser) => {
+    const { tokens } = await own.signIn(openBrowser(), { user: who, scope: 'openid account:read' })
     return decodeJwt(tokens.access_token)
   }
-  const alone = await fixture.person()
+  const alone = await fixture.user()
   expect(await readAccount(alone)).not.toHaveProperty('account')
   const made = await fixture.app.admin('POST', '/api/v3/identity/account', { name: 'One' })
   const account = made.body.data.document_id

@@ -3,23 +3,18 @@ import type { AddressInfo } from 'node:net'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
-import {
-  type OauthFixture,
-  type OauthPerson,
-  openBrowser,
-  startOauthFixture,
-} from '../harness/browser/oauth-service.ts'
+import { type OauthFixture, type OauthUser, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
 /**
- * What the plans "RP-initiated logout" and "back-channel logout" of the OpenID Foundation's suite ask of a provider. The
+ * Requirements of the plans "RP-initiated logout" and "back-channel logout" of the OpenID Foundation's suite. The
  * comment above a test names the modules that it stands for.
  */
 
 const RETURN_TO = 'http://127.0.0.1:4711/bye'
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let flow: Flow
 /** The bodies of the logout tokens that the client received, with their content types. */
 const received: { body: string; type: string | undefined }[] = []
@@ -36,7 +31,7 @@ beforeAll(async () => {
     env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` },
     lookup: async () => ['127.0.0.1'],
   })
-  person = await fixture.person()
+  user = await fixture.user()
   const client = await fixture.client({
     post_logout_redirect_uris: [RETURN_TO],
     backchannel_logout_uri: `http://127.0.0.1:${port}/out`,
@@ -51,7 +46,7 @@ afterAll(async () => {
 /** A browser that is signed in at the client, with the ID token as a hint. */
 async function signIn(): Promise<{ browser: Visitor; hint: string }> {
   const browser = openBrowser()
-  const { tokens } = await flow.signIn(browser, { person })
+  const { tokens } = await flow.signIn(browser, { user })
   return { browser, hint: tokens.id_token ?? '' }
 }
 
@@ -61,7 +56,7 @@ const ask = (browser: Visitor, query: Record<string, string> = {}) =>
 const confirm = (browser: Visitor, page: Visited) =>
   flow.submit(browser, { page, action: `${fixture.issuer}/end-session/confirm`, fields: { logout: 'yes' } })
 
-/** Whether the person of the browser would still be signed in at a client. */
+/** Whether the user of the browser would still be signed in at a client. */
 async function isSignedIn(browser: Visitor): Promise<boolean> {
   const { callback } = await flow.begin(browser, { parameters: { prompt: 'none' } })
   return new URL(callback).searchParams.has('code')
@@ -151,7 +146,7 @@ describe('the client of a browser that signs out', () => {
     const verified = await jwtVerify(token, keys, { issuer: fixture.issuer, audience: flow.client.client_id })
     expect(verified.protectedHeader).toMatchObject({ alg: 'ES256', typ: 'logout+jwt' })
     expect(verified.payload).toMatchObject({
-      sub: person.userId,
+      sub: user.userId,
       sid: decodeJwt(hint).sid,
       iat: expect.any(Number),
       exp: expect.any(Number),
@@ -164,8 +159,8 @@ describe('the client of a browser that signs out', () => {
   // OpenID Connect Back-Channel Logout section 2.7
   test('keeps a refresh token with offline_access, and loses one without it', async () => {
     const [stays, ends] = [openBrowser(), openBrowser()]
-    const kept = await flow.signIn(stays, { person, parameters: { prompt: 'consent' } })
-    const lost = await flow.signIn(ends, { person, scope: 'openid' })
+    const kept = await flow.signIn(stays, { user, parameters: { prompt: 'consent' } })
+    const lost = await flow.signIn(ends, { user, scope: 'openid' })
     for (const [browser, { tokens }] of [
       [stays, kept],
       [ends, lost],

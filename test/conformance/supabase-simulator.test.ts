@@ -6,13 +6,16 @@ import type { SimulatedClient } from '../harness/fakes/supabase-simulator/oauth-
 import { signInOfficially } from '../harness/fakes/supabase-simulator/official-client.ts'
 import { type SupabaseSimulator, startSupabaseSimulator } from '../harness/fakes/supabase-simulator/simulator.ts'
 
-/** What the simulator of Supabase Auth does as the server v2.196.0 does, asked by the official client where it can ask. */
+/**
+ * Behaviour of the simulator of Supabase Auth that equals that of the server v2.196.0, asked by the official client
+ * where it can ask.
+ */
 
 const REDIRECT = 'https://app.example.com/back'
 
 let simulator: SupabaseSimulator
 let app: SimulatedClient
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   simulator = await startSupabaseSimulator(() => Date.now())
@@ -20,11 +23,11 @@ beforeAll(async () => {
 })
 afterAll(() => simulator[Symbol.asyncDispose]())
 beforeEach(() => {
-  people += 1
-  simulator.person = { sub: `p-${people}`, email: `p-${people}@example.com`, isEmailVerified: true, name: 'Ada' }
+  users += 1
+  simulator.user = { sub: `p-${users}`, email: `p-${users}@example.com`, isEmailVerified: true, name: 'Ada' }
 })
 
-/** The official client, with a person who is signed in. */
+/** The official client, with a user who is signed in. */
 const signIn = () => signInOfficially(simulator, REDIRECT)
 
 const VERIFIER = randomBytes(32).toString('base64url')

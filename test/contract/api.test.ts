@@ -181,11 +181,11 @@ test('api#errors: 415 for another content type', async () => {
 test('api#errors: 422 lists every invalid member by path, code and message, also unknown members', async () => {
   const body = { url: 'https://hooks.example.com/', is_global: 'yes', colour: 'red', name: 7 }
   const problem = expectProblem(await app.admin('POST', WEBHOOKS, body), 422, 'validation_failed')
-  expect(problem.errors.map((one: Json) => one.path).sort()).toEqual(
+  expect(problem.errors.map((error: Json) => error.path).sort()).toEqual(
     expect.arrayContaining(['colour', 'is_global', 'name']),
   )
-  for (const one of problem.errors)
-    expect(one).toEqual({
+  for (const error of problem.errors)
+    expect(error).toEqual({
       path: expect.any(String),
       code: expect.stringMatching(/^[a-z_]+$/),
       message: expect.stringMatching(/\S/),
@@ -329,7 +329,7 @@ test('api#route-declaration: permission, event, operationId and path follow from
     })),
   )
   for (const route of ROUTES) {
-    const found = operations.filter((one) => one.path === route.path && one.method === route.method)
+    const found = operations.filter((operation) => operation.path === route.path && operation.method === route.method)
     expect(found, route.path).toEqual([{ path: route.path, method: route.method, id: operationIdOf(route) }])
     expect(route.path, '').toMatch(/^\/api\/v3\/[a-z-]+(\/[a-z-]+|\/\{(?:id|invitation|provider)\})*$/)
   }

@@ -20,7 +20,7 @@ export interface ContractFixture extends AsyncDisposable {
   receiver: Receiver
   createAccount(): Promise<Json>
   findRoleId(name: string): Promise<string>
-  /** Signs a new person in who has these roles, by their names, in each of these accounts. */
+  /** Signs a new user in who has these roles, by their names, in each of these accounts. */
   signInWithRoles(accounts: readonly string[], roles: readonly string[]): ReturnType<TestApp['signInMember']>
   /** Creates a webhook on the receiver, with the rest of the body as given, subscribed to `events`. */
   createWebhook(body: { account: string } | { is_global: true }, events?: readonly string[]): Promise<ContractWebhook>
@@ -28,7 +28,7 @@ export interface ContractFixture extends AsyncDisposable {
   subscribe(webhook: string, names: readonly string[]): Promise<Json>
   /** Makes one change that an account owns: creates a contract. Returns its id. */
   makeChange(account: string): Promise<string>
-  /** What the receiver got for a webhook, in order. */
+  /** Deliveries that the receiver got for a webhook, in order. */
   received(webhook: ContractWebhook): ReceivedRequest[]
   /** The ledger rows of a webhook, oldest first. */
   readLedger(webhook: ContractWebhook): Promise<Json[]>
@@ -64,7 +64,7 @@ export async function startContractFixture(
     const query = new URLSearchParams({ filters: `internal|in|${names.join(',')}`, page_size: '200' })
     const rows: Json[] = await admin('GET', `/api/v3/webhook/event?${query}`)
     return names.map((name) => {
-      const row = rows.find((one) => one.internal === name)
+      const row = rows.find((row) => row.internal === name)
       if (!row) throw new Error(`the catalogue has no ${name}`)
       return row.document_id
     })
@@ -77,11 +77,11 @@ export async function startContractFixture(
     createAccount: () => admin('POST', '/api/v3/identity/account', { name: 'Acme' }),
     findRoleId,
     signInWithRoles: async (accounts, names) => {
-      const person = await app.signInMember(accounts as AccountId[])
+      const user = await app.signInMember(accounts as AccountId[])
       const roles = await Promise.all(names.map(findRoleId))
       for (const account of accounts)
-        await admin('PATCH', `/api/v3/identity/account/${account}/member`, { user: person.userId, roles })
-      return person
+        await admin('PATCH', `/api/v3/identity/account/${account}/member`, { user: user.userId, roles })
+      return user
     },
     createWebhook: async (body, events = []) => {
       paths += 1
@@ -102,12 +102,12 @@ export async function startContractFixture(
     readDispatch: (id) => admin('GET', `/api/v3/webhook/dispatch/${id}`),
     readWebhook: (webhook) => admin('GET', `/api/v3/webhook/webhook/${webhook.id}`),
     readMetric: async (line) => {
-      // What is at most 5 s old is shared by all who scrape.
+      // Figures of at most 5 s are shared by all scrapes.
       app.clock.advance(5_000)
       const { body } = await app.scrape()
       const found = String(body)
         .split('\n')
-        .find((one) => one.startsWith(`${line} `))
+        .find((part) => part.startsWith(`${line} `))
       if (found === undefined) throw new Error(`/metrics has no ${line}`)
       return Number(found.slice(line.length + 1))
     },

@@ -23,7 +23,7 @@ const delivered: Json[] = []
 let call: TestCall
 
 async function step(name: string, body?: unknown, params: Record<string, string> = {}, query = ''): Promise<Json> {
-  const route = routes.find((one) => eventNameOf(one) === name)
+  const route = routes.find((route) => eventNameOf(route) === name)
   if (!route) throw new Error(`no route produces ${name}`)
   const path = route.path.replace(/\{(\w+)\}/g, (_, param: string) => params[param] ?? '')
   const answer = await call(route.method, `${path}${query}`, body)

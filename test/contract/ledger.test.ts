@@ -132,7 +132,7 @@ test('delivery#replay, delivery#ledger-row, webhooks#release-history: a replay h
   await replay(id, CONFIRMED)
   await fixture.app.settle()
   const envelopes = fixture.received(webhook).map(readEnvelope)
-  expect(envelopes.map((one) => one.attempt)).toEqual([1, 2])
+  expect(envelopes.map((envelope) => envelope.attempt)).toEqual([1, 2])
   expect(envelopes[1].id).toBe(envelopes[0].id)
   expect(await fixture.readDispatch(id)).toMatchObject({ status: 'success', attempts: 2 })
 })
@@ -215,7 +215,7 @@ test('delivery#ledger-endpoints: the ledger can be filtered by each documented f
   ]
   const query = new URLSearchParams(filters.map((filter) => ['filters', filter]))
   const { body } = await fixture.app.admin('GET', `${DISPATCHES}?${query}`)
-  expect(body.data.map((one: Json) => one.document_id)).toEqual([row.document_id])
+  expect(body.data.map((row: Json) => row.document_id)).toEqual([row.document_id])
   for (const miss of ['status|eq|failed', 'is_test|eq|true', 'last_status_code|gt|200', 'event|ne|contract.create']) {
     const narrowed = new URLSearchParams([...query, ['filters', miss]])
     expect((await fixture.app.admin('GET', `${DISPATCHES}?${narrowed}`)).body.data, miss).toEqual([])
@@ -274,8 +274,8 @@ test('delivery#guarantees: ten events of one resource are ten deliveries with id
     await fixture.app.admin('PATCH', `/api/v3/contract/contract/${contract}`, { name: `name ${change}` })
   await fixture.app.settle()
   const envelopes = fixture.received(webhook).map(readEnvelope)
-  expect(new Set(envelopes.map((one) => one.id)).size).toBe(10)
-  expect(new Set(envelopes.map((one) => one.data.id))).toEqual(new Set([contract]))
+  expect(new Set(envelopes.map((envelope) => envelope.id)).size).toBe(10)
+  expect(new Set(envelopes.map((envelope) => envelope.data.id))).toEqual(new Set([contract]))
 })
 
 test('delivery#holding: purging a webhook deletes only its own rows and attempts', async () => {

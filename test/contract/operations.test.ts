@@ -127,7 +127,7 @@ test('delivery#health: all components, liveness and readiness are public, withou
   expect(metrics.status).toBe(200)
   for (const secret of [webhook.secret, webhook.id, account, webhook.path]) expect(metrics.body).not.toContain(secret)
   const all = (await fixture.app.anonymous('GET', '/api/v3/health')).body.data
-  expect(all.components.map((one: Json) => one.component)).toContain('webhook-out')
+  expect(all.components.map((component: Json) => component.component)).toContain('webhook-out')
 })
 
 test('delivery#dashboard: the summary has exactly these members', async () => {

@@ -46,9 +46,9 @@ test('webhooks#subscriptions: a link joins one webhook to one event type, once',
 
 test('webhooks#subscriptions: unsubscribing soft-deletes the link and subscribing again restores it', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
-  const [link] = (await listLinks(webhook.id)).filter((one) => one.event)
+  const [link] = (await listLinks(webhook.id)).filter((link) => link.event)
   const [event] = await fixture.findEventIds(['contract.create'])
-  const own = (await listLinks(webhook.id)).find((one) => one.event === event)
+  const own = (await listLinks(webhook.id)).find((link) => link.event === event)
   const removed = await fixture.app.admin('DELETE', `${LINKS}/${own.document_id}`)
   expect(removed.status).toBe(200)
   expect(removed.body.data.deleted_at).not.toBeNull()
@@ -120,7 +120,7 @@ test('webhooks#event-set: one id is enough', async () => {
 test('delivery#ledger-endpoints: /events reads the event set, and the links have CRUD routes', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   const [created, moved] = await fixture.findEventIds(['contract.create', 'contract.update'])
-  const link = (await listLinks(webhook.id)).find((one) => one.event === created)
+  const link = (await listLinks(webhook.id)).find((link) => link.event === created)
   const read = await fixture.app.admin('GET', `${LINKS}/${link.document_id}`)
   expect(read.body.data).toEqual(link)
   const changed = await fixture.app.admin('PATCH', `${LINKS}/${link.document_id}`, { event: moved })

@@ -32,7 +32,7 @@ test('webhooks#webhook, api#identifiers: document_id is a lower-case UUID versio
 
 test('webhooks#webhook, webhooks#url-rules: url is required and stored unchanged', async () => {
   const missing = expectProblem(await create({ is_global: true }), 422, 'validation_failed')
-  expect(missing.errors.map((one: { path: string }) => one.path)).toEqual(['url'])
+  expect(missing.errors.map((error: { path: string }) => error.path)).toEqual(['url'])
   expectProblem(await create(globalOn('')), 422, 'validation_failed')
   const created = await create(globalOn('https://hooks.example.com/a?b=c'))
   expect(created.body.data.url).toBe('https://hooks.example.com/a?b=c')
@@ -344,7 +344,7 @@ test('api#filters: every operator filters webhooks, and repeated filters are joi
   for (const name of names) await create({ ...globalOn(PUBLIC_URL), name, description })
   await create({ ...globalOn(PUBLIC_URL), description })
   const find = async (...filters: string[]) => {
-    const query = new URLSearchParams([`description|eq|${description}`, ...filters].map((one) => ['filters', one]))
+    const query = new URLSearchParams([`description|eq|${description}`, ...filters].map((item) => ['filters', item]))
     const { body } = await fixture.app.admin('GET', `${PATH}?${query}`)
     return body.data.map((row: { name: string | null }) => row.name).sort()
   }

@@ -178,7 +178,7 @@ function render(overrides: object = {}): Manifest[] {
   return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest)
 }
 
-const ofKind = (manifests: readonly Manifest[], kind: string) => manifests.filter((one) => one.kind === kind)
+const ofKind = (manifests: readonly Manifest[], kind: string) => manifests.filter((manifest) => manifest.kind === kind)
 const environmentOf = ({ spec }: Manifest) =>
   Object.fromEntries(spec.template.spec.containers[0].env.map(({ name, value }) => [name, value]))
 const selects = (selector: Record<string, string>, { metadata }: Pod) =>
@@ -192,7 +192,10 @@ if (helm)
     const pods = [...deployments, job].map(({ spec }) => spec.template)
 
     test('holds one Deployment for each workload, with its roles', () => {
-      const roles = deployments.map((one) => [one.metadata.name, environmentOf(one).SIGNALBOX_ROLES])
+      const roles = deployments.map((deployment) => [
+        deployment.metadata.name,
+        environmentOf(deployment).SIGNALBOX_ROLES,
+      ])
       expect(Object.fromEntries(roles)).toEqual({
         'front-signalbox-api': 'api',
         'front-signalbox-dispatcher': 'dispatcher,realtime',

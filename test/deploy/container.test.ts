@@ -38,7 +38,7 @@ const FILES = [...INSTALL_FILES, ...RUN_FILES, ...CONSOLE_SOURCES, 'deploy/docke
 const instructions = parseDockerfile(read('deploy/docker/Dockerfile'))
 const lastStage = instructions.slice(instructions.findLastIndex(({ word }) => word === 'FROM'))
 const listRests = (from: readonly Instruction[], word: string) =>
-  from.filter((one) => one.word === word).map(({ rest }) => rest)
+  from.filter((item) => item.word === word).map(({ rest }) => rest)
 
 describe('the Dockerfile', () => {
   test('runs the service as a numbered user without rights, and gives it no file', () => {
@@ -90,7 +90,7 @@ describe('the Dockerfile', () => {
 
   test('sets settings that exist and no secret', () => {
     const names = listRests(instructions, 'ENV').flatMap((rest) =>
-      rest.split(' ').map((one) => one.split('=')[0] ?? ''),
+      rest.split(' ').map((part) => part.split('=')[0] ?? ''),
     )
     expect(names.length).toBeGreaterThan(0)
     expect(names.filter((name) => !isSetting(name) || isSecret(name))).toEqual([])

@@ -12,19 +12,19 @@ afterAll(() => example?.[Symbol.asyncDispose]())
 
 test('a person signs in at the example app, and the app knows who it is', async () => {
   const { fixture, origin } = example
-  const [person, browser] = [await fixture.person(), openBrowser()]
+  const [user, browser] = [await fixture.user(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
-  const end = await fixture.walk(browser, start.headers.location ?? '', { person })
+  const end = await fixture.walk(browser, start.headers.location ?? '', { user })
   await browser.visit(end.location ?? '')
-  expect((await browser.visit(`${origin}/`)).body).toContain(`Signed in as ${person.email}`)
+  expect((await browser.visit(`${origin}/`)).body).toContain(`Signed in as ${user.email}`)
 })
 
 test('the example app reads the contracts of the person who signed in, if the person lets it', async () => {
   const { fixture, origin } = example
-  const [person, browser] = [await fixture.person(), openBrowser()]
+  const [user, browser] = [await fixture.user(), openBrowser()]
   const { admin } = fixture.app
   const account = (await admin('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
-  await admin('POST', `/api/v3/identity/account/${account}/member`, { user: person.userId })
+  await admin('POST', `/api/v3/identity/account/${account}/member`, { user: user.userId })
   await admin('POST', '/api/v3/contract/contract', { account, name: 'Lease' })
   for (const [without, shown] of [
     [[], '1 contracts'],
@@ -33,20 +33,18 @@ test('the example app reads the contracts of the person who signed in, if the pe
     const start = await browser.visit(`${origin}/sign-in`)
     // The clock of the service is that of the machine, like the provider's.
     fixture.app.clock.set(Date.now())
-    const end = await fixture.walk(browser, start.headers.location ?? '', { person, without })
+    const end = await fixture.walk(browser, start.headers.location ?? '', { user, without })
     await browser.visit(end.location ?? '')
-    expect((await browser.visit(`${origin}/`)).body).toContain(`Signed in as ${person.email}, ${shown}`)
-    await fixture.app.database.pool.query('update oauth_grant set revoked_at = now() where "user" = $1', [
-      person.userId,
-    ])
+    expect((await browser.visit(`${origin}/`)).body).toContain(`Signed in as ${user.email}, ${shown}`)
+    await fixture.app.database.pool.query('update oauth_grant set revoked_at = now() where "user" = $1', [user.userId])
   }
 })
 
 test('a person signs out at the example app and at the service, and comes back to the app', async () => {
   const { fixture, origin } = example
-  const [person, browser] = [await fixture.person(), openBrowser()]
+  const [user, browser] = [await fixture.user(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
-  await browser.visit((await fixture.walk(browser, start.headers.location ?? '', { person })).location ?? '')
+  await browser.visit((await fixture.walk(browser, start.headers.location ?? '', { user })).location ?? '')
   expect((await browser.visit(`${origin}/`)).body).toMatch(/Hello, Person \d+\./)
   const left = await browser.visit(`${origin}/sign-out`, { method: 'POST', form: {} })
   const page = await browser.visit(left.headers.location ?? '')
@@ -63,15 +61,15 @@ test('a person signs out at the example app and at the service, and comes back t
 
 test('a person who refuses is not signed in at the example app', async () => {
   const { fixture, origin } = example
-  const [person, browser] = [await fixture.person(), openBrowser()]
+  const [user, browser] = [await fixture.user(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
-  const end = await fixture.walk(browser, start.headers.location ?? '', { person, decision: 'deny' })
+  const end = await fixture.walk(browser, start.headers.location ?? '', { user, decision: 'deny' })
   expect((await browser.visit(end.location ?? '')).body).toBe('Not signed in: access_denied')
 })
 
 test('an error that somebody puts into the address is shown as text, and a browser has another cookie after a sign-in', async () => {
   const { fixture, origin } = example
-  const [person, browser] = [await fixture.person(), openBrowser()]
+  const [user, browser] = [await fixture.user(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
   const state = new URL(start.headers.location ?? '').searchParams.get('state') ?? ''
   const query = new URLSearchParams({
@@ -84,7 +82,7 @@ test('an error that somebody puts into the address is shown as text, and a brows
   expect(shown.headers).toMatchObject({ 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' })
 
   const begun = await browser.visit(`${origin}/sign-in`)
-  const end = await fixture.walk(browser, begun.headers.location ?? '', { person })
+  const end = await fixture.walk(browser, begun.headers.location ?? '', { user })
   const done = await browser.visit(end.location ?? '')
   const readCookie = (answer: typeof begun) => /app=([\w-]+)/.exec(String(answer.headers['set-cookie']))?.[1]
   expect(readCookie(done)).toBeDefined()
@@ -93,7 +91,7 @@ test('an error that somebody puts into the address is shown as text, and a brows
 
 test('a person signs in at the example command line by a code', async () => {
   const { fixture } = example
-  const [person, browser] = [await fixture.person(), openBrowser()]
+  const [user, browser] = [await fixture.user(), openBrowser()]
   const client = await fixture.client({
     type: 'public',
     application_type: 'native',
@@ -109,9 +107,9 @@ test('a person signs in at the example command line by a code', async () => {
       form: { ...readForm(page.body, address), user_code: code },
     })
     const next = await browser.visit(address, { method: 'POST', form: readForm(confirm.body, address) })
-    const done = await fixture.walk(browser, new URL(next.headers.location ?? '', address).href, { person })
+    const done = await fixture.walk(browser, new URL(next.headers.location ?? '', address).href, { user })
     expect(done.body).toContain('Device connected')
-    await command.waitForOutput(new RegExp(`Signed in as ${person.email}`))
+    await command.waitForOutput(new RegExp(`Signed in as ${user.email}`))
   } finally {
     await command.kill()
   }

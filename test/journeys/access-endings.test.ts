@@ -6,7 +6,7 @@ import type { Flow } from '../harness/browser/oauth-flow.ts'
 import { type OauthFixture, readForm, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import { COLUMNS, type Column, type OpenedAccess, openEverything, openFlows } from '../harness/browser/opened-access.ts'
 
-/** What ends what: each cell of the table in docs/contract/sessions.md#what-ends-what, in two processes. */
+/** Access and its ends: each cell of the table in docs/contract/sessions.md#what-ends-what, in two processes. */
 
 const NEW = 'another horse battery staple'
 
@@ -29,18 +29,18 @@ type Act = (opened: OpenedAccess) => Promise<TestAnswer | { status: number }>
 
 const byAdministrator =
   (action: string, body?: object): Act =>
-  ({ person }) =>
-    fixture.app.admin('POST', `/api/v3/identity/user/${person.userId}/${action}`, body)
+  ({ user }) =>
+    fixture.app.admin('POST', `/api/v3/identity/user/${user.userId}/${action}`, body)
 
 const change =
   (body: object): Act =>
-  ({ person }) =>
-    fixture.app.admin('PATCH', `/api/v3/identity/user/${person.userId}`, body)
+  ({ user }) =>
+    fixture.app.admin('PATCH', `/api/v3/identity/user/${user.userId}`, body)
 
 const changeOwn =
   (more: object = {}): Act =>
-  ({ call, person }) =>
-    call('POST', '/api/v3/auth/password/change', { current_password: person.password, new_password: NEW, ...more })
+  ({ call, user }) =>
+    call('POST', '/api/v3/auth/password/change', { current_password: user.password, new_password: NEW, ...more })
 
 const signOut =
   (body: object): Act =>
@@ -62,19 +62,19 @@ const signOutOthers =
     return { status: status === 303 ? 200 : status }
   }
 
-const resetByMail: Act = async ({ person }) => {
-  await fixture.app.anonymous('POST', '/api/v3/auth/password/forgot', { email: person.email })
-  const [mail] = await readMails(fixture.app, person.email)
+const resetByMail: Act = async ({ user }) => {
+  await fixture.app.anonymous('POST', '/api/v3/auth/password/forgot', { email: user.email })
+  const [mail] = await readMails(fixture.app, user.email)
   return fixture.app.anonymous('POST', '/api/v3/auth/password/reset', { token: mail?.token, password: NEW })
 }
 
-const onTheCommandLine: Act = async ({ person }) => {
+const onTheCommandLine: Act = async ({ user }) => {
   const passwords = { hash: async () => 'a hash', isCorrect: async () => false } as never
-  const input = { email: person.email, password: NEW, now: new Date(fixture.app.clock.now()) }
+  const input = { email: user.email, password: NEW, now: new Date(fixture.app.clock.now()) }
   return { status: (await resetPassword({ passwords }, fixture.app.database.db, input)).ok ? 200 : 500 }
 }
 
-const remove: Act = ({ person }) => fixture.app.admin('DELETE', `/api/v3/identity/user/${person.userId}`)
+const remove: Act = ({ user }) => fixture.app.admin('DELETE', `/api/v3/identity/user/${user.userId}`)
 
 /** Of an app with offline_access. */
 const OF_APPS = ['app', 'refresh', 'access token'] as const
@@ -91,7 +91,7 @@ const ROWS: readonly (readonly [string, Act, readonly Column[]])[] = [
   ['a new password on the command line', onTheCommandLine, []],
   [
     'a new address by an administrator',
-    ({ person }) => change({ email: `new-${person.email}` })({ person } as never),
+    ({ user }) => change({ email: `new-${user.email}` })({ user } as never),
     ['API key'],
   ],
   ['removal of factors', byAdministrator('remove-factors'), []],
@@ -125,7 +125,7 @@ test.each(ROWS)('%s leaves exactly what the table says', async (_name, act, left
   expect(living.toSorted()).toEqual([...left].toSorted())
   const { rows } = await fixture.app.database.pool.query(
     `select count(*)::int as live from oauth_grant where "user" = $1 and revoked_at is null`,
-    [opened.person.userId],
+    [opened.user.userId],
   )
   // Consents are remembered.
   expect(rows[0].live).toBe(2)

@@ -113,7 +113,7 @@ describe('a sign-in in a database whose locale makes letters A to Z of others', 
       expect((await signIn(email, PASSWORD)).status).toBe(401)
     const guesses = ['iris.kim', 'IRIS.KIM', 'Iris.Kim', 'iRIS.kIM', 'IrIs.KiM', 'iris.KIM', 'IRIS.kim']
     const answers = []
-    for (const one of guesses) answers.push((await signIn(`${one}@example.com`, 'wrong horse')).status)
+    for (const guess of guesses) answers.push((await signIn(`${guess}@example.com`, 'wrong horse')).status)
     expect(answers).toEqual([401, 401, 401, 401, 401, 429, 429])
   })
 })

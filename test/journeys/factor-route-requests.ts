@@ -2,7 +2,7 @@ import type { TestCall } from '../harness/app/app.ts'
 import type { FactorRequests } from '../harness/browser/factor-requests.ts'
 import type { MakeRequest } from './route-requests.ts'
 
-/** What a successful request to each route of second factors needs, in the order of the routes. */
+/** Input of a successful request to each route of second factors, in the order of the routes. */
 export function buildFactorRouteRequests(
   factors: FactorRequests,
   anonymous: () => TestCall,

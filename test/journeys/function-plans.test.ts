@@ -11,25 +11,25 @@ import { openWatched, type WatchedDatabase } from '../harness/plan/explain.ts'
 import { expectFewReads, keepUnanalysed } from '../harness/plan/plan-reads.ts'
 import { listReadsInStates } from '../harness/plan/request-plans.ts'
 
-/** People, each with two sessions, a key, an account, an app, its grant and tokens, and a webhook. */
+/** Users, each with two sessions, a key, an account, an app, its grant and tokens, and a webhook. */
 const PEOPLE = 2_000
 /** As many as a table of a few rows has. */
 const FEW = 5
-/** What one call may read: the rows of one person, with their former versions. */
+/** Maximum that one call reads: the rows of one user, with their former versions. */
 const MOST = 40
-/** Tables that what is stored for people does not fill. */
+/** Tables that what is stored for users does not fill. */
 const SMALL = ['role', 'role_permission', 'event']
 const NOW = new Date('2030-01-01T00:00:00Z')
 const AT = sql`${NOW.toISOString()}::timestamptz`
 
 const idOf = (n: number) => `00000000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`
-/** The person that every call is about. */
+/** The user that every call is about. */
 const ONE = 1
 const ID = idOf(ONE)
 const CHILD = idOf(ONE + 1_000_000)
 
-/** Writes the people with the numbers from `first` to `last`, without triggers and checks of references. */
-async function addPeople(db: Database, first: number, last: number): Promise<void> {
+/** Writes the users with the numbers from `first` to `last`, without triggers and checks of references. */
+async function addUsers(db: Database, first: number, last: number): Promise<void> {
   const id = (plus = 0) => sql.raw(`('00000000-0000-7000-8000-' || lpad(to_hex(n + ${plus}), 12, '0'))::uuid`)
   const later = sql`${AT} + interval '1 day'`
   const hash = (text: string) => sql.raw(`sha256(convert_to('${text}' || n, 'UTF8'))`)
@@ -84,7 +84,7 @@ const hashOf = (db: Database, text: string) =>
     .execute(db)
     .then(({ rows }) => rows[0]?.hash)
 
-/** The functions that requests call, each for the one person. */
+/** The functions that requests call, each for the one user. */
 const CALLS: Record<string, ReturnType<typeof sql>> = {
   claim_exchange: sql`claim_exchange(${ID}, null, true, ${ID}, ${ID}, 'token 1', ${AT}, ${AT})`,
   'claim_exchange of the engine': sql`claim_exchange(null, 'engine 1', false, ${ID}, null, '', ${AT}, ${AT})`,
@@ -151,9 +151,9 @@ beforeAll(async () => {
   ;[keyHash, tokenHash, browserHash] = hashes as [Buffer, Buffer, Buffer]
   watched = openWatched(database, `${INDEX_PLANS} -c plan_cache_mode=force_generic_plan`)
   // The plans are made on one row of each kind, and kept.
-  await addPeople(database.db, ONE, ONE)
+  await addUsers(database.db, ONE, ONE)
   for (const run of Object.values(ALL)) await runBack(watched.db, run)
-  await addPeople(database.db, ONE + 1, PEOPLE)
+  await addUsers(database.db, ONE + 1, PEOPLE)
 })
 afterAll(async () => {
   await watched[Symbol.asyncDispose]()
@@ -180,7 +180,7 @@ test.each(Object.keys(ALL))('%s does so by plans made afterwards, without statis
 
 test('no plan of these reads through what others have stored, in whatever state the tables are when it is made', async () => {
   await using few = await createTestDatabase({ content: 'prepared', isOwn: true })
-  await addPeople(few.db, ONE, FEW)
+  await addUsers(few.db, ONE, FEW)
   const { reads, plans } = await listReadsInStates(few.connectionString, async (db) => {
     for (const run of Object.values(ALL)) await run(db)
   })

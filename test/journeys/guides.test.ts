@@ -16,7 +16,7 @@ import { waitFor } from '../harness/run/wait.ts'
  * whose environment is empty. The guides of `OWN_TEST` have tests of their own.
  */
 
-/** What a block prints, by a text that only it has. Each runs in the order of its guide. */
+/** Output of a block, by a text that only it has. Each runs in the order of its guide. */
 const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: RegExp])[]>> = {
   'let-another-app-sign-in.md': [
     ['export TOKEN', /^/],
@@ -135,7 +135,7 @@ async function signInAtApp(): Promise<string> {
   const visit: OauthFixture['walk'] = (browser, url, answers = {}) => walk(base, browser, { url, answers })
   const flow = await openFlow({ issuer: `${base}/api/v3/oauth`, walk: visit }, client)
   const [, password = ''] = /with the password (\S+)/.exec(service.stdout()) ?? []
-  const { tokens } = await flow.signIn(buildVisitor(), { person: { email: 'admin@signalbox.localhost', password } })
+  const { tokens } = await flow.signIn(buildVisitor(), { user: { email: 'admin@signalbox.localhost', password } })
   return tokens.access_token
 }
 

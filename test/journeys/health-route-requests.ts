@@ -2,7 +2,7 @@ import { FACTS_LIFETIME_MS } from '../../src/operations/health/webhook-out.ts'
 import type { ManualClock } from '../harness/run/manual-clock.ts'
 import type { MakeRequest } from './route-requests.ts'
 
-/** What a successful request to each route of the health needs. */
+/** Input of a successful request to each route of the health. */
 export function buildHealthRouteRequests(
   clock: () => Pick<ManualClock, 'advance'>,
 ): Record<string, MakeRequest | undefined> {

@@ -83,10 +83,10 @@ export function judgeWholeReads(reads: readonly WholeRead[]): { unknown: string[
   const isOf = (read: WholeRead, { sql, table }: { sql: string; table: string }) =>
     read.table === table && read.sql.includes(sql)
   const unknown = growing
-    .filter((read) => !known.some((one) => isOf(read, one)))
+    .filter((read) => !known.some((item) => isOf(read, item)))
     .map(({ table, step, sql, state }) => `${table} by ${step}, on tables ${state}: ${sql}`)
   const unused = known
-    .filter((one) => !growing.some((read) => isOf(read, one)))
+    .filter((item) => !growing.some((read) => isOf(read, item)))
     .map(({ sql, table }) => `${table}: ${sql}`)
   const unread = SMALL.filter((table) => !reads.some((read) => read.table === table))
   return { unknown: [...new Set(unknown)], unused: [...unused, ...unread] }

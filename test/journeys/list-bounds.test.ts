@@ -11,7 +11,7 @@ import { ROUTES } from './route-requests.ts'
 const SCALE = 0.02
 const PAGE_SIZE = 10
 
-/** What a page costs for each row that it looks at: the row, and another one that the row refers to. */
+/** Cost of a page for each row that it reads: the row, and another one that the row refers to. */
 const MOST_READ = 3 * (PAGE_SIZE + 1)
 
 type List = RouteDeclaration & { list: ListFields }
@@ -90,7 +90,7 @@ const UNSERVED: Record<string, { list: string; callers: readonly CallerName[]; f
   ],
 }
 
-/** What is asked of a list, by the names above. */
+/** Queries of a list, by the names above. */
 function listQueries(fields: ListFields): [name: string, query: string][] {
   return Object.entries(fields).flatMap(([name, { type, sortable, like }]) => [
     ...(sortable ? [[`-${name}`, `sort=-${name}`] as [string, string]] : []),
@@ -140,7 +140,7 @@ describe('beside an account with nearly all rows', () => {
         }
         const known = Object.values(UNSERVED)
           .flat()
-          .filter((one) => one.list === event && one.callers.includes(caller))
+          .filter((item) => item.list === event && item.callers.includes(caller))
         expect(unserved.sort(), `as ${caller}`).toEqual(known.flatMap(({ fields }) => fields).sort())
       }
     },

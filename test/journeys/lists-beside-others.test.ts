@@ -12,7 +12,7 @@ const PAGE_SIZE = 10
 
 const LISTS = ROUTES.filter((route) => route.list && route.access === undefined)
 
-/** What a page costs for each row that it looks at: the row, and another one that the row refers to. */
+/** Cost of a page for each row that it reads: the row, and another one that the row refers to. */
 const READS_A_ROW = 3
 
 describe.each<Population>(['one huge', 'spread'])('beside others, %s', (population) => {

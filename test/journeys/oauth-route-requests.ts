@@ -10,14 +10,14 @@ import type { MakeRequest } from './route-requests.ts'
 /** The key that signs the access tokens of the requests. */
 export const PROVIDER_KEY = makeKey('key-1')
 
-/** What makes the rows that the requests name. */
+/** Setup of the rows that the requests name. */
 interface Makers {
   created(path: string, body: object): Promise<Json>
   name(): string
   newUser(): Promise<Json>
 }
 
-/** What a successful request to each route of the OAuth provider and the exchange needs, in the order of the routes. */
+/** Input of a successful request to each route of the OAuth provider and the exchange, in the order of the routes. */
 export function buildOAuthRouteRequests(
   fixture: () => ContractFixture,
   { created, name, newUser }: Makers,

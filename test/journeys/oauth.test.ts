@@ -5,7 +5,7 @@ import { readPayload } from '../harness/app/sso-app.ts'
 import {
   type OauthClient,
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   startOauthFixture,
 } from '../harness/browser/oauth-service.ts'
@@ -21,7 +21,7 @@ let requests: RequestDatabase
 let fixture: OauthFixture
 /** Another process on the same database, behind the same address. */
 let other: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let account: string
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ beforeAll(async () => {
   other = await startOauthFixture({ env: { BASE_URL: fixture.baseUrl }, database, clock })
   const made = await fixture.app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })
   account = made.body.data.document_id
-  person = await member()
+  user = await member()
 })
 afterAll(async () => {
   await other[Symbol.asyncDispose]()
@@ -39,9 +39,9 @@ afterAll(async () => {
   await requests[Symbol.asyncDispose]()
 })
 
-/** A person in the account, who may do there what every member may. */
-async function member(): Promise<OauthPerson> {
-  const one = await fixture.person()
+/** A user in the account, who may do there what every member may. */
+async function member(): Promise<OauthUser> {
+  const one = await fixture.user()
   const added = await fixture.app.admin('POST', `/api/v3/identity/account/${account}/member`, { user: one.userId })
   expect(added.status).toBe(201)
   return one
@@ -51,14 +51,14 @@ interface AppSignIn {
   config: openid.Configuration
   client: OauthClient
   tokens: openid.TokenEndpointResponse
-  person: OauthPerson
+  user: OauthUser
   browser: Visitor
 }
 
-/** An app of somebody else: `openid-client` begins, a person signs in and consents, and the code is redeemed. */
+/** An app of somebody else: `openid-client` begins, a user signs in and consents, and the code is redeemed. */
 async function signIn(
   options: {
-    one?: OauthPerson
+    one?: OauthUser
     client?: OauthClient
     browser?: Visitor
     without?: string[]
@@ -66,7 +66,7 @@ async function signIn(
     parameters?: Record<string, string>
   } = {},
 ): Promise<AppSignIn> {
-  const { one = person, browser = openBrowser(), without = [], parameters = OFFLINE } = options
+  const { one = user, browser = openBrowser(), without = [], parameters = OFFLINE } = options
   const { scope = 'openid email offline_access contract:read' } = options
   const client = options.client ?? (await fixture.client())
   const execute = [openid.allowInsecureRequests]
@@ -80,10 +80,10 @@ async function signIn(
     state: expectedState,
     ...parameters,
   })
-  const end = await fixture.walk(browser, url.href, { person: one, without })
+  const end = await fixture.walk(browser, url.href, { user: one, without })
   const checks = { pkceCodeVerifier, expectedState, idTokenExpected: true }
   const tokens = await openid.authorizationCodeGrant(config, new URL(end.location ?? ''), checks)
-  return { config, client, tokens, person: one, browser }
+  return { config, client, tokens, user: one, browser }
 }
 
 /** Exchanges an access token at a process, whose clock is that of the machine, like the provider's. */
@@ -120,13 +120,13 @@ async function reasonAt(token: string, at = fixture): Promise<string[]> {
     .map(([reason]) => reason)
 }
 
-async function grantOf({ client, person: { userId } }: AppSignIn): Promise<string> {
+async function grantOf({ client, user: { userId } }: AppSignIn): Promise<string> {
   const text = 'select document_id from oauth_grant where client = $1 and "user" = $2 and revoked_at is null'
   return (await requests.workerDatabase.pool.query(text, [client.id, userId])).rows[0].document_id
 }
 
-/** The API as the person itself calls it. */
-async function callAsPerson({ email, password }: OauthPerson) {
+/** The API as the user itself calls it. */
+async function callAsUser({ email, password }: OauthUser) {
   const answer = await fixture.app.anonymous('POST', '/api/v3/auth/login/local', { email, password })
   return fixture.app.callAs(answer.body.data.jwt)
 }
@@ -155,12 +155,12 @@ describe('an app of somebody else', () => {
       expect((await call('GET', '/api/v3/identity/account')).status).toBe(403)
       expect((await call('GET', '/api/v3/oauth/grant')).status).toBe(403)
     }
-    const own = await callAsPerson(person)
+    const own = await callAsUser(user)
     expect((await own('GET', '/api/v3/oauth/grant')).status).toBe(200)
   })
 
   test('may do no more than the person, whatever its scopes open', async () => {
-    const stranger = await fixture.person()
+    const stranger = await fixture.user()
     const client = await fixture.client({ scopes: ['openid', 'offline_access', 'contract:read', 'contract:write'] })
     const scope = 'openid offline_access contract:read contract:write'
     const jwt = await openSession(await signIn({ one: stranger, client, scope }))
@@ -187,7 +187,7 @@ describe('an app loses its access at once in every process', () => {
   test('when the person removes it', async () => {
     const one = await signIn()
     const jwts = await openEverywhere(one)
-    const own = await callAsPerson(one.person)
+    const own = await callAsUser(one.user)
     expect((await own('DELETE', `/api/v3/oauth/grant/${await grantOf(one)}`)).status).toBe(200)
     await expectNoAccess(one, jwts, 'grant_ended')
   })
@@ -204,7 +204,7 @@ describe('an app loses its access at once in every process', () => {
   test('when the person is disabled', async () => {
     const one = await signIn({ one: await member() })
     const jwts = await openEverywhere(one)
-    const path = `/api/v3/identity/user/${one.person.userId}/disable`
+    const path = `/api/v3/identity/user/${one.user.userId}/disable`
     expect((await fixture.app.admin('POST', path)).status).toBe(200)
     await expectNoAccess(one, jwts, 'user_inactive')
   })
@@ -284,7 +284,7 @@ describe('an exchange of a token that the provider keeps is refused', () => {
       await signIn({ browser }),
     ]
     await openSession(bound)
-    await change('update session set revoked_at = now() where "user" = $1 and client_id is null', [person.userId])
+    await change('update session set revoked_at = now() where "user" = $1 and client_id is null', [user.userId])
     expect(await reasonAt(bound.tokens.access_token)).toEqual(['session_ended'])
     await openSession(free)
   })
@@ -292,7 +292,7 @@ describe('an exchange of a token that the provider keeps is refused', () => {
 
 test('no statement of the provider and of exchanges reads through what others have stored', async () => {
   const { config, client, tokens, browser } = await signIn()
-  await openSession({ config, client, tokens, person, browser })
+  await openSession({ config, client, tokens, user, browser })
   const { sub } = readPayload(tokens.id_token ?? '')
   await openid.fetchUserInfo(config, tokens.access_token, String(sub))
   await openid.tokenIntrospection(config, tokens.refresh_token ?? '')

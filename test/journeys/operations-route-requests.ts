@@ -1,6 +1,6 @@
 import type { MakeRequest } from './route-requests.ts'
 
-/** What a successful request to the dashboard needs, in the order of the routes. */
+/** Input of a successful request to the dashboard, in the order of the routes. */
 export const DASHBOARD_REQUESTS: Record<string, MakeRequest | undefined> = {
   'webhook.dashboard': undefined,
   'webhook.dashboard-series': undefined,

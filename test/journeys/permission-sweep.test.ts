@@ -9,7 +9,7 @@ const GUARDED = ROUTES.filter((route) => (route.access ?? 'permission') === 'per
 const SIGNED_IN = ROUTES.filter((route) => route.access === 'caller')
 const PUBLIC = ROUTES.filter((route) => route.access === 'public')
 
-/** What `member` holds in the accounts of the user (docs/contract/identity.md#system-roles). */
+/** Permissions of `member` in the accounts of the user (docs/contract/identity.md#system-roles). */
 const MEMBER_PATTERNS = ['realtime:auth', 'account:find-one', 'contract:*']
 const isOpenToMembers = (route: RouteDeclaration) =>
   route.ownAccounts === true && MEMBER_PATTERNS.some((pattern) => matchesPattern(pattern, permissionOf(route)))
@@ -24,7 +24,7 @@ let member: TestCall
 /** Calls as a key of the administrator that holds these permissions, until the test ends. */
 let administratorKey: (permissions: string[]) => Promise<TestCall>
 const keys: string[] = []
-/** Calls as a person who holds these permissions in one account only, by the only role that it has. */
+/** Calls as a user who holds these permissions in one account only, by the only role that it has. */
 let holdInAccount: (permissions: readonly string[]) => Promise<TestCall>
 
 beforeAll(async () => {
@@ -156,7 +156,7 @@ test('the built-in account roles hold nothing without an effect', async () => {
   for (const { permissions } of scoped)
     for (const pattern of permissions)
       expect(
-        open.some((one) => matchesPattern(pattern, one)),
+        open.some((item) => matchesPattern(pattern, item)),
         pattern,
       ).toBe(true)
 })

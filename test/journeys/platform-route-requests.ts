@@ -1,7 +1,7 @@
 import type { Json } from '../contract/contract-fixture.ts'
 import type { MakeRequest } from './route-requests.ts'
 
-/** What a successful request to each route of a platform's own resources needs. CONTRIBUTING.md adds one here. */
+/** Input of a successful request to each route of a platform's own resources. CONTRIBUTING.md adds one here. */
 export function buildPlatformRouteRequests(providers: {
   /** Creates a row as the administrator. */
   created: (path: string, body: object) => Promise<Json>

@@ -1,14 +1,14 @@
 import type { ContractFixture, Json } from '../contract/contract-fixture.ts'
 import type { MakeRequest, Request } from './route-requests.ts'
 
-/** What makes the rows that the requests name. */
+/** Setup of the rows that the requests name. */
 interface Makers {
   created(path: string, body: object): Promise<Json>
   name(): string
   newUser(): Promise<Json>
 }
 
-/** What a successful request to each route of provisioning needs, in the order of the routes. */
+/** Input of a successful request to each route of provisioning, in the order of the routes. */
 export function buildProvisioningRouteRequests(
   fixture: () => ContractFixture,
   { created, name, newUser }: Makers,

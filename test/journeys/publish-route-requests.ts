@@ -17,7 +17,7 @@ export function buildPublishForms(
   const ofAccount = (isKeyless: boolean, more: object = {}) =>
     publish({ account: providers().account, ...more }, isKeyless)
 
-  /** A person with this role in the account. */
+  /** A user with this role in the account. */
   async function newTenant(role: string): Promise<TestCall> {
     const { fixture, account } = providers()
     const { call, userId } = await fixture.app.signInMember([account as never])

@@ -3,7 +3,7 @@ import type { ContractFixture, Json } from '../contract/contract-fixture.ts'
 import type { SimulatedProvider } from '../harness/realtime/realtime-provider.ts'
 import type { MakeRequest } from './route-requests.ts'
 
-/** What a successful request to each realtime route needs, in the order of the routes. */
+/** Input of a successful request to each realtime route, in the order of the routes. */
 export function buildRealtimeRouteRequests(
   providers: () => { fixture: ContractFixture; app: SimulatedProvider['app'] },
   newContract: () => Promise<Json>,

@@ -7,7 +7,7 @@ import { PROJECT_ROOT } from '../harness/process/process.ts'
 
 /** The guide for receivers, its commands as they stand but for the two ports, against a service in a process of its own. */
 
-/** What follows a command, by a text that only its block has: what the guide says that is printed. */
+/** Expected output of a command in the guide, by a text that only its block has. */
 const OUTCOMES: readonly (readonly [block: string, printed: RegExp])[] = [
   ['node receiver.mjs', /^listening$/m],
   ['signalbox listen', /Listening for events of .* signed with the given secret/],

@@ -144,14 +144,14 @@ const SELECTION: Step = [
   6,
   2,
 ]
-/** What was opened is ended by statements of their own behind the lock: families before their tokens. */
+/** Opened access is ended by separate statements behind the lock: token families before their tokens. */
 const END_OF_ACCESS: Step = [
   'begin and one statement that locks; one that ends what was opened, with the one that writes, records and answers, and commit',
   5,
   2,
 ]
 
-/** What has its reason to be longer than `CHANGE`. */
+/** Requests that take more steps than `CHANGE`, with the reason. */
 const LONGER: readonly Step[] = [
   SELECTION,
   DECISION,
@@ -270,7 +270,7 @@ afterAll(async () => {
   await fixture[Symbol.asyncDispose]()
 })
 
-/** What one request costs, and what it notes. */
+/** Cost of one request, and the changes that it reports. */
 type Outcome = Measured & Awaited<ReturnType<ChangeNotes['read']>>
 
 /** Sends one request to a route and measures it. */

@@ -6,11 +6,11 @@ import { type ContractFixture, type Json, startContractFixture } from '../contra
 import type { TestAnswer, TestCall } from '../harness/app/app.ts'
 import {
   buildSocialEnvironment,
-  buildSocialPeople,
+  buildSocialUsers,
   buildTestBrowser,
   MOBILE_APP,
   redirectUrlOf,
-  type SocialPeople,
+  type SocialUsers,
   type TestBrowser,
   WEB_APP,
 } from '../harness/app/social-app.ts'
@@ -25,14 +25,14 @@ import { buildFactorRouteRequests } from './factor-route-requests.ts'
 import { buildHealthRouteRequests } from './health-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
 import { DASHBOARD_REQUESTS } from './operations-route-requests.ts'
-import { buildPeopleRouteRequests } from './people-route-requests.ts'
 import { buildPlatformRouteRequests } from './platform-route-requests.ts'
 import { buildPortalRouteRequests } from './portal-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildPublishForms } from './publish-route-requests.ts'
 import { buildRealtimeRouteRequests } from './realtime-route-requests.ts'
+import { buildUsersRouteRequests } from './users-route-requests.ts'
 
-/** What one request needs that the route itself does not say. */
+/** Input of one request beyond the route itself. */
 export interface Request {
   params?: Record<string, string>
   query?: string
@@ -55,7 +55,7 @@ const TARGET = 'https://b.example.test'
 let fixture: ContractFixture
 let providers: ProviderFixture
 let realtime: SimulatedProvider
-let social: SocialPeople
+let social: SocialUsers
 let account: string
 let names = 0
 
@@ -104,13 +104,13 @@ const newJob = async () => {
   const filters = [`document_id|eq|${(await newDispatch()).dispatch}`]
   return created('/api/v3/webhook/dispatch/replay', { filters, confirm_duplicate: true })
 }
-const newPerson = async () => {
+const newPasswordUser = async () => {
   const user = { email: email(), password: PASSWORD }
   await created('/api/v3/identity/user', user)
   return user
 }
 const signIn = async (): Promise<Json> =>
-  (await fixture.app.anonymous('POST', '/api/v3/auth/login/local', await newPerson())).body.data
+  (await fixture.app.anonymous('POST', '/api/v3/auth/login/local', await newPasswordUser())).body.data
 
 const roleId = async (role: string): Promise<string> =>
   (await fixture.app.admin('GET', `/api/v3/identity/role?filters=name|eq|${role}`)).body.data[0].document_id
@@ -125,7 +125,7 @@ const inBrowser = ({ cookies }: TestBrowser, accept = 'text/html') => ({
 })
 const queryOf = (url: string) => new URL(url, 'https://service.test').search
 
-/** A person at a provider who has signed in there before, and comes back to the callback in this browser. */
+/** A user at a provider who has signed in there before, and comes back to the callback in this browser. */
 const comeBack = async (browser: TestBrowser, query: Record<string, string> = {}) => {
   social.seat('google', { sub: name() })
   await social.signIn(buildTestBrowser(fixture.app), 'google')
@@ -142,27 +142,27 @@ const obtainLinkCode = async (call: TestCall, provider: PersonalityName): Promis
   return new URL(String(answer.headers.location)).searchParams.get('link_code') ?? ''
 }
 
-/** A person with a connected provider: a call as that person, and the identity. */
+/** A user with a connected provider: a call as that user, and the identity. */
 const newIdentity = async () => {
   const call = fixture.app.callAs((await signIn()).jwt)
   const linked = await call('POST', '/api/v3/identity/identity', { code: await obtainLinkCode(call, 'github') })
   return { call, params: { id: linked.body.data.document_id as string } }
 }
 
-const people = buildPeopleRouteRequests({ created, email, newIdentity, newRole, newUser, signIn })
+const users = buildUsersRouteRequests({ created, email, newIdentity, newRole, newUser, signIn })
 
 const of =
   (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>
   async (): Promise<Request> => ({ params: await idOf(make()), ...rest })
 
-const factors = buildFactorRequests(() => ({ ...fixture.app, newUser: newPerson }), {
+const factors = buildFactorRequests(() => ({ ...fixture.app, newUser: newPasswordUser }), {
   origin: 'https://service.test',
   rpId: 'service.test',
 })
 
-/** What a successful request to each route needs; undefined for nothing. */
+/** Input of a successful request to each route; undefined for none. */
 export const REQUESTS: Record<string, MakeRequest | undefined> = {
-  'login.local': async () => ({ body: await newPerson(), call: fixture.app.anonymous }),
+  'login.local': async () => ({ body: await newPasswordUser(), call: fixture.app.anonymous }),
   ...buildFactorRouteRequests(factors, () => fixture.app.anonymous),
   'login.oauth-start': () => ({
     params: { provider: 'github' },
@@ -203,7 +203,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   },
   'identity.find-one': newIdentity,
   'identity.delete': newIdentity,
-  ...people.ofProviders,
+  ...users.ofProviders,
   'session.refresh': async () => ({ body: { refresh_token: (await signIn()).refresh_token } }),
   'session.revoke': async () => ({ call: fixture.app.callAs((await signIn()).jwt) }),
   'session.find-one': undefined,
@@ -246,7 +246,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     return { params }
   },
   'user.revoke-sessions': async () => ({ params: { id: (await signIn()).user.document_id } }),
-  ...people.ofUsers,
+  ...users.ofUsers,
   'account.create': () => ({ body: { name: 'Acme' } }),
   'account.find-all': undefined,
   'account.find-one': of(newAccount),
@@ -281,7 +281,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'role.update': of(newRole, { body: { permissions: ['contract:*', 'user:*'] } }),
   'role.delete': of(newRole),
   'permission.find-all': undefined,
-  ...people.ofRoles,
+  ...users.ofRoles,
   'api-key.create': () => ({ body: { name: 'key', permissions: ['contract:*'] } }),
   'api-key.find-all': undefined,
   'api-key.find-one': of(newKey),
@@ -428,7 +428,7 @@ export const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
 
 /** The route that a name of `FORMS` begins with. */
 export function findRouteOf(form: string): RouteDeclaration {
-  return ROUTES.find((one) => eventNameOf(one) === form.split(' ')[0]) as RouteDeclaration
+  return ROUTES.find((route) => eventNameOf(route) === form.split(' ')[0]) as RouteDeclaration
 }
 
 /** Starts the service that the requests are for, without workers, and the providers of sign-ins. */
@@ -455,7 +455,7 @@ export async function startRequestFixture(): Promise<{ fixture: ContractFixture;
       await realtime.close()
     },
   }
-  social = buildSocialPeople(fixture.app, providers)
+  social = buildSocialUsers(fixture.app, providers)
   await fixture.app.app.start()
   account = (await newAccount()).document_id
   return { fixture, database }

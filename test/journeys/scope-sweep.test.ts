@@ -55,7 +55,7 @@ test('an app of a member reaches no more than the member, whatever its scopes', 
   const member = await app.signInMember()
   const every = SCOPES.map(({ name }) => name).join(' ')
   const call = app.callAs((await openClientSession(app, member.userId, { scope: every })).jwt)
-  for (const route of READING.filter((one) => findOpening(one).length > 0)) {
+  for (const route of READING.filter((item) => findOpening(item).length > 0)) {
     const [asApp, asMember] = [await ask(call, route), await ask(member.call, route)]
     expect(asApp.status, titleOf(route)).toBe(asMember.status)
   }

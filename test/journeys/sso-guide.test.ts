@@ -27,11 +27,11 @@ test('the guide for one sign-in leads to a handshake: by its settings, its link 
   const [, password = ''] = /with the password (\S+)/.exec(service.stdout()) ?? []
 
   const link = new URL(links[0]?.replace('https://id.example.com', base) ?? '')
-  const person = { email: 'admin@signalbox.localhost', password }
+  const user = { email: 'admin@signalbox.localhost', password }
   const browser = buildVisitor()
   const toOrders = /^https:\/\/app\.example\.com\/orders\?sso_token=[\w.-]+$/
-  expect((await walk(base, browser, { url: link.href, answers: { person } })).location).toMatch(toOrders)
-  // A person who is signed in passes through.
+  expect((await walk(base, browser, { url: link.href, answers: { user } })).location).toMatch(toOrders)
+  // A user who is signed in passes through.
   expect((await walk(base, browser, { url: link.href, answers: {} })).location).toMatch(toOrders)
 
   await shell.run(`set -u; export PASSWORD='${password}'`)

@@ -91,7 +91,7 @@ const SENT_BEFORE = 12
 const SENT_MORE = 20
 
 /**
- * What somebody without a sign-in may begin. It is bounded, but each such request keeps a row of its own, because it is not
+ * Requests that need no sign-in. They are bounded, but each keeps its own row, because it is not
  * refused.
  */
 const BEGINNINGS = [

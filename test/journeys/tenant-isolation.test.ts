@@ -13,7 +13,7 @@ const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
 const PUBLIC = ROUTES.filter((route) => route.access === 'public' && !route.readsCaller)
 const DRIVEN = ROUTES.filter((route) => !PUBLIC.includes(route))
 
-/** What another tenant has, by what it is. Every id of it is a word that no answer to a stranger may hold. */
+/** Rows of another tenant, by kind. No answer to a stranger may hold one of their ids. */
 interface Victim {
   account: string
   user: string
@@ -28,7 +28,7 @@ interface Victim {
   invitation: string
   portalSession: string
   token: string
-  /** What a request to each route of a platform's own resources holds, by the event of the route. */
+  /** Input of a request to each route of a platform's own resources, by the event of the route. */
   platform: Record<string, Request>
 }
 
@@ -40,10 +40,10 @@ const listWords = ({ platform, ...own }: Victim): [what: string, word: string][]
   ),
 ]
 
-/** Ids that are in none of the accounts: of operators, or of people. They belong to no tenant. */
+/** Ids that are in none of the accounts: of operators, or of users. They belong to no tenant. */
 const NO_ONE = '01990000-0000-7000-8000-000000000000'
 
-/** What `{id}` and the other places of a path stand for, by the resource of the route. */
+/** Values of `{id}` and the other parameters of a path, by the resource of the route. */
 const PATHS: Record<string, (victim: Victim) => Record<string, string>> = {
   user: ({ user }) => ({ id: user }),
   account: ({ account }) => ({ id: account }),
@@ -58,7 +58,7 @@ const PATHS: Record<string, (victim: Victim) => Record<string, string>> = {
   'webhook-dispatch': ({ dispatch }) => ({ id: dispatch }),
   'replay-job': ({ job }) => ({ id: job }),
   'event-occurrence': ({ event }) => ({ id: event }),
-  // What belongs to the operator or to a person: there is nothing of an account at these paths.
+  // Paths of the operator or of a user: no row of an account is there.
   role: () => ({ id: NO_ONE }),
   event: () => ({ id: NO_ONE }),
   identity: () => ({ id: NO_ONE, provider: 'github' }),
@@ -130,7 +130,7 @@ let strangers: { name: string; call: TestCall }[]
 
 const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).sid
 
-/** An account with a person who may do everything there. */
+/** An account with a user who may do everything there. */
 async function addTenant() {
   const account = (await fixture.createAccount()).document_id as string
   return { account, ...(await fixture.signInWithRoles([account], ['account-admin', 'account-publisher'])) }

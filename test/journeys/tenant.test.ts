@@ -19,7 +19,7 @@ const ok = async (answer: Promise<TestAnswer>): Promise<Json> => {
 }
 
 /** Steps 1 to 4 of docs/guides/tenants.md: an account, an invitation, its acceptance, a key that is bound to the account. */
-async function openTenant(name: string): Promise<{ account: string; key: TestCall; person: TestCall }> {
+async function openTenant(name: string): Promise<{ account: string; key: TestCall; user: TestCall }> {
   const { admin, anonymous, callAs } = fixture.app
   const { document_id: account } = await ok(admin('POST', '/api/v3/identity/account', { name }))
   const found = await ok(admin('GET', '/api/v3/identity/role?filters=name|in|account-admin,account-publisher'))
@@ -29,10 +29,10 @@ async function openTenant(name: string): Promise<{ account: string; key: TestCal
   const [mail] = await readMails(fixture.app, email)
   await ok(anonymous('POST', '/api/v3/auth/invitation/accept', { token: mail?.token, password: PASSWORD, name }))
   const { jwt } = await ok(anonymous('POST', '/api/v3/auth/login/local', { email, password: PASSWORD }))
-  const person = callAs(jwt)
+  const user = callAs(jwt)
   const permissions = ['webhook:*', 'webhook-event:*', 'webhook-dispatch:*', 'event:find-all', 'event:publish']
-  const made = await ok(person('POST', '/api/v3/identity/api-key', { name: 'integration', account, permissions }))
-  return { account, key: callAs(made.key), person }
+  const made = await ok(user('POST', '/api/v3/identity/api-key', { name: 'integration', account, permissions }))
+  return { account, key: callAs(made.key), user }
 }
 
 /** Steps 5 and 6: a webhook, subscribed to an event type that the catalogue shows. */
@@ -65,7 +65,7 @@ test('two customers help themselves from an invitation to a delivery, and neithe
     [hooks.acme, acme, hooks.globex],
     [hooks.globex, globex, hooks.acme],
   ] as const)
-    for (const call of [tenant.key, tenant.person]) {
+    for (const call of [tenant.key, tenant.user]) {
       expect((await ok(call('GET', HOOKS))).map((row: Json) => row.document_id)).toEqual([own.document_id])
       const ledger = await ok(call('GET', '/api/v3/webhook/dispatch'))
       expect(ledger).toMatchObject([{ webhook: own.document_id, status: 'success' }])
@@ -78,15 +78,15 @@ test('a customer asks why an event was delivered, replays it, and reads its dash
   await register(initech, '/initech')
   await publish(initech, 'S-3')
   await fixture.app.settle()
-  const [event] = await ok(initech.person('GET', '/api/v3/webhook/event-occurrence?filters=event|eq|shipment.arrive'))
-  const routing = await ok(initech.person('GET', `/api/v3/webhook/event-occurrence/${event.document_id}/routing`))
+  const [event] = await ok(initech.user('GET', '/api/v3/webhook/event-occurrence?filters=event|eq|shipment.arrive'))
+  const routing = await ok(initech.user('GET', `/api/v3/webhook/event-occurrence/${event.document_id}/routing`))
   expect(routing.summary).toEqual({ delivered: 1 })
   const again = { filters: ['event|eq|shipment.arrive'], confirm_duplicate: true }
   await ok(initech.key('POST', '/api/v3/webhook/dispatch/replay', again))
   await fixture.app.settle()
   expect(fixture.receiver.requests.filter(({ path }) => path === '/initech')).toHaveLength(2)
-  const summary = await ok(initech.person('GET', '/api/v3/webhook/dashboard/summary'))
+  const summary = await ok(initech.user('GET', '/api/v3/webhook/dashboard/summary'))
   expect(summary).toMatchObject({ deliveries_24h: { success: 1 }, webhooks: { active: 1, inactive: 0 } })
-  const limits = await ok(initech.person('GET', `/api/v3/identity/account/${initech.account}/limit`))
+  const limits = await ok(initech.user('GET', `/api/v3/identity/account/${initech.account}/limit`))
   expect(limits).toMatchObject({ limits: { webhooks: 100 }, used: { webhooks: 1, subscriptions: 1 } })
 })

@@ -27,7 +27,7 @@ test.each([...declared])(
       const answer = await t.admin(method, fill(path))
       const allowed = String(answer.headers.allow)
         .split(', ')
-        .filter((one) => one !== 'HEAD')
+        .filter((part) => part !== 'HEAD')
       expect([method, answer.status, allowed.sort()]).toEqual([method, 405, [...methods].sort()])
       expect(answer.body).toMatchObject({ code: 'method_not_allowed', status: 405 })
     }

@@ -63,7 +63,7 @@ test('every metric and label value of an alert rule is in a scrape of a fresh pr
     const [, expr = ''] = /expr: ([\s\S]*?)\n {8}(?:for|labels):/.exec(text) ?? []
     const metrics = [...expr.matchAll(/\b(?:[a-z]+_)+[a-z]+\b(?=[{)[])/g)]
       .map(([one]) => one)
-      .filter((one) => !one.endsWith('_over_time'))
+      .filter((item) => !item.endsWith('_over_time'))
     if (name !== 'SignalboxProcessGone') expect(metrics.length, name).toBeGreaterThan(0)
     for (const metric of metrics) expect(body, `${name}: ${metric}`).toMatch(new RegExp(`^${metric}[{ ]`, 'm'))
     for (const [, metric, label, value = ''] of expr.matchAll(/(\w+)\{(\w+)=~?"([^"]+)"/g))

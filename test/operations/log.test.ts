@@ -154,11 +154,11 @@ test('successes above the rate are summed in a line, failures are all in the log
       .map((text) => JSON.parse(text))
   await waitFor('every request in the log', () => {
     const lines = readLines()
-    const summed = lines.filter((one) => one.msg === 'successes summed').reduce((sum, one) => sum + one.lines, 0)
-    const single = lines.filter((one) => one.msg === 'request' && one.route === '/api/v3/health').length
+    const summed = lines.filter((line) => line.msg === 'successes summed').reduce((sum, item) => sum + item.lines, 0)
+    const single = lines.filter((line) => line.msg === 'request' && line.route === '/api/v3/health').length
     return summed > 0 && summed + single === 200
   })
-  expect(readLines().filter((one) => one.msg === 'request' && one.status === 401)).toHaveLength(100)
+  expect(readLines().filter((line) => line.msg === 'request' && line.status === 401)).toHaveLength(100)
   const headers = { authorization: `Bearer ${TEST_METRICS_TOKEN}` }
   const text = await (await fetch(`${url}/metrics`, { headers })).text()
   expect(Number(/^log_lines_lost_total\{reason="summed"\} (\d+)/m.exec(text)?.[1])).toBeGreaterThan(100)

@@ -13,7 +13,7 @@ import { buildServiceEnvironment, callService, isReady } from '../harness/proces
 import { buildManualClock } from '../harness/run/manual-clock.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
-/** What docs/operations.md tells an operator to do, with commands, and a real process for the start with a flag. */
+/** Instructions of docs/operations.md for operators, with commands, and a real process for the start with a flag. */
 
 const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 const OLD = 'an-old-key-of-at-least-thirty-two-bytes'

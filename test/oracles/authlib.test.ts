@@ -22,7 +22,7 @@ test('Authlib signs a person in, verifies the ID token, refreshes, introspects a
     expect(probe.error ?? probe.stderr).toBeTruthy()
     return
   }
-  const [person, client] = [await fixture.person(), await fixture.client()]
+  const [user, client] = [await fixture.user(), await fixture.client()]
   await using python = startProcess({
     command: 'python3',
     args: ['-W', 'ignore', join(import.meta.dirname, 'authlib-client.py')],
@@ -30,11 +30,11 @@ test('Authlib signs a person in, verifies the ID token, refreshes, introspects a
   const given = { issuer: fixture.issuer, client_id: client.id, client_secret: client.secret }
   python.type(`${JSON.stringify({ ...given, redirect_uri: client.redirectUri })}\n`)
   const [, url = ''] = await python.waitForOutput(/^(http\S+)\n/)
-  const end = await fixture.walk(openBrowser(), url, { person })
+  const end = await fixture.walk(openBrowser(), url, { user })
   python.type(`${end.location}\n`)
   const [, result = ''] = await python.waitForOutput(/\n(\{.*\})\n/)
   const got = JSON.parse(result)
-  expect(got.claims).toMatchObject({ iss: fixture.issuer, sub: person.userId, aud: client.id })
-  expect(got.userinfo).toMatchObject({ sub: person.userId, email: person.email })
+  expect(got.claims).toMatchObject({ iss: fixture.issuer, sub: user.userId, aud: client.id })
+  expect(got.userinfo).toMatchObject({ sub: user.userId, email: user.email })
   expect(got).toMatchObject({ is_rotated: true, before: { active: true }, after: { active: false } })
 })

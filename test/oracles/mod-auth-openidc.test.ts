@@ -76,8 +76,8 @@ test('Apache with mod_auth_openidc opens a protected page to the person who sign
   }
   const port = await findFreePort()
   const origin = `http://127.0.0.1:${port}`
-  const [person, client] = [
-    await fixture.person(),
+  const [user, client] = [
+    await fixture.user(),
     await fixture.client({ redirect_uris: [`${origin}/private/callback`], scopes: ['openid', 'email'] }),
   ]
   const path = await writeConfiguration(client, port)
@@ -96,11 +96,11 @@ test('Apache with mod_auth_openidc opens a protected page to the person who sign
   const start = await browser.visit(`${origin}/private/`, { headers })
   const readLog = () => readFile(join(folder, 'error.log'), 'utf8')
   expect(start.headers.location, `${start.status} ${await readLog()}`).toMatch(/^http/)
-  const end = await fixture.walk(browser, start.headers.location ?? '', { person })
+  const end = await fixture.walk(browser, start.headers.location ?? '', { user })
   const back = await browser.visit(end.location ?? '', { headers })
   expect(back.headers.location, `${back.status} ${await readLog()}`).toBe(`${origin}/private/`)
   const shown = await browser.visit(back.headers.location ?? '', { headers })
   expect([shown.status, shown.body]).toEqual([200, 'private\n'])
-  expect(shown.headers['x-subject']).toBe(person.userId)
-  expect(shown.headers['x-email']).toBe(person.email)
+  expect(shown.headers['x-subject']).toBe(user.userId)
+  expect(shown.headers['x-email']).toBe(user.email)
 })

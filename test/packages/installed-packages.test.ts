@@ -104,7 +104,7 @@ afterAll(() => packed?.[Symbol.asyncDispose]())
 
 const printed = new Map<string, Promise<Map<string, string>>>()
 
-/** What each program prints in a setting, for which one compiler compiles all of them. */
+/** Output of each program in a setting; one compiler run compiles all of them. */
 function runIn(setting: ModuleSetting): Promise<Map<string, string>> {
   const declared = setting.compiler ? 'declare const process: { exit(code: number): void }\n' : ''
   const sources = new Map(PACKAGES.map(({ name, program }) => [name, `${program.trim()}\n${declared}`]))

@@ -45,13 +45,13 @@ interface Tarball {
 async function pack(folders: readonly string[], to: string): Promise<Tarball[]> {
   const args = ['pack', ...folders, '--json', '--offline', '--pack-destination', to]
   const { stdout } = await run('npm', args, { cwd: to, maxBuffer: 16_777_216 })
-  // What the scripts of the package print comes first; npm of version 12 and newer prints an object by name.
+  // Output of the scripts of the package comes first; npm of version 12 and newer prints an object by name.
   const printed = JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as object
   const packed = Object.values(printed) as { filename: string; files: { path: string }[] }[]
   if (packed.length !== folders.length) throw new Error(`npm pack printed ${stdout}`)
   return packed.map(({ filename, files }) => ({
     path: join(to, basename(filename)),
-    files: files.map((one) => one.path),
+    files: files.map((file) => file.path),
   }))
 }
 
@@ -79,12 +79,12 @@ export async function packPackages(names: readonly string[]): Promise<PackedPack
   const tarballs = await pack(sources, folder)
   return {
     install: async (dependencies) => {
-      const others = await Promise.all(dependencies.map((one) => packInstalled(one, folder)))
+      const others = await Promise.all(dependencies.map((dependency) => packInstalled(dependency, folder)))
       const project = join(folder, 'project')
       await mkdir(project)
       await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true }')
       const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--omit=peer']
-      const paths = [...tarballs.map((one) => one.path), ...others]
+      const paths = [...tarballs.map((tarball) => tarball.path), ...others]
       await run('npm', ['install', '--offline', ...quiet, ...paths], { cwd: project })
       const packages = new Map<string, Installed>()
       for (const [index, name] of names.entries()) {

@@ -70,7 +70,7 @@ function live(dice: Dice): History {
     const isReplayed = replaysLeft > 0 && dice.chance(0.4)
     if (isReplayed) {
       replaysLeft -= 1
-      // What waits for an extra POST has no schedule left.
+      // A row that waits for an extra POST has no schedule left.
       keepsSchedule = decision.nextAttemptAt !== null && trigger !== 'replay'
       trigger = 'replay'
       history.waitsMs.push(-1)
@@ -93,14 +93,15 @@ describe('20,000 histories of one dispatch', { retry: 0 }, () => {
 
   test('end, each of them', () => {
     expect(
-      histories.filter((one) => !one.endedAsTerminal),
+      histories.filter((history) => !history.endedAsTerminal),
       where,
     ).toEqual([])
   })
 
   test('hold at most five POSTs that no operator asked to replay', () => {
     const counts = histories.map(
-      (one) => one.triggers.filter((trigger, index) => trigger !== 'replay' || one.keptSchedule[index]).length,
+      (history) =>
+        history.triggers.filter((trigger, index) => trigger !== 'replay' || history.keptSchedule[index]).length,
     )
     expect(Math.max(...counts), where).toBe(5)
   })

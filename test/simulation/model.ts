@@ -73,7 +73,7 @@ export interface LogEntry {
 /** The time that the POSTs of one step take at most. */
 const STEP_MS = 10_000
 
-/** What must be so, by the contract: the service is compared with it after each step. */
+/** State that the contract requires; the service is compared with it after each step. */
 export interface Model {
   webhooks: Map<WebhookId, ModelWebhook>
   rows: Map<DispatchId, ModelRow>
@@ -99,9 +99,12 @@ export function listRecipients(model: Model, event: ModelEvent): WebhookId[] {
   const matches = (webhook: ModelWebhook) =>
     webhook.isGlobal || (!event.isPurge && event.scope === 'account' && event.account === webhook.account)
   return [...model.webhooks.values()]
-    .filter((one) => one.isActive && !one.isDeleted && one.events.includes(event.type) && one.id !== event.excluded)
-    .filter((one) => one.ordinal <= event.ordinal && matches(one))
-    .map((one) => one.id)
+    .filter(
+      (webhook) =>
+        webhook.isActive && !webhook.isDeleted && webhook.events.includes(event.type) && webhook.id !== event.excluded,
+    )
+    .filter((webhook) => webhook.ordinal <= event.ordinal && matches(webhook))
+    .map((webhook) => webhook.id)
 }
 
 /** A new ledger row. */

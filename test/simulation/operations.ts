@@ -93,7 +93,7 @@ export async function emitEvents(simulation: Simulation, count: number): Promise
   const change = inTransaction(db, async (tx) => {
     const events = await recordEvents(deps, tx, drafts, new Date(simulation.clock.now()))
     if (isRolledBack) throw new RolledBack()
-    return events.map((one) => one.id)
+    return events.map((event) => event.id)
   })
   return change.catch((error: unknown) => {
     if (error instanceof RolledBack) return []
@@ -121,12 +121,12 @@ export async function publishEvents(
   const deps = { ids: simulation.ids, enableApiEventQueue: true }
   const events = buildEvents(deps, draftEvents(simulation, count), new Date(simulation.clock.now()))
   await process.publish(events)
-  return events.map((one) => one.id)
+  return events.map((event) => event.id)
 }
 
 /** One thing an operator does, to the service and to the model. */
 export async function operate(simulation: Simulation): Promise<void> {
-  const living = [...simulation.model.webhooks.values()].filter((one) => !one.isDeleted)
+  const living = [...simulation.model.webhooks.values()].filter((webhook) => !webhook.isDeleted)
   if (living.length < 3) return createWebhook(simulation)
   const webhook = simulation.dice.pick(living)
   const now = new Date(simulation.clock.now())

@@ -28,7 +28,7 @@ export type Fault = 'none' | 'after-claim' | 'before-post' | 'after-post' | 'bef
 
 type Survived = 'hang' | 'cut'
 
-/** What a receiver saw of one POST, which may have been held back since its claim, and what it answers. */
+/** One POST at a receiver, which may have been held back since its claim, and the answer. */
 export type Answer = (request: PostRequest, process: SimulatedProcess, wasHeld: boolean) => AttemptResult
 
 /** How a process works, and where it goes down: at `fault`, once it has made `afterPosts` POSTs. */
@@ -70,11 +70,11 @@ export interface SimulatedProcess {
   kill(): void
   /** Whether nothing of it is under way, but for what waits for `release` or `resume`. */
   isIdle(): boolean
-  /** What it is at, for an error. */
+  /** Current step, for an error. */
   describe(): string
 }
 
-/** What all processes of a simulation share. */
+/** State that all processes of a simulation share. */
 export interface ProcessDeps {
   connectionString: string
   clock: Clock & Pick<ManualClock, 'advance'>
@@ -170,7 +170,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
     const { byPolicy } = await recordAndRoute(db, items, routing.policies)
     await routing.accept(byPolicy)
   }
-  /** What a process that is gone did not finish is no fault. */
+  /** Unfinished work of a process that is gone is no fault. */
   const untilLost = async (work: Promise<unknown>) => {
     const done = work.catch((error: unknown) => {
       if (!self.isLost) throw error

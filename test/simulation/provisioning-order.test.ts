@@ -39,12 +39,12 @@ const endFlight: Step = async ({ dice, flights, queue, land, end }) => {
 
 /** The body has arrived, and its answer has not. */
 const landFlight: Step = async ({ dice, flights, land }) => {
-  const flying = flights.filter((one) => !one.hasLanded)
+  const flying = flights.filter((flight) => !flight.hasLanded)
   if (flying.length > 0) await land(dice.pick(flying), true)
 }
 
 const releaseFlight: Step = async ({ dice, flights, queue, clock }) => {
-  const flying = flights.filter((one) => !one.hasLanded)
+  const flying = flights.filter((flight) => !flight.hasLanded)
   if (flying.length === 0) return
   const flight = dice.pick(flying)
   flights.splice(flights.indexOf(flight), 1)

@@ -102,7 +102,7 @@ export async function openProvisioningSimulation(seed: number) {
     }
     for (const claimed of await queue.claim({ workerId: worker, now: now(), ...room })) {
       const stream = `${claimed.target.id} ${claimed.change.user.id}`
-      const other = flights.find((one) => `${one.claimed.target.id} ${one.claimed.change.user.id}` === stream)
+      const other = flights.find((flight) => `${flight.claimed.target.id} ${flight.claimed.change.user.id}` === stream)
       if (other) faults.push(`${stream}: two attempts at once`)
       flights.push({ worker, claimed, hasLanded: false })
     }
@@ -110,11 +110,11 @@ export async function openProvisioningSimulation(seed: number) {
 
   /** A worker is gone: what it had in flight is taken back, and a late result of it is void. */
   async function lose(worker: string): Promise<void> {
-    const gone = flights.filter((one) => one.worker === worker)
+    const gone = flights.filter((flight) => flight.worker === worker)
     for (const one of gone) flights.splice(flights.indexOf(one), 1)
     await queue.settle(await queue.reclaim({ workerId: worker, claimedBefore: now(), now: now(), limit: 100 }))
-    const { recorded } = await queue.settle(gone.map((one) => end(one, { statusCode: 204 })))
-    if (recorded.some((one) => one.isRecorded)) faults.push(`${worker}: a late result was recorded`)
+    const { recorded } = await queue.settle(gone.map((item) => end(item, { statusCode: 204 })))
+    if (recorded.some((result) => result.isRecorded)) faults.push(`${worker}: a late result was recorded`)
   }
 
   return {

@@ -36,7 +36,7 @@ export interface Simulation extends AsyncDisposable {
   ledger: Ledger
   accounts: AccountId[]
   model: Model
-  /** What is wrong, in words. Empty, or the run has failed. */
+  /** Faults, in words. The run has failed unless it is empty. */
   faults: string[]
   /** Whether every receiver answers 200. */
   isHealed: boolean
@@ -93,7 +93,7 @@ export async function openSimulation(seed: number): Promise<Simulation> {
   return simulation
 }
 
-/** What the receiver of a webhook makes of a POST: looks at it, remembers it, and answers. */
+/** Receiver of a webhook: checks a POST, records it, and answers. */
 function answerPost(
   simulation: Simulation,
   request: PostRequest,
@@ -201,7 +201,7 @@ const NO_EVENT = '00000000-0000-0000-0000-000000000000' as EventId
 /** Lets a process publish events; what it claims with them is held back until the model knows it. Returns their ids. */
 async function publishByProcess(simulation: Simulation): Promise<EventId[]> {
   const { dice } = simulation
-  const [process] = simulation.processes.filter((one) => one.plan.isRunning && !one.isLost)
+  const [process] = simulation.processes.filter((item) => item.plan.isRunning && !item.isLost)
   if (!process) return []
   for (const one of simulation.processes) one.hold()
   return publishEvents(simulation, process, dice.between(1, 16))
@@ -216,7 +216,7 @@ async function routeByProcesses(simulation: Simulation): Promise<void> {
   for (const process of simulation.processes) process.hold()
   await Promise.all([...routers].map((process) => process.route()))
   await bury(simulation)
-  // What a router that went down left behind.
+  // Rows that a router left behind when it went down.
   // The new process must not run: it would take back the lost attempts, whose events would be routed unseen.
   const successors =
     simulation.processes.length === 0 ? [await launch(simulation, 'none', { isRunning: false })] : simulation.processes
@@ -271,7 +271,7 @@ async function workWithoutLock(simulation: Simulation, process: SimulatedProcess
   process.cut()
   for (let second = 0; second < simulation.dice.between(1, 8); second += 1) {
     await passTime(simulation, 1_000)
-    const others = simulation.processes.filter((one) => one !== process)
+    const others = simulation.processes.filter((item) => item !== process)
     for (const other of others.slice(0, 1)) await other.work()
     await settle(simulation)
   }
@@ -306,9 +306,9 @@ async function settle(simulation: Simulation): Promise<void> {
 
 /** Takes processes that went down out of those that work. */
 async function bury(simulation: Simulation): Promise<void> {
-  for (const process of simulation.processes.filter((one) => one.isLost))
+  for (const process of simulation.processes.filter((item) => item.isLost))
     (process.isHung ? simulation.hung : simulation.dead).push(process)
-  simulation.processes = simulation.processes.filter((one) => !one.isLost)
+  simulation.processes = simulation.processes.filter((item) => !item.isLost)
   await waitUntilIdle(simulation)
 }
 
@@ -322,16 +322,16 @@ async function waitUntilIdle(simulation: Simulation): Promise<void> {
   for (let quiet = 0; quiet < 6; ) {
     if (performance.now() - startedAt > IDLE_LIMIT_MS)
       throw new Error(
-        `never idle: ${[...simulation.processes, ...simulation.hung].map((one) => one.describe()).join('; ')}`,
+        `never idle: ${[...simulation.processes, ...simulation.hung].map((item) => item.describe()).join('; ')}`,
       )
     const isIdle = pool.idleCount === pool.totalCount && pool.waitingCount === 0
-    const isQuiet = isIdle && [...simulation.processes, ...simulation.hung].every((one) => one.isIdle())
+    const isQuiet = isIdle && [...simulation.processes, ...simulation.hung].every((item) => item.isIdle())
     quiet = isQuiet ? quiet + 1 : 0
     // While the server works, the processor is its own; a turn of the event loop is enough to see that nothing follows.
     await new Promise((resolve) => (isQuiet ? setImmediate(resolve) : setTimeout(resolve, 1)))
   }
   while (simulation.dead.length > 0) {
-    const names = simulation.dead.map((one) => one.plan.workerId)
+    const names = simulation.dead.map((item) => item.plan.workerId)
     const { rows } = await pool.query('select from pg_stat_activity where application_name = any($1) limit 1', [names])
     if (rows.length === 0) simulation.dead = []
   }

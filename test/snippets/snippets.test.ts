@@ -47,7 +47,7 @@ function runAllVectors([program, ...args]: readonly [string, ...string[]]): Reco
   return Object.fromEntries(vectors.map(({ name }, index) => [name, printed[index]!]))
 }
 
-/** What the command of a snippet is run for where its function has answered every vector. */
+/** Cases for the command of a snippet whose function has answered every vector. */
 function pickOneOfEachAnswer(): Vector[] {
   return [...new Map(vectors.map((vector) => [vector.expected, vector])).values()]
 }
@@ -112,7 +112,7 @@ test('the Node snippet answers as a command also where import.meta.main is missi
   const source = join(GUIDE_FOLDER, 'node/verify.mjs')
   expect(readGuideFile('node/verify.mjs')).not.toContain('import.meta.main')
   const programs = [process.execPath, ...(otherNode.status === 0 ? ['node'] : [])]
-  const vector = vectors.find((one) => one.expected === 'ok') as Vector
+  const vector = vectors.find((vector) => vector.expected === 'ok') as Vector
   for (const program of programs) expect(await runVector([program, source], vector), program).toBe('ok')
 })
 

@@ -1,5 +1,5 @@
 /**
- * What breaks a rule today, and why: rule, then what the finding names, then the reason. The lists may shrink and may not
+ * Exceptions from rules: the rule, the subject of the finding, the reason. The lists may shrink and may not
  * grow without a reason a reviewer accepts; a test removes what is not needed any more.
  */
 export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -75,15 +75,15 @@ const keyOf = ({ from, to }: Import) => `${from} -> ${to}`
 
 /** Imports go down the list of areas, those of types included; nothing imports backwards. */
 export function findWrongDirections(files: readonly SourceFile[]): Finding[] {
-  return listServiceImports(files).flatMap((one) => {
+  return listServiceImports(files).flatMap((item) => {
     // The version is written once, where npm wants it.
-    if (one.from === 'src/base/version.ts' && one.to === 'package.json') return []
+    if (item.from === 'src/base/version.ts' && item.to === 'package.json') return []
     // The receiver's commands use what receivers use.
-    if (one.from.startsWith('src/command/') && /^packages\/[^/]+\/src\//.test(one.to)) return []
-    if (!one.to.startsWith('src/')) return [{ key: keyOf(one), message: 'src/ imports nothing outside src/' }]
-    const [from, to] = [areaOf(one.from), areaOf(one.to)]
+    if (item.from.startsWith('src/command/') && /^packages\/[^/]+\/src\//.test(item.to)) return []
+    if (!item.to.startsWith('src/')) return [{ key: keyOf(item), message: 'src/ imports nothing outside src/' }]
+    const [from, to] = [areaOf(item.from), areaOf(item.to)]
     if (AREAS.indexOf(from) <= AREAS.indexOf(to)) return []
-    return [{ key: keyOf(one), message: `${from} may not import ${to}` }]
+    return [{ key: keyOf(item), message: `${from} may not import ${to}` }]
   })
 }
 
@@ -180,10 +180,10 @@ function isOwnSweep({ from, to }: { from: string; to: string }): boolean {
 /** A feature calls another feature's operations, never its store. The shape of a record (`import type`) may be known. */
 export function findForeignStores(files: readonly SourceFile[]): Finding[] {
   return listServiceImports(files)
-    .filter((one) => one.to.endsWith('.store.ts') && !one.isTypeOnly)
-    .filter((one) => !one.from.startsWith(`src/${RECORDING}/`) && featureOf(one.from) !== undefined)
-    .filter((one) => featureOf(one.from) !== featureOf(one.to) && !isOwnSweep(one))
-    .map((one) => ({ key: keyOf(one), message: 'the store of another feature; call one of its operations' }))
+    .filter((item) => item.to.endsWith('.store.ts') && !item.isTypeOnly)
+    .filter((item) => !item.from.startsWith(`src/${RECORDING}/`) && featureOf(item.from) !== undefined)
+    .filter((item) => featureOf(item.from) !== featureOf(item.to) && !isOwnSweep(item))
+    .map((item) => ({ key: keyOf(item), message: 'the store of another feature; call one of its operations' }))
 }
 
 /** Packages are installed by other programs, so they import nothing of the service. */
@@ -192,7 +192,7 @@ export function findPackageEscapes(files: readonly SourceFile[]): Finding[] {
     const root = /^packages\/[^/]+\//.exec(file.path)?.[0]
     if (root === undefined || isTest(file.path)) return []
     return listImports(file)
-      .filter((one) => one.isRelative && !one.to.startsWith(root))
-      .map((one) => ({ key: keyOf(one), message: 'a package imports nothing outside itself' }))
+      .filter((item) => item.isRelative && !item.to.startsWith(root))
+      .map((item) => ({ key: keyOf(item), message: 'a package imports nothing outside itself' }))
   })
 }

@@ -2,7 +2,7 @@ import { matchesGlob } from 'node:path'
 import { SLOW_TESTS } from '../harness/run/slow-tests.ts'
 import { type Finding, isTest, listImports, type SourceFile } from './source-file.ts'
 
-/** What starts something outside the process of a test. */
+/** Calls that start something outside the process of a test. */
 const STARTERS = ['node:child_process', 'node:worker_threads', 'playwright-core', 'src/postgres/embedded/embedded.ts']
 
 /** A fast test that starts processes, by itself or by a module of the tests that it imports. */

@@ -66,9 +66,11 @@ export function findLongFunctions(files: readonly SourceFile[]): Finding[] {
     .flatMap(({ path, code }) => {
       const functions = listFunctions(code.split('\n'))
       return functions.flatMap(({ start, end }) => {
-        const inner = functions.filter((one) => one.start > start && one.end < end)
-        const outermost = inner.filter((one) => !inner.some((other) => other.start < one.start && other.end > one.end))
-        const length = end - start + 1 - outermost.reduce((sum, one) => sum + one.end - one.start + 1, 0)
+        const inner = functions.filter((item) => item.start > start && item.end < end)
+        const outermost = inner.filter(
+          (item) => !inner.some((other) => other.start < item.start && other.end > item.end),
+        )
+        const length = end - start + 1 - outermost.reduce((sum, item) => sum + item.end - item.start + 1, 0)
         if (length <= MAX_FUNCTION_LINES) return []
         return [{ key: path, message: `line ${start + 1}: a function of ${length} lines of its own` }]
       })
@@ -94,8 +96,8 @@ function listFunctions(lines: readonly string[]): { start: number; end: number }
     const indent = FUNCTION_START.exec(line)?.[1]
     // A type that names a function opens nothing.
     if (indent === undefined || !/[{(]$/.test(line.trimEnd())) return []
-    const isEnd = (one: string) => one.startsWith(`${indent}}`) && !one.trimEnd().endsWith('{')
-    const end = lines.findIndex((one, index) => index > start && isEnd(one))
+    const isEnd = (text: string) => text.startsWith(`${indent}}`) && !text.trimEnd().endsWith('{')
+    const end = lines.findIndex((line, index) => index > start && isEnd(line))
     return end === -1 ? [] : [{ start, end }]
   })
 }
@@ -135,7 +137,7 @@ function countParameters(code: string, from: number): number {
     end = at + 1
   }
   parameters.push(code.slice(start, end))
-  return parameters.filter((one) => one.trim() !== '' && !GIVEN_FIRST.test(one)).length
+  return parameters.filter((parameter) => parameter.trim() !== '' && !GIVEN_FIRST.test(parameter)).length
 }
 
 /** Exported functions without a doc comment. */

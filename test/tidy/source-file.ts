@@ -52,7 +52,7 @@ function listPaths(): string[] {
     .filter((path) => !IGNORED.test(path))
 }
 
-/** What .gitignore names. */
+/** Files that .gitignore names. */
 const IGNORED = /(?:^|\/)(?:\.git|node_modules|\.signalbox|dist|coverage)\/|\.log$|(?:^|\/)(?:\.env|\.install-lock)$/
 
 /** Builds a file for the rules; samples of self-tests come through here too. */

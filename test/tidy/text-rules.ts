@@ -8,7 +8,7 @@ export interface BannedText {
   holdsFor: (path: string) => boolean
   /** `code` looks past comments and strings; `text` at everything. */
   looksAt: 'code' | 'text'
-  /** What to do instead. */
+  /** Remedy. */
   message: string
 }
 

@@ -12,7 +12,7 @@ test('each explained survivor is still a change that the tool makes, once explai
       readFileSync(join(import.meta.dirname, '..', '..', path), 'utf8'),
     ]),
   )
-  const known = [...texts].flatMap(([path, text]) => listMutants(path, text).map((one) => nameMutant(one, text)))
+  const known = [...texts].flatMap(([path, text]) => listMutants(path, text).map((mutant) => nameMutant(mutant, text)))
   const nameOf = (one: { path: string; lineText: string; change: string }) =>
     `${one.path} | ${one.lineText} | ${one.change}`
   const names = EXPLAINED.map(nameOf)

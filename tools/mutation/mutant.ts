@@ -10,7 +10,7 @@ export interface Mutant {
   runsAt: readonly number[]
 }
 
-/** A mutant as people read it: 1-based line, its text, and the change. */
+/** A mutant as users read it: 1-based line, its text, and the change. */
 export interface NamedMutant extends Mutant {
   line: number
   lineText: string

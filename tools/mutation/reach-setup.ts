@@ -73,7 +73,7 @@ else {
   const session = await kept.reachSession
   const reached: ReachedCode = { file: '', shared: {}, tests: {} }
 
-  /** What ran since the last look, of the files that were asked for. */
+  /** Lines run since the last report, of the requested files. */
   const take = async (): Promise<Record<string, Span[]>> => {
     const { result } = await session.post('Profiler.takePreciseCoverage')
     const spans: Record<string, Span[]> = {}

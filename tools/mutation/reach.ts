@@ -8,7 +8,7 @@ export type Span = [start: number, end: number, count: number]
 export interface ReachedCode {
   /** The file of the tests. */
   file: string
-  /** What ran outside of its tests: hooks, and work in the background. */
+  /** Lines run outside of its tests: hooks, and background work. */
   shared: Record<string, Span[]>
   /** By the id of the test. */
   tests: Record<string, Record<string, Span[]>>
@@ -38,7 +38,7 @@ export function buildReach(
   reached: readonly ReachedCode[],
   findImporters: (path: string) => readonly string[],
 ): Reach {
-  const byFile = new Map(reached.map((one) => [one.file, one]))
+  const byFile = new Map(reached.map((item) => [item.file, item]))
   const runs = ({ id, file }: TestOfRun, mutant: Mutant): boolean => {
     const code = byFile.get(file)
     if (!code) return false
@@ -57,7 +57,7 @@ export function buildReach(
       const found = tests.filter((test) => runs(test, mutant))
       const chosen = found.length > 0 ? found : findUncounted(mutant.path)
       const rank = ({ file }: TestOfRun) => (isBeside(file, mutant.path) ? 0 : isSlow(file) ? 2 : 1)
-      return chosen.toSorted((one, other) => rank(one) - rank(other) || one.durationMs - other.durationMs)
+      return chosen.toSorted((a, b) => rank(a) - rank(b) || a.durationMs - b.durationMs)
     },
   }
 }
@@ -89,7 +89,7 @@ export function rankTestFiles(path: string, files: readonly string[], importers:
   return files
     .filter((file) => near.has(file) || isNear(file, path))
     .map((file) => ({ file, by: rank(file) }))
-    .sort((one, other) => one.by.map((value, at) => value - other.by[at]!).find((order) => order !== 0) ?? 0)
+    .sort((a, b) => a.by.map((value, at) => value - b.by[at]!).find((order) => order !== 0) ?? 0)
     .map(({ file }) => file)
 }
 

@@ -8,7 +8,7 @@ import { buildReach, type ReachedCode, rankTestFiles, type TestOfRun } from './r
 import { listMutants } from './source-mutants.ts'
 import { openTestSession, type Verdict } from './test-session.ts'
 
-/** What to run. */
+/** Files to run. */
 export interface MutationRequest {
   /** A copy of the repository, which is changed and mended again and again. */
   root: string
@@ -36,10 +36,10 @@ export interface MutationRequest {
   explained?: readonly Explained[]
 }
 
-/** What a mutant came to: `unreached` when no test runs its code. */
+/** Result of a mutant: `unreached` when no test runs its code. */
 export type Outcome = Verdict['kind'] | 'unreached' | 'explained' | 'not-run'
 
-/** What each mutant came to. */
+/** Result of each mutant. */
 export interface MutationResult {
   mutants: readonly { mutant: NamedMutant; outcome: Outcome }[]
 }
@@ -47,7 +47,7 @@ export interface MutationResult {
 /** The share of noticed mutants from which survivors need no explanation. */
 export const GOAL = 0.95
 
-/** What the tests of a mutant may take, as a multiple of what they took unchanged: the machine may be busy. */
+/** Time limit for the tests of a mutant, as a multiple of their unchanged duration: the machine may be busy. */
 const SLOWER = 5
 
 /** Makes the mutants of the files one after the other, and lets the tests judge each. */
@@ -55,7 +55,7 @@ export async function runMutants(request: MutationRequest): Promise<MutationResu
   const { root, scratch, paths, print } = request
   const texts = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
   const all = [...texts]
-    .flatMap(([path, text]) => listMutants(path, text).map((one) => nameMutant(one, text)))
+    .flatMap(([path, text]) => listMutants(path, text).map((mutant) => nameMutant(mutant, text)))
     .filter(({ path, line }) => request.lines?.get(path)?.includes(line) ?? true)
   const outcomes = new Map<NamedMutant, Outcome>()
   for (const mutant of all) outcomes.set(mutant, isExplained(mutant, request.explained) ? 'explained' : 'not-run')
@@ -87,7 +87,7 @@ export async function runMutants(request: MutationRequest): Promise<MutationResu
       judged.set(mutant, new Set(judges.map(({ id }) => id)))
       const text = texts.get(mutant.path)!
       writeFileSync(join(root, mutant.path), applyMutant(mutant, text))
-      const tookMs = judges.reduce((sum, one) => sum + one.durationMs, 0)
+      const tookMs = judges.reduce((sum, item) => sum + item.durationMs, 0)
       const limitMs = request.patienceMs + SLOWER * tookMs
       const verdict = await session.judge({ tests: judges, stale: findImporters(mutant.path), limitMs })
       writeFileSync(join(root, mutant.path), text)
@@ -158,7 +158,7 @@ function draw(
     const key = `${seed} ${mutant.path} ${mutant.lineText} ${mutant.change} ${mutant.start}`
     return { mutant, rank: createHash('sha256').update(key).digest('hex') }
   })
-  const least = ranked.toSorted((one, other) => (one.rank < other.rank ? -1 : 1)).slice(0, sample)
+  const least = ranked.toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, sample)
   const chosen = new Set(least.map(({ mutant }) => mutant))
   return mutants.filter((mutant) => chosen.has(mutant))
 }
@@ -176,9 +176,9 @@ export function buildReport({ mutants }: MutationResult): { lines: string[]; isG
       count(of, 'survived', 'unreached'),
       count(of, 'not-run'),
     ]
-    return `${name.padEnd(width)} ${figures.map((one) => `${one}`.padStart(12)).join('')}`
+    return `${name.padEnd(width)} ${figures.map((figure) => `${figure}`.padStart(12)).join('')}`
   }
-  const head = `${''.padEnd(width)} ${['mutants', 'noticed', 'explained', 'unexplained', 'not run'].map((one) => one.padStart(12)).join('')}`
+  const head = `${''.padEnd(width)} ${['mutants', 'noticed', 'explained', 'unexplained', 'not run'].map((text) => text.padStart(12)).join('')}`
   const unexplained = count(mutants, 'survived', 'unreached')
   const noticed = count(mutants, 'killed', 'timeout')
   const isGood = unexplained === 0 || noticed / (noticed + unexplained) >= GOAL

@@ -3,7 +3,7 @@ import { applyMutant, nameMutant } from './mutant.ts'
 import { listMutants } from './source-mutants.ts'
 
 const changesOf = (text: string, path = 'src/a/a.ts') =>
-  listMutants(path, text).map((one) => nameMutant(one, text).change)
+  listMutants(path, text).map((mutant) => nameMutant(mutant, text).change)
 
 test.each<[string, string, string[]]>([
   ['bounds and equality', 'const f = (a) => [a < 1, a >= 1, a === 1]', ['< -> <=', '>= -> >', '=== -> !==']],

@@ -40,7 +40,7 @@ const DROPPED_CALLS = new Set([
 /** Calls whose objects are columns: one that is missing is a mutant. */
 const COLUMN_CALLS = new Set(['set', 'values'])
 const STATEMENT_CALLS = new Set(['statement', 'closingStatement', 'aheadStatement'])
-/** What is logged, and the points at which crash tests stop a process. */
+/** Log calls, and the points at which crash tests stop a process. */
 const UNJUDGED_CALL = /(?:^|\.)(?:logger\.\w+|on\w*Point)$/
 const SQL_WORD =
   /\b(?:select|insert|update|delete|from|where|and|or|not|null|exists|coalesce|least|greatest|set|order by|limit|for share)\b/
@@ -62,7 +62,7 @@ export function listMutants(path: string, text: string): Mutant[] {
   const findRuns = buildRunFinder(file)
   const seen = new Set<string>()
   return edits
-    .sort((one, other) => one.start - other.start || one.end - other.end)
+    .sort((a, b) => a.start - b.start || a.end - b.end)
     .filter((edit) => {
       const key = JSON.stringify(edit)
       const isNew = !seen.has(key) && text.slice(edit.start, edit.end) !== edit.replacement
@@ -211,7 +211,7 @@ function listEditsOfCall(node: ts.CallExpression, file: ts.SourceFile): Edit[] {
   if (DROPPED_CALLS.has(name)) edits.push({ start: called.expression.getEnd(), end: node.getEnd(), replacement: '' })
   const [columns] = node.arguments
   if (COLUMN_CALLS.has(name) && columns && ts.isObjectLiteralExpression(columns) && columns.properties.length > 1)
-    for (const property of columns.properties.filter((one) => !ts.isSpreadAssignment(one))) {
+    for (const property of columns.properties.filter((property) => !ts.isSpreadAssignment(property))) {
       const comma = /^\s*,/.exec(file.text.slice(property.getEnd()))?.[0] ?? ''
       edits.push({ start: property.getStart(file), end: property.getEnd() + comma.length, replacement: '' })
     }

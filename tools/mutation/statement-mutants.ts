@@ -11,7 +11,7 @@ interface Token {
   end: number
 }
 
-/** What stands between two brackets, or at the outermost level, while it is read. */
+/** Text between two brackets, or at the outermost level, while it is read. */
 interface Frame {
   clause: 'condition' | 'assignments' | 'list' | 'other'
   /** First token of the operand, the assignment or the element that is being read. */
@@ -54,7 +54,7 @@ export function listStatementEdits(sql: string): Edit[] {
     end: match.index + match[0].length,
   }))
   const edits = [...listLocks(sql), ...listWordEdits(tokens), ...listOperands(tokens)]
-  return edits.sort((one, other) => one.start - other.start || one.end - other.end)
+  return edits.sort((a, b) => a.start - b.start || a.end - b.end)
 }
 
 function listLocks(sql: string): Edit[] {
@@ -150,7 +150,7 @@ function startsAsCondition(tokens: readonly Token[]): boolean {
   return false
 }
 
-/** What a bracket holds: a group of conditions, a list of values behind `in`, or anything else. */
+/** Content of a bracket: a group of conditions, a list of values behind `in`, or anything else. */
 function findClauseOfBracket(tokens: readonly Token[], at: number): Frame['clause'] {
   const [before, after] = [tokens[at - 1]?.text, tokens[at + 1]?.text]
   if (before === 'in' && after !== 'select') return 'list'

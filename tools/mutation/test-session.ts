@@ -4,10 +4,10 @@ import { BaseSequencer, createVitest, type TestModule, type TestRunResult, type 
 import { keepProcess } from './kept-process.ts'
 import type { ReachedCode, TestOfRun } from './reach.ts'
 
-/** What the tests of a mutant came to; `timeout` when they did not end in time, which is noticed as well. */
+/** Result of the tests of a mutant; `timeout` when they did not end in time, which is noticed as well. */
 export type Verdict = { kind: 'killed'; by: string } | { kind: 'timeout' } | { kind: 'survived' }
 
-/** What the process of the tests reads before each of their files. */
+/** Input of the test process before each file. */
 export interface Round {
   number: number
   /** Modules that it loads anew: the changed one, and those that load it. */
@@ -18,7 +18,7 @@ export interface Round {
   reach?: { folder: string; paths: readonly string[] }
 }
 
-/** What a mutant is judged by. */
+/** Inputs for judging a mutant. */
 export interface Judgement {
   /** The tests, those of one file one after the other. */
   tests: readonly TestOfRun[]
@@ -91,7 +91,12 @@ export async function openTestSession(
   )
   await vitest.standalone()
   const specifications = await vitest.globTestSpecifications([...patterns])
-  const byFile = new Map(specifications.map((one) => [relative(root, one.moduleId).replaceAll('\\', '/'), one]))
+  const byFile = new Map(
+    specifications.map((specification) => [
+      relative(root, specification.moduleId).replaceAll('\\', '/'),
+      specification,
+    ]),
+  )
   const setBail = (failures: number) => {
     vitest.config.bail = failures
     vitest.projects[0]!.config.bail = failures
@@ -151,7 +156,7 @@ export async function openTestSession(
     },
     judge: async (judgement) => {
       let verdict = await runRound(judgement)
-      // What an earlier change left behind in the process may fail a test, but not an assertion about a value.
+      // State left by an earlier change may fail a test, but not an assertion about a value.
       if (verdict.kind === 'killed' && !verdict.isAssertion && kept.wasReused()) {
         await endProcess()
         verdict = await runRound(judgement)

@@ -3,12 +3,12 @@ import type { Schemas } from '@signalbox/client'
 /** Who is signed in. */
 export type Session = Schemas['Session']
 
-/** The person, and what it may do. */
+/** The user, and what it may do. */
 export interface Access {
   session: Session
-  /** Whether the person holds a permission, in at least one account. */
+  /** Whether the user holds a permission, in at least one account. */
   may(permission: string): boolean
-  /** Whether the person holds it for every account. */
+  /** Whether the user holds it for every account. */
   mayEverywhere(permission: string): boolean
 }
 
@@ -21,7 +21,7 @@ function covers(pattern: string, permission: string): boolean {
 /** Builds what a session may do. Pure; the API decides again at each call. */
 export function buildAccess(session: Session): Access {
   const { permissions, account_permissions, membership_permissions } = session
-  const own = [...account_permissions, ...membership_permissions.flatMap((one) => one.permissions)]
+  const own = [...account_permissions, ...membership_permissions.flatMap((permission) => permission.permissions)]
   const mayEverywhere = (permission: string) => permissions.some((pattern) => covers(pattern, permission))
   return {
     session,

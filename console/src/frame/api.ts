@@ -36,7 +36,7 @@ export function sendCallsBy(sendCall: typeof sendWithCookie): void {
 /** The API, called with the session of this page. */
 export const api: Signalbox = createSignalbox({ baseUrl: location.origin, fetch: (request) => send(request) })
 
-/** Goes to the page that signs a person in, or asks for a fresh proof, and comes back here. */
+/** Goes to the page that signs a user in, or asks for a fresh proof, and comes back here. */
 export function leaveFor(page: 'sign-in' | 'step-up'): void {
   location.assign(`/auth/${page}?${new URLSearchParams({ next: here() })}`)
 }
@@ -44,5 +44,5 @@ export function leaveFor(page: 'sign-in' | 'step-up'): void {
 /** Whether the session has ended, so that nothing but a sign-in helps. */
 export const isSignedOut = (error: unknown) => isProblem(error, 'unauthenticated')
 
-/** Whether the API asks who the person is once more before it makes a change. */
+/** Whether the API asks who the user is once more before it makes a change. */
 export const needsStepUp = (error: unknown) => isProblem(error, 'fresh_factor_required', 'second_factor_required')

@@ -6,7 +6,7 @@ import { TextLink } from '../parts/text-link.tsx'
 import { Icon } from './icons.tsx'
 import { useCatalogueStatus, useHealth, useService } from './use-service.ts'
 
-/** What holds for every screen: the browser is offline, nothing is published, a component is not well. */
+/** Banners of every screen: the browser is offline, nothing is published, a component is not well. */
 export function Banners() {
   const { t } = useTranslation()
   const { online } = useNetwork()

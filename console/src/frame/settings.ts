@@ -1,4 +1,7 @@
-/** What the service hands to the page; see `src/operations/console/console-page.ts`. It holds no token of a session. */
+/**
+ * Settings that the service passes to the page; see `src/operations/console/console-page.ts`. It holds no token of a
+ * session.
+ */
 export interface ConsoleSettings {
   formToken: string
   nonce: string

@@ -21,10 +21,10 @@ import { isOfOne, keepRecent } from './command/recent.ts'
 import { ShortcutList } from './command/shortcut-list.tsx'
 import { useShortcuts } from './command/shortcuts.ts'
 import { Icon, type IconName } from './icons.tsx'
-import { PersonMenu } from './person-menu.tsx'
 import { useAccess } from './session.tsx'
 import { settings } from './settings.ts'
 import { useHealth } from './use-service.ts'
+import { UserMenu } from './user-menu.tsx'
 
 type PlaceName =
   | 'overview'
@@ -106,7 +106,7 @@ const GROUPS: readonly (readonly [`nav.group.${'monitor' | 'webhooks' | 'identit
 /** The badge of each environment: grey while nothing can be lost, amber, and red where it is real. */
 const ENVIRONMENT_COLORS: Readonly<Record<string, string>> = { production: 'red', certification: 'yellow' }
 
-/** What the palette offers beside screens: the place where each begins. */
+/** Actions of the palette beside screens, with the place where each begins. */
 const ACTIONS = [
   ['action.webhook', '/webhooks/new', 'webhook:create'],
   ['action.app', '/apps/new', 'oauth-client:create'],
@@ -114,7 +114,7 @@ const ACTIONS = [
   ['action.catalogue', '/catalogue/status', 'webhook:catalogue-status'],
 ] as const
 
-/** What stands around every screen. */
+/** Frame around every screen. */
 export function Shell() {
   const { t } = useTranslation()
   const [isOpen, { toggle, close }] = useDisclosure(false)
@@ -153,7 +153,7 @@ export function Shell() {
             <Palette commands={commands} />
             <HealthDot />
             <ThemeSwitch />
-            <PersonMenu />
+            <UserMenu />
           </Group>
         </Group>
       </AppShell.Header>

@@ -22,7 +22,7 @@ const CHOICE = 'signalbox-console-language'
 /** Starts with the chosen language, else that of the page. Loads its texts where they are not English. */
 export async function startLanguage(ofPage: string): Promise<i18n> {
   const chosen = localStorage.getItem(CHOICE) ?? ofPage
-  const language = LANGUAGES.find((one) => one === chosen) ?? 'en'
+  const language = LANGUAGES.find((language) => language === chosen) ?? 'en'
   await i18next.use(initReactI18next).init({
     lng: language,
     fallbackLng: 'en',

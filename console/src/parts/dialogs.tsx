@@ -8,7 +8,7 @@ import { ProblemCard } from './problem.tsx'
 interface ConfirmProps {
   title: string
   children: ReactNode
-  /** What the button says that does it. */
+  /** Label of the confirming button. */
   label: string
   isOpen: boolean
   onClose: () => void

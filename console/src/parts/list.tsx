@@ -23,7 +23,7 @@ interface Row {
 /** How long a new row waits before a list says that it is there, ms. */
 const FOLLOW_MS = 2_000
 
-/** What a list is loaded by: `load` reads the page of a cursor, of the given size. */
+/** Source of a list: `load` reads the page of a cursor, of the given size. */
 export interface ListSource<One extends Row> {
   key: QueryKey
   load: (page: { cursor?: string; page_size: number }, signal: AbortSignal) => Promise<RowsPage<One>>
@@ -64,7 +64,7 @@ interface ListProps<One extends Row> {
   /** Whether a filter is set, so that an empty list may be its doing. */
   isFiltered: boolean
   onClear?: () => void
-  /** What the rows are, and how the first one comes to be. */
+  /** Explanation of the rows, and of how to make the first one. */
   empty: ReactNode
 }
 

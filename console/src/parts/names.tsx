@@ -15,7 +15,7 @@ const distinct = (ids: readonly (string | null)[]) =>
   [...new Set(ids.filter((id) => id !== null))].sort().slice(0, IDS_LIMIT)
 
 /** The people of these ids by id, read in one request; none for a person who may not see users. */
-export function usePeople(ids: readonly (string | null)[]): ReadonlyMap<string, Schemas['User']> {
+export function useUsers(ids: readonly (string | null)[]): ReadonlyMap<string, Schemas['User']> {
   const { may } = useAccess()
   const asked = distinct(ids)
   const { data } = useQuery({
@@ -62,13 +62,13 @@ export function useRoles(): readonly Schemas['Role'][] {
 }
 
 /** A person as a link, by its name where that is known. */
-export function PersonLink({ id, people }: { id: string | null; people: ReadonlyMap<string, Schemas['User']> }) {
+export function UserLink({ id, users }: { id: string | null; users: ReadonlyMap<string, Schemas['User']> }) {
   if (id === null) return <>–</>
-  const person = people.get(id)
-  if (!person) return <CopyText text={id} isShort />
+  const user = users.get(id)
+  if (!user) return <CopyText text={id} isShort />
   return (
-    <TextLink to="/users/$id" params={{ id }} size="sm" title={person.email}>
-      {person.name ?? person.email}
+    <TextLink to="/users/$id" params={{ id }} size="sm" title={user.email}>
+      {user.name ?? user.email}
     </TextLink>
   )
 }

@@ -52,7 +52,7 @@ export function ProblemCard({ error, onRetry }: { error: unknown; onRetry?: () =
   )
 }
 
-/** What stands in place of a screen that the person may not see. */
+/** Card in place of a screen that the user may not see. */
 export function NoPermission({ permission }: { permission?: string | undefined }) {
   const { t } = useTranslation()
   return (

@@ -13,7 +13,7 @@ export interface Section {
 export function Sections({ sections }: { sections: readonly (Section | false)[] }) {
   const { tab } = useSearch({ strict: false }) as { tab?: string }
   const navigate = useNavigate()
-  const shown = sections.filter((one) => one !== false)
+  const shown = sections.filter((section) => section !== false)
   const open = shown.find(({ name }) => name === tab) ?? shown[0]
   const choose = (name: string | null) =>
     void navigate({ to: '.', search: name === null || name === shown[0]?.name ? {} : { tab: name }, replace: true })

@@ -10,7 +10,7 @@ export interface ShownCall {
 /** The call as a command of curl. Pure. */
 export function toCurl({ method, path, query = {}, body }: ShownCall, origin: string): string {
   const pairs = Object.entries(query).flatMap(([name, value]) =>
-    [value].flat().map((one) => [name, String(one)] as [string, string]),
+    [value].flat().map((item) => [name, String(item)] as [string, string]),
   )
   const search = pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
   const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}'${origin}${path}${search}'`]

@@ -1,7 +1,7 @@
 import { isAncestor } from './origin.ts'
 import { portal } from './settings.ts'
 
-/** What the portal tells the page that frames it. It holds no token and no secret. */
+/** Messages of the portal to the page that frames it. They hold no token and no secret. */
 export type Told =
   | { type: 'ready' }
   | { type: 'resize'; height: number }
@@ -10,7 +10,7 @@ export type Told =
   | { type: 'ended' }
   | { type: 'happened'; name: Happening; id: string }
 
-/** A change that a person made in the portal. */
+/** A change that a user made in the portal. */
 export type Happening =
   | 'webhook-created'
   | 'webhook-changed'
@@ -19,7 +19,7 @@ export type Happening =
   | 'test-sent'
   | 'delivery-replayed'
 
-/** What the framing page tells the portal. */
+/** Messages of the framing page to the portal. */
 interface FromHost {
   type?: unknown
   token?: unknown

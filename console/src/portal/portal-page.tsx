@@ -51,7 +51,7 @@ export function PortalPage() {
   )
 }
 
-/** What the shared parts of the console ask of a session: what it may do, and its account. There is no person. */
+/** Session for the shared parts of the console: its permissions and its account, without a user. */
 function toSession({ account, permissions }: Opened): Schemas['Session'] {
   const ofAccount = [{ account: account.document_id, permissions }]
   const access = { permissions: [], account_permissions: [], membership_permissions: ofAccount, accounts: [account] }
@@ -83,7 +83,7 @@ function Screens() {
 
 function Header() {
   const { t } = useTranslation('portal')
-  const { account, external_user: person, role, return_url: returnUrl } = usePortalSession()
+  const { account, external_user: user, role, return_url: returnUrl } = usePortalSession()
   const isFramed = window.parent !== window
   return (
     <Group component="header" justify="space-between" gap="xs">
@@ -93,7 +93,7 @@ function Header() {
       </div>
       <Group gap="md">
         <Text size="sm" c="dimmed" className="wrap">
-          {[account.name, person, t(`role.${role}`)].filter(Boolean).join(' · ')}
+          {[account.name, user, t(`role.${role}`)].filter(Boolean).join(' · ')}
         </Text>
         {returnUrl && !isFramed && (
           <Button component="a" href={returnUrl} variant="default" size="compact-sm" rel="noreferrer">

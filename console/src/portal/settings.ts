@@ -1,4 +1,7 @@
-/** What the service hands to the page of the portal; see `src/operations/console/portal-page.ts`. It holds no token. */
+/**
+ * Settings that the service passes to the page of the portal; see `src/operations/console/portal-page.ts`. It holds no
+ * token.
+ */
 export interface PortalSettings {
   logo: string | null
   colors: Record<'light' | 'dark', { accent: string; accentStrong: string; link: string }> | null

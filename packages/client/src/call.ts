@@ -15,7 +15,7 @@ export interface Operation {
   isKeyed?: boolean
 }
 
-/** What any call may have beside its input. */
+/** Options of any call, beside its input. */
 export interface CallOptions {
   /** Ends the call, its retries included. */
   signal?: AbortSignal
@@ -50,7 +50,7 @@ type ContentOf<Response> = Response extends { content: infer Content }
     : string
   : undefined
 
-/** What an operation answers: the JSON, undefined for an answer without content, text for anything else. */
+/** Answer of an operation: the JSON, undefined for an answer without content, text for anything else. */
 export type Output<Id extends OperationId> = {
   [Status in keyof operations[Id]['responses'] & SuccessStatus]: ContentOf<operations[Id]['responses'][Status]>
 }[keyof operations[Id]['responses'] & SuccessStatus]

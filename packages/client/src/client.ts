@@ -17,7 +17,7 @@ export {
 } from './error.ts'
 export type { TokenProvider } from './token.ts'
 
-/** What a client is made from. */
+/** Options of a client. */
 export interface SignalboxOptions {
   /** Where the service is: `https://id.example.com`. */
   baseUrl: string

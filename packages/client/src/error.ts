@@ -3,7 +3,7 @@ import type { Schemas } from './call.ts'
 /** A problem as the API answers it (RFC 9457). */
 export type Problem = Schemas['Problem']
 
-/** What a program may go by: each code has a page in the documentation of the service. */
+/** Stable code of a problem: each has a page in the documentation of the service. */
 export type ProblemCode = Problem['code']
 
 /** Whatever a call throws, but for what `signal` was aborted with. */

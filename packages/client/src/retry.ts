@@ -1,9 +1,9 @@
-/** What came of one try: an answer, or none. */
+/** Result of one try: an answer, or none. */
 export interface Try {
   /** Of the answer; undefined when none came. */
   status: number | undefined
   code: string | undefined
-  /** What `Retry-After` says, ms. */
+  /** Wait that `Retry-After` asks for, ms. */
   retryAfterMs: number | undefined
   /** How many tries there were before it. */
   before: number

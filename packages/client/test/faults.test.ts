@@ -210,7 +210,7 @@ describe('a token', () => {
     await using server = await openServer(cut, problem(403, 'missing_permission'))
     const client = server.build({ token: 'sbx_secret', maxRetries: 0 })
     for (const call of [client.identity.accountFindAll(), client.identity.accountFindAll()]) {
-      const error = (await call.catch((one: unknown) => one)) as Error
+      const error = (await call.catch((value: unknown) => value)) as Error
       expect(`${error.stack} ${JSON.stringify(error)} ${error.cause}`).not.toContain('sbx_secret')
     }
   })

@@ -1,7 +1,7 @@
 /** The first message of a page that frames the portal, with a port. */
 export const CONNECT = 'signalbox-portal:connect'
 
-/** A change that a person made in the portal. */
+/** A change that a user made in the portal. */
 export type PortalChange =
   | 'webhook-created'
   | 'webhook-changed'
@@ -10,7 +10,7 @@ export type PortalChange =
   | 'test-sent'
   | 'delivery-replayed'
 
-/** What happens in the portal, for the page that shows it. */
+/** Events of the portal, for the page that shows it. */
 export type PortalEvent =
   /** The page in the frame runs. */
   | { type: 'ready' }
@@ -18,12 +18,12 @@ export type PortalEvent =
   | { type: 'opened'; session: string; account: string; expiresAt: Date }
   /** The session is over, and no link came for a new one. */
   | { type: 'ended' }
-  /** A person changed something: `id` is that of the webhook, or of the delivery. */
+  /** A user changed something: `id` is that of the webhook, or of the delivery. */
   | { type: 'changed'; change: PortalChange; id: string }
   /** No link could be had from the platform, or it was none of the portal. */
   | { type: 'error'; error: unknown }
 
-/** What the portal asks of the page that frames it. */
+/** Requests of the portal to the page that frames it. */
 type PortalRequest = { type: 'resize'; height: number } | { type: 'link-needed' }
 
 const CHANGES: readonly PortalChange[] = [
@@ -43,6 +43,6 @@ export function readPortalEvent(data: unknown): PortalEvent | PortalRequest | un
   if (type === 'resize') return typeof height === 'number' && Number.isFinite(height) ? { type, height } : undefined
   if (type === 'opened' && typeof session === 'string' && typeof account === 'string')
     return { type, session, account, expiresAt: new Date(String(end)) }
-  const change = CHANGES.find((one) => one === name)
+  const change = CHANGES.find((change) => change === name)
   return type === 'happened' && change && typeof id === 'string' ? { type: 'changed', change, id } : undefined
 }

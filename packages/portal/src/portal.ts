@@ -3,7 +3,7 @@ import { CONNECT, type PortalEvent, readPortalEvent } from './message.ts'
 
 export type { PortalChange, PortalEvent } from './message.ts'
 
-/** What a portal is shown with. */
+/** Options of a portal. */
 export interface PortalOptions {
   /** Where Signalbox is: `https://id.example.com`. Links of another origin are refused. */
   service: string
@@ -14,7 +14,7 @@ export interface PortalOptions {
   getUrl: (signal: AbortSignal) => Promise<string> | string
   /** Called with what happens in the portal. */
   onEvent?: (event: PortalEvent) => void
-  /** The name of the frame, for people who do not see it. Default: `Webhooks`. */
+  /** The name of the frame, for users who do not see it. Default: `Webhooks`. */
   title?: string
 }
 

@@ -1,7 +1,7 @@
 import { createElement, type ReactElement, useEffect, useRef } from 'react'
 import { mountPortal, type PortalOptions } from './portal.ts'
 
-/** What the component is given: the options of `mountPortal`, and the class of its element. */
+/** Properties of the component: the options of `mountPortal`, and the class of its element. */
 export interface PortalProps extends PortalOptions {
   className?: string
 }

@@ -1,4 +1,4 @@
-/** Members that hold a signature, a secret or a person. */
+/** Members that hold a signature, a secret or a user. */
 const SECRET_MEMBERS = ['auth', 'shared_secret', 'channel_data', 'user_data', 'token']
 
 /** A signature that stands alone, as in texts of errors. */
@@ -15,7 +15,7 @@ function redactJson(text: string): string {
   try {
     return JSON.stringify(redactValue(JSON.parse(text)))
   } catch {
-    // What cannot be read cannot be judged.
+    // Unreadable storage is treated as unset.
     return `[${text.length} characters]`
   }
 }

@@ -14,7 +14,7 @@ export type { TokenProvider } from './service-call.ts'
 export interface RealtimeOptions {
   /** Where Signalbox is: `https://id.example.com`. */
   service: string
-  /** Returns the access token of the person; called for each authorization. */
+  /** Returns the access token of the user; called for each authorization. */
   token: TokenProvider
   fetch?: typeof fetch
   /** Whether to log verbosely. Default: what the page asks for (`realtime_debug`). */
@@ -61,12 +61,12 @@ const Pusher = ((PusherModule as unknown as { default?: LibraryClass }).default 
 export function createRealtime(options: RealtimeOptions): Realtime {
   const service = buildService({ ...options, fetch: options.fetch ?? globalThis.fetch.bind(globalThis) })
   if (options.debug ?? isDebugWanted()) {
-    // biome-ignore lint/suspicious/noConsole: what a person asks for by the debug switch
+    // biome-ignore lint/suspicious/noConsole: what a user asks for by the debug switch
     const log = options.log ?? ((line: string) => console.debug(line))
     Pusher.log = (line) => log(redact(String(line)))
   }
   const joined = new Map<ChannelName, { subscription: ChannelSubscription; users: number }>()
-  const line = buildConnection({ service, list: () => [...joined.values()].map((one) => one.subscription) })
+  const line = buildConnection({ service, list: () => [...joined.values()].map((item) => item.subscription) })
 
   return {
     join: (name) => {
@@ -104,8 +104,8 @@ export function createRealtime(options: RealtimeOptions): Realtime {
   }
 }
 
-function isSame(one: ConnectionSettings, other: ConnectionSettings | undefined): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
+function isSame(settings: ConnectionSettings, other: ConnectionSettings | undefined): boolean {
+  return JSON.stringify(settings) === JSON.stringify(other)
 }
 
 /** The connection, and what keeps it. */
@@ -228,7 +228,7 @@ function buildProofs(service: Service, list: () => readonly ChannelSubscription[
       if (result.kind === 'answer') return answer(null, { auth: result.body.auth })
       if (result.kind === 'refused')
         list()
-          .find((one) => one.name === channel)
+          .find((item) => item.name === channel)
           ?.noteRefusal(result.reason)
       answer(new Error(result.reason), null)
     })

@@ -1,7 +1,7 @@
 /** How long a call of the service may take. A client library would wait for ever. */
 const CALL_LIMIT_MS = 10_000
 
-/** What connections need, from `GET /api/v3/realtime/realtime/config`. */
+/** Connection settings, from `GET /api/v3/realtime/realtime/config`. */
 export interface ConnectionSettings {
   key: string
   cluster: string
@@ -11,13 +11,13 @@ export interface ConnectionSettings {
   force_tls: boolean
 }
 
-/** What a call of the service came to: its answer, a refusal that stays one, or nothing for the moment. */
+/** Result of a call of the service: its answer, a refusal that stays one, or nothing for the moment. */
 export type ServiceAnswer<Body> =
   | { kind: 'answer'; body: Body }
   | { kind: 'refused'; reason: string }
   | { kind: 'unavailable'; reason: string }
 
-/** The token of the person, fetched for each call, so that one that was refreshed is used. */
+/** The token of the user, fetched for each call, so that one that was refreshed is used. */
 export type TokenProvider = () => string | undefined | Promise<string | undefined>
 
 /** Calls Signalbox. */

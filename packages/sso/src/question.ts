@@ -24,7 +24,7 @@ export type QuestionView = {
 }
 
 /**
- * The page that asks a person whether to continue as somebody else. Its form posts to the URL of the landing, which only a
+ * The page that asks a user whether to continue as somebody else. Its form posts to the URL of the landing, which only a
  * page of this app can make the browser do.
  */
 export function buildQuestion(stayUrl: string, view: QuestionView = {}): string {

@@ -2,7 +2,7 @@ import { parseUrl } from './next-path.ts'
 import { findLanguage, LANGUAGES } from './texts.ts'
 
 /**
- * What happened to a landing or a sign-out, for a log line or a metric. Never holds a token. `asked`: the visitor has the
+ * Outcome of a landing or a sign-out, for a log line or a metric. Never holds a token. `asked`: the visitor has the
  * session of another user and was asked whether to continue.
  */
 export type SsoEvent =
@@ -18,9 +18,9 @@ export type SsoEvent =
  */
 export type SsoFailure = 'refused' | 'network' | 'answer' | 'token' | 'loop'
 
-/** What the app says and looks like on the page that asks whether to continue as another person. */
+/** Texts and look of the page that asks whether to continue as another user. */
 export type SsoQuestion = {
-  /** What people call a user of this app, such as the e-mail address; undefined for one that it has not seen. */
+  /** Display name of a user of this app, such as the e-mail address; undefined for an unknown user. */
   readonly nameUser?: ((userId: string) => string | undefined | Promise<string | undefined>) | undefined
   /** Rules of CSS behind those of the page. */
   readonly style?: string | undefined

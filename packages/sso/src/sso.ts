@@ -57,7 +57,7 @@ async function answerLanding(settings: Settings, request: Request, landing: Land
   const held = readHeld(settings, request)
   if (held && request.method === 'GET' && landing.token) {
     const arriving = readHandshakeUser(landing.token)
-    if (arriving !== held.userId) return askPerson(settings, request, { landing, from: held.userId, to: arriving })
+    if (arriving !== held.userId) return askUser(settings, request, { landing, from: held.userId, to: arriving })
   }
   const landings = countLandings(settings, request)
   const result = await exchangeLanding(settings, request, { landing, landings })
@@ -81,10 +81,10 @@ async function answerLanding(settings: Settings, request: Request, landing: Land
 }
 
 /**
- * Asks a visitor with the session of another user before the token is used: a link alone must not swap the person
+ * Asks a visitor with the session of another user before the token is used: a link alone must not swap the user
  * (session fixation by a link of a stranger).
  */
-async function askPerson(
+async function askUser(
   settings: Settings,
   request: Request,
   { landing, from, to }: { landing: Landing; from: string; to: string | undefined },

@@ -61,7 +61,7 @@ function serveWeb(handle: (request: Request) => Response | Promise<Response>): P
   return listen(
     createServer(async (request: IncomingMessage, response: ServerResponse) => {
       const headers = Object.entries(request.headers).flatMap(([name, value]): [string, string][] =>
-        [value ?? []].flat().map((one) => [name, one]),
+        [value ?? []].flat().map((item) => [name, item]),
       )
       const answer = await handle(new Request(`${ORIGIN}${request.url}`, { method: request.method ?? 'GET', headers }))
       response.writeHead(answer.status, [...answer.headers].flat())

@@ -7,7 +7,7 @@ import { buildJwt } from './service-double.ts'
 const ORIGIN = 'https://b.example.test'
 const NOW_SECONDS = 1_790_000_000
 
-/** The page that a person sees who is signed in as somebody else. */
+/** The page that a user sees who is signed in as somebody else. */
 async function ask(headers: Record<string, string> = {}, question: SsoQuestion = {}): Promise<string> {
   const held = buildJwt({ sub: 'bob', exp: NOW_SECONDS + 60 })
   const token = buildJwt({ aud: ORIGIN, sub: 'ada' })

@@ -38,7 +38,7 @@ const locationOf = (answer: Response | undefined) => answer?.headers.get('locati
 const cookiesOf = (answer: Response | undefined) => answer?.headers.getSetCookie() ?? []
 const sessionCookie = (jwt: string) => ({ cookie: `__Host-signalbox_session=${jwt}` })
 
-/** What every failed landing answers, at `path`. */
+/** Answer of every failed landing, at `path`. */
 function expectFailed(answer: Response | undefined, path: string): void {
   expect(answer?.status).toBe(303)
   expect(locationOf(answer)).toBe(`${ORIGIN}${path}`)

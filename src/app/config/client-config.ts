@@ -38,7 +38,7 @@ export function readClientConfig(environment?: Environment, directory = process.
     url: values.SIGNALBOX_URL ?? 'http://localhost:3000',
     token: values.SIGNALBOX_TOKEN,
     webhookSecret: values.SIGNALBOX_WEBHOOK_SECRET,
-    demoTokenFiles: listDataDirs(values.SIGNALBOX_DATA_DIR, directory).map((one) => join(one, 'demo-token')),
+    demoTokenFiles: listDataDirs(values.SIGNALBOX_DATA_DIR, directory).map((dir) => join(dir, 'demo-token')),
   }
 }
 

@@ -6,7 +6,7 @@ import { findCheapHash } from './password-settings.ts'
 const OWN_PREFIXES = ['SIGNALBOX_', 'INTEGRATION_REALTIME_', 'REALTIME_', 'ALERT_WEBHOOK_', 'SSO_HANDSHAKE_']
 
 /**
- * What Kubernetes puts into every container for a Service named `signalbox` or `signalbox-...` (its service links): not
+ * Variables that Kubernetes sets in every container for a Service named `signalbox` or `signalbox-...` (its service links): not
  * settings. `SIGNALBOX_PORT` is one where its value is an address.
  */
 const SERVICE_LINK =

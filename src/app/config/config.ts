@@ -49,7 +49,7 @@ export interface Config {
   databaseReadPoolSize: number
   databaseWorkerPoolSize: number
   databaseWaitSeconds: number
-  /** What the database may take on its disk. */
+  /** Maximum size of the database on its disk. */
   databaseDiskBytes: number | undefined
   shutdownDelaySeconds: number
   dataDir: string
@@ -59,7 +59,7 @@ export interface Config {
   crashPoint: Values['SIGNALBOX_CRASH_POINT']
   /** Secrets given by the environment; those missing are generated in development by `loadServiceSecrets`. */
   givenSecrets: Partial<ServiceSecrets>
-  /** What a password hash costs. */
+  /** Cost of a password hash. */
   passwordHashCost: HashCost
   /** The OIDC engine; with `supabase` its server and its public key. */
   identityEngine: NonNullable<Values['IDENTITY_ENGINE']>
@@ -149,7 +149,9 @@ export function readConfig(environment: Environment = process.env, directory = p
   return config
 }
 
-/** What `readConfig` reads: `environment`, in development the `.env` file, and files of secrets. Throws a `ConfigError`. */
+/**
+ * Sources of `readConfig`: `environment`, in development the `.env` file, and files of secrets. Throws a `ConfigError`.
+ */
 export function readEnvironment(environment: Environment = process.env, directory = process.cwd()): Environment {
   return readSecretFiles(withDotEnv(environment, directory), directory).environment
 }
@@ -285,7 +287,7 @@ export function findSharedSecrets({ sessionJwt, ssoHandshake }: Partial<ServiceS
   return ['SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.']
 }
 
-/** What pages and mails look like. */
+/** Appearance of pages and mails. */
 function readBrand(values: Values, directory: string) {
   const locate = (path: string | undefined) => (path === undefined ? undefined : resolve(directory, path))
   return {

@@ -8,7 +8,7 @@ import { SINK_PATH } from '../../webhook/sink/sink.ts'
 const ROUTES = [
   'GET /auth/mail',
   `GET ${DEV_PAGE_PATH}`,
-  `GET ${DEV_PAGE_PATH}/person`,
+  `GET ${DEV_PAGE_PATH}/user`,
   `POST ${SINK_PATH}`,
   'GET /metrics',
 ]

@@ -31,7 +31,7 @@ interface DevelopmentParts {
 }
 
 /**
- * Mounts the routes that only some environments have: the sink, the mails that are kept, and the sample people. All of
+ * Mounts the routes that only some environments have: the sink, the mails that are kept, and the sample users. All of
  * them answer this machine only (docs/contract/configuration.md#development-routes), but for the sink of certification.
  */
 export function mountDevelopmentRoutes(server: FastifyInstance, parts: DevelopmentParts): void {
@@ -46,7 +46,7 @@ export function mountDevelopmentRoutes(server: FastifyInstance, parts: Developme
   finish()
 }
 
-/** What the start page shows in development: of the realtime server, the application that the service made itself. */
+/** Facts of the start page in development: of the realtime server, the application that the service made itself. */
 export function describeDevelopment(
   config: Config,
   { baseUrl, findRealtime }: { baseUrl: () => string; findRealtime: () => ProviderApp | undefined },

@@ -29,7 +29,7 @@ function decideRealtimeMode(app: ProviderApp | undefined): RealtimeMode {
   return app.cluster === EMBEDDED_CLUSTER ? 'embedded' : 'provider'
 }
 
-/** What the app has built before its features. */
+/** Parts that the app builds before its features. */
 export interface BuiltParts {
   ids: IdMaker
   keyring: Keyring

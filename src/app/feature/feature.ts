@@ -47,7 +47,7 @@ export interface FeatureParts {
   accountDefaults: AccountLimits
   callbackRules: CallbackRules
   lookup: Lookup
-  /** For addresses that people and clients name. */
+  /** For addresses that users and clients name. */
   fetch: GuardedFetch
   workerId: string
   enableApiEventQueue: boolean
@@ -79,7 +79,7 @@ export interface FeatureParts {
   tokenIssuers: readonly TokenIssuer[]
   /** Ties a sign-in with a provider to the browser that begins it. */
   binding: BrowserBinding
-  /** The provider of sample people; in development. */
+  /** The provider of sample users; in development. */
   devProvider?: DevProvider
   pages: PageSettings
 }
@@ -106,7 +106,7 @@ export function feature<Deps>(
   }
 }
 
-/** What pages need besides the parts of every feature. */
+/** Parts of pages besides those of every feature. */
 export type PageSettings = Omit<
   SignInPageDeps,
   'ids' | 'random' | 'keys' | 'keyring' | 'serviceName' | 'canSendMail' | 'openTarget' | 'needsHandshake' | 'findApp'

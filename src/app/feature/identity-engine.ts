@@ -83,7 +83,7 @@ function buildManagedEngine({ config, random }: AppOptions, client: SupabaseClie
 }
 
 /**
- * What requests to providers may reach: public hosts, and the hosts of the configuration (issuers, the Auth server), which
+ * Hosts that requests to providers may reach: public hosts, and the hosts of the configuration (issuers, the Auth server), which
  * may be inside the operator's network. Endpoints on other hosts, which a discovery document names, must be public.
  */
 function buildProviderRules({ socialProviders, supabaseUrl }: Config, allowHttp: boolean): CallbackRules {

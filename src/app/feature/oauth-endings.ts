@@ -20,7 +20,7 @@ const DECIDE = findRoute('oauth-decision', 'create')
 const findReadPath = buildReadPathFinder(ROUTE_TREE)
 
 function findRoute(resource: string, action: string): RouteDeclaration {
-  const route = ROUTE_TREE.find((one) => one.resource === resource && one.action === action)
+  const route = ROUTE_TREE.find((route) => route.resource === resource && route.action === action)
   if (!route) throw new Error(`the route tree has no ${resource}.${action}`)
   return route
 }
@@ -46,7 +46,9 @@ export function buildSilentGrants(
     })
 }
 
-/** What the service does when the OAuth provider ends something: sign-out here, its events, and entries of the audit log. */
+/**
+ * Reactions of the service to an end at the OAuth provider: sign-out here, its events, and entries of the audit log.
+ */
 export function buildProviderEndings(options: AppOptions, { ids, pages }: FeatureParts): ProviderEndings {
   const { config, database, clock, logger } = options
   const { db } = database
@@ -83,7 +85,7 @@ export function buildProviderEndings(options: AppOptions, { ids, pages }: Featur
         )
       }
     },
-    recordRefusedPerson: async (userId, { clientId, address, requestId }) => {
+    recordRefusedUser: async (userId, { clientId, address, requestId }) => {
       const facts = { userId: userId as UserId, clientId, address, requestId, detail: { reason: 'user_inactive' } }
       try {
         await recordAudit(

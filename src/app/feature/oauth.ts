@@ -97,7 +97,7 @@ function buildSource(
     baseUrl: pages.baseUrl,
     cookieKeys: keyring.deriveKeys('oauth cookie').map((key) => key.toString('base64url')),
     cookies: decideCookieSafety(config),
-    findPerson: (header) => findPerson(parts, header),
+    findUser: (header) => findUser(parts, header),
     findClient: (id) => clients.read(id, () => findClientMetadata(db, id)),
     findKeptClient: (id) => clients.find(id),
     pages: buildProviderPages(pages.brand),
@@ -112,9 +112,9 @@ function buildSource(
   })
 }
 
-async function findPerson({ pages, random }: FeatureParts, header: string | undefined) {
-  const { person } = await findVisitor({ ...pages, random }, { cookie: header })
-  return person && { userId: person.userId, sessionId: person.sessionId }
+async function findUser({ pages, random }: FeatureParts, header: string | undefined) {
+  const { user } = await findVisitor({ ...pages, random }, { cookie: header })
+  return user && { userId: user.userId, sessionId: user.sessionId }
 }
 
 /** Logs the faults of the provider, without what the request holds. */

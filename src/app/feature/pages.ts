@@ -70,7 +70,7 @@ export function buildBrowserParts(
   }
 }
 
-/** Builds what tells whether the person whom a sign-in names has signed in with its browser before, by the `Cookie` header. */
+/** Builds what tells whether the user whom a sign-in names has signed in with its browser before, by the `Cookie` header. */
 export function buildKnownBrowserFinder(
   config: Config,
   parts: { secrets: readonly string[]; random: Random; issuer: () => string; clock: Pick<Clock, 'now'> },
@@ -99,7 +99,7 @@ const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, handshak
 })
 
 /**
- * The pages for people, outside the v3 tree: they are in no document and no catalogue, and their events are those of the
+ * The pages for users, outside the v3 tree: they are in no document and no catalogue, and their events are those of the
  * API routes with the same names.
  */
 export const PAGES: readonly Feature[] = [

@@ -35,7 +35,7 @@ export interface MountedRealtime {
   stop(): Promise<void>
 }
 
-/** What it is mounted with. */
+/** Dependencies of the mount. */
 export interface RealtimeMount {
   options: AppOptions
   upgrades: UpgradeRouter

@@ -56,7 +56,7 @@ describe('the output of the log', () => {
     await using pipe = await openPipe()
     const output = openLogOutput({ descriptor: pipe.descriptor })
     const lines = Array.from({ length: 5_000 }, (_, number) => line(number))
-    for (const one of lines) output.write(one)
+    for (const line of lines) output.write(line)
     expect(await readAll(pipe, (text) => text.length === 500_000)).toBe(lines.join(''))
     expect(output.dropped()).toBe(0)
   })

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, write, writeSync } from 'node:fs'
 import { type Clock, machineClock, readMonotonicMs } from '../../base/clock.ts'
 
-/** What waits to be written at most, in bytes: some 3,000 lines. Beyond it lines are dropped and counted. */
+/** Maximum of pending output in bytes: some 3,000 lines. Beyond it lines are dropped and counted. */
 export const LOG_BUFFER_BYTES = 1_048_576
 
 /** Bytes of one write. */
@@ -35,7 +35,7 @@ export interface LogOutput {
   flushNow(): void
 }
 
-/** What an output is built from. */
+/** Dependencies of an output. */
 export interface LogOutputOptions {
   /** Default: standard error. */
   descriptor?: number
@@ -67,7 +67,7 @@ export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
   let dropped = 0
   let reported = 0
   let running: Promise<void> | undefined
-  /** What a thread beside writes now, and since when. */
+  /** Write of the helper thread in progress, and its start. */
   let beside: { bytes: number; sinceMs: number } | undefined
 
   function take(): Buffer | undefined {
@@ -110,7 +110,7 @@ export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
   }
 
   async function run(): Promise<void> {
-    // What is logged in one turn is one write.
+    // Lines of one turn are one write.
     await new Promise(setImmediate)
     let pauseMs = 0
     for (let chunk = take(); chunk; chunk = take()) {
@@ -154,7 +154,7 @@ export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
         try {
           advance(writeSync(target.descriptor, chunk))
         } catch (error) {
-          // What has no room is lost with the process.
+          // Lines without room are lost with the process.
           if (!isFull(error)) return
           tries += 1
           Atomics.wait(PAUSE, 0, 0, PIPE_PAUSE_MS)

@@ -24,7 +24,7 @@ function openSum(perSecond: number) {
     fixture.end()
     await new Promise(setImmediate)
   }
-  return { logger, lines, sum, endSecond, count: (msg: string) => lines.filter((one) => one.msg === msg).length }
+  return { logger, lines, sum, endSecond, count: (msg: string) => lines.filter((line) => line.msg === msg).length }
 }
 
 describe('lines of successes', () => {

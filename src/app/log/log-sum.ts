@@ -6,7 +6,7 @@ const SUMMED = new Set(['request', 'attempt', 'provisioning attempt', 'realtime 
 /** The number of pino's level `info`. */
 const INFO = 30
 
-/** What was summed of one kind of line. */
+/** Sum of one kind of line. */
 interface Sum {
   lines: number
   durationMs: number

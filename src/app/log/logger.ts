@@ -45,7 +45,7 @@ function hideMembers(members: object, depth = 1): Record<string, unknown> {
 
 function hideInside(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth === DEPTH_LIMIT) return value
-  if (Array.isArray(value)) return value.map((one) => hideInside(one, depth + 1))
+  if (Array.isArray(value)) return value.map((item) => hideInside(item, depth + 1))
   // Dates and requests have serializers of their own.
   return Object.getPrototypeOf(value) === Object.prototype ? hideMembers(value, depth + 1) : value
 }

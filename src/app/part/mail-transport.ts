@@ -7,7 +7,7 @@ import { deriveColors } from '../../identity/pages/brand/brand-color.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { Config } from '../config/config.ts'
 
-/** What mails look like is read of these. */
+/** Settings that the appearance of mails is read from. */
 type MailSettings = Pick<Config, 'mailTemplateDir' | 'brandColor' | 'mailLogoPath' | 'brandLogoPath'>
 
 /**

@@ -26,7 +26,7 @@ export interface EmbeddedRealtime {
   access: { ends: SubscriptionEnds; grants: GrantedAccess } | undefined
 }
 
-/** What realtime publishing is built from. */
+/** Dependencies of realtime publishing. */
 export interface RealtimeOptions {
   config: Config
   db: Database
@@ -126,7 +126,7 @@ function buildPublishing(options: RealtimeOptions, app: () => ProviderApp): Real
     onRecorded: (recorded) =>
       metrics.countMessages(
         recorded
-          .filter((one) => one.ended.result.kind !== 'held')
+          .filter((result) => result.ended.result.kind !== 'held')
           .map(({ ended, decision }) => ({
             status: decision.status,
             error: decision.errorClass,

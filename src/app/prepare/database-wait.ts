@@ -10,7 +10,7 @@ const RETRY_MS = 500
 /** How often it says that it waits. */
 const LINE_EVERY_MS = 5_000
 
-/** What a start waits with. */
+/** Dependencies of the wait of a start. */
 export interface DatabaseWait {
   /** `DATABASE_WAIT_SECONDS`, in milliseconds: 0 tries once. */
   limitMs: number

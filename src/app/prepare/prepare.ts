@@ -4,7 +4,7 @@ import { migrateSchema } from '../../postgres/migration/migrate.ts'
 import { waitForDatabase } from './database-wait.ts'
 import type { Resources, ResourcesOptions } from './resources.ts'
 
-/** What the preparation of a database did. */
+/** Result of the preparation of a database. */
 export interface Prepared {
   /** The migrations that ran. */
   migrations: string[]

@@ -9,7 +9,7 @@ const WRITABLE_BY_OTHERS = 0o022
 /** Whose files are safe to use: the user of this process. Undefined where the system has no such users (Windows). */
 const findOwnUid = (): number | undefined => process.geteuid?.()
 
-/** What is wrong with the owner or the mode of a file or folder that holds secrets. Pure. */
+/** Fault of the owner or the mode of a file or folder that holds secrets. Pure. */
 export function findUnsafeOwner(
   { uid, mode }: Pick<Stats, 'uid' | 'mode'>,
   ownUid: number | undefined,
@@ -21,7 +21,7 @@ export function findUnsafeOwner(
 
 /**
  * Makes the folder of generated secrets where it is missing. Throws a `ConfigError` where somebody else owns it or may
- * write in it: such a person could plant or replace what is written there.
+ * write in it: such a user could plant or replace what is written there.
  */
 export async function ensurePrivateFolder(directory: string): Promise<void> {
   const facts = await mkdir(directory, { recursive: true, mode: 0o755 })

@@ -14,7 +14,7 @@ const BACKLOG_SECONDS = { begins: 300, ends: 60 }
 /** For how long an incident of a state lasts at least: processes that disagree for a moment do not post in turns. */
 const SHORTEST_MS = 300_000
 
-/** What is true of one subject. `isOn` undefined: it neither begins nor ends. */
+/** State of one subject. `isOn` undefined: it neither begins nor ends. */
 type State = NewIncident & { isOn: boolean | undefined }
 
 /** Every incident that a check begins or ends (docs/contract/delivery.md#alerts). */

@@ -19,7 +19,7 @@ export interface ClockWatch {
   stop(): void
 }
 
-/** What a watch is built from. */
+/** Dependencies of a watch. */
 export interface ClockWatchDeps {
   db: Database
   time: DatabaseClock

@@ -37,7 +37,7 @@ export async function findPortFacts(asked: Pick<PortFacts, 'setting' | 'port' | 
   return { ...asked, error, holder, isOurs: isHeld && holder === undefined && (await answersAsService(asked)) }
 }
 
-/** What a Signalbox answers on each port, where the system does not tell who listens: most often another user does. */
+/** Answer of a Signalbox on each port, where the system does not tell who listens: most often another user does. */
 const ANSWERS = {
   PORT: { path: '/livez', pattern: /^\{"status":"ok"\}$/ },
   METRICS_PORT: { path: '/metrics', pattern: /^signalbox_build_info\{/m },

@@ -301,7 +301,7 @@ test('runs at once and then every minute, and ends when it is stopped', async ()
 test('two sweeps at once share the work', async () => {
   const fixture = await startFixture()
   await fixture.addDispatches(1500, 'success', 31 * DAY_MS)
-  const sweep = (one: TestApp) => one.app.maintenance.sweep()
+  const sweep = (app: TestApp) => app.app.maintenance.sweep()
   const reports = await Promise.all([sweep(fixture.app), sweep(fixture.app)])
   expect(reports.reduce((sum, report) => sum + report.dispatches!, 0)).toBe(1500)
 })

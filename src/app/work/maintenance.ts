@@ -37,10 +37,10 @@ export interface MaintenanceDeps {
   onSwept?: (report: SweepReport) => void
 }
 
-/** What one sweep removed or mended, by the counts of its steps. */
+/** Rows that one sweep removed or repaired, by the counts of its steps. */
 export type SweepReport = Record<string, number>
 
-/** What a sweep did, without the steps that did nothing, in the case of log fields. */
+/** Counts of a sweep other than 0, in the case of log fields. */
 function toLogFields(report: SweepReport): Record<string, number> {
   const done = Object.entries(report).filter(([, count]) => count > 0)
   return Object.fromEntries(
@@ -100,12 +100,12 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   async function sweep(): Promise<SweepReport> {
     const context = buildContext(deps)
     const report = buildReport()
-    for (const one of sweeps) {
+    for (const sweep of sweeps) {
       if (!mayGoOn()) break
       try {
-        await runSweep(one, context, report)
+        await runSweep(sweep, context, report)
       } catch (error) {
-        logger.error({ err: error, step: one.counts[0] }, 'maintenance failed: see docs/operations.md, maintenance')
+        logger.error({ err: error, step: sweep.counts[0] }, 'maintenance failed: see docs/operations.md, maintenance')
       }
     }
     return report

@@ -13,7 +13,7 @@ import type { Tracer } from '../../tracing/tracer.ts'
 import type { Config } from '../config/config.ts'
 import type { EmbeddedRealtime } from '../part/realtime-parts.ts'
 
-/** What the workers of a process are built from. */
+/** Dependencies of the workers of a process. */
 export interface WorkerParts {
   config: Config
   database: DatabasePool

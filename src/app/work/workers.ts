@@ -28,7 +28,7 @@ import { buildMaintenance, type Maintenance } from './maintenance.ts'
 import { buildProvisioningDispatcher } from './provisioning-workers.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
-/** What runs in the background of a process. Each works only when SIGNALBOX_ROLES names its role. */
+/** Background workers of a process. Each works only when SIGNALBOX_ROLES names its role. */
 export interface Workers {
   dispatcher: Dispatcher
   /** Publishes realtime messages; undefined in log-only mode. */
@@ -129,19 +129,23 @@ export function buildWorkers(parts: WorkerParts): Workers {
       if (realtime.guard && config.roles.includes('api')) running.push(realtime.guard.run())
       if (isPublisher) startRealtime(realtime, realtimeDispatcher, running)
       if (isProvisioner) running.push(provisioner.run(), provisioningJobs.run())
-      if (config.roles.includes('maintenance')) running.push(...housekeeping.map((one) => one.run()))
+      if (config.roles.includes('maintenance')) running.push(...housekeeping.map((item) => item.run()))
     },
     stop: async () => {
       clockWatch?.stop()
       for (const one of [router, replayWorker, provisioningJobs, ...housekeeping]) one.stop()
       realtime.guard?.stop()
-      await Promise.all([...dispatchers.map((one) => one.stop()), provisioner.stop(), realtime.watch?.stop()])
+      await Promise.all([
+        ...dispatchers.map((dispatcher) => dispatcher.stop()),
+        provisioner.stop(),
+        realtime.watch?.stop(),
+      ])
       lease.stop()
       await notifier.stop()
       await Promise.all(running)
       await realtime.client?.close()
       // Claims that are left unknown are found by other workers when the lease runs out.
-      if (isWorker && ![...dispatchers, provisioner].some((one) => one.mayLeak()))
+      if (isWorker && ![...dispatchers, provisioner].some((item) => item.mayLeak()))
         await lease.end().catch((err) => logger.warn({ err }, 'lease not ended: see docs/operations.md, database'))
     },
   }

@@ -31,7 +31,7 @@ describe('the texts', () => {
   })
 
   test('are each used', () => {
-    // Built of a prefix and a name: problems by their code, scopes and sample people by their names, links of a list.
+    // Built of a prefix and a name: problems by their code, scopes and sample users by their names, links of a list.
     const built = /^(?:problem\.\w+(?:\.\w+)?\.(?:title|text)|scope\..*|sample\.\w+|home\.\w+(?:-text|-open)?)$/
     expect(KEYS.filter((key) => !CODE.includes(`'${key}'`) && !built.test(key))).toEqual([])
   })
@@ -53,7 +53,7 @@ describe('the texts', () => {
   })
 })
 
-/** What a person would read of a piece of HTML: text between tags, and the attributes that are shown or read aloud. */
+/** Readable text of a piece of HTML: text between tags, and the attributes that are shown or read aloud. */
 function findWords(markup: string): string[] {
   const attributes = [...markup.matchAll(/\s(?:alt|aria-label|placeholder|title|data-(?:show|hide)[a-z-]*)="([^"]*)"/g)]
   // A template of attributes alone, which another one inserts into a tag.
@@ -102,11 +102,11 @@ function listTemplateWords(path: string, text: string): string[] {
   return starts.flatMap((start) => findWords(readTemplate(text, start).words).map((word) => `${path}: ${word}`))
 }
 
-/** Folders whose files say something to people, by a page or a mail, and not only to programs. */
+/** Folders whose files say something to users, by a page or a mail, and not only to programs. */
 const SAYING =
   /^src\/(?:identity\/(?:pages|mail|account\/invitation\/invitation-mail|user\/proof\/mail-texts|social-login\/(?:[\w-]+\/)?[\w-]*page)|oauth\/[\w-]+\/(?:[\w-]+-page|provider-pages))/
 
-/** The members of objects whose values a person reads. */
+/** The members of objects whose values a user reads. */
 const SHOWN = new Set(['title', 'label', 'text', 'hint', 'subject', 'before', 'after', 'button', 'notice'])
 
 /** Sentences that stand in such members. */

@@ -4,13 +4,13 @@ import english from './en.json' with { type: 'json' }
 /** The name of a text. */
 export type TextKey = keyof typeof english
 
-/** Every text that the service says to people, in one language. `{name}` is a place for a value. */
+/** Every text that the service says to users, in one language. `{name}` is a place for a value. */
 export type Catalogue = Readonly<Record<TextKey, string>>
 
 /** The values for the places of a text. */
 export type TextValues = Readonly<Record<string, string | number>>
 
-/** What the service says in one language. */
+/** Texts of the service in one language. */
 export interface Texts {
   /** BCP 47. */
   lang: string
@@ -43,11 +43,11 @@ export const ENGLISH: Texts = buildTexts('en', english)
 /** The languages of the service, the default first (docs/contract/pages.md#languages). */
 export const LANGUAGES: readonly Texts[] = [ENGLISH, buildTexts('de', german)]
 
-/** What a request says about the language, the most telling first. */
+/** Language preferences of a request, the strongest first. */
 export interface LanguageWishes {
   /** The parameter `ui_locales` (OpenID Connect Core section 3.1.2.1): tags by preference, separated by spaces. */
   uiLocales?: unknown
-  /** What the app that began this flow asked for. */
+  /** Language that the app requested at the start of this flow. */
   kept?: string | undefined
   acceptLanguage?: string | undefined
 }

@@ -35,7 +35,7 @@ export async function keepDemoToken({ baseUrl, jwt, dataDir, clock }: DemoTokenO
   const client = buildDemoClient(baseUrl, jwt)
   const file = join(dataDir, 'demo-token')
   const keys = await client.call<KeyRow[]>('GET', `${PATH}?filters=${encodeURIComponent(`name|eq|${KEY_NAME}`)}`)
-  // What is there and cannot be read safely is replaced.
+  // An existing file that cannot be read safely is replaced.
   const token = (await readPrivateFile(file).catch(() => undefined))?.trim() ?? ''
   const kept = keys.find((key) => isOf(token, key) && Date.parse(key.expires_at ?? '') - clock.now() >= REST_MS)
   const isKept = kept !== undefined && (await isAccepted(buildDemoClient(baseUrl, token)))

@@ -1,7 +1,7 @@
 /** Controls but the line end, format characters (with those of direction), lone surrogates, and separators of lines. */
 const UNPRINTABLE = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
-/** What joins emoji and letters, and has no effect of its own. */
+/** Joiners of emoji and letters, without an effect of their own. */
 const JOINERS = new Set(['\u200c', '\u200d'])
 
 /**

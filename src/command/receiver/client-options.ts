@@ -99,7 +99,7 @@ function readDemoToken(url: string, { demoTokenFiles }: ClientConfig): string {
   )
 }
 
-/** The text of a file of this user; undefined when there is none. A token of somebody else would act as that person. */
+/** The text of a file of this user; undefined when there is none. A token of somebody else would act as that user. */
 function readOwnFile(file: string, remedy: string): string | undefined {
   let descriptor: number | undefined
   try {

@@ -48,7 +48,7 @@ function buildEnvelopeOf(row: EventRow, attempt: number): string {
   return buildEnvelope({ event, attempt })
 }
 
-/** The result of a POST. `text` is for a person: the status, or the error. */
+/** The result of a POST. `text` is for a user: the status, or the error. */
 export interface ForwardResult {
   text: string
   durationMs: number

@@ -1,5 +1,5 @@
-import type { SamplePerson } from './people.ts'
 import { DAY_MS, HOUR_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
+import type { SampleUser } from './users.ts'
 
 /** Apps of others and of the platform: name, publisher, type, kind. */
 const APPS = [
@@ -13,10 +13,10 @@ const APPS = [
 
 const SCOPES = ['openid', 'profile', 'email', 'offline_access']
 
-/** Builds OAuth apps, and what people allowed them. */
+/** Builds OAuth apps, and what users allowed them. */
 export function buildApps(
   plan: SamplePlan,
-  people: readonly SamplePerson[],
+  users: readonly SampleUser[],
 ): { rows: SampleRows; apps: { id: string; at: Date }[] } {
   const { dice, idOf, before } = plan
   const clients = APPS.map(([name, publisher, type, application_type, first_party], number) => {
@@ -37,13 +37,13 @@ export function buildApps(
       ...{ document_id: idOf('oauth client secret', number), client, secret_hash: plan.random.bytes(32), created_at },
     }))
   const oauth_grant = clients.flatMap(({ document_id: client }, app) =>
-    people
+    users
       .filter(({ isActived }, number) => isActived && (number + app) % 4 === 0)
-      .map((person, number) => {
-        const at = before(Math.min(plan.now.getTime() - person.createdAt.getTime(), dice.between(1, 27) * DAY_MS))
+      .map((user, number) => {
+        const at = before(Math.min(plan.now.getTime() - user.createdAt.getTime(), dice.between(1, 27) * DAY_MS))
         const isRevoked = number % 7 === 6
         return {
-          ...{ document_id: idOf('oauth grant', app * 1_000 + number), user: person.id, client, created_at: at },
+          ...{ document_id: idOf('oauth grant', app * 1_000 + number), user: user.id, client, created_at: at },
           ...{ scopes: SCOPES, refused_scopes: [], redirect_uris: [], updated_at: isRevoked ? before(HOUR_MS) : at },
           revoked_at: isRevoked ? before(HOUR_MS) : null,
         }

@@ -1,8 +1,8 @@
 import type { Insertable } from 'kysely'
 import type { AuditLog } from '../../postgres/statement/tables.generated.ts'
 import type { SampleEvent } from './events.ts'
-import type { SampleAccount } from './people.ts'
 import { buildTimedIds, MINUTE_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
+import type { SampleAccount } from './users.ts'
 import type { SampleWebhook } from './webhooks.ts'
 
 type Entry = Omit<Insertable<AuditLog>, 'document_id' | 'request_id' | 'created_at'> & { created_at: Date }
@@ -45,15 +45,15 @@ export function buildAudit(
 function listSignIns({ dice }: SamplePlan, accounts: readonly SampleAccount[]): Entry[] {
   return accounts
     .flatMap(({ members }) => members)
-    .flatMap((person) => {
+    .flatMap((user) => {
       const entry = {
         action: 'login.local',
-        user: person.id,
+        user: user.id,
         account: null,
-        target: person.id,
-        address: person.address,
+        target: user.id,
+        address: user.address,
       }
-      return person.sessions.flatMap(({ id, at }): Entry[] => [
+      return user.sessions.flatMap(({ id, at }): Entry[] => [
         ...(dice.chance(0.12)
           ? [{ ...entry, outcome: 'failure', session: null, created_at: new Date(at.getTime() - MINUTE_MS / 4) }]
           : []),
@@ -63,19 +63,19 @@ function listSignIns({ dice }: SamplePlan, accounts: readonly SampleAccount[]): 
 }
 
 function listChanges(events: readonly SampleEvent[]): Entry[] {
-  return events.flatMap(({ type, person, account, contract, at }): Entry[] =>
-    person && contract
+  return events.flatMap(({ type, user, account, contract, at }): Entry[] =>
+    user && contract
       ? [
           {
-            ...{ action: type, outcome: 'success', user: person.id, session: findSession(person.sessions, at) },
-            ...{ account: account?.id ?? null, target: contract, address: person.address, created_at: at },
+            ...{ action: type, outcome: 'success', user: user.id, session: findSession(user.sessions, at) },
+            ...{ account: account?.id ?? null, target: contract, address: user.address, created_at: at },
           },
         ]
       : [],
   )
 }
 
-/** The session that a person had at a time; null where the change was made by a key. */
+/** The session that a user had at a time; null where the change was made by a key. */
 function findSession(sessions: readonly { id: string; at: Date }[], at: Date): string | null {
   return sessions.findLast((session) => session.at <= at)?.id ?? null
 }

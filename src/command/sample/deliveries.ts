@@ -27,7 +27,7 @@ export function deliverEvents(
       return liveThrough(plan, webhook, own)
     })
   const first = deliver(
-    webhooks.filter((one) => !isOfNotices(one)),
+    webhooks.filter((webhook) => !isOfNotices(webhook)),
     events,
   )
   const noticed = buildNoticed(plan, first)
@@ -42,7 +42,7 @@ function buildNoticed(plan: SamplePlan, histories: readonly WebhookHistory[]): S
   return notices.map(({ type, at, resourceId }) => {
     const path = type.startsWith('webhook-dispatch.') ? 'dispatch' : 'webhook'
     const url = `/api/v3/webhook/${path}/${resourceId}`
-    const none = { account: undefined, contract: undefined, person: undefined }
+    const none = { account: undefined, contract: undefined, user: undefined }
     return { ...none, id: idsAt(at).next<'event'>(), type, at, resourceId, url }
   })
 }
@@ -91,7 +91,7 @@ function buildLedger(histories: readonly WebhookHistory[]): SampleRows {
         ...{ webhook: webhook.id, visit_at: new Date(Math.min(...due)), is_held: !state.isActived },
       })
   }
-  rows.webhook_delivery_minute.push(...[...minutes.values()].map((one) => ({ ...one, shard: SHARD })))
+  rows.webhook_delivery_minute.push(...[...minutes.values()].map((minute) => ({ ...minute, shard: SHARD })))
   return rows
 }
 

@@ -1,7 +1,7 @@
 import type { EventId } from '../../base/id.ts'
 import { BUSY_TYPES, RARE_TYPES } from './event-types.ts'
-import type { SampleAccount, SamplePerson } from './people.ts'
 import { buildTimedIds, DAY_MS, FILLED_DAYS, HOUR_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
+import type { SampleAccount, SampleUser } from './users.ts'
 
 /** An event of the sample. */
 export interface SampleEvent {
@@ -11,8 +11,8 @@ export interface SampleEvent {
   account: SampleAccount | undefined
   /** The contract that it is about. */
   contract: string | undefined
-  /** The person that made it over the API; undefined for one that a backend published. */
-  person: SamplePerson | undefined
+  /** The user that made it over the API; undefined for one that a backend published. */
+  user: SampleUser | undefined
   resourceId: string
   url: string | null
 }
@@ -49,18 +49,18 @@ export function buildEvents(
   const events = drafts.map((draft, number): SampleEvent => {
     const id = idsAt(draft.at).next<'event'>()
     if (!draft.type.startsWith('contract.')) return { ...draft, id, ...describePublished(draft.type, number) }
-    const person = plan.dice.pick(draft.account.members.filter(({ isActived }) => isActived))
-    const contract = contracts.change(draft, person)
-    return { ...draft, id, contract, person, resourceId: contract, url: `/api/v3/contract/contract/${contract}` }
+    const user = plan.dice.pick(draft.account.members.filter(({ isActived }) => isActived))
+    const contract = contracts.change(draft, user)
+    return { ...draft, id, contract, user, resourceId: contract, url: `/api/v3/contract/contract/${contract}` }
   })
   return { rows: { contract: contracts.rows }, events }
 }
 
 /** Builds the rows of events, which were routed when they were recorded. */
 export function buildEventRows(plan: SamplePlan, events: readonly SampleEvent[]): SampleRows {
-  const event_occurrence = events.map(({ id, type, at, account, person, resourceId, url }, number) => {
+  const event_occurrence = events.map(({ id, type, at, account, user, resourceId, url }, number) => {
     const [resource = '', action = ''] = type.split('.')
-    const isPublished = account !== undefined && person === undefined
+    const isPublished = account !== undefined && user === undefined
     return {
       ...{ document_id: id, event: type, account: account?.id ?? null, resource, action, resource_id: resourceId, url },
       ...{ is_purge: false, excluded_webhook: account ? null : findNoticed(resourceId, resource) },
@@ -119,7 +119,7 @@ function pickTime({ dice }: SamplePlan, begin: Date): Date {
 /** Resource of a published event: a row of the publisher, which the service does not have. */
 function describePublished(type: string, number: number) {
   const [resource = ''] = type.split('.')
-  return { contract: undefined, person: undefined, resourceId: `${resource}_${10_000 + number}`, url: null }
+  return { contract: undefined, user: undefined, resourceId: `${resource}_${10_000 + number}`, url: null }
 }
 
 const CONTRACT_NAMES = [
@@ -147,21 +147,21 @@ class ContractBook {
   }
 
   /** Creates a contract, or changes the status of one. Returns its id. */
-  change({ type, account, at }: Draft, person: SamplePerson): string {
-    if (type === 'contract.create') return this.#add(account, at, person).document_id
+  change({ type, account, at }: Draft, user: SampleUser): string {
+    if (type === 'contract.create') return this.#add(account, at, user).document_id
     const row = this.#plan.dice.pick(this.#byAccount.get(account.id) ?? [])
     row.status = this.#plan.dice.pick(['draft', 'active', 'active', 'active', 'ended'])
-    row.updated_by = person.id
+    row.updated_by = user.id
     row.updated_at = at
     return row.document_id
   }
 
-  #add(account: SampleAccount, at: Date, person: SamplePerson) {
+  #add(account: SampleAccount, at: Date, user: SampleUser) {
     const number = this.rows.length
     const name = `${CONTRACT_NAMES[number % CONTRACT_NAMES.length]} ${1_000 + number}`
     const row = {
       ...{ document_id: this.#plan.idOf('contract', number), account: account.id, name, status: 'active' },
-      ...{ created_by: person.id, updated_by: person.id, created_at: at, updated_at: at },
+      ...{ created_by: user.id, updated_by: user.id, created_at: at, updated_at: at },
     }
     this.rows.push(row)
     const own = this.#byAccount.get(account.id) ?? []

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { AttemptResult, ErrorClass } from '../../delivery/post/attempt-result.ts'
 import { chooseWait, type DeliveryDecision, decideDelivery } from '../../provisioning/claim/outcome.ts'
 import { targetSecretContextOf } from '../../provisioning/target/target.ts'
-import type { SamplePerson } from './people.ts'
 import { buildTimedIds, DAY_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
+import type { SampleUser } from './users.ts'
 
 /** Targets: name, protocol, how its platform fails, and the share of its users that it fails for. */
 const TARGETS: readonly (readonly [string, 'webhook' | 'scim', ErrorClass | number, number])[] = [
@@ -22,8 +22,8 @@ interface Attempt {
   decision: DeliveryDecision
 }
 
-/** Builds provisioning targets, each with the state of people: delivered, refused, as a dead letter, or waiting. */
-export function buildProvisioning(plan: SamplePlan, people: readonly SamplePerson[]): SampleRows {
+/** Builds provisioning targets, each with the state of users: delivered, refused, as a dead letter, or waiting. */
+export function buildProvisioning(plan: SamplePlan, users: readonly SampleUser[]): SampleRows {
   const { idOf, before } = plan
   const targets = TARGETS.map(([name, protocol], number) => {
     const id = idOf('provisioning target', number)
@@ -40,35 +40,35 @@ export function buildProvisioning(plan: SamplePlan, people: readonly SamplePerso
     provisioning_attempt: [],
     provisioning_stream: [],
   } satisfies SampleRows as StreamRows
-  for (const [number, { document_id: target }] of targets.entries()) addStreams(plan, rows, { target, number, people })
+  for (const [number, { document_id: target }] of targets.entries()) addStreams(plan, rows, { target, number, users })
   return { provisioning_target: targets, ...rows }
 }
 
 type StreamRows = Required<Pick<SampleRows, 'provisioning_delivery' | 'provisioning_attempt' | 'provisioning_stream'>>
 
-/** The first state of each person at a target, in the order of time. */
+/** The first state of each user at a target, in the order of time. */
 function addStreams(
   plan: SamplePlan,
   rows: StreamRows,
-  { target, number, people }: { target: string; number: number; people: readonly SamplePerson[] },
+  { target, number, users }: { target: string; number: number; users: readonly SampleUser[] },
 ): void {
   const { dice, before } = plan
   const [, protocol, kind, share] = TARGETS[number]!
   const idsAt = buildTimedIds(dice)
-  const times = people.map(() => before((1 + dice.next() * 27) * DAY_MS)).sort((a, b) => a.getTime() - b.getTime())
-  people.forEach((person, place) => {
+  const times = users.map(() => before((1 + dice.next() * 27) * DAY_MS)).sort((a, b) => a.getTime() - b.getTime())
+  users.forEach((user, place) => {
     const at = times[place]!
     const ids = idsAt(at)
     const id = ids.next<'provisioning delivery'>()
-    const rests = number === RESTING && place >= people.length - 6
+    const rests = number === RESTING && place >= users.length - 6
     const result: AttemptResult = dice.chance(share) ? toResult(kind) : { statusCode: protocol === 'scim' ? 201 : 200 }
     const attempts = rests ? [] : makeAttempts(plan, result, at)
     const last = attempts.at(-1)
     const status = last?.decision.status ?? 'pending'
-    const userStatus = person.isActived ? 'active' : 'disabled'
+    const userStatus = user.isActived ? 'active' : 'disabled'
     rows.provisioning_delivery.push({
-      ...{ document_id: id, target, user_id: person.id, position: 1, event_id: ids.next(), type: 'user.provisioned' },
-      ...{ email: person.email, name: person.name, user_status: userStatus, status, attempts: attempts.length },
+      ...{ document_id: id, target, user_id: user.id, position: 1, event_id: ids.next(), type: 'user.provisioned' },
+      ...{ email: user.email, name: user.name, user_status: userStatus, status, attempts: attempts.length },
       ...{ last_attempt_at: last?.startedAt ?? null, last_status_code: last ? findStatus(last.result) : null },
       ...{ last_error: last?.decision.lastError ?? null, last_duration_ms: last ? durationOf(last) : null },
       ...{ delivered_at: status === 'delivered' ? (last?.endedAt ?? null) : null, ended_at: last?.endedAt ?? null },
@@ -76,10 +76,10 @@ function addStreams(
     })
     addAttempts(rows, id, attempts)
     rows.provisioning_stream.push({
-      ...{ target, user_id: person.id, position: 1, waiting: last ? 0 : 1, due_at: last ? null : at },
+      ...{ target, user_id: user.id, position: 1, waiting: last ? 0 : 1, due_at: last ? null : at },
       ...{ fence: 2 * attempts.length, generation: 0, delivered_digest: null, remote_id: null },
       ...(status === 'delivered' && {
-        delivered_digest: buildDigest([person.email, person.name, userStatus]),
+        delivered_digest: buildDigest([user.email, user.name, userStatus]),
         remote_id: protocol === 'scim' ? `${4_000 + place}` : null,
       }),
       ...(last && status !== 'delivered' && { delivered_digest: 'unknown' }),

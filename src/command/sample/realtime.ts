@@ -1,6 +1,6 @@
 import type { SampleEvent } from './events.ts'
-import type { SampleAccount } from './people.ts'
 import { buildTimedIds, MINUTE_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
+import type { SampleAccount } from './users.ts'
 
 /** Builds the realtime messages of events that an account owns, and who listened lately. */
 export function buildRealtime(

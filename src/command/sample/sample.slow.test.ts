@@ -201,5 +201,5 @@ test('the same seed gives the same rows, another seed others', () => {
     return createHash('sha256').update(text).digest('hex')
   }
   const first = hash(1)
-  expect([hash(1), hash(2)].map((one) => one === first)).toEqual([true, false])
+  expect([hash(1), hash(2)].map((item) => item === first)).toEqual([true, false])
 })

@@ -42,7 +42,7 @@ export const lockSample = aheadStatement(
   `select pg_advisory_xact_lock(hashtextextended('${ADVISORY_LOCKS.sample.key}', 0))`,
 )
 
-/** Keeps the sample's people from the provisioning targets that are there: until the transaction ends. */
+/** Keeps the sample's users from the provisioning targets that are there: until the transaction ends. */
 export const switchProvisioningOff = aheadStatement(`select set_config('signalbox.event_queue', 'off', true)`)
 
 /** Whether one of these accounts exists, deleted or not. */

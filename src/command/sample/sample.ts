@@ -9,7 +9,6 @@ import { deliverEvents, noteStates } from './deliveries.ts'
 import { buildSampleId } from './dice.ts'
 import { buildEventTypes } from './event-types.ts'
 import { buildEventRows, buildEvents } from './events.ts'
-import { buildPeople } from './people.ts'
 import { buildProvisioning } from './provisioning.ts'
 import { buildRealtime } from './realtime.ts'
 import {
@@ -22,6 +21,7 @@ import {
   switchProvisioningOff,
 } from './sample.store.ts'
 import { buildSamplePlan, type SampleInput, type SampleRows } from './sample-plan.ts'
+import { buildUsers } from './users.ts'
 import { buildWebhooks } from './webhooks.ts'
 
 /** The seed of `--sample`: each start makes the same sample. */
@@ -54,7 +54,7 @@ export interface SampleFill {
 }
 
 /**
- * Fills the database with a month of traffic, in one transaction: accounts with members, people, apps, webhooks whose
+ * Fills the database with a month of traffic, in one transaction: accounts with members, users, apps, webhooks whose
  * receivers fail in each way, events with their deliveries, audit entries, provisioning and realtime messages. Adds nothing
  * where any of it was added before; then it only moves webhooks to the receiver of this start.
  */
@@ -77,8 +77,8 @@ export async function fillSample({
     const rows = buildSample({ ...facts, administrator, seed, now, sinkUrl, seal, random })
     await switchProvisioningOff(tx)
     const written = await insertSampleRows(tx, rows)
-    await countProvisioned(tx, { targets: (rows.provisioning_target ?? []).map((one) => one.document_id) })
-    const count = (...tables: (keyof SampleRows)[]) => tables.reduce((sum, one) => sum + (rows[one]?.length ?? 0), 0)
+    await countProvisioned(tx, { targets: (rows.provisioning_target ?? []).map((item) => item.document_id) })
+    const count = (...tables: (keyof SampleRows)[]) => tables.reduce((sum, item) => sum + (rows[item]?.length ?? 0), 0)
     return {
       ...{ rows: written, accounts: count('account'), webhooks: count('webhook'), events: count('event_occurrence') },
       deliveries: count('webhook_dispatch_ended', 'webhook_dispatch_open'),
@@ -89,7 +89,7 @@ export async function fillSample({
 /** Builds all rows, in the order in which they refer to each other. The same input gives the same rows. */
 export function buildSample(input: SampleInput): SampleRows {
   const plan = buildSamplePlan(input)
-  const { rows: people, accounts } = buildPeople(plan)
+  const { rows: users, accounts } = buildUsers(plan)
   const everybody = accounts.flatMap(({ members }) => members)
   const types = buildEventTypes(plan)
   const { rows: clients, apps } = buildApps(plan, everybody)
@@ -99,7 +99,7 @@ export function buildSample(input: SampleInput): SampleRows {
   noteStates(subscribers, histories)
   const recorded = [...events, ...noticed].sort((a, b) => a.at.getTime() - b.at.getTime())
   return {
-    ...{ ...people, ...types.rows, ...clients, ...subscribers, ...contracts },
+    ...{ ...users, ...types.rows, ...clients, ...subscribers, ...contracts },
     ...{ ...buildEventRows(plan, recorded), ...ledger, ...buildProvisioning(plan, everybody) },
     ...{ ...buildRealtime(plan, { events, accounts }), ...buildAudit(plan, { accounts, events, webhooks, apps }) },
   }

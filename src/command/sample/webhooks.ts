@@ -3,8 +3,8 @@ import type { ErrorClass } from '../../delivery/post/attempt-result.ts'
 import { AUTO_DISABLE_AFTER_FAILURES } from '../../webhook/delivery/failure-count.ts'
 import { secretContextOf } from '../../webhook/registry/webhook.ts'
 import { BUSY_TYPES, NOTICE_TYPES, RARE_TYPES } from './event-types.ts'
-import type { SampleAccount } from './people.ts'
 import { DAY_MS, HOUR_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
+import type { SampleAccount } from './users.ts'
 
 /** How a receiver fails: the class of the failure, or the status that it answers. */
 export type Failure = ErrorClass | number
@@ -69,9 +69,9 @@ export function buildWebhooks(
   { accounts, types }: { accounts: readonly SampleAccount[]; types: ReadonlyMap<string, string> },
 ): { rows: SampleRows; webhooks: SampleWebhook[] } {
   const webhooks = [...listOfAccounts(plan, accounts), ...listGlobal(plan)].map(
-    (one, number): SampleWebhook => ({
+    (item, number): SampleWebhook => ({
       ...{ failure: undefined, rest: undefined, flakiness: 0.004 + 0.004 * (number % 5) },
-      ...one,
+      ...item,
       id: plan.idOf('webhook', number),
       createdAt: plan.before((31 + (number % 20)) * DAY_MS + 3 * HOUR_MS),
     }),
@@ -83,7 +83,7 @@ export function buildWebhooks(
     }),
   )
   const webhook_event = links.map((link, number) => ({ document_id: plan.idOf('subscription', number), ...link }))
-  return { rows: { webhook: webhooks.map((one) => toRow(plan, one)), webhook_event }, webhooks }
+  return { rows: { webhook: webhooks.map((webhook) => toRow(plan, webhook)), webhook_event }, webhooks }
 }
 
 type Draft = Pick<SampleWebhook, 'account' | 'name' | 'url' | 'types'> & Partial<SampleWebhook>

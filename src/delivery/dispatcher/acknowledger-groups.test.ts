@@ -51,7 +51,7 @@ function openAcknowledger() {
     },
     /** Ends the rests of this length, and lets everything run that follows. */
     pass: async (ms: number) => {
-      for (const one of rests.splice(0).filter((one) => one.ms !== ms || one.end())) rests.push(one)
+      for (const one of rests.splice(0).filter((item) => item.ms !== ms || item.end())) rests.push(one)
       await turn()
     },
     /** Advances the clock by the wait before another try. */

@@ -85,7 +85,7 @@ describe('the acknowledger', () => {
     await settled
     expect(t.acknowledger.settled()).toBeUndefined()
     expect([...(await t.listStatuses()).values()]).toEqual(['success', 'success', 'success'])
-    expect(t.done.map((one) => one.id).sort()).toEqual(attempts.map((one) => one.id).sort())
+    expect(t.done.map((result) => result.id).sort()).toEqual(attempts.map((attempt) => attempt.id).sort())
   })
 
   test('misses no result that comes in the very step in which it ends', async () => {
@@ -112,7 +112,13 @@ describe('the acknowledger', () => {
     for (const attempt of attempts) t.acknowledger.add(attempt, attempt.webhook)
     while (t.acknowledger.settled()) await t.acknowledger.settled()
     const statuses = await t.listStatuses()
-    expect(attempts.map((one) => statuses.get(one.id))).toEqual(['success', 'success', 'pending', 'success', 'success'])
+    expect(attempts.map((attempt) => statuses.get(attempt.id))).toEqual([
+      'success',
+      'success',
+      'pending',
+      'success',
+      'success',
+    ])
     expect(t.done).toHaveLength(5)
     expect(refused).toBe(1)
   })
@@ -185,7 +191,7 @@ describe('the acknowledger', () => {
     clock.advance(10)
     await second.promise
     expect(batches).toEqual([3, 4])
-    expect(t.settled.map((one) => one.recorded.length)).toEqual([3, 1])
+    expect(t.settled.map((result) => result.recorded.length)).toEqual([3, 1])
   })
 
   test('does not rest when its end is waited for, as at a stop', async () => {
@@ -196,7 +202,7 @@ describe('the acknowledger', () => {
     t.onDone = () => {
       if (t.done.length === 3)
         queueMicrotask(() => {
-          for (const one of attempts.slice(3)) t.acknowledger.add(one, one.webhook)
+          for (const attempt of attempts.slice(3)) t.acknowledger.add(attempt, attempt.webhook)
         })
     }
     await settled
@@ -208,7 +214,7 @@ describe('the acknowledger', () => {
     const clock = buildManualClock()
     await using t = await openRecorder({ clock })
     const attempts = await t.addClaimed(3)
-    const failed = attempts.map((one) => ({ ...one, result: { statusCode: 302 } }))
+    const failed = attempts.map((attempt) => ({ ...attempt, result: { statusCode: 302 } }))
     const holder = await t.database.pool.connect()
     await holder.query('begin')
     await holder.query('select from webhook for update')
@@ -232,7 +238,7 @@ describe('the acknowledger', () => {
     })
     await t.acknowledger.settled()
     const statuses = await t.listStatuses()
-    expect(failed.slice(0, 2).map((one) => statuses.get(one.id))).toEqual(['failed', 'failed'])
+    expect(failed.slice(0, 2).map((attempt) => statuses.get(attempt.id))).toEqual(['failed', 'failed'])
     expect(t.done).toHaveLength(3)
   })
 })

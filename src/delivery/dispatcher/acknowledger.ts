@@ -19,7 +19,7 @@ const SLOW_MS = 250
 /** Such statements at once: each holds a connection of the workers. */
 const SLOW_AT_ONCE = 2
 
-/** What an acknowledger is built from. */
+/** Dependencies of an acknowledger. */
 export interface AcknowledgerDeps<Ended extends Claim, Settled> {
   policy: Pick<DeliveryPolicy<Work, Ended, Settled>, 'onSettled' | 'listHeldBack'> & {
     queue: Pick<DeliveryPolicy<Work, Ended, Settled>['queue'], 'settle'>
@@ -71,7 +71,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
     policy.onSettled(settled)
     const heldBack = new Set((policy.listHeldBack?.(settled) ?? []).map(nameClaim))
     const isHeldBack = ({ ended }: Result<Ended>) => heldBack.has(nameClaim(ended))
-    onDone(batch.filter((one) => !isHeldBack(one)).map(({ ended }) => ended))
+    onDone(batch.filter((entry) => !isHeldBack(entry)).map(({ ended }) => ended))
     return heldBack.size === 0 ? [] : batch.filter(isHeldBack)
   }
 
@@ -149,7 +149,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
   /** From now on the groups of these are recorded apart, with what waits of them. */
   function setApart(batch: readonly Result<Ended>[], recorded: Promise<Result<Ended>[]>): void {
     held.hold(batch, recorded)
-    waiting = waiting.filter((one) => !held.take(one))
+    waiting = waiting.filter((waiter) => !held.take(waiter))
   }
 
   return {

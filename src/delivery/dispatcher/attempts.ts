@@ -7,7 +7,7 @@ import type { Lanes } from './lanes.ts'
 /** How long attempts in flight may go on once the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
 
-/** What attempts are made from. */
+/** Dependencies of attempts. */
 export interface AttemptsDeps<Claimed extends Work, Ended extends Claim, Settled>
   extends Omit<DispatcherDeps<Claimed, Ended, Settled>, 'lease' | 'workerId' | 'isEnabled' | 'gate'> {
   lanes: Lanes

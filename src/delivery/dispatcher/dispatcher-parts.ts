@@ -8,7 +8,7 @@ import type { WorkerLease } from '../worker-lease.ts'
 /** Points of the work at which crash tests end the process. */
 export type DispatcherPoint = 'after-claim' | 'before-record' | 'during-record'
 
-/** What a dispatcher is built from. */
+/** Dependencies of a dispatcher. */
 export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settled> {
   policy: DeliveryPolicy<Claimed, Ended, Settled>
   clock: Clock
@@ -40,7 +40,7 @@ export interface Dispatcher {
   notify(): void
   /** Attempts in flight now. */
   inFlight(): number
-  /** What routed rows may be claimed with; without room while the dispatcher does not run. */
+  /** Parameters for claiming routed rows; without slots while the dispatcher does not run. */
   measureRoom(): ClaimRequest
   /** Whether there is room for so many attempts that a claim of them is worth a statement. */
   hasRoom(): boolean

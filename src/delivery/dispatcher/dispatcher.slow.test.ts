@@ -118,7 +118,7 @@ describe('what is read at send time', () => {
     await d.pass(60_000)
     expect((await d.listRows())[0]).toMatchObject({ status: 'success', attempts: 2 })
     expect(d.receiver.requests).toHaveLength(1)
-    expect(corrected.requests.map((one) => one.path)).toEqual(['/new'])
+    expect(corrected.requests.map((request) => request.path)).toEqual(['/new'])
   })
 
   test('posts nothing for a webhook without a secret, and goes on when it has one', async () => {
@@ -234,7 +234,7 @@ describe('webhooks that rest, go and are disabled', () => {
     await d.emit(20)
     await d.t.settle()
     expect(await d.readWebhook(failing.id)).toMatchObject({ is_actived: false, consecutive_failures: 20 })
-    expect(other.requests.map((one) => one.headers['x-service-event'])).toEqual([
+    expect(other.requests.map((request) => request.headers['x-service-event'])).toEqual([
       'webhook.failing',
       'webhook.failing',
       'webhook.auto-disable',
@@ -265,7 +265,10 @@ describe('webhooks that rest, go and are disabled', () => {
     const test = await d.sendTest(id)
     await d.t.settle()
     await d.pass(60_000)
-    expect(d.receiver.requests.map((one) => one.headers['x-service-event'])).toEqual(['webhook.test', 'webhook.test'])
+    expect(d.receiver.requests.map((request) => request.headers['x-service-event'])).toEqual([
+      'webhook.test',
+      'webhook.test',
+    ])
     const rows = await d.listRows()
     expect(rows.find((row) => row.document_id === test)).toMatchObject({
       status: 'success',

@@ -5,7 +5,7 @@ import { OwnFault } from '../../outbound/own-fault/own-fault.ts'
 import type { Claim } from '../policy.ts'
 import { buildGivingBack } from './giving-back.ts'
 
-/** What gives back to a queue in memory. */
+/** Release of claims to a queue in memory. */
 function openGivingBack() {
   const clock = buildManualClock()
   const releases: { ids: string[]; inMs: number }[] = []
@@ -108,6 +108,6 @@ test('more claims than one statement takes go in several', async () => {
   const t = openGivingBack()
   const ids = Array.from({ length: 501 }, (_, index) => `row ${index}`)
   await t.add(OF_PROCESS, ...ids)
-  expect(t.releases.map((one) => one.ids.length)).toEqual([500, 1])
+  expect(t.releases.map((release) => release.ids.length)).toEqual([500, 1])
   expect(t.done).toEqual(ids)
 })

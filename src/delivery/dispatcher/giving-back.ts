@@ -13,7 +13,7 @@ const RETRY_MS = 1_000
 /** Claims given back at once at most. */
 const BATCH_SIZE = 500
 
-/** What gives claims back. */
+/** Release of claims. */
 export interface GivingBackDeps {
   policy: { queue: Pick<DeliveryPolicy<Work, Claim, unknown>['queue'], 'release'> }
   clock: Clock
@@ -47,7 +47,7 @@ export function buildGivingBack(deps: GivingBackDeps, onDone: (claims: readonly 
   let giving: Promise<void> | undefined
 
   async function giveAll(): Promise<void> {
-    // What fails in one turn of the event loop is given back together.
+    // Claims that fail in one turn of the event loop are released together.
     await Promise.resolve()
     while (waiting.length > 0) {
       const batch = waiting.slice(0, BATCH_SIZE)

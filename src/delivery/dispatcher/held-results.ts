@@ -18,7 +18,7 @@ export interface Result<Ended> {
   group: string
 }
 
-/** What results are recorded apart with. */
+/** Dependencies of results that are recorded apart. */
 export interface HeldResultsDeps<Ended> {
   clock: Clock
   logger: Logger
@@ -55,7 +55,7 @@ export function buildHeldResults<Ended extends Claim>(deps: HeldResultsDeps<Ende
     let held = await recorded.catch((error: unknown) =>
       isLockTimeout(error) ? [...batch] : recover(batch, error).then(() => []),
     )
-    free([...groups].filter((group) => !held.some((one) => one.group === group)))
+    free([...groups].filter((group) => !held.some((item) => item.group === group)))
     for (let tries = 1; held.length > 0; tries += 1) {
       await clock.sleep(RECORD_RETRY_MS)
       const byGroup = Map.groupBy(held, ({ group }) => group)

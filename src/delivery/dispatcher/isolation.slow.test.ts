@@ -17,7 +17,7 @@ async function openCrowded() {
   const d = await openDelivery({ targets: [healthy], env })
   const answer = Promise.withResolvers<void>()
   d.receiver.behave({ kind: 'wait', until: answer.promise })
-  const hanging = [await d.makeWebhook(), await d.makeWebhook()].map((one) => one.id)
+  const hanging = [await d.makeWebhook(), await d.makeWebhook()].map((item) => item.id)
   await d.call('POST', '/api/v3/webhook/event', { internal: HEALTHY_EVENT, account_scope: 'none' })
   const { id } = await d.makeWebhook({ url: `${healthy.origin}/hook`, events: [HEALTHY_EVENT] })
   const { router, dispatcher } = d.t.app

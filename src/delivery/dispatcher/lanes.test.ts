@@ -205,7 +205,7 @@ describe('late groups', () => {
         return lookUntil(lanes, nowMs, nowMs - ms)
       }
       for (const { group, wanted, passMs } of steps) {
-        // What a claim takes of this group; none of its attempts ever ends.
+        // Slots that a claim takes for this group; none of its attempts ever ends.
         const { fastSlots, slowSlots, slowGroups, lateGroups, inFlight: before } = lanes.measure(nowMs)
         const isOf = (groups: string[]) => groups.includes(`${group}`)
         const slots = isOf(slowGroups) ? slowSlots : isOf(lateGroups) ? 0 : fastSlots

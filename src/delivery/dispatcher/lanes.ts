@@ -13,7 +13,7 @@ export const LATE_AFTER_MS = 250
 export const LOOK_MS = 50
 
 /**
- * What counts of the time between two looks at most. Answers that came while the process stood still are not read yet, so
+ * Maximum time that counts between two looks. Answers that came while the process stood still are not read yet, so
  * they must not make every group late.
  */
 const HEARD_MS = 2 * LOOK_MS
@@ -24,7 +24,7 @@ export interface LaneTicket {
   startedAtMs: number
 }
 
-/** What the lanes say of an instant. */
+/** State of the lanes at an instant. */
 export interface LaneRoom {
   fastSlots: number
   slowSlots: number

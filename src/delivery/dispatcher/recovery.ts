@@ -15,7 +15,7 @@ const LEAK_WINDOW_MS = 4 * LEASE_MS
 /** Since when a claim that this process does not know of is made: its answer waits 5 s for a connection, 10 s for the server. */
 const LEAK_AGE_MS = 20_000
 
-/** What takes claims back. */
+/** Recovery of claims. */
 export interface RecoveryDeps<Ended extends Claim, Settled> {
   policy: Pick<DeliveryPolicy<Work, Ended, Settled>, 'onSettled'> & {
     queue: Pick<DeliveryPolicy<Work, Ended, Settled>['queue'], 'reclaim' | 'settle'>

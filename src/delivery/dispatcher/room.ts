@@ -1,7 +1,10 @@
-/** What part of all slots slow groups may take. */
+/** Share of all slots for slow groups. */
 const SLOW_SHARE = 0.25
 
-/** What part of all slots late groups may hold while the others want them, and what part is then kept free for the others. */
+/**
+ * Share of all slots that late groups may hold while others want them, and the share that is then kept free for the
+ * others.
+ */
 const LATE_SHARE = 0.25
 
 /** POSTs in flight at most, slow ones included, as a multiple of the concurrency. A bound on sockets and memory. */

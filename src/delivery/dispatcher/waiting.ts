@@ -5,7 +5,7 @@ import { LATE_AFTER_MS, type Lanes, LOOK_MS } from './lanes.ts'
 /** How long the dispatcher sleeps at most when nothing notifies it. */
 export const POLL_MS = 1_000
 
-/** What the waits are made from. */
+/** Dependencies of the waits. */
 export interface WaitingDeps {
   clock: Clock
   lanes: Lanes
@@ -73,7 +73,7 @@ export function buildWaiting({ clock, lanes, nextDueAt }: WaitingDeps): Waiting 
       const untilDueMs = nextAt ? nextAt.getTime() - clock.now() : POLL_MS
       // Due, and not claimed: slots hold it back, and the end of an attempt notifies.
       mayWait = untilDueMs <= 0
-      // What late groups have waiting is not looked at until they answer, or others leave them room.
+      // Waiting rows of late groups are not claimed until a group answers, or others leave it slots.
       const pollMs = room.lateGroups.length > 0 ? LATE_AFTER_MS : POLL_MS
       await rest(mayWait ? pollMs : Math.min(untilDueMs, pollMs))
     },

@@ -11,7 +11,7 @@ export interface Incident {
   id: IncidentId
   /** Its kind, such as `provisioning-dead-letter`. */
   incident: string
-  /** What it is about; of one kind and subject one incident lasts at a time. */
+  /** Subject; of one kind and subject one incident lasts at a time. */
   subject: string
   summary: string
   /** The path that shows it. */
@@ -39,11 +39,11 @@ const insert = statement<
 export async function insertIncidents(db: Database, incidents: readonly Incident[], now: Date): Promise<void> {
   const column = <Value>(pick: (one: Incident) => Value) => incidents.map(pick)
   await insert(db, {
-    ids: column((one) => one.id),
-    kinds: column((one) => one.incident),
-    subjects: column((one) => one.subject),
-    summaries: column((one) => one.summary),
-    urls: column((one) => one.url),
+    ids: column((row) => row.id),
+    kinds: column((row) => row.incident),
+    subjects: column((row) => row.subject),
+    summaries: column((row) => row.summary),
+    urls: column((row) => row.url),
     now,
   })
 }

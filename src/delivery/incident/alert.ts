@@ -46,7 +46,7 @@ export async function beginIncidents(
   now: Date,
 ): Promise<void> {
   if (incidents.length === 0) return
-  const rows = incidents.map((one) => ({ ...one, id: deps.ids.next<'incident'>() }))
+  const rows = incidents.map((incident) => ({ ...incident, id: deps.ids.next<'incident'>() }))
   await insertIncidents(db, rows, now)
 }
 

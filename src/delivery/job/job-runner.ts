@@ -8,7 +8,7 @@ const IDLE_POLL_MS = 1_000
 /** How long it sleeps while its jobs wait for what they queued. */
 const HELD_POLL_MS = 250
 
-/** What a batch of a job came to. */
+/** Result of a batch of a job. */
 export interface MovedJob<Job> {
   job: Job
   /** Rows that it added to the queue. */
@@ -22,7 +22,7 @@ export interface JobRunnerDeps<Id, Job extends { status: string }> {
   /** Whether the clock may be trusted; while not, no job is moved. Default: always. */
   isTrusted?: (() => boolean) | undefined
   logger: Logger
-  /** What its log lines call a job: `replay job`. */
+  /** Name of a job in log lines: `replay job`. */
   name: string
   /** The log line of a round of a job that failed. */
   failedLine: string
@@ -48,7 +48,7 @@ export interface JobRunner {
   stop(): void
 }
 
-/** What a round came to: a job moved, all of them wait, or none runs. */
+/** Result of a round: a job moved, all jobs wait, or none runs. */
 type Round = 'moved' | 'held' | 'idle'
 
 /** Builds a runner. */

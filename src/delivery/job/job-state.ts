@@ -8,7 +8,7 @@
  */
 export type JobStatus = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
 
-/** What an operator may ask of a job. */
+/** Actions of an operator on a job. */
 export type JobMove = 'pause' | 'resume' | 'cancel'
 
 /** The states that each move leads from, and the one it leads to. */
@@ -27,7 +27,7 @@ export function findMove(status: JobStatus, move: JobMove): JobStatus | undefine
 const MAX_FAILURES = 5
 
 /**
- * What one more round that failed makes of a job that had `before` of them: after a few in a row it ends as failed, so that
+ * State of a job after one more failed round, with `before` of them in a row: after a few it ends as failed, so that
  * a broken one does not run for ever. Pure.
  */
 export function countJobFailure(before: number): { failures: number; status?: 'failed'; lastError?: string } {

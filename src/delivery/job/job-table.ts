@@ -7,7 +7,7 @@ import type { JobStatus } from './job-state.ts'
 /** Running jobs that one look finds at most. */
 const RUNNING_LIMIT = 100
 
-/** What a runner changes in a job besides the counts of its kind. Members left out stay. */
+/** Changes of a job by a runner besides the counts of its kind. Members left out stay. */
 interface JobChange {
   status?: JobStatus
   failures?: number

@@ -3,7 +3,7 @@ import { buildJobRunner, type JobRunner, type JobRunnerDeps } from './job-runner
 import { countJobFailure, type JobStatus } from './job-state.ts'
 import type { JobTable } from './job-table.ts'
 
-/** What one step of a job came to. */
+/** Result of one step of a job. */
 export interface JobStepResult<Progress> {
   progress: Progress
   /** Rows that it added to the queue. */

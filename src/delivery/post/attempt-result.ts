@@ -30,7 +30,7 @@ export const ERROR_CLASSES = Object.keys({
   secret_unreadable: true,
 } satisfies Record<ErrorClass, true>) as ErrorClass[]
 
-/** What one attempt came to, as far as the decision needs it. */
+/** Outcome of an attempt, as far as the decision needs it. */
 export type AttemptResult = { statusCode: number } | { errorClass: ErrorClass }
 
 /** Classifies an attempt: undefined when it delivered, else the class of its failure. Success is any 2xx (docs/contract/delivery.md#statuses). */

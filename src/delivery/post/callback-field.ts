@@ -8,7 +8,7 @@ import {
 import type { Lookup } from '../../outbound/guard/dns.ts'
 import { checkRegistrationDns } from '../../outbound/guard/resolve.ts'
 
-/** What the check of a callback URL uses. */
+/** Dependencies of the check of a callback URL. */
 export interface CallbackDeps {
   callbackRules: CallbackRules
   lookup: Lookup

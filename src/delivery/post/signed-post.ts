@@ -6,7 +6,7 @@ import { type AttemptResult, classifyResult, type ErrorClass } from './attempt-r
 import { buildDeliveryHeaders } from './delivery-headers.ts'
 import type { SecretCache } from './secret-cache.ts'
 
-/** What a signed POST uses. */
+/** Dependencies of a signed POST. */
 export interface SignedPostDeps {
   secrets: SecretCache
   sender: HttpSender
@@ -16,7 +16,7 @@ export interface SignedPostDeps {
   onPoint?: (point: 'after-post') => void
 }
 
-/** What one POST came to. */
+/** Outcome of a POST. */
 export interface PostOutcome {
   durationMs: number
   result: AttemptResult
@@ -66,7 +66,7 @@ export async function postSigned(deps: SignedPostDeps, post: SignedPost): Promis
   return toOutcome(result)
 }
 
-/** What a span says of the end of a POST (W3C Trace Context; the names are those of OpenTelemetry). */
+/** Attributes of a span at the end of a POST (W3C Trace Context; the names are those of OpenTelemetry). */
 export function describeOutcome({ durationMs, result }: PostOutcome) {
   const errorClass = classifyResult(result)
   return {

@@ -1,7 +1,7 @@
 import type { PostTimings } from '../../outbound/send/post-result.ts'
 import type { Claim } from '../policy.ts'
 
-/** What the result of an attempt changes in the row of a queue. */
+/** Changes of the row of a queue by the result of an attempt. */
 export interface ResultChange extends Pick<Claim, 'id'> {
   status: string
   /** When a row that waits again is due. */
@@ -12,7 +12,7 @@ export interface ResultChange extends Pick<Claim, 'id'> {
   endedAt: Date
 }
 
-/** What the result of a POST changes, with its entry of the attempt log (docs/contract/delivery.md#attempt-log). */
+/** Changes by the result of a POST, with its entry of the attempt log (docs/contract/delivery.md#attempt-log). */
 export interface AttemptChange extends ResultChange {
   /** The number of the attempt, 1-based. */
   attempt: number
@@ -35,13 +35,13 @@ export type AttemptParams = ReturnType<typeof listAttemptColumns>
 export function listResultColumns(changes: readonly ResultChange[]) {
   const column = <Value>(pick: (change: ResultChange) => Value): readonly Value[] => changes.map(pick)
   return {
-    ids: column((one) => one.id),
-    statuses: column((one) => one.status),
-    nextAttempts: column((one) => one.nextAttemptAt),
-    statusCodes: column((one) => one.statusCode),
-    errorClasses: column((one) => one.errorClass),
-    durations: column((one) => Math.round(one.durationMs)),
-    ends: column((one) => one.endedAt),
+    ids: column((row) => row.id),
+    statuses: column((row) => row.status),
+    nextAttempts: column((row) => row.nextAttemptAt),
+    statusCodes: column((row) => row.statusCode),
+    errorClasses: column((row) => row.errorClass),
+    durations: column((row) => Math.round(row.durationMs)),
+    ends: column((row) => row.endedAt),
   }
 }
 
@@ -50,13 +50,13 @@ export function listAttemptColumns(changes: readonly AttemptChange[]) {
   const column = <Value>(pick: (change: AttemptChange) => Value): readonly Value[] => changes.map(pick)
   return {
     ...listResultColumns(changes),
-    attempts: column((one) => one.attempt),
-    triggers: column((one) => one.trigger),
-    workers: column((one) => one.worker),
-    starts: column((one) => one.startedAt),
-    excerpts: column((one) => one.responseExcerpt),
-    headers: column((one) => toJson(one.responseHeaders)),
-    timings: column((one) => toJson(one.timings)),
+    attempts: column((row) => row.attempt),
+    triggers: column((row) => row.trigger),
+    workers: column((row) => row.worker),
+    starts: column((row) => row.startedAt),
+    excerpts: column((row) => row.responseExcerpt),
+    headers: column((row) => toJson(row.responseHeaders)),
+    timings: column((row) => toJson(row.timings)),
   }
 }
 

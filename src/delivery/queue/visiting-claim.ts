@@ -69,8 +69,8 @@ export function buildVisitingClaim<Claimed>(parts: VisitedQueue<Claimed>): Visit
       await lock?.(tx)
       const heads = await lockHeads(tx, { now: request.now, visits, blocked: listBlocked(request) })
       const claim = build(request, {
-        visited: heads.map((one) => one[group] as string),
-        visitTimes: heads.map((one) => one.visit_at),
+        visited: heads.map((head) => head[group] as string),
+        visitTimes: heads.map((head) => head.visit_at),
         duePerGroup: Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * slots) / Math.max(1, heads.length))),
       })
       const { rows } = await tx.executeQuery(markLast(compileFragment<{ work: unknown }>(claim)))

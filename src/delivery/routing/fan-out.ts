@@ -6,7 +6,7 @@ import { routeFanOut } from './routing.store.ts'
 /** Rows of one part at most, and of each one that is written although there is no room: they wait in the queue. */
 const PART_ROWS = 1_000
 
-/** What a fan-out is built from. */
+/** Dependencies of a fan-out. */
 export interface FanOutDeps {
   clock: Clock
   db: Database

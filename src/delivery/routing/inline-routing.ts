@@ -42,7 +42,7 @@ export async function takeInlineRouting(
       try {
         await policies.accept(byPolicy)
       } catch (error) {
-        // What was claimed and not accepted is found again.
+        // Rows that were claimed and not accepted are found again.
         policies.expectLeaks()
         throw error
       } finally {

@@ -37,9 +37,11 @@ export function buildRoutedPolicies(
       for (const one of taken.splice(0)) one.turn.release()
     }
     try {
-      for (const one of dispatchers) {
-        const isTaken = waitOver ? await one.turn.takeBefore(waitOver) : await one.turn.take().then(() => true)
-        if (isTaken) taken.push(one)
+      for (const dispatcher of dispatchers) {
+        const isTaken = waitOver
+          ? await dispatcher.turn.takeBefore(waitOver)
+          : await dispatcher.turn.take().then(() => true)
+        if (isTaken) taken.push(dispatcher)
       }
     } catch (error) {
       release()
@@ -64,7 +66,7 @@ export function buildRoutedPolicies(
       }
     },
     expectLeaks: () => {
-      for (const one of dispatchers) one.expectLeak()
+      for (const dispatcher of dispatchers) dispatcher.expectLeak()
     },
   }
 }

@@ -108,7 +108,7 @@ describe('routing in a statement of the request path', () => {
     t.first.probe.slots = 1
     t.second.probe.slots = 1
     const inline = await t.build([t.first.dispatcher, t.second.dispatcher]).takeInline()
-    expect(inline?.policies.map((one) => one.name)).toEqual(['first', 'second'])
+    expect(inline?.policies.map((policy) => policy.name)).toEqual(['first', 'second'])
     await inline?.accept([
       { work: [1, 2], opened: 2, nextDueAt: null },
       { work: [], opened: 3, nextDueAt: new Date(0) },
@@ -232,7 +232,7 @@ describe('routing a backlog', () => {
     const routed = await Promise.all(Array.from({ length: 4 }, () => t.build().drain()))
     // A router that finds the rest taken by others may end before they commit.
     routed.push(await t.build().drain())
-    expect(routed.reduce((sum, one) => sum + one.events, 0)).toBe(events.length)
+    expect(routed.reduce((sum, event) => sum + event.events, 0)).toBe(events.length)
     const rows = await t.listRows()
     expect(rows).toHaveLength(events.length)
     expect(new Set(rows.map((row) => row.event_id)).size).toBe(rows.length)

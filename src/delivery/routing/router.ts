@@ -27,7 +27,7 @@ const BATCH_ROWS = 10_000
  */
 const BUSY_REST_MS = 4
 
-/** What a router is built from. */
+/** Dependencies of a router. */
 export interface RouterDeps {
   clock: Clock
   db: Database
@@ -97,7 +97,7 @@ export function buildRouter(deps: RouterDeps): Router {
     const releaseTurns = await policies.takeTurns()
     try {
       const batch = await routeBatch(db, { after, limit, now: new Date(clock.now()) }, policies.buildParts())
-      const rows = Math.max(...batch.byPolicy.map((one) => one.opened))
+      const rows = Math.max(...batch.byPolicy.map((item) => item.opened))
       rowsOfEvent = batch.events > 0 ? Math.max(1, rows / batch.events) : rowsOfEvent
       await policies.accept(batch.byPolicy)
       return { ...batch, isFull: batch.events === limit }
@@ -116,7 +116,7 @@ export function buildRouter(deps: RouterDeps): Router {
     for (let hasMore = true; hasMore && !stopping.signal.aborted; ) {
       const { events, byPolicy, isFull } = await route(FIRST, policies.countSlots())
       total.events += events
-      total.dispatches += byPolicy.reduce((sum, one) => sum + one.opened, 0)
+      total.dispatches += byPolicy.reduce((sum, item) => sum + item.opened, 0)
       hasMore = isFull
     }
     for (let rows = await writeParts(); rows !== undefined; rows = await writeParts()) total.dispatches += rows
@@ -126,8 +126,8 @@ export function buildRouter(deps: RouterDeps): Router {
   /** Writes a part of the rows of events that were set aside. Returns how many; undefined when there is no such event. */
   async function writeParts(): Promise<number | undefined> {
     let total: number | undefined
-    for (const one of fanOuts) {
-      const rows = await one.writePart()
+    for (const out of fanOuts) {
+      const rows = await out.writePart()
       if (rows !== undefined) total = (total ?? 0) + rows
     }
     return total

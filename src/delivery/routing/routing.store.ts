@@ -2,7 +2,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { type Fragment, fragment, joinFragments } from '../../postgres/statement/fragment.ts'
 import type { RoutingPart } from '../policy.ts'
 
-/** What routing one batch of events did for one policy. */
+/** Result of routing one batch of events for one policy. */
 export interface RoutedRows {
   /** The rows that this worker claimed, as the policy's part `_work` returned them. */
   work: unknown[]
@@ -12,7 +12,7 @@ export interface RoutedRows {
   nextDueAt: Date | null
 }
 
-/** What one batch of the router did. */
+/** Result of one batch of the router. */
 export interface RoutedBatch {
   events: number
   /** The last of the events, to go on behind it; null when there was none. */

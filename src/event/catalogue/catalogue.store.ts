@@ -84,16 +84,16 @@ export async function syncEntries(
   entries: readonly CatalogueEntry[],
   { now, by }: { now: Date; by: UserId | null },
 ): Promise<{ rows: EventTypeRecord[]; written: number }> {
-  const values = entries.map((one) => [
+  const values = entries.map((entry) => [
     ids.next<'event type'>(),
-    one.internal,
-    one.account_scope,
-    one.method,
-    one.route,
-    one.source,
-    one.description,
+    entry.internal,
+    entry.account_scope,
+    entry.method,
+    entry.route,
+    entry.source,
+    entry.description,
     // Of a new row only: afterwards the mark is the administrator's.
-    isVisibleByDefault(one),
+    isVisibleByDefault(entry),
   ])
   const rows = await sync(db, { ...transpose(ENTRY_COLUMNS, values), now, by, version: VERSION })
   return { rows, written: rows.filter((row) => row.isWritten).length }

@@ -10,7 +10,7 @@ import { compareCatalogue } from './sync.ts'
 const CATALOGUE = buildCatalogue(ROUTE_TREE)
 
 function toRow(internal: string, change: Partial<EventTypeRecord> = {}): EventTypeRecord {
-  const entry = CATALOGUE.find((one) => one.internal === internal)
+  const entry = CATALOGUE.find((item) => item.internal === internal)
   return {
     id: internal as never,
     internal,
@@ -141,7 +141,7 @@ describe('catalogue over the API', () => {
     }
     const counts = async () => {
       const { data } = (await t.admin('GET', '/api/v3/webhook/catalogue/subscribers')).body
-      return Object.fromEntries(data.map((one: Record<string, unknown>) => [one.internal, one.subscribers]))
+      return Object.fromEntries(data.map((row: Record<string, unknown>) => [row.internal, row.subscribers]))
     }
     expect(await counts()).toMatchObject({ 'contract.create': 2, 'webhook.test': 2, 'contract.update': 0 })
     await t.admin('DELETE', `/api/v3/webhook/webhook/${webhooks[0]}`)

@@ -68,7 +68,7 @@ describe('recording events', () => {
       excludedWebhook: WEBHOOK,
     })
     const events = await recordEvents(t.ledger.deps, t.db, [full, t.draft({ resourceId: 'r-2' })], t.ledger.now())
-    expect(events.map((one) => one.resourceId)).toEqual(['r-1', 'r-2'])
+    expect(events.map((event) => event.resourceId)).toEqual(['r-1', 'r-2'])
     expect(await findEvent(t.db, events[0]!.id)).toMatchObject({
       id: events[0]!.id,
       type: 'contract.create',
@@ -89,7 +89,7 @@ describe('recording events', () => {
     await using t = await open()
     const drafts = [t.draft({ account: ACCOUNT, accountScope: 'none' }), t.draft({ account: ACCOUNT, action: 'purge' })]
     const events = await recordEvents(t.ledger.deps, t.db, drafts, t.ledger.now())
-    expect(events.map((one) => [one.account, one.isPurge])).toEqual([
+    expect(events.map((event) => [event.account, event.isPurge])).toEqual([
       [null, false],
       [null, true],
     ])
@@ -159,7 +159,7 @@ describe('the queue of the router', () => {
       Array.from({ length: 6 }, () => t.draft()),
       t.ledger.now(),
     )
-    const ids = events.map((one) => one.id)
+    const ids = events.map((event) => event.id)
     await inTransaction(t.db, async (one) => {
       expect(await takeEvents(one, 4)).toEqual(ids.slice(0, 4))
       await inTransaction(t.db, async (other) => expect(await takeEvents(other, 4)).toEqual(ids.slice(4)))
@@ -170,7 +170,7 @@ describe('the queue of the router', () => {
   test('holds what a taker gave back, and says when the rest was routed', async () => {
     await using t = await open()
     const drafts = [t.draft(), t.draft(), t.draft()]
-    const ids = (await recordEvents(t.ledger.deps, t.db, drafts, t.ledger.now())).map((one) => one.id)
+    const ids = (await recordEvents(t.ledger.deps, t.db, drafts, t.ledger.now())).map((item) => item.id)
     const failing = inTransaction(t.db, async (tx) => {
       expect(await takeEvents(tx, 2)).toEqual(ids.slice(0, 2))
       throw new Error('the taker failed')

@@ -49,7 +49,7 @@ export async function checkEventInScope(db: Database, id: string, scope: Permiss
   if (scope !== 'all' && !(await isVisibleTo(db, id, scope))) throw notFound('event')
 }
 
-/** What the recording of events needs. */
+/** Dependencies of the recording of events. */
 export interface EventDeps {
   ids: IdMaker
   /** `ENABLE_API_EVENT_QUEUE`: when false, nothing is recorded (docs/contract/events.md#event-queue-switch). */

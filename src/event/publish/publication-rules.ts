@@ -43,7 +43,7 @@ export function findPublicationErrors(
       findTypeError(publication, context),
       findAccountError(publication, context),
       findResourceUrlError(publication.url),
-    ].filter((one) => one !== undefined)
+    ].filter((item) => item !== undefined)
     const { idempotencyKey: key } = publication
     const first = key === null ? undefined : firstOfKey.get(key)
     if (key !== null && !first) firstOfKey.set(key, publication)
@@ -69,7 +69,7 @@ function findTypeError(
     return broken('unknown_event', `${event} is no event type that you see; GET /api/v3/webhook/event lists them`)
   if (!eventType)
     return broken('unknown_event', `${event} is no event type; register it with POST /api/v3/webhook/event first`)
-  // What this service says of its own resources is never forged from outside.
+  // Events of the service's own resources cannot be published from outside.
   if (eventType.source !== 'external')
     return broken(
       'own_event',

@@ -12,13 +12,13 @@ export interface PublishKey {
   eventId: EventId
 }
 
-/** What publications are judged by. */
+/** Facts that decide on publications. */
 export interface PublishContext {
   eventTypes: ReadonlyMap<string, PublishedType>
   accounts: ReadonlySet<string>
 }
 
-/** What decides whether an event of this type may be published. */
+/** Facts that decide whether an event of this type may be published. */
 export type PublishedType = Pick<
   EventTypeRecord,
   'internal' | 'source' | 'accountScope' | 'isActived' | 'isTenantVisible'
@@ -30,7 +30,7 @@ interface RecordedColumns {
   accounts: string[]
 }
 
-/** What the rules look at: the event types with these names and which of these accounts exist. */
+/** Facts that the rules read: the event types with these names and which of these accounts exist. */
 const READ_CONTEXT = `
   array(select json_build_object('internal', internal, 'source', source, 'accountScope', account_scope,
     'isActived', is_actived, 'isTenantVisible', is_tenant_visible) from event where internal = any($names)) as types,
@@ -53,7 +53,7 @@ export async function readPublishContext(db: Database, asked: Asked): Promise<Pu
 }
 
 function toContext({ types, accounts }: ContextColumns): PublishContext {
-  return { eventTypes: new Map(types.map((one) => [one.internal, one])), accounts: new Set(accounts) }
+  return { eventTypes: new Map(types.map((type) => [type.internal, type])), accounts: new Set(accounts) }
 }
 
 const record = statement<
@@ -118,14 +118,14 @@ export async function recordPublications(
   },
 ): Promise<PublishContext & { taken: ReadonlySet<EventId> }> {
   const { caller, keys, events, asked, expiredAt, now } = input
-  const keyed = new Set(keys.map((one) => one.eventId))
+  const keyed = new Set(keys.map((key) => key.eventId))
   const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
   const [row] = await record(db, {
     ...asked,
     caller,
-    keys: keys.map((one) => one.key),
-    contentHashes: keys.map((one) => one.contentHash),
-    eventsOfKeys: keys.map((one) => one.eventId),
+    keys: keys.map((key) => key.key),
+    contentHashes: keys.map((key) => key.contentHash),
+    eventsOfKeys: keys.map((key) => key.eventId),
     ids: column((event) => event.id),
     types: column((event) => event.type),
     accountsOfEvents: column((event) => event.account),
@@ -143,7 +143,7 @@ export async function recordPublications(
   return { ...toContext(context), taken: new Set(taken as EventId[]) }
 }
 
-/** What these keys of a caller stand for. */
+/** Publications of these idempotency keys of a caller. */
 export async function listPublishKeys(db: Database, caller: string, keys: readonly string[]): Promise<PublishKey[]> {
   if (keys.length === 0) return []
   const rows = await db

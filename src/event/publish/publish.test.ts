@@ -46,7 +46,7 @@ const countEvents = async () => {
 async function accept(body: unknown, call = fixture.app.admin): Promise<string[]> {
   const answer = await publish(body, call)
   expect(answer.status, JSON.stringify(answer.body)).toBe(202)
-  return answer.body.data.events.map((one: { event_id: string }) => one.event_id)
+  return answer.body.data.events.map((event: { event_id: string }) => event.event_id)
 }
 
 describe('the rules of a publication', () => {
@@ -60,7 +60,7 @@ describe('the rules of a publication', () => {
       type('a.off', { isActived: false }),
       type('a.own', { source: 'route' }),
       type('a.made', { source: 'synthetic' }),
-    ].map((one) => [one.internal, one]),
+    ].map((item) => [item.internal, item]),
   )
   const one = (change: Partial<Publication>): Publication => ({
     event: 'a.b',
@@ -413,8 +413,8 @@ describe('the list of events', () => {
     const value = pick(await readEvent(String(id)))
     const query = new URLSearchParams({ filters: `${field}|eq|${value}`, page_size: '200' })
     const { body } = await fixture.app.admin('GET', `${EVENTS}?${query}`)
-    expect(body.data.map((one: { document_id: string }) => one.document_id)).toContain(id)
-    for (const one of body.data) expect(one[field]).toBe(value)
+    expect(body.data.map((row: { document_id: string }) => row.document_id)).toContain(id)
+    for (const row of body.data) expect(row[field]).toBe(value)
   })
 
   test('refuses nobody, a member, and a field it does not have', async () => {

@@ -44,7 +44,7 @@ export interface PublishLimiter {
   take(db: Database, name: 'published_per_minute', accounts: readonly (AccountId | null)[]): Promise<void>
 }
 
-/** What publishing needs. */
+/** Dependencies of publishing. */
 export interface PublishDeps extends EventDeps {
   accountLimits: PublishLimiter
   /**
@@ -74,13 +74,19 @@ export function planPublications(
   deps: PublishDeps,
   { publications, pathOf, scope, now, trace }: Omit<PublishInput, 'caller'>,
 ): UnkeyedPublications | undefined {
-  const isPlain = (one: Publication) => one.idempotencyKey === null && !findResourceUrlError(one.url)
+  const isPlain = (publication: Publication) =>
+    publication.idempotencyKey === null && !findResourceUrlError(publication.url)
   if (!deps.enableApiEventQueue || !publications.every(isPlain)) return undefined
   const ids = publications.map(() => deps.ids.next<'event'>())
   const events = buildEvents(deps, listDrafts(publications, ids, trace), now)
   const isOfTenant = scope !== 'all'
   const pairs = [
-    ...new Map(publications.map((one) => [`${one.event} ${one.account}`, { ...one, isOfTenant }])).values(),
+    ...new Map(
+      publications.map((publication) => [
+        `${publication.event} ${publication.account}`,
+        { ...publication, isOfTenant },
+      ]),
+    ).values(),
   ]
   return {
     ids,
@@ -125,8 +131,8 @@ export async function publishEvents(deps: EventDeps, db: Database, input: Publis
 /** The event types and accounts that the rules look at. */
 function listAsked(publications: readonly Publication[]): { names: string[]; accounts: string[] } {
   return {
-    names: [...new Set(publications.map((one) => one.event))],
-    accounts: [...new Set(publications.flatMap((one) => one.account ?? []))],
+    names: [...new Set(publications.map((publication) => publication.event))],
+    accounts: [...new Set(publications.flatMap((publication) => publication.account ?? []))],
   }
 }
 
@@ -180,10 +186,10 @@ async function listUsed(
     return key && !key.contentHash.equals(earlier.contentHash) ? [key.index] : []
   })
   checkErrors(reused.sort((a, b) => a - b).map((index) => ({ ...KEY_REUSED, path: pathOf(index, KEY_REUSED.path) })))
-  return new Map(used.map((one) => [one.key, one.eventId]))
+  return new Map(used.map((item) => [item.key, item.eventId]))
 }
 
-/** A person keeps their keys over sign-ins; an API key has its own, since each is another program. */
+/** A user keeps their keys over sign-ins; an API key has its own, since each is another program. */
 function describePublisher(caller: Caller): string {
   return caller.apiKeyId ? `api-key:${caller.apiKeyId}` : `user:${caller.userId}`
 }

@@ -85,7 +85,11 @@ describe('equal refusals', () => {
     const email = 'known@example.com'
     const id = await createUserWithPassword(app, { email }, 'correct horse battery')
     await clear()
-    const tries = [email, 'nobody@example.com', 'no-one@example.com'].flatMap((one) => [one, one.toUpperCase(), one])
+    const tries = [email, 'nobody@example.com', 'no-one@example.com'].flatMap((item) => [
+      item,
+      item.toUpperCase(),
+      item,
+    ])
     for (const one of tries) {
       const body = { email: one, password: 'wrong horse battery' }
       expect((await app.anonymous('POST', '/api/v3/auth/login/local', body)).status).toBe(401)

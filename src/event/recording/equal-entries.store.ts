@@ -40,6 +40,6 @@ export async function insertEqualEntry(db: Database, entry: EqualRecord): Promis
 
 /** Adds the counts of entries, locked in the order of their keys. */
 export async function addEqualEntries(db: Database, entries: readonly EqualRecord[]): Promise<void> {
-  const sorted = entries.toSorted((one, other) => Buffer.compare(one.equalKey, other.equalKey))
+  const sorted = entries.toSorted((a, b) => Buffer.compare(a.equalKey, b.equalKey))
   await db.executeQuery(compileFragment(insertSeveral(transpose(COLUMNS, sorted.map(toValues)))))
 }

@@ -69,7 +69,7 @@ export function buildEqualEntries(options: {
     const start = findWindow(clock.now())
     const due = [...written.values()].filter(({ more }) => more > 0)
     if (due.length > 0) {
-      const counted = due.map((one) => ({ one, count: one.more }))
+      const counted = due.map((entry) => ({ one: entry, count: entry.more }))
       await addEqualEntries(
         db,
         counted.map(({ one, count }) => ({ ...one.record, count })),
@@ -107,7 +107,7 @@ export function buildEqualEntries(options: {
 const findWindow = (ms: number) => ms - (ms % WINDOW_MS)
 const nameOf = ({ equalKey }: EqualRecord) => equalKey.toString('base64')
 
-/** What tells entries apart, with the window that they are in. The caller is one whatever its address. */
+/** Key of equal entries, with their window. The address of a known caller is not part of it. */
 function toEqual(record: AuditRecord, subject: string | null = null): EqualRecord {
   const { action, outcome, userId, sessionId, apiKeyId, clientId, account, target, address, detail, createdAt } = record
   const network = address === null ? null : groupAddress(address)

@@ -13,7 +13,7 @@ import {
   toPublicationValues,
 } from './audit.store.ts'
 
-/** What one request publishes. */
+/** Publications of one request. */
 export interface Publications {
   events: readonly EventRecord[]
   /** Each event type with each account that it is published for, once. */
@@ -82,7 +82,7 @@ const record = statement<{ broken: number[]; is_queued: boolean }, Record<string
   `with ${HEAD}, inline as (select false as is_inline), ${RECORDED} select ${BROKEN}, ${IS_QUEUED}`,
 )
 
-/** What became of the publications of several requests. */
+/** Results of the publications of several requests. */
 export interface RecordedPublications {
   /** The numbers of the requests that break a rule of `findPublicationErrors`: nothing of them is kept. */
   broken: ReadonlySet<number>
@@ -119,8 +119,8 @@ export async function recordAndRoute(
 function listValues(items: readonly Publications[]): Record<string, unknown[]> {
   const pairs = items.flatMap((one, item) => one.pairs.map((pair) => ({ ...pair, item })))
   const placed = items.map(placeEntry)
-  const events = placed.flatMap((one) => one.events)
-  const entries = placed.flatMap((one) => one.others)
+  const events = placed.flatMap((item) => item.events)
+  const entries = placed.flatMap((item) => item.others)
   return {
     pairItems: pairs.map((pair) => pair.item),
     pairEvents: pairs.map((pair) => pair.event),

@@ -71,7 +71,7 @@ function buildInline(rows: number) {
   }
   const takeInline = async (): Promise<InlineRouting> => ({
     policies: [{ name: 'probe', part }],
-    accept: async (byPolicy) => void told.accepted.push(...byPolicy.flatMap((one) => one.work)),
+    accept: async (byPolicy) => void told.accepted.push(...byPolicy.flatMap((item) => item.work)),
     fail: () => {
       told.failed += 1
     },
@@ -134,9 +134,9 @@ describe('publications of concurrent requests', () => {
     const bad = requests[2] as Publications
     const twice = { ...bad, events: [...bad.events, ...bad.events] }
     const settled = await Promise.allSettled(
-      [requests[0], requests[1], twice, requests[3]].map((one) => batch.record(one as Publications)),
+      [requests[0], requests[1], twice, requests[3]].map((item) => batch.record(item as Publications)),
     )
-    expect(settled.map((one) => one.status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+    expect(settled.map((result) => result.status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
     expect((settled[2] as PromiseRejectedResult).reason).toMatchObject({ code: '23505' })
     const kept = names.filter((_, index) => index !== 2)
     expect(await listKept(names)).toEqual({ events: kept, queued: kept, audited: kept })
@@ -151,7 +151,7 @@ describe('publications of concurrent requests', () => {
     })
     const batch = build({ db: nowhere.db })
     const settled = await Promise.allSettled(['a', 'b', 'c', 'd'].map((name) => batch.record(publish(`lost-${name}`))))
-    expect(settled.map((one) => one.status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected'])
+    expect(settled.map((result) => result.status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected'])
     await expect(batch.record(publish('lost-e'))).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     await nowhere.close()
   })
@@ -215,7 +215,7 @@ describe('publications of a process that posts', () => {
     const { told, batch } = buildInline(1)
     const several = (count: number) => {
       const all = Array.from({ length: count }, (_, n) => publish(`inline-${count}-${n}`))
-      return { ...(all[0] as Publications), events: all.flatMap((one) => one.events) }
+      return { ...(all[0] as Publications), events: all.flatMap((item) => item.events) }
     }
     await batch.record(several(16))
     expect(told.queued).toEqual([false])

@@ -20,7 +20,7 @@ const EVENTS_LIMIT = 2_000
 /** Events that a statement routes itself at most: the router takes more of them at once, which costs less for each. */
 const INLINE_EVENTS = 16
 
-/** What a batch is built from. */
+/** Dependencies of a batch. */
 export interface PublicationBatchDeps {
   logger: Logger
   /** The pool of requests. */
@@ -101,7 +101,8 @@ function takeBatch(waiting: Waiting[]): Waiting[] {
   return waiting.splice(0, end === -1 ? waiting.length : end)
 }
 
-const countEvents = (batch: readonly Waiting[]) => batch.reduce((sum, one) => sum + one.publications.events.length, 0)
+const countEvents = (batch: readonly Waiting[]) =>
+  batch.reduce((sum, entry) => sum + entry.publications.events.length, 0)
 
 /** The right to route in the statement; without it the events are queued for the router. Never throws. */
 async function findInline(deps: PublicationBatchDeps): Promise<InlineRouting | undefined> {
@@ -145,7 +146,7 @@ async function recordAll(
   const accepted = attend(deps, () => byPolicy && routing?.accept(byPolicy))
   await attend(deps, () => deps.onRecorded(isQueued))
   await attend(deps, () =>
-    deps.onEvents?.(batch.flatMap((one, item) => (broken.has(item) ? [] : one.publications.events))),
+    deps.onEvents?.(batch.flatMap((entry, item) => (broken.has(item) ? [] : entry.publications.events))),
   )
   for (const [item, one] of batch.entries()) one.resolve(!broken.has(item))
   await accepted
@@ -155,7 +156,7 @@ interface Recorded {
   /** The requests of the batch of which nothing is kept. */
   broken: ReadonlySet<number>
   isQueued: boolean
-  /** What the statement routed and claimed; undefined when it routed nothing. */
+  /** Rows that the statement routed and claimed; undefined for none. */
   byPolicy?: readonly RoutedRows[]
 }
 
@@ -165,7 +166,7 @@ async function record(
   routing: InlineRouting | undefined,
   deps: PublicationBatchDeps,
 ): Promise<Recorded> {
-  const items = batch.map((one) => one.publications)
+  const items = batch.map((entry) => entry.publications)
   if (!routing || countEvents(batch) > INLINE_EVENTS) {
     await attend(deps, () => routing?.accept([]))
     return recordPublicationBatch(deps.db, items)

@@ -28,7 +28,7 @@ export async function commitWith(tx: Database, parts: ClosingParts): Promise<str
     event && { name: 'recorded_event', part: event },
     audit && { name: 'recorded_entry', part: audit },
     answer && { name: 'kept_answer', part: answer },
-  ].filter((one) => one !== undefined)
+  ].filter((item) => item !== undefined)
   const notes = writes.flatMap((write) => write.notes ?? []).join(',')
   const noted: Fragment[] = notes === '' ? [] : [buildNotes({ notes })]
   const query = joinFragments<{ notes: string }>(

@@ -49,9 +49,9 @@ describe('the path of the second call', () => {
   test('exists in the tree for every resource that a route creates, but for members and invitations, which are read in their lists, and factors, which only their owner reads', () => {
     const findInTree = buildReadPathFinder(ROUTE_TREE)
     const creating = ROUTE_TREE.filter(({ action, status }) => action === 'create' && status === 201)
-    const unreadable = creating.filter((one) => findInTree(one, changed(ID)) === null)
+    const unreadable = creating.filter((item) => findInTree(item, changed(ID)) === null)
     expect(creating.length).toBeGreaterThan(5)
-    expect(unreadable.map((one) => one.resource)).toEqual([
+    expect(unreadable.map((item) => item.resource)).toEqual([
       'totp-factor',
       'passkey',
       'account-member',

@@ -42,14 +42,14 @@ export function draftEvents(
 ): EventDraft[] {
   const { route, changed = [], trace } = source
   if (route.event === 'none' || route.event === 'operation') return []
-  return changed.map((one) => ({
+  return changed.map((change) => ({
     type: eventNameOf(route),
     accountScope: route.accountScope,
-    account: one.account,
+    account: change.account,
     resource: route.resource,
     action: route.action,
-    resourceId: one.id,
-    url: findReadPath(route, one),
+    resourceId: change.id,
+    url: findReadPath(route, change),
     trace,
   }))
 }
@@ -67,7 +67,7 @@ function draftAudit(
   const { requestId, ownRequestId } = request
   const told = isRefusal ? { ...outcome.audit, reason: outcome.problem.reason ?? outcome.problem.code } : outcome.audit
   const detail = requestId === ownRequestId ? told : { ...told, client_request_id: requestId }
-  return changed.map((one) => ({
+  return changed.map((change) => ({
     action: eventNameOf(route),
     outcome: isRefusal ? 'failure' : 'success',
     userId: caller?.userId ?? outcome.actor?.userId ?? null,
@@ -75,15 +75,15 @@ function draftAudit(
     apiKeyId: caller?.apiKeyId ?? outcome.actor?.apiKeyId ?? null,
     clientId: caller?.clientId ?? outcome.actor?.clientId ?? null,
     portal: caller?.portal ?? outcome.actor?.portal ?? null,
-    account: one.account ?? outcome.actor?.account ?? null,
-    target: one.id,
+    account: change.account ?? outcome.actor?.account ?? null,
+    target: change.id,
     address: request.address,
     requestId: ownRequestId,
     ...(detail && { detail }),
   }))
 }
 
-/** What recording uses. */
+/** Dependencies of recording. */
 export interface RecordDeps extends EventDeps {
   logger: Pick<Logger, 'warn'>
   /** Whether some active webhook subscribes to the event type of a read. */

@@ -17,9 +17,9 @@ interface ListField {
 }
 
 /**
- * What bounds a `like` (docs/contract/api.md#like):
+ * Bounds of a `like` (docs/contract/api.md#like):
  * - `indexed`: an index finds parts of the text
- * - `few-rows`: the list ends by itself: what a release brings, what one person or account has, what has a limit for all
+ * - `few-rows`: the list ends by itself: what a release brings, what one user or account has, what has a limit for all
  * - `of-accounts`: a caller with some accounts searches theirs; one that reaches all rows names a range of time
  * - `in-range`: it is taken only together with a filter that bounds `created_at` from below
  */
@@ -72,9 +72,9 @@ export function parseFilters(
       { path: 'filters', code: 'too_many', message: `at most ${FILTERS_LIMIT} filters are allowed` },
     ])
   const parsed = texts.map((text, index) => parseFilter(text, fields, `filters.${index}`))
-  const errors = parsed.filter((one) => 'message' in one)
+  const errors = parsed.filter((item) => 'message' in item)
   if (errors.length > 0) throw buildListProblem(errors)
-  const filters = parsed.filter((one) => 'operator' in one)
+  const filters = parsed.filter((item) => 'operator' in item)
   checkRanges(filters, fields, scope)
   return filters
 }
@@ -130,7 +130,7 @@ function parseFilter(text: string, fields: ListFields, path: string): ListFilter
     return { path, code: 'unknown_field', message }
   }
   const allowed = operatorsOf(declared)
-  const operator = allowed.find((one) => one === operatorText)
+  const operator = allowed.find((operator) => operator === operatorText)
   if (!operator) {
     const message = `has no operator that ${field} takes; allowed are ${allowed.join(', ')}`
     return { path, code: 'unknown_operator', message }
@@ -140,8 +140,8 @@ function parseFilter(text: string, fields: ListFields, path: string): ListFilter
   if (fault) return { path, code: 'values', message: fault }
   const type = operator === 'null' ? 'boolean' : declared.type
   const values: ListValue[] = []
-  for (const one of texts) {
-    const value = parseValue(type, one)
+  for (const text of texts) {
+    const value = parseValue(type, text)
     if (value === undefined)
       return { path, code: type, message: `has a value for ${field} that must be ${VALUE_RULES[type]}` }
     values.push(value)

@@ -112,7 +112,7 @@ describe('paging', () => {
       expect(rows).toHaveLength(1000)
       const field = sort.replace('-', '')
       const values = rows.map((row) => Number(field === 'attempts' ? row.attempts : row.created_at))
-      const ordered = values.toSorted((one, other) => (sort.startsWith('-') ? other - one : one - other))
+      const ordered = values.toSorted((a, b) => (sort.startsWith('-') ? b - a : a - b))
       if (field !== 'text') expect(values).toEqual(ordered)
     },
   )

@@ -14,12 +14,12 @@ export function findCallerRefusal(
 
 /**
  * Whether a route is open to `caller`. An app reaches what its scopes name, and a key of one account what its permissions
- * name there: no other route, open to every person or not.
+ * name there: no other route, open to every user or not.
  */
 function isOpen(route: RouteDeclaration, caller: Caller, scope: PermissionScope | undefined): boolean {
   if (caller.clientId !== null && !isUnderCeiling(caller, permissionOf(route))) return false
-  const isForPeople = route.access === 'caller' || route.access === 'public'
-  if (isForPeople) return caller.keyAccount === null
+  const isForUsers = route.access === 'caller' || route.access === 'public'
+  if (isForUsers) return caller.keyAccount === null
   return scope === 'all' || (scope !== undefined && route.ownAccounts === true)
 }
 
@@ -34,8 +34,8 @@ function buildPermissionRefusal(route: RouteDeclaration, caller: Caller, scope: 
       headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
     })
   }
-  const isForPeople = route.access === 'caller' || route.access === 'public'
-  if (scope === undefined && !isForPeople)
+  const isForUsers = route.access === 'caller' || route.access === 'public'
+  if (scope === undefined && !isForUsers)
     return denied({ what: 'permission', permission }, `which your token does not hold.`)
   if (caller.keyAccount !== null)
     return denied(

@@ -6,7 +6,10 @@ const EXCHANGE_TOKEN =
 /** Longest header of a JWT that is looked at, in characters: those of access tokens have some 100. */
 const JOSE_HEADER_LIMIT = 1_000
 
-/** What a caller without a valid token reads. What the token says of itself chooses the words and nothing else. Pure. */
+/**
+ * Detail for a caller without a valid token. The unverified claims of the token choose the words and nothing else.
+ * Pure.
+ */
 export function describeMissingCaller(authorization: string | undefined): string {
   const header = /^bearer +([\w-]+)\.[\w-]+\.[\w-]+ *$/i.exec(authorization ?? '')?.[1]
   return header !== undefined && isOfAccessToken(header) ? EXCHANGE_TOKEN : SEND_TOKEN

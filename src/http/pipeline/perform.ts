@@ -100,7 +100,7 @@ function buildResult<Deps>(served: Served<Deps>, outcome: Outcome<unknown>): Ans
   return outcome.kind === 'refusal' ? outcome.problem : buildAnswer(served.route, outcome, served.reply)
 }
 
-/** What a refusal is answered with instead of its problem, which is logged like one that is sent. */
+/** Answer to a refusal in place of its problem, which is logged like one that is sent. */
 function answerRefusal<Deps>({ route, reply, request }: Served<Deps>, outcome: ShownRefusal): Answer {
   request.problem = outcome.problem
   return buildAnswer(route, outcome, reply)

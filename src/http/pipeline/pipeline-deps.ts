@@ -41,7 +41,7 @@ export interface Pipeline {
   clock: Clock
   /** The caller of an `Authorization` header; undefined when there is none or it is not valid. */
   authenticate(authorization: string | undefined): Promise<Caller | undefined>
-  /** The person at a page of the service that makes the call; undefined when there is none. */
+  /** The user at a page of the service that makes the call; undefined when there is none. */
   authenticatePage(headers: IncomingHttpHeaders): Promise<Caller | undefined>
   /**
    * Writes events, audit entry and stored answer in one statement, the last of the transaction `tx`: `commit` is sent with
@@ -62,7 +62,7 @@ export interface Pipeline {
   limitVisit(request: FastifyRequest, reply: FastifyReply): void
   /** Counts a request against its caller; throws `rate_limited`. */
   limitCaller(caller: Caller, reply: FastifyReply): void
-  /** The browser of a `Cookie` header, if the person that `body` names by `email` has signed in with it before. */
+  /** The browser of a `Cookie` header, if the user that `body` names by `email` has signed in with it before. */
   findKnownBrowser(cookieHeader: string | undefined, body: unknown): KnownBrowser | undefined
   /**
    * Takes a place for a request that will have one password hashed. Throws 503 `overloaded` when there is none. What it
@@ -71,14 +71,14 @@ export interface Pipeline {
   takePlace(visitor: PlaceVisitor): (isRefused: boolean) => void
 }
 
-/** A browser in which a person has signed in before. */
+/** A browser in which a user has signed in before. */
 export interface KnownBrowser {
   id: string
   /** The time of that sign-in, in milliseconds. */
   since: number
 }
 
-/** Who asks for a place: its network address, and its browser when the person has signed in with it before. */
+/** Who asks for a place: its network address, and its browser when the user has signed in with it before. */
 export interface PlaceVisitor {
   address: string
   knownBrowser: KnownBrowser | undefined

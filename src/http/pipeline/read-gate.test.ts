@@ -25,7 +25,7 @@ function openGate(atOnce: number) {
     return running.map(({ name }) => name)
   }
   const end = async (name: string) => {
-    const at = running.findIndex((one) => one.name === name)
+    const at = running.findIndex((item) => item.name === name)
     running.splice(at, 1)[0]?.end()
     return listRunning()
   }

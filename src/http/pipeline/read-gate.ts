@@ -1,13 +1,13 @@
 import type { Clock } from '../../base/clock.ts'
 import { Problem } from '../problem/problem.ts'
 
-/** Expensive reads of one person that run at once, whatever tokens it uses (docs/contract/api.md#expensive-reads). */
+/** Expensive reads of one user that run at once, whatever tokens it uses (docs/contract/api.md#expensive-reads). */
 const RUNNING_OF_CALLER = 2
 
 /** Expensive reads of callers of one account that run at once. */
 const RUNNING_OF_ACCOUNT = 3
 
-/** Expensive reads of one person that wait for their turn. */
+/** Expensive reads of one user that wait for their turn. */
 const WAITING_OF_CALLER = 10
 
 /** Expensive reads that wait in this process. */
@@ -18,7 +18,7 @@ const WAIT_MS = 5_000
 
 /** Who asks for an expensive read. */
 export interface Reader {
-  /** The person, or the portal session. */
+  /** The user, or the portal session. */
   holder: string
   /** The accounts to which the read is limited; none for one over all accounts. */
   accounts: readonly string[]
@@ -76,7 +76,7 @@ export function buildReadGate({ atOnce, clock }: { atOnce: number; clock: Pick<C
     if (first === 'turn') return
     // The turn came at the same moment.
     if (!waiting.includes(turn)) return
-    waiting = waiting.filter((one) => one !== turn)
+    waiting = waiting.filter((waiter) => waiter !== turn)
     throw isFull(reader) ? buildLimited() : buildOverloaded()
   }
 

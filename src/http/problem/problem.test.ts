@@ -14,7 +14,7 @@ describe('the registry of problems', () => {
 
   test('is sorted by status', () => {
     const statuses = Object.values(PROBLEMS).map(({ status }) => status)
-    expect(statuses).toEqual(statuses.toSorted((one, other) => one - other))
+    expect(statuses).toEqual(statuses.toSorted((a, b) => a - b))
   })
 
   test('sets the status of a problem by its code, and keeps the reason out of the body', () => {

@@ -55,17 +55,17 @@ export interface FieldError {
   message: string
 }
 
-/** What a `second_factor_required` asks for. */
+/** Requirement of a `second_factor_required`. */
 export interface FactorHint {
   /** To be sent back with the proof. */
   challenge: string
-  /** The ways in which the person can prove its second factor. */
+  /** The ways in which the user can prove its second factor. */
   methods: readonly string[]
   /** The lifetime of the challenge in seconds. */
   expiresIn: number
 }
 
-/** What a `permission_denied` lacks (docs/contract/identity.md#refusals). */
+/** Missing permission of a `permission_denied` (docs/contract/identity.md#refusals). */
 export interface Missing {
   /**
    * `permission`: the token does not hold it. `scope`: the token holds it for some accounts, and the request needs it for
@@ -87,7 +87,7 @@ export interface ExceededLimit {
 export const ERRORS_LIMIT = 50
 
 /**
- * An error that the caller receives. Keeps the first 50 of `errors`. `detail` is a sentence that a person can act on;
+ * An error that the caller receives. Keeps the first 50 of `errors`. `detail` is a sentence that a user can act on;
  * `reason` is logged and not sent. Neither holds a secret, an SQL text or a stack.
  */
 export class Problem extends Error {
@@ -164,7 +164,7 @@ export function notFound(noun: string): Problem {
   return new Problem('not_found', `There is no ${noun} with this id, or it was deleted.`)
 }
 
-/** `64 KiB`, `1 MiB`: a limit as people read it. */
+/** `64 KiB`, `1 MiB`: a limit as users read it. */
 export function formatBytes(bytes: number): string {
   return bytes % 1_048_576 === 0 ? `${bytes / 1_048_576} MiB` : `${bytes / 1024} KiB`
 }

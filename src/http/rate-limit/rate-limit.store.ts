@@ -51,7 +51,7 @@ export async function addHits(
   const sums = new Map<string, number>()
   for (let start = 0; start < counted.length; start += CHUNK) {
     const chunk = counted.slice(start, start + CHUNK)
-    const [names, hits] = [chunk.map((one) => one.name), chunk.map((one) => one.hits)]
+    const [names, hits] = [chunk.map((item) => item.name), chunk.map((item) => item.hits)]
     for (const row of await addSeveral(db, { windowStartedAt, names, hits })) sums.set(row.bucket, row.hits)
   }
   return sums

@@ -141,7 +141,7 @@ describe('rate limits', () => {
     await read(limited)
     await limited.limiter.exchange()
     expect((await rows()).map(({ hits }) => hits)).toEqual([3, 3])
-    // What was exchanged is known to all, so the next hundredth begins.
+    // Exchanged counts reach every process, so the next hundredth begins.
     await readStatuses(2, () => read(limited))
     await limited.limiter.exchange()
     expect((await rows()).map(({ hits }) => hits)).toEqual([3, 3])

@@ -138,7 +138,7 @@ export function buildRateLimiter(options: {
 
   function take<Hits extends BucketHits>(all: readonly Hits[]): { one: Hits; resetSeconds: number } | undefined {
     const { startMs, resetMs } = findWindow(clock.now())
-    const taken = all.map((one) => ({ one, bucket: takeBucket(one.bucket, startMs) }))
+    const taken = all.map((item) => ({ one: item, bucket: takeBucket(item.bucket, startMs) }))
     const exceeded = taken.find(({ one, bucket }) => bucket.shared + bucket.own + one.hits > one.perMinute)
     if (exceeded) return { one: exceeded.one, resetSeconds: Math.ceil(resetMs / 1000) }
     for (const { one, bucket } of taken) addOwn(one.bucket, bucket, one)

@@ -65,9 +65,9 @@ export function describeType(document: OpenApiDocument, schema: JsonSchema): str
   if (anyOf) return [...new Set(anyOf.map((branch) => describeType(document, branch)))].join(' or ')
   if (allOf) return 'object'
   if (type === 'array') return `list of ${items ? describeType(document, items) : 'anything'}`
-  const named = [type].flat().filter((one) => one !== undefined)
+  const named = [type].flat().filter((item) => item !== undefined)
   if (named.length === 0) return 'anything'
-  return named.map((one) => (one === 'string' ? (format ?? 'text') : one)).join(' or ')
+  return named.map((name) => (name === 'string' ? (format ?? 'text') : name)).join(' or ')
 }
 
 const RULES: Readonly<Record<string, (value: unknown) => string>> = {
@@ -87,9 +87,12 @@ export function describeRules(document: OpenApiDocument, schema: JsonSchema): st
   const rules = Object.entries(RULES).flatMap(([name, say]) => (name in resolved ? [say(resolved[name])] : []))
   const descriptions = [
     schema.description ?? resolved.description,
-    ...(resolved.anyOf ?? []).map((one) => one.description),
+    ...(resolved.anyOf ?? []).map((item) => item.description),
   ]
-  return [...descriptions.filter((one) => one !== undefined), ...(rules.length > 0 ? [rules.join(' ')] : [])]
+  return [
+    ...descriptions.filter((description) => description !== undefined),
+    ...(rules.length > 0 ? [rules.join(' ')] : []),
+  ]
 }
 
 /** Renders members as a definition list, or a sentence when there are none. */

@@ -28,7 +28,7 @@ const ANSWER_HEADERS: Readonly<Record<string, Header>> = {
   'WWW-Authenticate': { description: 'The scheme: Bearer.', schema: { type: 'string' } },
 }
 
-/** What a route of pages answers. */
+/** Answers of a route of pages. */
 const PAGE_TYPE = 'text/html'
 
 /** The description by which a collected operation says that a browser is shown its problems as pages. */
@@ -123,7 +123,7 @@ function addEnumType(schema: JsonSchema): JsonSchema {
 }
 
 function withoutNull(schema: JsonSchema): JsonSchema {
-  const [type = 'null', ...others] = [schema.type ?? []].flat().filter((one) => one !== 'null')
+  const [type = 'null', ...others] = [schema.type ?? []].flat().filter((item) => item !== 'null')
   return {
     ...schema,
     type: others.length > 0 ? [type, ...others] : type,
@@ -135,7 +135,7 @@ function withoutNull(schema: JsonSchema): JsonSchema {
 function describeOptionalBody(body: NonNullable<Operation['requestBody']>): NonNullable<Operation['requestBody']> {
   const isNull = ({ type }: JsonSchema) => type === 'null'
   const contents = Object.entries(body.content).map(([mediaType, { schema }]) => {
-    const [only, ...others] = schema.anyOf?.some(isNull) ? schema.anyOf.filter((one) => !isNull(one)) : []
+    const [only, ...others] = schema.anyOf?.some(isNull) ? schema.anyOf.filter((item) => !isNull(item)) : []
     return { mediaType, schema: only && others.length === 0 ? only : schema, isOptional: only !== undefined }
   })
   return {

@@ -87,8 +87,8 @@ describe('the OpenAPI document', () => {
     for (const [path, item] of Object.entries(document.paths)) {
       const named = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
       for (const operation of Object.values(item)) {
-        const parameters = (operation.parameters ?? []).map((one) => resolveComponent(document, one))
-        const declared = parameters.filter((one) => one.in === 'path').map((one) => one.name)
+        const parameters = (operation.parameters ?? []).map((parameter) => resolveComponent(document, parameter))
+        const declared = parameters.filter((parameter) => parameter.in === 'path').map((parameter) => parameter.name)
         expect(declared).toEqual(named)
       }
     }
@@ -110,7 +110,7 @@ describe('the OpenAPI document', () => {
 
   test('documents the problems that each kind of route may answer, and no other', () => {
     const problemsOf = (method: string, path: string) =>
-      Object.keys(document.paths[`/api/v3/sample/${path}`]?.[method]?.responses ?? {}).filter((one) => one >= '400')
+      Object.keys(document.paths[`/api/v3/sample/${path}`]?.[method]?.responses ?? {}).filter((name) => name >= '400')
     const always = ['400', '429', '500', '503']
     expect(problemsOf('get', 'thing')).toEqual([...always, '401', '403', '422', '431'].sort())
     expect(problemsOf('get', 'thing/{id}')).toEqual([...always, '401', '403', '404'].sort())
@@ -125,7 +125,7 @@ describe('the OpenAPI document', () => {
   test('has an Idempotency-Key parameter on the routes that take one', () => {
     const takes = (path: string) =>
       document.paths[path]?.post?.parameters?.some(
-        (one) => resolveComponent(document, one).name === 'Idempotency-Key',
+        (parameter) => resolveComponent(document, parameter).name === 'Idempotency-Key',
       ) ?? false
     expect(takes('/api/v3/sample/thing')).toBe(true)
     expect(takes('/api/v3/sample/thing/sign-in')).toBe(false)
@@ -155,7 +155,7 @@ describe('the OpenAPI document', () => {
     expect(post.operationId).toBe('onThingCreate')
     expect(JSON.stringify(post.requestBody)).toContain('#/components/schemas/Envelope')
     const names = (post.parameters ?? []).map(
-      (one) => (resolvePointer(one.$ref ?? '') as { name: string } | undefined)?.name,
+      (parameter) => (resolvePointer(parameter.$ref ?? '') as { name: string } | undefined)?.name,
     )
     expect(names).toEqual([
       'x-service-signature',

@@ -121,7 +121,7 @@ const trusts = fc.constantFrom('1', '2', '5', '10.0.0.0/8', 'loopback,uniqueloca
 
 describe('for any header', () => {
   test('entries to the left of the rightmost untrusted address have no effect', () => {
-    const outside = address.filter((one) => find('uniquelocal,10.0.0.0/8', '1.1.1.1', one).address !== '1.1.1.1')
+    const outside = address.filter((item) => find('uniquelocal,10.0.0.0/8', '1.1.1.1', item).address !== '1.1.1.1')
     fc.assert(
       fc.property(fc.array(anything), outside, (forged, client) => {
         const header = [...forged, client].join(', ')

@@ -2,8 +2,8 @@ import { Problem } from '../problem/problem.ts'
 import type { Caller } from '../shape/caller.ts'
 
 /**
- * What a session must have proven in the last 10 minutes (docs/contract/second-factor.md#step-up): `factor` the second
- * factor, if the person has one; `sign-in` the same, and of a person without one the sign-in.
+ * Proof that a session must have given in the last 10 minutes (docs/contract/second-factor.md#step-up): `factor` the second
+ * factor, if the user has one; `sign-in` the same, and of a user without one the sign-in.
  */
 export type Freshness = 'factor' | 'sign-in'
 
@@ -11,7 +11,7 @@ export type Freshness = 'factor' | 'sign-in'
 const FRESH_MS = 10 * 60_000
 
 /**
- * Whether the caller has proven of late what a route asks for. An API key has no person who could prove anything, so it is
+ * Whether the caller has proven of late what a route asks for. An API key has no user who could prove anything, so it is
  * fresh: it holds what it was made for. Pure.
  */
 export function isFresh(caller: Pick<Caller, 'proof'>, wanted: Freshness, now: Date): boolean {
@@ -21,7 +21,7 @@ export function isFresh(caller: Pick<Caller, 'proof'>, wanted: Freshness, now: D
   return proof.hasFactor ? isRecent && proof.isMultiFactor : wanted === 'factor' || isRecent
 }
 
-/** The 403 for a caller that is not fresh. `step-up` answers it; a person without a second factor signs in again. */
+/** The 403 for a caller that is not fresh. `step-up` answers it; a user without a second factor signs in again. */
 export function buildNotFresh({ proof }: Pick<Caller, 'proof'>): Problem {
   const text = proof?.hasFactor
     ? 'Prove your second factor again: POST /api/v3/auth/session/step-up. The proof counts for 10 minutes.'

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { isLoopback } from './client-address.ts'
 
-/** What tells a request of this machine from one that came through a proxy or from a foreign page. */
+/** Facts that distinguish a request of this machine from one through a proxy or of a foreign page. */
 export interface RequestOrigin {
   /** The other end of the connection. */
   peer: string | undefined
@@ -29,7 +29,7 @@ export function isLoopbackHost(host: string | undefined): boolean {
 }
 
 /**
- * Why a request is not one of a person at this machine, as a noun for the log; undefined where it is one. A peer on
+ * Why a request is not one of a user at this machine, as a noun for the log; undefined where it is one. A peer on
  * loopback alone says nothing: a proxy of the same machine has that address too, and a page of a foreign name reaches
  * loopback when its name is bound anew (DNS rebinding). Proxies that add no header speak HTTP/1.0 unless told otherwise.
  * Pure.

@@ -1,4 +1,7 @@
-/** What the URL parser takes in a host, and what a header, a policy or a list reads as something else: `;`, `,`, `'` and others. */
+/**
+ * Characters that the URL parser accepts in a host and that have a meaning in a header, a policy or a list: `;`, `,`,
+ * `'` and others.
+ */
 const PLAIN_HOST = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])$/
 
 /**

@@ -6,7 +6,10 @@
 /** Scheme and authority of a target in absolute form (RFC 9112 section 3.2.2). */
 const AUTHORITY = /^https?:\/\/[^/?#]*/i
 
-/** What no target holds (RFC 3986 section 3.3): octets outside visible ASCII. Their trimming differs between readers. */
+/**
+ * Characters that no target holds (RFC 3986 section 3.3): octets outside visible ASCII. Their trimming differs between
+ * readers.
+ */
 const FOREIGN_OCTET = /[^!-~]/
 
 /**

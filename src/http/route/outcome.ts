@@ -102,5 +102,5 @@ export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
   subject?: string
 }
 
-/** What an operation returns to the pipeline. */
+/** Result of an operation for the pipeline. */
 export type Outcome<Data> = DataOutcome<Data> | RedirectOutcome | PageOutcome | StreamOutcome | RefusalOutcome

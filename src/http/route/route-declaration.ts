@@ -86,7 +86,7 @@ export interface RouteDeclaration {
    * opens this route. Its operations then check the owner of each row.
    */
   ownAccounts?: boolean
-  /** What a session must have proven of late (docs/contract/second-factor.md#step-up). Default: nothing. */
+  /** Proof that a session must have given recently (docs/contract/second-factor.md#step-up). Default: nothing. */
   fresh?: Freshness
   /**
    * `pipeline` (the default): the pipeline records the event of each changed resource. `operation`: the operation records
@@ -165,7 +165,7 @@ export type RequestOf<Declaration extends RouteDeclaration, Target, Prepared> = 
   Prepared
 >
 
-/** What a success of a declaration has as `data`. */
+/** Member `data` of a success of a declaration. */
 export type DataOf<Declaration extends RouteDeclaration> = Declaration extends { list: ListFields }
   ? Static<Declaration['data']>[]
   : Static<Declaration['data']> | AlsoOf<Declaration>

@@ -57,7 +57,7 @@ export function buildConnectionShares(options: { limit: number; isTrusted: (addr
   }
 
   function makeRoom(): void {
-    const groups = [...byNetwork.values()].sort((one, other) => other.size - one.size)
+    const groups = [...byNetwork.values()].sort((a, b) => b.size - a.size)
     for (const group of groups) if (closeIdle(group)) return
   }
 

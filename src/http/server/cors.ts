@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isLoopbackOrigin } from '../../base/loopback.ts'
 
-/** What below this path is served to pages of other origins: the API, and nothing that a browser shows. */
+/** Path below which answers are served to pages of other origins: the API, and nothing that a browser shows. */
 const PREFIX = '/api/'
 
 /** How long a browser may keep the answer to a preflight, in seconds: two hours is the most that Chromium keeps. */

@@ -43,7 +43,7 @@ async function open(to: FastifyInstance): Promise<Socket> {
   return socket
 }
 
-const listen = (one: FastifyInstance) => one.listen({ port: 0, host: '127.0.0.1' })
+const listen = (instance: FastifyInstance) => instance.listen({ port: 0, host: '127.0.0.1' })
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`
 
 /** Reads until the peer closes. */

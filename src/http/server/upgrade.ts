@@ -33,10 +33,10 @@ export function buildUpgradeRouter(): UpgradeRouter {
 
   return {
     mount: (prefix, handler) => {
-      if (handlers.some((one) => one.prefix === prefix))
+      if (handlers.some((handler) => handler.prefix === prefix))
         throw new Error(`an upgrade handler is already mounted below ${prefix}`)
       handlers.push({ prefix, handler })
-      handlers.sort((one, other) => other.prefix.length - one.prefix.length)
+      handlers.sort((a, b) => b.prefix.length - a.prefix.length)
     },
     takes: (url) => find(url) !== undefined,
     upgrade: (request, socket, head) => {

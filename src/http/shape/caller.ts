@@ -6,20 +6,20 @@ export interface AccountPatterns {
   patterns: readonly string[]
 }
 
-/** The portal session by which a person acts under an API key (docs/contract/portal.md#sessions). */
+/** The portal session by which a user acts under an API key (docs/contract/portal.md#sessions). */
 export interface PortalVisit {
   id: PortalSessionId
-  /** The name that the platform gave the person; null for none. */
+  /** The name that the platform gave the user; null for none. */
   externalUser: string | null
 }
 
-/** What a session proves of its person (docs/contract/second-factor.md#step-up). */
+/** Proofs of a session (docs/contract/second-factor.md#step-up). */
 export interface SessionProof {
-  /** Whether the person has a second factor now. */
+  /** Whether the user has a second factor now. */
   hasFactor: boolean
   /** Whether a second factor was proven in the session. */
   isMultiFactor: boolean
-  /** When the person last proved who it is. */
+  /** When the user last proved who it is. */
   provenAt: Date
 }
 
@@ -67,7 +67,7 @@ export function nameHolder({ portal, apiKeyId, userId }: Pick<Caller, 'portal' |
   return portal?.id ?? apiKeyId ?? userId
 }
 
-/** Whom expensive reads are counted for: a person, whatever tokens it uses, or a portal session. */
+/** Whom expensive reads are counted for: a user, whatever tokens it uses, or a portal session. */
 export function nameReader({ portal, userId }: Pick<Caller, 'portal' | 'userId'>): string {
   return portal?.id ?? userId
 }

@@ -112,7 +112,7 @@ export interface KeyMakerFacts {
   liveKeys: number
   /** Whether the account of the key exists; true for a key without one. */
   hasAccount: boolean
-  /** What the user of the token holds by it. */
+  /** Permissions that the user holds through the token. */
   holdings: Holdings
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, NO_ID, type Person } from '../../../test/harness/app/identity-app.ts'
+import { buildIdentityApp, type IdentityApp, NO_ID, type User } from '../../../test/harness/app/identity-app.ts'
 import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
@@ -9,8 +9,8 @@ const KEYS = '/api/v3/identity/api-key'
 const USERS = '/api/v3/identity/user'
 
 let app: IdentityApp
-let root: Person
-let reader: Person
+let root: User
+let reader: User
 
 beforeAll(async () => {
   app = await buildIdentityApp()
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-const createKey = async (owner: Person, permissions: string[], more: Record<string, unknown> = {}) => {
+const createKey = async (owner: User, permissions: string[], more: Record<string, unknown> = {}) => {
   const reply = await app.call('POST', KEYS, { token: owner.token, body: { name: 'a key', permissions, ...more } })
   expect(reply.status).toBe(201)
   return reply.body.data
@@ -85,7 +85,7 @@ describe('a new key', () => {
     await createKey(reader, ['user:find-all'], { expires_at: end })
     for (const { token } of [reader, root]) {
       const { status, body } = await app.call('GET', `${KEYS}?filters=expires_at|eq|${end}`, { token })
-      expect({ status, ends: body.data.map((one: { expires_at: string }) => one.expires_at) }).toEqual({
+      expect({ status, ends: body.data.map((row: { expires_at: string }) => row.expires_at) }).toEqual({
         status: 200,
         ends: [end],
       })
@@ -104,7 +104,7 @@ describe('a new key', () => {
   )
 
   test('may hold a pattern that its owner holds in own accounts, and reaches only these accounts', async () => {
-    const member = await app.person('member-with-key')
+    const member = await app.user('member-with-key')
     const account = await app.call('POST', '/api/v3/identity/account', { token: root.token, body: { name: 'Mine' } })
     const foreign = await app.call('POST', '/api/v3/identity/account', { token: root.token, body: { name: 'Theirs' } })
     const path = `/api/v3/identity/account/${account.body.data.document_id}`
@@ -303,8 +303,8 @@ describe('a repeat of the revocation of a key of another user', () => {
 describe('the scope of key routes', () => {
   test('is the own keys for a caller, all keys for an administrator, and 401 without a token', async () => {
     const [mine, theirs] = [await createKey(reader, ['user:find-all']), await createKey(root, ['user:find-all'])]
-    const list = async (person: Person) =>
-      (await app.call('GET', `${KEYS}?page_size=200`, { token: person.token })).body.data.map(
+    const list = async (user: User) =>
+      (await app.call('GET', `${KEYS}?page_size=200`, { token: user.token })).body.data.map(
         (key: { document_id: string }) => key.document_id,
       )
     expect(await list(reader)).toContain(mine.document_id)

@@ -20,7 +20,7 @@ const makeCall = async (call: TestCall, body: object): Promise<TestCall> => {
 /** Of the administrator itself: the calls of the fixture are by a key, which has no session. */
 const administrator = () => fixture.app.callAs(fixture.app.adminToken)
 
-/** A person who is a developer in these accounts. */
+/** A user who is a developer in these accounts. */
 const addDeveloper = (accounts: readonly string[]) => fixture.signInWithRoles(accounts, ['account-developer'])
 
 beforeAll(async () => {

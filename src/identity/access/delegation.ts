@@ -41,7 +41,7 @@ export interface RoleScope {
   isAccountScoped: boolean
 }
 
-const isCovered = (held: readonly string[], pattern: string) => held.some((one) => coversPattern(one, pattern))
+const isCovered = (held: readonly string[], pattern: string) => held.some((item) => coversPattern(item, pattern))
 const at = (place: Place, patterns: readonly string[]): Grant[] => patterns.map((pattern) => ({ pattern, place }))
 
 /** Whether `caller` holds `grant`. */
@@ -51,7 +51,7 @@ export function holdsGrant(caller: CallerHoldings, grant: Grant): boolean {
   if (isCovered(caller.patterns, pattern)) return true
   if (place === 'everywhere') return false
   if (caller.accounts.includes(place) && isCovered(caller.accountPatterns, pattern)) return true
-  return caller.membershipPatterns.some((one) => one.account === place && isCovered(one.patterns, pattern))
+  return caller.membershipPatterns.some((item) => item.account === place && isCovered(item.patterns, pattern))
 }
 
 /** The first of `grants` that `caller` does not hold. */
@@ -68,7 +68,7 @@ export function listGrants(holdings: Holdings): Grant[] {
   return [
     ...at('everywhere', patterns),
     ...accounts.flatMap((account) => at(account, accountPatterns)),
-    ...membershipPatterns.flatMap((one) => at(one.account, one.patterns)),
+    ...membershipPatterns.flatMap((pattern) => at(pattern.account, pattern.patterns)),
   ]
 }
 
@@ -96,7 +96,7 @@ export function listMembershipGrants(
   holdings: Pick<Holdings, 'accountPatterns' | 'membershipPatterns'>,
   account: AccountId,
 ): Grant[] {
-  const own = holdings.membershipPatterns.filter((one) => one.account === account)
+  const own = holdings.membershipPatterns.filter((pattern) => pattern.account === account)
   return [...at(account, holdings.accountPatterns), ...own.flatMap(({ patterns }) => at(account, patterns))]
 }
 
@@ -127,11 +127,11 @@ export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[
 /** The holdings of a key that is bound to `account`: what its user holds there, and nothing elsewhere. */
 export function bindHoldings(holdings: Holdings, account: AccountId): Holdings {
   const isMember = holdings.accounts.includes(account)
-  const ofMembership = holdings.membershipPatterns.filter((one) => one.account === account)
+  const ofMembership = holdings.membershipPatterns.filter((pattern) => pattern.account === account)
   const patterns = [
     ...holdings.patterns,
     ...(isMember ? holdings.accountPatterns : []),
-    ...ofMembership.flatMap((one) => one.patterns),
+    ...ofMembership.flatMap((item) => item.patterns),
   ]
   return {
     patterns: [],
@@ -171,7 +171,7 @@ export function checkHoldsGrants(caller: CallerHoldings, grants: readonly Grant[
   throw new Problem('permission_denied', text, { missing: describeMissing(caller, missing) })
 }
 
-/** What of a grant is missing: the permission at all, or the place where it is needed. Pure. */
+/** Missing part of an assignment: the permission itself, or the account where it is needed. Pure. */
 function describeMissing(caller: CallerHoldings, { pattern, place }: Grant): Missing {
   const isHeldSomewhere = findUnheldKeyPattern(caller, [pattern]) === undefined
   const account = place === 'everywhere' ? {} : { account: place }

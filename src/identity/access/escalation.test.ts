@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type Person } from '../../../test/harness/app/identity-app.ts'
+import { buildIdentityApp, type IdentityApp, type User } from '../../../test/harness/app/identity-app.ts'
 import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
 import type { Problem } from '../../http/problem/problem.ts'
 import type { Caller } from '../../http/shape/caller.ts'
@@ -12,8 +12,8 @@ const USERS = '/api/v3/identity/user'
 const ROLES = '/api/v3/identity/role'
 
 let app: IdentityApp
-let root: Person
-let clerk: Person
+let root: User
+let clerk: User
 
 beforeAll(async () => {
   app = await buildIdentityApp()
@@ -141,8 +141,8 @@ describe('an administrator always remains', () => {
     const other = await app.administrator('other')
     const now = new Date(app.clock.now())
     const caller = { patterns: ['*:*'], ceiling: null } as unknown as Caller
-    const disable = async (tx: Database, person: Person) =>
-      disableUser(tx, { user: await loadManagedUser(tx, person.user.id, { roles: [] }), caller, now })
+    const disable = async (tx: Database, user: User) =>
+      disableUser(tx, { user: await loadManagedUser(tx, user.user.id, { roles: [] }), caller, now })
     const disabled = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
     const first = inTransaction(app.db, async (tx) => {

@@ -29,7 +29,7 @@ describe('patterns', () => {
 
   test('are known when they match a known permission', () => {
     expect(PATTERNS.every((pattern) => isKnownPattern(pattern, PERMISSIONS))).toBe(true)
-    expect(['webhook:fly', 'dragon:*', 'web:*', 'webhook-:*'].some((one) => isKnownPattern(one, PERMISSIONS))).toBe(
+    expect(['webhook:fly', 'dragon:*', 'web:*', 'webhook-:*'].some((text) => isKnownPattern(text, PERMISSIONS))).toBe(
       false,
     )
   })

@@ -128,7 +128,7 @@ export async function upsertSystemRole(
     .execute()
 }
 
-/** What may change in a role. Members left out stay. */
+/** Changes of a role. Members left out stay. */
 export interface RoleChange {
   name?: string
   description?: string | null

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, NO_ID, type Person } from '../../../test/harness/app/identity-app.ts'
+import { buildIdentityApp, type IdentityApp, NO_ID, type User } from '../../../test/harness/app/identity-app.ts'
 import { syncPermissions } from './permission.store.ts'
 import { findRoleByName } from './role.store.ts'
 import { ensureSystemRoles, hasAdministrator } from './system-roles.ts'
@@ -8,13 +8,13 @@ const ROLES = '/api/v3/identity/role'
 const USERS = '/api/v3/identity/user'
 
 let app: IdentityApp
-let root: Person
-let plain: Person
+let root: User
+let plain: User
 
 beforeAll(async () => {
   app = await buildIdentityApp()
   root = await app.administrator()
-  plain = await app.person('plain')
+  plain = await app.user('plain')
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
@@ -113,7 +113,7 @@ describe('roles', () => {
   })
 
   test('take effect with the next request when assigned, changed, removed or deleted', async () => {
-    const someone = await app.person('changing')
+    const someone = await app.user('changing')
     const mayList = async () => (await app.call('GET', USERS, { token: someone.token })).status
     const setRoles = (roles: string[]) => asRoot('PATCH', `${USERS}/${someone.user.id}`, { roles })
     const role = await createRole('Reader', ['user:find-all'])

@@ -121,13 +121,13 @@ export async function changeRole(
   return { ...changed, updatedAt: now }
 }
 
-function isSameRole(one: RoleWithPatterns, other: RoleWithPatterns): boolean {
+function isSameRole(patterns: RoleWithPatterns, other: RoleWithPatterns): boolean {
   return (
-    one.name === other.name &&
-    one.description === other.description &&
-    one.isAccountScoped === other.isAccountScoped &&
-    one.requiresSecondFactor === other.requiresSecondFactor &&
-    [...one.patterns].sort().join() === [...other.patterns].sort().join()
+    patterns.name === other.name &&
+    patterns.description === other.description &&
+    patterns.isAccountScoped === other.isAccountScoped &&
+    patterns.requiresSecondFactor === other.requiresSecondFactor &&
+    [...patterns.patterns].sort().join() === [...other.patterns].sort().join()
   )
 }
 
@@ -139,7 +139,7 @@ export async function deleteRole(db: Database, input: { role: RoleWithPatterns; 
   await deleteRoleRow(db, role.id)
 }
 
-/** What the roles of a user are checked against. */
+/** Facts that the roles of a user are checked against. */
 interface RoleGrant {
   caller: Caller
   /** The ids of the wanted roles. */
@@ -168,7 +168,7 @@ export function checkGrantableRoles(found: readonly GivenRole[], grant: RoleGran
 /** The roles with these ids, in their order. Throws 422 at `roles.<index>` for one that is not among `found`. */
 function pickRoles(found: readonly GivenRole[], ids: readonly string[]): GivenRole[] {
   return ids.map((id, index) => {
-    const role = found.find((one) => one.id === id)
+    const role = found.find((row) => row.id === id)
     if (!role) throw invalidField(`roles.${index}`, 'unknown_role', 'There is no role with this id.')
     return role
   })

@@ -26,12 +26,12 @@ const deps = () => ({
   keys: { secrets: ['the secret that signs sessions in tests'], issuer: () => sso.app.app.baseUrl() },
 })
 
-/** A person in an account, and an app that acts for it with these scopes. */
+/** A user in an account, and an app that acts for it with these scopes. */
 async function openApp(scope = SCOPE) {
   const account = (await sso.app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
   const { userId, call, token } = await sso.app.signInMember([account])
   const session = await openClientSession(sso.app, userId, { scope, grantId: 'grant-1' })
-  return { userId, person: call, token, session, call: sso.app.callAs(session.jwt), account: account as AccountId }
+  return { userId, user: call, token, session, call: sso.app.callAs(session.jwt), account: account as AccountId }
 }
 
 async function giveRole(user: UserId, permissions: string[]) {
@@ -44,7 +44,7 @@ describe('a session of an app', () => {
   test('reads what a scope opens and the person reaches, and changes nothing', async () => {
     const app = await openApp()
     expect((await app.call('GET', CONTRACT)).status).toBe(200)
-    expect((await app.person('POST', CONTRACT, { account: app.account, name: 'One' })).status).toBe(201)
+    expect((await app.user('POST', CONTRACT, { account: app.account, name: 'One' })).status).toBe(201)
     const refused = await app.call('POST', CONTRACT, { account: app.account, name: 'Two' })
     expect(refused).toMatchObject({ status: 403, body: { detail: expect.stringContaining('contract:create') } })
   })
@@ -113,13 +113,13 @@ describe('a session of an app', () => {
     const { data } = (await app.call('GET', '/api/v3/auth/session')).body
     expect(data.session).toMatchObject({ client_id: CLIENT_ID, scope: 'session:read contract:read' })
     expect(data.key_permissions).toEqual(['contract:find-all', 'contract:find-one', 'session:find-one'])
-    const own = (await app.person('GET', '/api/v3/auth/session')).body.data
+    const own = (await app.user('GET', '/api/v3/auth/session')).body.data
     expect(own.session).toMatchObject({ client_id: null, scope: null })
   })
 
   test('stands in the list of sessions with its app, and is no device', async () => {
     const app = await openApp()
-    const { body } = await app.person('GET', `/api/v3/identity/session?filters=client_id|eq|${CLIENT_ID}`)
+    const { body } = await app.user('GET', `/api/v3/identity/session?filters=client_id|eq|${CLIENT_ID}`)
     expect(body.data).toMatchObject([{ document_id: app.session.sessionId, client_id: CLIENT_ID, scope: SCOPE }])
     const visitor = buildPageVisitor(sso.app)
     visitor.cookies.set('signalbox_session', { value: app.token, path: '/' })
@@ -157,8 +157,8 @@ describe('an app cannot leave its ceiling', () => {
 
   test('by its JWT inside a handshake of another issuer', async () => {
     const app = await openApp()
-    const person = { userId: app.userId, sessionId: app.session.sessionId, jwt: app.session.jwt }
-    const answer = await sso.exchange(signForeign(person, sso.seconds()))
+    const user = { userId: app.userId, sessionId: app.session.sessionId, jwt: app.session.jwt }
+    const answer = await sso.exchange(signForeign(user, sso.seconds()))
     expect(answer).toMatchObject({ status: 401, body: { code: 'sso_exchange_failed' } })
     expect(await sso.entriesOf(answer)).toMatchObject([{ detail: { reason: 'session_of_app' } }])
   })
@@ -182,8 +182,8 @@ describe('the audit log', () => {
   })
 
   test('names no app for what the person does itself', async () => {
-    const { account, person } = await openApp()
-    const made = await person('POST', CONTRACT, { account, name: 'Own' })
+    const { account, user } = await openApp()
+    const made = await user('POST', CONTRACT, { account, name: 'Own' })
     const target = made.body.data.document_id
     const { body } = await sso.app.admin('GET', `/api/v3/audit/log?filters=target|eq|${target}`)
     expect(body.data).toMatchObject([{ action: 'contract.create', client_id: null }])

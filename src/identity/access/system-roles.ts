@@ -15,7 +15,7 @@ const ACCOUNT_DEVELOPER_ROLE = 'account-developer'
 const ACCOUNT_VIEWER_ROLE = 'account-viewer'
 const ACCOUNT_PUBLISHER_ROLE = 'account-publisher'
 
-/** What `member` holds in the accounts of the user. */
+/** Permissions of `member` in the accounts of the user. */
 export const MEMBER_PATTERNS = ['realtime:auth', 'account:find-one', 'contract:*']
 
 const DEVELOPER_PATTERNS = [

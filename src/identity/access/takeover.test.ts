@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type Person } from '../../../test/harness/app/identity-app.ts'
+import { buildIdentityApp, type IdentityApp, type User } from '../../../test/harness/app/identity-app.ts'
 import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { loadManagedUser } from '../user/user.ts'
@@ -13,9 +13,9 @@ const ROLES = '/api/v3/identity/role'
 const OWNER_PATTERNS = ['account:*', 'account-member:*', 'webhook:create']
 
 let app: IdentityApp
-let root: Person
+let root: User
 /** Holds everything about users, members and roles, and nothing about rows of accounts. */
-let clerk: Person
+let clerk: User
 let ownerRole: string
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ async function createRole(name: string, permissions: string[]): Promise<string> 
   return reply.body.data.document_id
 }
 
-async function createAccount(...members: Person[]): Promise<string> {
+async function createAccount(...members: User[]): Promise<string> {
   const { document_id: id } = (await asRoot('POST', ACCOUNTS, { name: 'An account' })).body.data
   for (const { user } of members)
     expect((await asRoot('POST', `${ACCOUNTS}/${id}/member`, { user: user.id })).status).toBe(201)
@@ -49,7 +49,7 @@ async function createAccount(...members: Person[]): Promise<string> {
 }
 
 let count = 0
-const owner = () => app.person(`owner-${count++}`, [ownerRole])
+const owner = () => app.user(`owner-${count++}`, [ownerRole])
 
 /** Every request that takes over, locks out or changes a user. */
 const TAKEOVERS: [string, string, object | undefined][] = [
@@ -78,7 +78,7 @@ describe('user:*', () => {
   )
 
   test('allows changes of users without permissions', async () => {
-    const nobody = await app.person('in no account')
+    const nobody = await app.user('in no account')
     for (const [method, suffix, body] of TAKEOVERS.filter(([method]) => method !== 'DELETE'))
       expect((await as(clerk.token)(method, `${USERS}/${nobody.user.id}${suffix}`, body)).status).toBe(200)
     expect((await as(clerk.token)('DELETE', `${USERS}/${nobody.user.id}`)).status).toBe(200)
@@ -90,7 +90,7 @@ describe('user:*', () => {
     const [colleague, traveller] = [await owner(), await owner()]
     await createAccount(editor, colleague, traveller)
     const elsewhere = await createAccount(traveller)
-    const rename = (person: Person) => as(editor.token)('PATCH', `${USERS}/${person.user.id}`, { name: 'Renamed' })
+    const rename = (person: User) => as(editor.token)('PATCH', `${USERS}/${person.user.id}`, { name: 'Renamed' })
     expect((await rename(colleague)).status).toBe(200)
     expect(await rename(traveller)).toMatchObject(denied(elsewhere))
     await asRoot('DELETE', `${ACCOUNTS}/${elsewhere}`)
@@ -100,9 +100,9 @@ describe('user:*', () => {
   test('does not allow to assign an account role that gives more than the caller holds there', async () => {
     const editor = await app.callerWith('giver', ['user:*'])
     await asRoot('PATCH', `${USERS}/${editor.user.id}`, { roles: [...editor.user.roles, ownerRole] })
-    const [inside, outside] = [await app.person('inside'), await app.person('outside')]
+    const [inside, outside] = [await app.user('inside'), await app.user('outside')]
     await createAccount(editor, inside)
-    const give = ({ user }: Person) =>
+    const give = ({ user }: User) =>
       as(editor.token)('PATCH', `${USERS}/${user.id}`, { roles: [...user.roles, ownerRole] })
     expect((await give(inside)).status).toBe(200)
     expect(await give(outside)).toMatchObject(denied('account-member:\\*', 'everywhere'))
@@ -111,7 +111,7 @@ describe('user:*', () => {
   })
 
   test('does not allow to assign a removed role again that gives more than the caller holds, also member', async () => {
-    const stripped = await app.person('stripped')
+    const stripped = await app.user('stripped')
     const account = await createAccount(stripped)
     const path = `${USERS}/${stripped.user.id}`
     expect((await asRoot('PATCH', path, { roles: [] })).status).toBe(200)
@@ -122,7 +122,7 @@ describe('user:*', () => {
 describe('account-member:*', () => {
   test('does not allow to join an account, or to add another user', async () => {
     const account = await createAccount(await owner())
-    const friend = await app.person('friend of the clerk')
+    const friend = await app.user('friend of the clerk')
     const path = `${ACCOUNTS}/${account}/member`
     for (const { user } of [clerk, friend])
       expect(await as(clerk.token)('POST', path, { user: user.id })).toMatchObject(denied('account:find-one', account))
@@ -131,7 +131,7 @@ describe('account-member:*', () => {
 
   test('allows to add and remove users without account permissions', async () => {
     const account = await createAccount()
-    const powerless = await app.person('powerless')
+    const powerless = await app.user('powerless')
     await asRoot('PATCH', `${USERS}/${powerless.user.id}`, { roles: [] })
     const path = `${ACCOUNTS}/${account}/member`
     expect((await as(clerk.token)('POST', path, { user: powerless.user.id })).status).toBe(201)
@@ -148,8 +148,8 @@ describe('account-member:*', () => {
 
   test('allows an owner to remove users who hold no more there than the owner, and to add nobody by id', async () => {
     const boss = await owner()
-    const plain = await app.person('plain newcomer')
-    const strong = await app.person('strong newcomer', [await createRole('strong', ['webhook:*'])])
+    const plain = await app.user('plain newcomer')
+    const strong = await app.user('strong newcomer', [await createRole('strong', ['webhook:*'])])
     const account = await createAccount(boss, plain, strong)
     const path = `${ACCOUNTS}/${account}/member`
     expect((await as(boss.token)('DELETE', path, { user: plain.user.id })).status).toBe(200)
@@ -160,7 +160,7 @@ describe('account-member:*', () => {
   test('of a narrowed key gives no more than the key holds', async () => {
     const boss = await owner()
     const account = await createAccount(boss)
-    const newcomer = await app.person('by key')
+    const newcomer = await app.user('by key')
     const path = `${ACCOUNTS}/${account}/member`
     const makeKey = async (permissions: string[]) => {
       const reply = await as(boss.token)('POST', '/api/v3/identity/api-key', { name: 'narrow', permissions })
@@ -181,7 +181,7 @@ describe('account-member:*', () => {
       'realtime:auth',
     ])
     const account = await createAccount()
-    const rising = await app.person('rising')
+    const rising = await app.user('rising')
     const strongRole = await createRole('given meanwhile', ['webhook:*'])
     const given = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
@@ -223,7 +223,7 @@ describe('a change that waits for the lock', () => {
   }
 
   test('of a user is checked against the roles after the wait', async () => {
-    const rising = await app.person('rising meanwhile')
+    const rising = await app.user('rising meanwhile')
     const body = { name: 'rises', permissions: ['webhook:*'] }
     const { document_id: role } = (await asRoot('POST', ROLES, body)).body.data
     const answer = await callDuring(

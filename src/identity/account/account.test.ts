@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, NO_ID, type Person } from '../../../test/harness/app/identity-app.ts'
+import { buildIdentityApp, type IdentityApp, NO_ID, type User } from '../../../test/harness/app/identity-app.ts'
 import { checkAccountExists, openAccountFor } from './account.ts'
 
 const ACCOUNTS = '/api/v3/identity/account'
 
 let app: IdentityApp
-let root: Person
-let plain: Person
+let root: User
+let plain: User
 
 beforeAll(async () => {
   app = await buildIdentityApp()
   root = await app.administrator()
-  plain = await app.person('plain')
+  plain = await app.user('plain')
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
@@ -122,7 +122,7 @@ describe('accounts', () => {
       permissions: ['account:*', 'account-member:*'],
       is_account_scoped: true,
     })
-    const owner = await app.person('owner', [role.body.data.document_id])
+    const owner = await app.user('owner', [role.body.data.document_id])
     const [mine, theirs] = [await createAccount('Own'), await createAccount('Other')]
     await asRoot('POST', `${mine.path}/member`, { user: owner.user.id })
     const asOwner = (method: string, path: string, body?: unknown) =>
@@ -178,7 +178,7 @@ describe('members', () => {
 
   test('who were deleted are not listed', async () => {
     const { path } = await createAccount()
-    const leaver = await app.person('leaver')
+    const leaver = await app.user('leaver')
     await asRoot('POST', `${path}/member`, { user: leaver.user.id })
     await asRoot('DELETE', `/api/v3/identity/user/${leaver.user.id}`)
     expect((await asRoot('GET', `${path}/member?count=true`)).body).toMatchObject({
@@ -202,7 +202,7 @@ describe("a member's e-mail address", () => {
       is_account_scoped: true,
     })
     const { path } = await createAccount()
-    const [boss, other] = [await app.person('boss', [role.body.data.document_id]), await app.person('other-member')]
+    const [boss, other] = [await app.user('boss', [role.body.data.document_id]), await app.user('other-member')]
     await asRoot('POST', `${path}/member`, { user: boss.user.id })
     app.clock.advance(1)
     await asRoot('POST', `${path}/member`, { user: other.user.id })
@@ -217,7 +217,7 @@ describe("a member's e-mail address", () => {
     })
     const { path } = await createAccount()
     const holdings = ['realtime:auth', 'account:find-one', 'contract:*']
-    const [boss, stranger] = [await app.callerWith('adder', holdings), await app.person('stranger')]
+    const [boss, stranger] = [await app.callerWith('adder', holdings), await app.user('stranger')]
     await asRoot('PATCH', `/api/v3/identity/user/${boss.user.id}`, {
       roles: [
         ...(await asRoot('GET', `/api/v3/identity/user/${boss.user.id}`)).body.data.roles,
@@ -250,10 +250,10 @@ describe('for other features', () => {
   })
 
   test('openAccountFor adds the user as first member', async () => {
-    const person = await app.person('founder')
+    const user = await app.user('founder')
     const now = new Date(app.clock.now())
-    const account = await openAccountFor({ ids: app.ids }, app.db, { name: 'Founded', userId: person.user.id, now })
-    const read = await app.call('GET', `${ACCOUNTS}/${account.id}`, { token: person.token })
-    expect(read.body.data).toMatchObject({ name: 'Founded', created_by: person.user.id })
+    const account = await openAccountFor({ ids: app.ids }, app.db, { name: 'Founded', userId: user.user.id, now })
+    const read = await app.call('GET', `${ACCOUNTS}/${account.id}`, { token: user.token })
+    expect(read.body.data).toMatchObject({ name: 'Founded', created_by: user.user.id })
   })
 })

@@ -28,12 +28,12 @@ const roleOf = async (name: string): Promise<string> =>
 const memberPath = (account: string) => `${ACCOUNTS}/${account}/member`
 const setRoles = async (account: string, user: string, roles: string[], by: TestCall = app.admin) =>
   by('PATCH', memberPath(account), { user, roles: await Promise.all(roles.map(roleOf)) })
-/** A person with one role in each account. */
+/** A user with one role in each account. */
 async function createMember(roles: Record<AccountId, string>) {
-  const person = await app.signInMember(Object.keys(roles) as AccountId[])
+  const user = await app.signInMember(Object.keys(roles) as AccountId[])
   for (const [account, role] of Object.entries(roles))
-    expect((await setRoles(account, person.userId, [role])).status).toBe(200)
-  return person
+    expect((await setRoles(account, user.userId, [role])).status).toBe(200)
+  return user
 }
 
 describe('the roles of a membership', () => {
@@ -45,7 +45,7 @@ describe('the roles of a membership', () => {
     expect((await call('PATCH', `${ACCOUNTS}/${b}`, { name: 'B2' })).status).toBe(404)
     expect((await call('GET', `${ACCOUNTS}/${b}`)).status).toBe(200)
     const listed = await call('GET', `${ACCOUNTS}?sort=name`)
-    expect(listed.body.data.map((one: { document_id: string }) => one.document_id)).toEqual([a, b])
+    expect(listed.body.data.map((row: { document_id: string }) => row.document_id)).toEqual([a, b])
     expect((await call('DELETE', memberPath(b), { user: app.adminId })).status).toBe(404)
   })
 
@@ -71,7 +71,7 @@ describe('the roles of a membership', () => {
     const { userId, token } = await app.signInMember([a])
     const statuses = async () =>
       Promise.all(
-        [app, other].map(async (one) => (await one.callAs(token)('PATCH', `${ACCOUNTS}/${a}`, { name: 'N' })).status),
+        [app, other].map(async (item) => (await item.callAs(token)('PATCH', `${ACCOUNTS}/${a}`, { name: 'N' })).status),
       )
     expect(await statuses()).toEqual([403, 403])
     await setRoles(a, userId, ['account-admin'])

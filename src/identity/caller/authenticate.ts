@@ -96,7 +96,7 @@ async function authenticateSession(
   if (isUseDue) await touchSession(db, { id: sessionId, before, now })
   // Cached until its last use has to be written again.
   const touchAt = new Date((isUseDue ? now : found.lastUsedAt).getTime() + SESSION_USED_PRECISION_MS)
-  const endsAt = [found.expiresAt, expiresAt].reduce((first, one) => (one < first ? one : first), touchAt)
+  const endsAt = [found.expiresAt, expiresAt].reduce((first, item) => (item < first ? item : first), touchAt)
   return { caller, userId, tokenChanges: [`s:${sessionId}`], expiresAt: endsAt }
 }
 

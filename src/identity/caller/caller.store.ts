@@ -51,7 +51,7 @@ const selectSessionCaller = statement<SessionCallerColumns, { sessionId: Session
 /** The caller of a valid session, with what the session says. */
 export interface SessionCallerRecord extends CallerRecord {
   accountId: AccountId | null
-  /** The app that the session is for, and what the person let it do; null for a session of the person. */
+  /** The app that the session is for, and what the user let it do; null for a session of the user. */
   client: { id: string; scope: string } | null
   expiresAt: Date
   lastUsedAt: Date

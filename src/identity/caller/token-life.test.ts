@@ -12,10 +12,10 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-let people = 0
+let users = 0
 async function signIn() {
-  people += 1
-  const email = `live-${people}@example.com`
+  users += 1
+  const email = `live-${users}@example.com`
   await createUserWithPassword(app, { email }, PASSWORD)
   const { jwt, refresh_token } = (
     await app.anonymous('POST', '/api/v3/auth/login/local', { email, password: PASSWORD })

@@ -4,16 +4,16 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { findUserCallers } from './caller.store.ts'
 
 /**
- * What users may do now, as callers without a session: for decisions that outlive a request. Users who are disabled, deleted
+ * Present permissions of users, as callers without a session: for decisions that outlive a request. Users who are disabled, deleted
  * or unknown are left out.
  */
 export async function readUserCallers(db: Database, users: readonly UserId[]): Promise<Map<UserId, Caller>> {
   const found = users.length > 0 ? await findUserCallers(db, users) : []
   return new Map(
-    found.map((one) => [
-      one.userId,
+    found.map((row) => [
+      row.userId,
       {
-        ...one,
+        ...row,
         sessionId: null,
         apiKeyId: null,
         clientId: null,

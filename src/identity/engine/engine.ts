@@ -12,13 +12,13 @@ export interface Engine {
   complete(input: EngineCompletion): Promise<EngineResult>
 }
 
-/** A provider that people can sign in with. */
+/** A provider that users can sign in with. */
 export interface EngineProvider {
   /** As in the path: `google`. */
   name: string
-  /** As people read it: `Google`. */
+  /** As users read it: `Google`. */
   label: string
-  /** Whether a sign-in with it can leave the token of a managed engine, with which the person decides there. */
+  /** Whether a sign-in with it can leave the token of a managed engine, with which the user decides there. */
   leavesToken: boolean
 }
 
@@ -36,7 +36,7 @@ export interface EngineStart {
 export interface StartedFlow {
   /** Where the browser continues. */
   redirectUrl: string
-  /** What `complete` needs and the browser must not know: the PKCE verifier, the nonce. Kept encrypted. */
+  /** State that `complete` needs and the browser must not see: the PKCE verifier, the nonce. Stored encrypted. */
   secret: Record<string, string>
 }
 
@@ -64,15 +64,15 @@ export interface EngineCompletion {
   callback: CallbackParameters
   /** The name that the provider posted beside its answer; it does so at the first sign-in only. */
   postedName: string | null
-  /** Whether the caller needs the session of the person at a managed engine; it is ended otherwise. Default false. */
+  /** Whether the caller needs the session of the user at a managed engine; it is ended otherwise. Default false. */
   keepsSession?: boolean
   now: Date
 }
 
-/** Who a person is at a provider. */
+/** Who a user is at a provider. */
 export interface ProviderIdentity {
   provider: string
-  /** The provider's own id of the person: stable, never reused. */
+  /** The provider's own id of the user: stable, never reused. */
   subject: string
   /** Null when the provider shares none. */
   email: string | null
@@ -80,13 +80,13 @@ export interface ProviderIdentity {
   isEmailVerified: boolean
   name: string | null
   avatarUrl: string | null
-  /** The person's id at a managed engine, which is the subject of its tokens. */
+  /** The user's id at a managed engine, which is the subject of its tokens. */
   engineSubject?: string
 }
 
 /** Why a sign-in did not complete. For the log and the audit trail only. */
 export type EngineRefusal =
-  /** The person or the provider declined. */
+  /** The user or the provider declined. */
   | 'denied'
   /** The callback has neither code nor tokens that this engine takes. */
   | 'callback_incomplete'
@@ -96,9 +96,9 @@ export type EngineRefusal =
   | 'code_refused'
   /** The ID token breaks a rule: signature, issuer, audience, nonce, lifetime. */
   | 'id_token_invalid'
-  /** The provider's facts about the person are missing or contradict each other. */
+  /** The provider's facts about the user are missing or contradict each other. */
   | 'profile_invalid'
-  /** The managed engine declines the person: a ban, no sign-ups, its hook. */
+  /** The managed engine declines the user: a ban, no sign-ups, its hook. */
   | 'engine_refused'
   /** The managed engine takes nobody without an address. */
   | 'email_missing'
@@ -114,7 +114,7 @@ export type EngineResult =
   | {
       kind: 'identity'
       identity: ProviderIdentity
-      /** The access token of the person at a managed engine, where the caller asked to keep its session. */
+      /** The access token of the user at a managed engine, where the caller asked to keep its session. */
       token?: string
     }
   | { kind: 'refused'; reason: EngineRefusal; detail: string }

@@ -5,7 +5,7 @@ import type { MailImage } from './mail.ts'
 /** Largest logo in bytes: every mail carries it. */
 const LOGO_LIMIT_BYTES = 65_536
 
-/** What mail programs show. Most of them show no SVG, and some no WebP. */
+/** Image types that mail programs show. Most show no SVG, some no WebP. */
 const LOGO_TYPES: Readonly<Record<string, string>> = { '.png': 'image/png', '.jpg': 'image/jpeg' }
 
 /** The name by which the HTML of a mail refers to the logo (RFC 2392). */

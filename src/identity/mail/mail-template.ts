@@ -4,7 +4,7 @@ import { html } from '../../base/html.ts'
 import type { Texts } from '../../base/language/texts.ts'
 import type { MailContent, MailImage, MailParts } from './mail.ts'
 
-/** What a feature says in a mail with one link, in the order in which it is read. */
+/** Text of a mail with one link, in reading order. */
 export interface ComposedMail extends Omit<MailParts, 'lang'> {
   texts: Texts
   subject: string
@@ -27,7 +27,7 @@ type Place = (typeof PLACES)[number]
 /** The places without which a mail does not say what it has to. */
 const NEEDED: readonly Place[] = ['before', 'link', 'after']
 
-/** What mails look like. */
+/** Appearance of mails. */
 export interface MailLook {
   /** The colours of the button and of its text, in the light and in the dark scheme. */
   color: string
@@ -96,7 +96,7 @@ export function renderMail(template: MailTemplate, { subject, text, parts }: Mai
   const { color, onColor, darkColor, darkOnColor, logo } = template
   const colors = { color, on_color: onColor, dark_color: darkColor, dark_on_color: darkOnColor }
   const values = { lang, service, subject, link, button, ...colors }
-  const paragraphs = (texts: readonly string[]) => html`${texts.map((one) => html`<p>${one}</p>\n`)}`.text.trimEnd()
+  const paragraphs = (texts: readonly string[]) => html`${texts.map((text) => html`<p>${text}</p>\n`)}`.text.trimEnd()
   const escaped = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, html`${value}`.text]))
   const inText = { ...values, logo: '', before: before.join('\n\n'), after: after.join('\n\n') }
   const image = renderLogo(logo)

@@ -12,7 +12,7 @@ export interface MailParts {
   /** Paragraphs before the link. */
   before: readonly string[]
   link: string
-  /** What the link does, for a button. */
+  /** Label of the link, for a button. */
   button: string
   /** Paragraphs after the link. */
   after: readonly string[]
@@ -26,7 +26,7 @@ export interface MailImage {
   body: Buffer
 }
 
-/** What a mail says. */
+/** Text of a mail. */
 export interface MailContent {
   subject: string
   text: string
@@ -34,7 +34,7 @@ export interface MailContent {
   html?: string
   /** The images of the HTML. */
   images?: readonly MailImage[]
-  /** What a template is filled with. */
+  /** Values of a template. */
   parts?: MailParts
 }
 

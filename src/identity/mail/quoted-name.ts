@@ -4,11 +4,13 @@ const SHOWN_LENGTH = 100
 /** Controls, format characters (with those of direction), lone surrogates, unassigned characters, and line ends. */
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu
 
-/** What mail programs make links of: schemes, domains, paths and addresses stand around these, without a space. */
+/**
+ * Texts that mail programs turn into links: schemes, domains, paths and addresses stand around these, without a space.
+ */
 const JOINERS = /([.:/\\@#?&=%]|[\u2024\u3002\uff0e\uff61\ufe52\uff20\uff1a\uff0f])(?=\S)/gu
 
 /**
- * A name that somebody chose freely, in quotation marks, as a mail may show it to a person who does not know who chose it:
+ * A name that somebody chose freely, in quotation marks, as a mail may show it to a user who does not know who chose it:
  * on one line, without characters that turn the direction of the text or hide, and never a link, because a space stands
  * where a link would go on. Pure.
  */

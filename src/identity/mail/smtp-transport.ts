@@ -29,7 +29,7 @@ export function listRefusedSmtpOptions({ searchParams }: Pick<URL, 'searchParams
 
 /**
  * Builds a transport over SMTP. `url` is `smtp://` or `smtps://` with user, password and the options of nodemailer in its
- * query, as far as they are allowed. A server that is not on this machine must offer TLS, because mails hold links that sign people in; an
+ * query, as far as they are allowed. A server that is not on this machine must offer TLS, because mails hold links that sign users in; an
  * `ignoreTLS=true` in the query lifts this for a relay in one's own network.
  */
 export function buildSmtpTransport({ url, from }: { url: string; from: string }): MailTransport {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { readMails } from '../../../test/harness/browser/mailbox.ts'
-import { enrolAppOnPage, readCode, signInOnPage } from '../../../test/harness/browser/page-person.ts'
+import { enrolAppOnPage, readCode, signInOnPage } from '../../../test/harness/browser/page-user.ts'
 import { buildPageVisitor, PAGE_ENV } from '../../../test/harness/browser/page-visitor.ts'
 
 const PASSWORD = 'staple of another stable'
@@ -12,11 +12,11 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-/** A person who signed in another way: the password is taken away behind the back of the session. */
+/** A user who signed in another way: the password is taken away behind the back of the session. */
 async function signInWithoutPassword(where = app) {
-  const person = await signInOnPage(where)
-  await where.database.pool.query('update "user" set password_hash = null where document_id = $1', [person.userId])
-  return person
+  const user = await signInOnPage(where)
+  await where.database.pool.query('update "user" set password_hash = null where document_id = $1', [user.userId])
+  return user
 }
 
 async function findEmail(userId: string): Promise<string> {
@@ -61,9 +61,9 @@ describe('a person without a password', () => {
 
 describe('a reset by mail', () => {
   test('does not pass by the second factor: the person proves it before it is signed in', async () => {
-    const person = await signInOnPage(app)
-    const { secret } = await enrolAppOnPage(app, person)
-    const email = await findEmail(person.userId)
+    const user = await signInOnPage(app)
+    const { secret } = await enrolAppOnPage(app, user)
+    const email = await findEmail(user.userId)
     const visitor = buildPageVisitor(app)
     await visitor.get('/auth/forgot')
     await visitor.post('/auth/forgot', { email })

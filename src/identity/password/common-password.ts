@@ -49,12 +49,12 @@ const LOOKS: Readonly<Record<string, string>> = {
 /** The letters and digits that may stand around a word without making it uncommon; with punctuation, twice as many. */
 const ADDED_LIMIT = 4
 
-/** The shortest leaked password that counts as a word to which people add something. */
+/** The shortest leaked password that counts as a word to which users add something. */
 const LEAKED_WORD_MIN = 5
 
 /**
  * Whether a password is common, leaked or predictable (NIST SP 800-63B section 3.1.1.2): a leaked password or common word
- * with what people add to it, a date, a row of keys or of the alphabet, a repetition. Takes the normalized password. Pure,
+ * with what users add to it, a date, a row of keys or of the alphabet, a repetition. Takes the normalized password. Pure,
  * and linear in its length.
  */
 export function isCommonPassword(password: string): boolean {
@@ -117,21 +117,21 @@ function isDate(text: string): boolean {
 
 /** Whether a text is a common word, once or twice, with at most 4 characters or something trivial before and after it. */
 function isWordWithAddition(text: string): boolean {
-  return [text, text.replaceAll(/[ ._-]/g, '')].some((one) => {
-    const { before, core, after } = splitAtLetters(one)
+  return [text, text.replaceAll(/[ ._-]/g, '')].some((item) => {
+    const { before, core, after } = splitAtLetters(item)
     const cores = [
       { text: core, isNear: isSmall(before) && isSmall(after) },
-      // What looks like a letter may be a part of the word: `p@ssw0rd`, `pa$$`.
+      // Characters that look like letters may be a part of the word: `p@ssw0rd`, `pa$$`.
       { text: toLetters(before + core), isNear: isSmall(after) },
       { text: toLetters(core + after), isNear: isSmall(before) },
       { text: toLetters(core), isNear: isSmall(before) && isSmall(after) },
-      { text: toLetters(one), isNear: true },
+      { text: toLetters(item), isNear: true },
     ]
     return cores.some(({ text: word, isNear }) => isNear && isCommonWord(word))
   })
 }
 
-/** What stands before the first letter, from it to the last one, and after that. */
+/** Text before the first letter, from it to the last one, and after that. */
 function splitAtLetters(text: string): { before: string; core: string; after: string } {
   const characters = [...text]
   const isLetter = (character: string) => /\p{L}/u.test(character)

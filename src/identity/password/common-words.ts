@@ -1,6 +1,6 @@
 /**
  * The words that common and leaked passwords are built on: first guesses, names, sports, teams, brands, animals, love and
- * swear words, in several languages, lower case. `isCommonPassword` adds what people add: digits, years, punctuation,
+ * swear words, in several languages, lower case. `isCommonPassword` adds what users add: digits, years, punctuation,
  * other letters of the same look, repetition. Written for this service from the kinds of entries that published rankings
  * of leaked passwords agree on; extend it freely.
  */

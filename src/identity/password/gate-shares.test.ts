@@ -50,7 +50,7 @@ describe('the places of password checks', () => {
     fill((step) => stranger(address(step)))
     const held = Array.from({ length: 20 }, (_, host) => stranger(`10.${host}.0.1`))
     expect(held.map((place) => place?.isGone)).toEqual(Array(20).fill(false))
-    // What they have, the attackers do not get back.
+    // The attackers do not get back the slots that others took.
     fill((step) => stranger(address(step)))
     expect(held.map((place) => place?.isGone)).toEqual(Array(20).fill(false))
   })

@@ -15,7 +15,7 @@ const FAIR_SHARE = 1 / 4
 /** Most places of one browser that has signed in before. */
 const BROWSER_LIMIT = 2
 
-/** What a try costs a network, and what a refused one costs more, in points. */
+/** Cost of an attempt for a network, and surcharge of a refused one, in points. */
 const TRY_POINTS = 1
 const REFUSED_POINTS = 4
 

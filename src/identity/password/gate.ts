@@ -15,7 +15,7 @@ export interface Gate {
   takePlace(visitor: PlaceVisitor): LeavePlace
   /**
    * Makes the place of this request one of a stranger, when it was taken for a browser whose sign-in was before `endedAt`, the
-   * last end of the person's access. Throws 503 `overloaded` when there is none for strangers. Nothing happens without a place.
+   * last end of the user's access. Throws 503 `overloaded` when there is none for strangers. Nothing happens without a place.
    */
   judgePlace(endedAt: Date | null): void
 }

@@ -1,4 +1,4 @@
-/** What one password hash costs: Argon2id with one lane (docs/contract/configuration.md#cost-of-password-hashes). */
+/** Cost of one password hash: Argon2id with one lane (docs/contract/configuration.md#cost-of-password-hashes). */
 export interface HashCost {
   /** In KiB. */
   memory: number

@@ -1,6 +1,6 @@
 import { Piscina } from 'piscina'
 
-/** What Argon2id takes (RFC 9106 section 3.1). `memory` in KiB, `tagLength` in bytes. */
+/** Parameters of Argon2id (RFC 9106 section 3.1). `memory` in KiB, `tagLength` in bytes. */
 export interface HashWork {
   message: Uint8Array
   nonce: Uint8Array

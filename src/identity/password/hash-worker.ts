@@ -4,7 +4,7 @@ import { yieldProcessor } from './yield-processor.ts'
 
 yieldProcessor()
 
-/** What a thread of `buildHashThreads` does with each work. */
+/** Task of a thread of `buildHashThreads`. */
 export default function hash(work: HashWork): Uint8Array {
   return argon2Sync('argon2id', work)
 }

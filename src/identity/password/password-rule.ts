@@ -2,7 +2,7 @@ import { invalidField } from '../../http/problem/problem.ts'
 import { isCommonPassword } from './common-password.ts'
 import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from './password.ts'
 
-/** The person whose password it is to be. */
+/** The user whose password it is to be. */
 export interface PasswordOwner {
   email: string
   name: string | null
@@ -17,10 +17,10 @@ export interface PasswordFault {
 /** Words that name this service. */
 const SERVICE_WORDS = ['signalbox']
 
-/** The shortest word of a person's name or address that counts. */
+/** The shortest word of a user's name or address that counts. */
 const PERSONAL_WORD_MIN = 3
 
-/** What a password needs beside the words of its owner: this many letters, or this many letters and digits. */
+/** Minimum of a password beside the words of its owner: letters, or letters and digits. */
 const OWN_LETTERS_MIN = 4
 const OWN_CHARACTERS_MIN = 8
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createTestApp } from '../../../test/harness/app/app.ts'
 import { buildIdentityApp } from '../../../test/harness/app/identity-app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
-import { enrolPerson } from '../../../test/harness/browser/factor-person.ts'
+import { enrolUser } from '../../../test/harness/browser/factor-user.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { systemRandom } from '../../base/random.ts'
 import { Problem } from '../../http/problem/problem.ts'
@@ -38,7 +38,7 @@ test('a right password signs in where there is no place to hash it at a new cost
 test('the right password of a person with a second factor is hashed at the new cost before the second step', async () => {
   await using app = await buildIdentityApp()
   const address = '10.0.0.1'
-  const { user } = await enrolPerson(app, 'stale', { password: PASSWORD, address })
+  const { user } = await enrolUser(app, 'stale', { password: PASSWORD, address })
   const stale = await buildPasswordHashing({ memory: 8, passes: 1 }, systemRandom).hash(PASSWORD)
   const ofUser = 'where document_id = $1'
   await app.database.pool.query(`update "user" set password_hash = $2 ${ofUser}`, [user.id, stale])

@@ -10,7 +10,7 @@ export interface PortalSessionRecord {
   account: AccountId
   apiKeyId: string
   role: PortalRole
-  /** The name that the platform gave the person. */
+  /** The name that the platform gave the user. */
   externalUser: string | null
   /** The page of the platform that opens the portal again. */
   returnUrl: string | null

@@ -249,7 +249,7 @@ describe('a session', () => {
   })
 
   test('does no more than its key and the owner of the key may, at each call', async () => {
-    const person = await fixture.signInWithRoles([mine], ['account-developer'])
+    const user = await fixture.signInWithRoles([mine], ['account-developer'])
     const role = await administrator()('POST', '/api/v3/identity/role', {
       name: 'portal maker',
       permissions: ['portal-session:create'],
@@ -258,11 +258,11 @@ describe('a session', () => {
     const roleOf = async (name: string) =>
       (await administrator()('GET', `/api/v3/identity/role?filters=name|eq|${name}`)).body.data[0].document_id
     const setRoles = async (...roles: string[]) =>
-      administrator()('PATCH', `/api/v3/identity/account/${mine}/member`, { user: person.userId, roles })
+      administrator()('PATCH', `/api/v3/identity/account/${mine}/member`, { user: user.userId, roles })
     const maker = role.body.data.document_id
     expect((await setRoles(await roleOf('account-developer'), maker)).status).toBe(200)
     const permissions = ['portal-session:create', ...PORTAL_ROLES['account-developer']]
-    const key = await makeKey({ permissions }, person.call)
+    const key = await makeKey({ permissions }, user.call)
     const session = await openSession(key.call)
     expect((await session.call('GET', HOOKS)).status).toBe(200)
     await setRoles(await roleOf('account-viewer'), maker)

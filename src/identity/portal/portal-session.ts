@@ -135,7 +135,7 @@ function findEnd(now: Date, seconds: number, keyExpiresAt: Date | null): Date {
   return keyExpiresAt !== null && keyExpiresAt < end ? keyExpiresAt : end
 }
 
-/** Why a link opens nothing, for the audit; the person reads the same of all. */
+/** Why a link opens nothing, for the audit; the user reads the same of all. */
 type LinkFault = 'unknown' | 'used' | 'revoked' | 'expired' | 'key_ended'
 
 /** Whether a link may be opened. Pure. */
@@ -147,7 +147,7 @@ function findLinkFault(session: FoundPortalSession | undefined, now: Date): Link
   return session.isKeyLive ? undefined : 'key_ended'
 }
 
-/** What came of a link: the session with its token, or a refusal, with the session that the link is of. */
+/** Result of a link: the session with its token, or a refusal, with the session that the link is of. */
 export type OpenedPortal =
   | { session: FoundPortalSession; token: string }
   | { problem: Problem; session: FoundPortalSession | undefined }
@@ -176,7 +176,7 @@ function buildLinkInvalid(fault: LinkFault = 'unknown'): Problem {
   return new Problem('link_invalid', text, { reason: `link_${fault}` })
 }
 
-/** Ends the session of a token, as its person leaves. Undefined when it has ended already, or there is none. */
+/** Ends the session of a token, as its user leaves. Undefined when it has ended already, or there is none. */
 export async function leavePortalSession(
   db: Database,
   { token, now }: { token: string; now: Date },

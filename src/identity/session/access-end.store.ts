@@ -2,7 +2,7 @@ import type { SessionId, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
 
-/** What an end of the access of a user spares. */
+/** Access that survives when the access of a user ends. */
 export interface SparedAccess {
   /** Whether sessions of apps and families of OAuth tokens go on. Default false. */
   keepApps?: boolean

@@ -1,6 +1,6 @@
 /**
  * The methods of a sign-in (RFC 8176), and two of our own: `fed` for a social provider, `sso` for a session that a
- * handshake opened (docs/contract/sessions.md#how-a-person-signed-in).
+ * handshake opened (docs/contract/sessions.md#how-a-user-signed-in).
  */
 export type AuthMethod = 'pwd' | 'otp' | 'hwk' | 'swk' | 'user' | 'mfa' | 'fed' | 'sso'
 

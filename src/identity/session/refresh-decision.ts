@@ -4,7 +4,7 @@ import { groupAddress } from '../../http/request/address-group.ts'
 /** Within this time the client that spent a refresh token gets the same answer again (docs/contract/sessions.md#repeated-refresh). */
 export const REPEAT_MS = 10_000
 
-/** What decides on a refresh token that was presented. */
+/** Facts that decide on a presented refresh token. */
 export interface PresentedToken {
   expiresAt: Date
   spentAt: Date | null

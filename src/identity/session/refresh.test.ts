@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 
 let count = 0
-/** Signs a new person in. */
+/** Signs a new user in. */
 async function signIn() {
   const login = { email: `refresh-${count++}@example.com`, password: PASSWORD }
   await createUserWithPassword(app, { email: login.email }, PASSWORD)
@@ -43,10 +43,10 @@ const refused = { status: 401, body: { code: 'refresh_failed' } }
 
 describe('the client that spent a refresh token', () => {
   test('gets the same successor for 9.999 s, and no second one exists', async () => {
-    const person = await signIn()
-    const first = (await refresh(person.token)).body.data
+    const user = await signIn()
+    const first = (await refresh(user.token)).body.data
     app.clock.advance(REPEAT_MS - 1)
-    const again = await refresh(person.token)
+    const again = await refresh(user.token)
     expect(again.status).toBe(200)
     expect(again.body.data.refresh_token).toBe(first.refresh_token)
     expect(claimsOf(again.body.data.jwt).sid).toBe(claimsOf(first.jwt).sid)
@@ -56,50 +56,50 @@ describe('the client that spent a refresh token', () => {
   })
 
   test('is signed out everywhere by a repeat after 10 s', async () => {
-    const person = await signIn()
-    const first = (await refresh(person.token)).body.data
+    const user = await signIn()
+    const first = (await refresh(user.token)).body.data
     app.clock.advance(REPEAT_MS)
-    expect(await refresh(person.token)).toMatchObject(refused)
-    expect([await statusOf(person.jwt), await statusOf(first.jwt)]).toEqual([401, 401])
+    expect(await refresh(user.token)).toMatchObject(refused)
+    expect([await statusOf(user.jwt), await statusOf(first.jwt)]).toEqual([401, 401])
     expect(await refresh(first.refresh_token)).toMatchObject(refused)
   })
 
   test('gets it in another process too, and from many parallel requests in both', async () => {
-    const person = await signIn()
+    const user = await signIn()
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
-        refresh(person.token, { by: index % 2 ? app.anonymous : other.anonymous }),
+        refresh(user.token, { by: index % 2 ? app.anonymous : other.anonymous }),
       ),
     )
     expect(replies.map(({ status }) => status)).toEqual(Array(12).fill(200))
     expect(new Set(replies.map(({ body }) => body.data.refresh_token)).size).toBe(1)
-    expect(await countTokens(person.jwt)).toBe(2)
+    expect(await countTokens(user.jwt)).toBe(2)
     const next = replies[0]!.body.data.refresh_token
     expect((await refresh(next, { by: other.anonymous })).status).toBe(200)
   })
 
   test('gets no answer for a session that ended meanwhile', async () => {
-    const person = await signIn()
-    await refresh(person.token)
-    await app.callAs(person.jwt)('POST', '/api/v3/auth/session/revoke')
-    expect(await refresh(person.token)).toMatchObject(refused)
+    const user = await signIn()
+    await refresh(user.token)
+    await app.callAs(user.jwt)('POST', '/api/v3/auth/session/revoke')
+    expect(await refresh(user.token)).toMatchObject(refused)
   })
 })
 
 describe('another client with a spent refresh token', () => {
   test('revokes the session at once, by its user agent', async () => {
-    const person = await signIn()
-    const first = (await refresh(person.token)).body.data
-    expect(await refresh(person.token, { headers: { 'user-agent': 'another' } })).toMatchObject(refused)
+    const user = await signIn()
+    const first = (await refresh(user.token)).body.data
+    expect(await refresh(user.token, { headers: { 'user-agent': 'another' } })).toMatchObject(refused)
     expect(await statusOf(first.jwt)).toBe(401)
     expect(await refresh(first.refresh_token)).toMatchObject(refused)
   })
 
   test('of two clients with one token at once, one succeeds and the session ends', async () => {
-    const person = await signIn()
+    const user = await signIn()
     const replies = await Promise.all(
       ['A', 'B'].map((agent, index) =>
-        refresh(person.token, { by: index ? app.anonymous : other.anonymous, headers: { 'user-agent': agent } }),
+        refresh(user.token, { by: index ? app.anonymous : other.anonymous, headers: { 'user-agent': agent } }),
       ),
     )
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 401])
@@ -107,50 +107,50 @@ describe('another client with a spent refresh token', () => {
   })
 
   test('leaves other sessions of the user valid', async () => {
-    const person = await signIn()
-    const { body } = await app.admin('GET', `/api/v3/identity/user/${person.userId}`)
+    const user = await signIn()
+    const { body } = await app.admin('GET', `/api/v3/identity/user/${user.userId}`)
     const login = { email: body.data.email, password: PASSWORD }
     const second = (await app.anonymous('POST', '/api/v3/auth/login/local', login)).body.data
-    await refresh(person.token)
-    await refresh(person.token, { headers: { 'user-agent': 'another' } })
-    expect([await statusOf(person.jwt), await statusOf(second.jwt)]).toEqual([401, 200])
+    await refresh(user.token)
+    await refresh(user.token, { headers: { 'user-agent': 'another' } })
+    expect([await statusOf(user.jwt), await statusOf(second.jwt)]).toEqual([401, 200])
   })
 })
 
 describe('a refresh', () => {
   test('is a use of its own session, and of no other', async () => {
-    const people = [await signIn(), await signIn()]
+    const users = [await signIn(), await signIn()]
     const signedInAt = app.clock.now()
     app.clock.advance(60_000)
-    await refresh(people[0]!.token)
-    const sessions = people.map(({ jwt }) => claimsOf(jwt).sid)
+    await refresh(users[0]!.token)
+    const sessions = users.map(({ jwt }) => claimsOf(jwt).sid)
     const text = 'select last_used_at from session where document_id = any($1) order by last_used_at desc'
     const { rows } = await app.database.pool.query(text, [sessions])
     expect(rows.map((row) => row.last_used_at.getTime())).toEqual([app.clock.now(), signedInAt])
   })
 
   test('keeps how and when the person signed in', async () => {
-    const person = await signIn()
-    const before = claimsOf(person.jwt)
+    const user = await signIn()
+    const before = claimsOf(user.jwt)
     expect(before).toMatchObject({ amr: ['pwd'], acr: 'aal1', auth_time: before.iat })
     app.clock.advance(60_000)
-    const { amr, acr, auth_time: time, iat } = claimsOf((await refresh(person.token)).body.data.jwt)
+    const { amr, acr, auth_time: time, iat } = claimsOf((await refresh(user.token)).body.data.jwt)
     expect({ amr, acr, time }).toEqual({ amr: ['pwd'], acr: 'aal1', time: before.auth_time })
     expect(iat).toBe(before.iat + 60)
   })
 
   test('is audited: the rotation, the repeat and the reuse with its reason; events tell the rotation only', async () => {
-    const person = await signIn()
-    await refresh(person.token)
-    await refresh(person.token)
-    await refresh(person.token, { headers: { 'user-agent': 'another' } })
-    const { sid } = claimsOf(person.jwt)
+    const user = await signIn()
+    await refresh(user.token)
+    await refresh(user.token)
+    await refresh(user.token, { headers: { 'user-agent': 'another' } })
+    const { sid } = claimsOf(user.jwt)
     const log = await app.admin('GET', `/api/v3/audit/log?filters=session|eq|${sid}&sort=created_at`)
-    const entries = log.body.data.filter((one: { action: string }) => one.action === 'session.refresh')
+    const entries = log.body.data.filter((row: { action: string }) => row.action === 'session.refresh')
     expect(entries).toMatchObject([
-      { outcome: 'success', user: person.userId, target: sid },
-      { outcome: 'success', user: person.userId, detail: { is_repeat: true } },
-      { outcome: 'failure', user: person.userId, detail: { reason: 'reused' } },
+      { outcome: 'success', user: user.userId, target: sid },
+      { outcome: 'success', user: user.userId, detail: { is_repeat: true } },
+      { outcome: 'failure', user: user.userId, detail: { reason: 'reused' } },
     ])
     const { rowCount } = await app.database.pool.query(
       `select from event_occurrence where event = 'session.refresh' and resource_id = $1`,
@@ -160,11 +160,11 @@ describe('a refresh', () => {
   })
 
   test('leaves no token in the database, neither the spent one nor its successor', async () => {
-    const person = await signIn()
-    const first = (await refresh(person.token)).body.data
+    const user = await signIn()
+    const first = (await refresh(user.token)).body.data
     const { rows } = await app.database.pool.query('select t::text as text from session_refresh t')
     const dump = rows.map((row: { text: string }) => row.text).join('\n')
-    for (const token of [person.token, first.refresh_token]) {
+    for (const token of [user.token, first.refresh_token]) {
       const bytes = Buffer.from(token.slice(4), 'base64url').toString('hex')
       expect(dump).not.toContain(token)
       expect(dump).not.toContain(bytes)
@@ -172,13 +172,13 @@ describe('a refresh', () => {
   })
 
   test('repeats after SECRET_KEY got a new first key, and is refused after the old key left the list', async () => {
-    const person = await signIn()
+    const user = await signIn()
     const now = new Date(app.clock.now())
     const issuer = { ids: app.app.ids, random: systemRandom, keys: { secrets: ['x'.repeat(32)], issuer: () => 'x' } }
     const origin = { address: '127.0.0.1', userAgent: 'test' }
     const by = (...secrets: string[]) =>
       refreshSession({ ...issuer, keyring: buildKeyring(secrets, systemRandom) }, app.database.db, {
-        refreshToken: person.token,
+        refreshToken: user.token,
         origin,
         now,
       })

@@ -23,7 +23,7 @@ const raise = closingStatement<{ id: SessionId; amr: readonly string[]; acr: str
   raised_session as (
     update session set amr = $amr, acr = $acr, auth_time = $now, updated_at = $now where document_id = $id)`)
 
-/** Sets how and when the person of a locked session proved who it is, with the last statement of the transaction. */
+/** Sets how and when the user of a locked session proved who it is, with the last statement of the transaction. */
 export async function setSessionProof(
   db: Database,
   id: SessionId,

@@ -6,12 +6,12 @@ import type { SessionRecord } from './session.store.ts'
 import { lockSession, lockUserAhead, lowerUserSessions, setSessionProof } from './session-proof.store.ts'
 
 /** Locks a user until the transaction ends, as opening a session does; sent with the next statement of the transaction. */
-export function lockPerson(db: Database, userId: UserId): Promise<void> {
+export function lockUser(db: Database, userId: UserId): Promise<void> {
   return lockUserAhead(db, userId)
 }
 
 /**
- * Records that the person of a session proved a second factor by `methods` now (docs/contract/second-factor.md#step-up).
+ * Records that the user of a session proved a second factor by `methods` now (docs/contract/second-factor.md#step-up).
  * Throws 401 when the session was revoked in the meantime.
  */
 export async function raiseSession(

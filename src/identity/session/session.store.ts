@@ -12,7 +12,7 @@ import {
 /** The app that a session is for (docs/contract/oauth-exchange.md#scope-ceiling). */
 export interface SessionClient {
   id: string
-  /** What the person let the app do: names of scopes, separated by spaces. */
+  /** Scopes that the user granted to the app, separated by spaces. */
   scope: string
   /** The grant that the session ends with; null when the engine names none. */
   grantId: string | null
@@ -21,7 +21,7 @@ export interface SessionClient {
 /**
  * A session as it is stored. `accountId` is the current account, `parentId` the session that this one was opened from by a
  * handshake (docs/contract/sso.md#exchange-checks), `amr` the methods of the sign-in
- * (docs/contract/sessions.md#how-a-person-signed-in), `lastUsedAt` exact to some minutes (docs/contract/sessions.md#last-use).
+ * (docs/contract/sessions.md#how-a-user-signed-in), `lastUsedAt` exact to some minutes (docs/contract/sessions.md#last-use).
  */
 export const session = defineRecord(
   'session',
@@ -49,7 +49,7 @@ export const session = defineRecord(
 export type StoredSession = RecordOf<typeof session>
 
 export interface SessionRecord extends Omit<StoredSession, 'clientId' | 'scope' | 'grantId'> {
-  /** Null for a session of the person. */
+  /** Null for a session of the user. */
   client: SessionClient | null
 }
 

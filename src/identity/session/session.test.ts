@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type Person } from '../../../test/harness/app/identity-app.ts'
+import { buildIdentityApp, type IdentityApp, type User } from '../../../test/harness/app/identity-app.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import type { AccountId, SessionId } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 let count = 0
-const person = () => app.person(`person-${count++}`)
+const user = () => app.user(`person-${count++}`)
 const refresh = (token: string | null) => app.call('POST', REFRESH, { body: { refresh_token: token } })
 const refused = { status: 401, body: { code: 'refresh_failed' } }
 const statusOf = async (token: string) => (await app.call('GET', SESSION, { token })).status
@@ -32,7 +32,7 @@ const deps = () => ({ ids: app.ids, random: systemRandom, keys: app.keys })
 const now = () => new Date(app.clock.now())
 
 /** A session opened from another one, as by a handshake (docs/contract/sso.md#exchange-checks). */
-async function openChild(parent: Person) {
+async function openChild(parent: User) {
   const record = (await findSession(app.db, parent.session.sessionId))!
   const origin = { address: null, userAgent: null }
   const child = await issueSession(deps(), app.db, {
@@ -47,7 +47,7 @@ async function openChild(parent: Person) {
 
 describe('a refresh', () => {
   test('answers a new JWT of the same session and the next refresh token, with no-store', async () => {
-    const someone = await person()
+    const someone = await user()
     app.clock.advance(1000)
     const reply = await refresh(someone.session.refreshToken)
     expect(reply.status).toBe(200)
@@ -66,7 +66,7 @@ describe('a refresh', () => {
   })
 
   test('is refused after exactly 30 days without use', async () => {
-    const [early, late] = [await person(), await person()]
+    const [early, late] = [await user(), await user()]
     app.clock.advance(REFRESH_LIFETIME_MS - 1)
     expect((await refresh(early.session.refreshToken)).status).toBe(200)
     app.clock.advance(1)
@@ -74,7 +74,7 @@ describe('a refresh', () => {
   })
 
   test('does not extend a session past 90 days, and the last JWT expires with it', async () => {
-    const someone = await person()
+    const someone = await user()
     const endsAtMs = app.clock.now() + SESSION_LIFETIME_MS
     let token = someone.session.refreshToken
     for (let step = 0; step < 3; step += 1) {
@@ -91,7 +91,7 @@ describe('a refresh', () => {
   })
 
   test('is refused for a disabled user and for a revoked session', async () => {
-    const [disabled, revoked] = [await person(), await person()]
+    const [disabled, revoked] = [await user(), await user()]
     await app.db.updateTable('user').set({ is_actived: false }).where('document_id', '=', disabled.user.id).execute()
     await app.call('POST', REVOKE, { token: revoked.token })
     expect(await refresh(disabled.session.refreshToken)).toMatchObject(refused)
@@ -108,9 +108,9 @@ describe('a refresh', () => {
 
 describe('signing out', () => {
   test('revokes the session of the token and those opened from it at any depth, and no other', async () => {
-    const someone = await person()
+    const someone = await user()
     const child = await openChild(someone)
-    const other = await person()
+    const other = await user()
     const reply = await app.call('POST', REVOKE, { token: someone.token })
     expect(reply).toMatchObject({ status: 200, body: { data: { revoked: 2 } } })
     expect([await statusOf(someone.token), await statusOf(child.jwt), await statusOf(other.token)]).toEqual([
@@ -121,14 +121,14 @@ describe('signing out', () => {
   })
 
   test('of a child session leaves its parent valid', async () => {
-    const someone = await person()
+    const someone = await user()
     const child = await openChild(someone)
     await app.call('POST', REVOKE, { token: child.jwt })
     expect([await statusOf(someone.token), await statusOf(child.jwt)]).toEqual([200, 401])
   })
 
   test('revokes all own sessions, or one by its refresh token, and none of another user', async () => {
-    const [someone, stranger] = [await person(), await person()]
+    const [someone, stranger] = [await user(), await user()]
     const open = () =>
       issueSession(deps(), app.db, { userId: someone.user.id, origin: { address: null, userAgent: null }, now: now() })
     const [second, third] = [(await open())!, (await open())!]
@@ -144,7 +144,7 @@ describe('signing out', () => {
   })
 
   test('is refused for an API key, without a token, and with an unknown member', async () => {
-    const someone = await person()
+    const someone = await user()
     const body = { name: 'key', permissions: ['realtime:auth'] }
     const { key } = (await app.call('POST', '/api/v3/identity/api-key', { token: someone.token, body })).body.data
     expect(await app.call('POST', REVOKE, { token: key, body: { all: true } })).toMatchObject({ status: 409 })
@@ -156,7 +156,7 @@ describe('signing out', () => {
 
 describe('reading the session', () => {
   test('shows session, user, accounts and permissions', async () => {
-    const someone = await person()
+    const someone = await user()
     const reply = await app.call('GET', SESSION, { token: someone.token })
     expect(reply.body.data).toEqual({
       session: {
@@ -187,7 +187,7 @@ describe('reading the session', () => {
 
   test('has the account with the longest membership by default, and no account that the user left', async () => {
     const root = await app.administrator('owner')
-    const someone = await person()
+    const someone = await user()
     const make = async (name: string) => {
       const { data } = (await app.call('POST', '/api/v3/identity/account', { token: root.token, body: { name } })).body
       app.clock.advance(1000)
@@ -236,7 +236,7 @@ describe('authentication', () => {
   })
 
   test('accepts a session only with its user and an unexpired JWT', async () => {
-    const [one, other] = [await person(), await person()]
+    const [one, other] = [await user(), await user()]
     const authenticate = buildAuthenticate({
       db: app.db,
       clock: app.clock,
@@ -258,7 +258,7 @@ describe('authentication', () => {
   })
 
   test('refuses a user whose row was disabled or deleted by any means', async () => {
-    const someone = await person()
+    const someone = await user()
     const setUser = (change: { is_actived?: boolean; deleted_at?: Date | null }) =>
       app.db.updateTable('user').set(change).where('document_id', '=', someone.user.id).execute()
     expect(await statusOf(someone.token)).toBe(200)
@@ -271,7 +271,7 @@ describe('authentication', () => {
   })
 
   test('leaves deleted accounts out of those of a caller', async () => {
-    const someone = await person()
+    const someone = await user()
     const deletedAt = { deleted_at: now() }
     const account = await openAccountFor({ ids: app.ids }, app.db, { name: 'A', userId: someone.user.id, now: now() })
     const authenticate = buildAuthenticate({
@@ -288,7 +288,7 @@ describe('authentication', () => {
   })
 
   test('expires a child session with its parent at the latest', async () => {
-    const someone = await person()
+    const someone = await user()
     const endsAt = new Date(app.clock.now() + SESSION_LIFETIME_MS)
     app.clock.advance(24 * 3_600_000)
     const child = await openChild(someone)
@@ -300,7 +300,7 @@ describe('authentication', () => {
   })
 
   test('opens no session for a user who was disabled concurrently', async () => {
-    const someone = await person()
+    const someone = await user()
     await app.db.updateTable('user').set({ is_actived: false }).where('document_id', '=', someone.user.id).execute()
     const origin = { address: null, userAgent: null }
     expect(await issueSession(deps(), app.db, { userId: someone.user.id, origin, now: now() })).toBeUndefined()
@@ -309,7 +309,7 @@ describe('authentication', () => {
 
 describe('maintenance', () => {
   test('deletes sessions that ended before a time, children first, and keeps the rest', async () => {
-    const someone = await person()
+    const someone = await user()
     const child = await openChild(someone)
     const endsAt = new Date(app.clock.now() + SESSION_LIFETIME_MS)
     const isKept = async (id: SessionId) => (await findSession(app.db, id)) !== undefined
@@ -324,7 +324,7 @@ describe('maintenance', () => {
 })
 
 test('a session that moves to another account while its account is cleared stays in the new one', async () => {
-  const someone = await person()
+  const someone = await user()
   const open = (name: string) => openAccountFor({ ids: app.ids }, app.db, { name, userId: someone.user.id, now: now() })
   const [left, joined] = [(await open('Left')).id, (await open('Joined')).id]
   const { sessionId } = someone.session

@@ -61,8 +61,8 @@ export function hashToken(token: string): Buffer {
 }
 
 /** The earlier of two instants. */
-export function earlier(one: Date, other: Date): Date {
-  return one < other ? one : other
+export function earlier(date: Date, other: Date): Date {
+  return date < other ? date : other
 }
 
 /** Signs a JWT for a session: for an hour, and no longer than the session. */
@@ -97,7 +97,7 @@ function createRefreshToken({ random }: SessionDeps, now: Date): { token: string
  * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's
  * transaction. The current account is `accountId` if the user belongs to it, else the one with the longest membership,
  * else none. A session with a `parent` is revoked with it and expires with it at the latest; it takes over how and when the
- * person signed in. Undefined when the user is disabled or deleted, `passwordHash` is no longer the hash of its password, or
+ * user signed in. Undefined when the user is disabled or deleted, `passwordHash` is no longer the hash of its password, or
  * the access of the user was ended after `begunAt`.
  */
 export async function issueSession(
@@ -118,7 +118,7 @@ export async function issueSession(
     amr?: readonly AuthMethod[]
     /** Default: that of the parent, else the one of `amr` (`rateMethods`). */
     acr?: string
-    /** When the person proved its identity. Default: that of the parent, else now. */
+    /** When the user proved its identity. Default: that of the parent, else now. */
     authTime?: Date
     now: Date
   },
@@ -143,7 +143,7 @@ export async function openLockedSession(
     parent?: SessionRecord
     /** The app that the session is for. Default: that of the parent. */
     client?: SessionClient
-    /** A session that this one ends with, without taking over how its person signed in. */
+    /** A session that this one ends with, without taking over how its user signed in. */
     endsWith?: SessionId | null
     /** The instant at which the session ends at the latest. */
     endsAt?: Date
@@ -175,7 +175,7 @@ export async function openLockedSession(
   return { sessionId: session.id, account, ...signFor(deps, session, now), refreshToken: refresh?.token ?? null }
 }
 
-/** How and when the person signed in, as the session keeps it (docs/contract/sessions.md#how-a-person-signed-in). Pure. */
+/** How and when the user signed in, as the session keeps it (docs/contract/sessions.md#how-a-user-signed-in). Pure. */
 function describeSignIn(input: {
   amr?: readonly AuthMethod[]
   acr?: string
@@ -213,7 +213,7 @@ export function leaveAccount(
 }
 
 /**
- * What a sign-out ends: the session of the token, or the one of `refreshToken`; with `all` every session of the user, or every
+ * Scope of a sign-out: the session of the token, or the one of `refreshToken`; with `all` every session of the user, or every
  * other one.
  */
 export interface SignOut {

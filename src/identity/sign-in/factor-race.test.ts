@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp, type TestCall } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
-import { codeOf } from '../../../test/harness/browser/factor-person.ts'
 import { buildFactorRequests } from '../../../test/harness/browser/factor-requests.ts'
+import { codeOf } from '../../../test/harness/browser/factor-user.ts'
 import { holdUser, race } from '../../../test/harness/plan/race.ts'
 
 const FACTOR = '/api/v3/auth/factor'
@@ -53,16 +53,16 @@ async function countRows(text: string, userId: string): Promise<number> {
 const countCodes = (userId: string) =>
   countRows('select count(*) from recovery_code where "user" = $1 and used_at is null', userId)
 
-/** A person who signs in by a passkey or at a provider, without a password. */
+/** A user who signs in by a passkey or at a provider, without a password. */
 async function withPasskeyAndIdentity() {
-  const person = await factors.withPasskey()
-  await one.database.pool.query('update "user" set password_hash = null where document_id = $1', [person.id])
+  const user = await factors.withPasskey()
+  await one.database.pool.query('update "user" set password_hash = null where document_id = $1', [user.id])
   const { rows } = await one.database.pool.query(
     `insert into identity (document_id, "user", provider, subject, is_email_verified, created_at, updated_at)
      values (gen_random_uuid(), $1, 'google', $2, true, now(), now()) returning document_id`,
-    [person.id, person.id],
+    [user.id, user.id],
   )
-  return { ...person, identity: rows[0].document_id as string }
+  return { ...user, identity: rows[0].document_id as string }
 }
 
 const removePasskey = (call: TestCall, id: string) => call('DELETE', `${FACTOR}/passkey/${id}`)
@@ -112,60 +112,60 @@ describe('recovery codes', () => {
 
 describe('a factor that is used while it is removed waits for the removal, and is refused', () => {
   test('a code of an app, at a sign-in', async () => {
-    const person = await factors.withApp()
-    const body = { challenge: await factors.openStep(person), code: codeOf(one, person.secret) }
-    const requests = [() => removeApp(person.call), () => other.anonymous('POST', `${LOGIN}/factor`, body)]
-    const answers = await race(one.database, holdUser(person.id), requests)
+    const user = await factors.withApp()
+    const body = { challenge: await factors.openStep(user), code: codeOf(one, user.secret) }
+    const requests = [() => removeApp(user.call), () => other.anonymous('POST', `${LOGIN}/factor`, body)]
+    const answers = await race(one.database, holdUser(user.id), requests)
     expect(answers.map(({ status }) => status)).toEqual([200, 401])
   })
 
   test('a code of an app, in a session', async () => {
-    const person = await factors.withApp()
-    const body = { code: codeOf(one, person.secret) }
-    const stepUp = () => inOther(person.call)('POST', '/api/v3/auth/session/step-up', body)
-    const answers = await race(one.database, holdUser(person.id), [() => removeApp(person.call), stepUp])
+    const user = await factors.withApp()
+    const body = { code: codeOf(one, user.secret) }
+    const stepUp = () => inOther(user.call)('POST', '/api/v3/auth/session/step-up', body)
+    const answers = await race(one.database, holdUser(user.id), [() => removeApp(user.call), stepUp])
     expect(answers.map(({ status }) => status)).toEqual([200, 422])
   })
 
   test('a passkey, at a sign-in', async () => {
-    const person = await factors.withPasskey()
-    const challenge = await factors.openStep(person)
+    const user = await factors.withPasskey()
+    const challenge = await factors.openStep(user)
     const asked = await one.anonymous('POST', `${LOGIN}/factor/options`, { challenge })
-    const body = { challenge, credential: person.device.get(asked.body.data.options) }
+    const body = { challenge, credential: user.device.get(asked.body.data.options) }
     const logIn = () => other.anonymous('POST', `${LOGIN}/factor`, body)
-    const requests = [() => removePasskey(person.call, person.passkey), logIn]
-    const answers = await race(one.database, holdUser(person.id), requests)
+    const requests = [() => removePasskey(user.call, user.passkey), logIn]
+    const answers = await race(one.database, holdUser(user.id), requests)
     expect(answers.map(({ status }) => status)).toEqual([200, 401])
   })
 
   test('a passkey, at a sign-in without a password', async () => {
-    const person = await factors.withPasskey()
+    const user = await factors.withPasskey()
     const asked = await one.anonymous('POST', `${LOGIN}/passkey/options`)
-    const body = { credential: person.device.get(asked.body.data.options) }
+    const body = { credential: user.device.get(asked.body.data.options) }
     const logIn = () => other.anonymous('POST', `${LOGIN}/passkey`, body)
-    const requests = [() => removePasskey(person.call, person.passkey), logIn]
-    const answers = await race(one.database, holdUser(person.id), requests)
+    const requests = [() => removePasskey(user.call, user.passkey), logIn]
+    const answers = await race(one.database, holdUser(user.id), requests)
     expect(answers.map(({ status }) => status)).toEqual([200, 401])
   })
 
   test('a passkey, in a session', async () => {
-    const person = await factors.withPasskey()
-    const asked = await person.call('POST', '/api/v3/auth/session/step-up/options')
-    const body = { credential: person.device.get(asked.body.data.options) }
-    const stepUp = () => inOther(person.call)('POST', '/api/v3/auth/session/step-up', body)
-    const holdPasskey = { text: 'select from passkey where document_id = $1 for update', values: [person.passkey] }
-    const requests = [() => removePasskey(person.call, person.passkey), stepUp]
+    const user = await factors.withPasskey()
+    const asked = await user.call('POST', '/api/v3/auth/session/step-up/options')
+    const body = { credential: user.device.get(asked.body.data.options) }
+    const stepUp = () => inOther(user.call)('POST', '/api/v3/auth/session/step-up', body)
+    const holdPasskey = { text: 'select from passkey where document_id = $1 for update', values: [user.passkey] }
+    const requests = [() => removePasskey(user.call, user.passkey), stepUp]
     const answers = await race(one.database, holdPasskey, requests)
     expect(answers.map(({ status }) => status)).toEqual([200, 422])
   })
 
   test('a passkey that is registered meanwhile', async () => {
-    const person = await factors.withApp()
-    const options = await person.call('POST', `${FACTOR}/passkey/options`)
+    const user = await factors.withApp()
+    const options = await user.call('POST', `${FACTOR}/passkey/options`)
     const { device } = await factors.withPasskey()
     const body = { name: 'My phone', credential: device.create(options.body.data.options) }
-    const register = () => inOther(person.call)('POST', `${FACTOR}/passkey`, body)
-    const answers = await race(one.database, holdUser(person.id), [() => removeApp(person.call), register])
+    const register = () => inOther(user.call)('POST', `${FACTOR}/passkey`, body)
+    const answers = await race(one.database, holdUser(user.id), [() => removeApp(user.call), register])
     expect(answers.map(({ status }) => status)).toEqual([200, 422])
   })
 })

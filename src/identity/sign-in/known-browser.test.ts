@@ -49,7 +49,7 @@ function newNetwork(): string {
   return `10.${networks >> 8}.${networks & 255}.1`
 }
 
-const newPerson = async () => {
+const newUser = async () => {
   const email = `person-${systemRandom.bytes(4).toString('hex')}@example.com`
   const id = await createUserWithPassword(app, { email }, PASSWORD)
   return { email, id }
@@ -87,7 +87,7 @@ function openBrowser() {
   return { submit, signOut, id: () => visitor.cookiesOf(url).get(COOKIE) ?? '' }
 }
 
-/** The id of a browser in which this person signed in with the form. */
+/** The id of a browser in which this user signed in with the form. */
 async function signIn(email: string) {
   const browser = openBrowser()
   expect(await browser.submit(email)).toBe(303)
@@ -114,13 +114,13 @@ async function attack(): Promise<() => Promise<void>> {
 }
 
 test('a browser in which the person has signed in gets in while strangers hold every place, with form and API', async () => {
-  const person = await newPerson()
-  const browser = await signIn(person.email)
+  const user = await newUser()
+  const browser = await signIn(user.email)
   browser.signOut()
   const end = await attack()
-  expect(await logIn(person.email)).toBe(503)
-  const tries = [browser.submit(person.email), logIn(person.email.toUpperCase(), { browser: browser.id() })]
-  expect(await logIn(person.email)).toBe(503)
+  expect(await logIn(user.email)).toBe(503)
+  const tries = [browser.submit(user.email), logIn(user.email.toUpperCase(), { browser: browser.id() })]
+  expect(await logIn(user.email)).toBe(503)
   await end()
   expect(await Promise.all(tries)).toEqual([303, 200])
 })
@@ -135,18 +135,18 @@ test.each([
     },
   ],
 ] as const)('a browser is a stranger after %s, until the next sign-in', async (_, endAccess) => {
-  const person = await newPerson()
-  const browser = await signIn(person.email)
+  const user = await newUser()
+  const browser = await signIn(user.email)
   app.clock.advance(1_000)
-  expect((await endAccess(person.id)).status).toBe(200)
+  expect((await endAccess(user.id)).status).toBe(200)
   const endFirst = await attack()
-  expect(await logIn(person.email, { browser: browser.id() })).toBe(503)
+  expect(await logIn(user.email, { browser: browser.id() })).toBe(503)
   await endFirst()
   app.clock.advance(1_000)
   browser.signOut()
-  expect(await browser.submit(person.email)).toBe(303)
+  expect(await browser.submit(user.email)).toBe(303)
   const endSecond = await attack()
-  const again = logIn(person.email, { browser: browser.id() })
+  const again = logIn(user.email, { browser: browser.id() })
   await endSecond()
   expect(await again).toBe(200)
 })
@@ -156,8 +156,8 @@ const spoil = (id: string, at: number) => id.slice(0, at) + (id[at] === 'A' ? 'B
 
 // The last one: its sessions end while time passes.
 test('the id of no other browser, person, time, service or secret has that place', async () => {
-  const old = await signIn((await newPerson()).email)
-  const [ada, bob] = [await newPerson(), await newPerson()]
+  const old = await signIn((await newUser()).email)
+  const [ada, bob] = [await newUser(), await newUser()]
   const expired = (await signIn(ada.email)).id()
   app.clock.advance(KNOWN_MS)
   const [own, others] = [(await signIn(ada.email)).id(), (await signIn(bob.email)).id()]

@@ -20,10 +20,10 @@ let count = 0
 /** A new user with an e-mail and a network address of its own, so that tests do not throttle each other. */
 async function newcomer() {
   count += 1
-  const { user } = await app.person(`person-${count}`, [], PASSWORD)
+  const { user } = await app.user(`person-${count}`, [], PASSWORD)
   return { user, address: `10.1.${count}.1` }
 }
-/** Every tenth is of a person, the others are of nobody. */
+/** Every tenth is of a user, the others are of nobody. */
 const guessEmail = async (step: number) =>
   step % 10 === 0 ? (await newcomer()).user.email : `guess-${step}@example.test`
 const logIn = (email: string, password: string, address = '10.0.0.1') =>

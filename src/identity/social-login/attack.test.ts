@@ -11,7 +11,7 @@ import {
 } from '../../../test/harness/app/social-app.ts'
 
 let t: SocialApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   t = await createSocialApp()
@@ -21,18 +21,18 @@ afterAll(() => t[Symbol.asyncDispose]())
 beforeEach(() => t.app.clock.advance(60_000))
 
 const someone = () => {
-  people += 1
-  return `70${people}`
+  users += 1
+  return `70${users}`
 }
 const json = 'application/json'
 
-/** What the newest audit entry of callback-redirect says. */
+/** Newest audit entry of callback-redirect. */
 async function findReason(): Promise<string> {
   const { body } = await t.app.admin('GET', '/api/v3/audit/log?filters=action|eq|login.oauth&page_size=1')
   return body.data[0].detail.reason
 }
 
-/** Expects the one answer to every failure that the person cannot mend, and its reason in the audit log. */
+/** Expects the one answer to every failure that the user cannot mend, and its reason in the audit log. */
 async function expectRefused(
   answer: TestAnswer,
   reason: string | RegExp,

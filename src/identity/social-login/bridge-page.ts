@@ -78,7 +78,7 @@ function renderManualStep(texts: Texts, next: string, parameters: BridgeParamete
   return html`<a class="button" id="continue" href="${next}?${query.toString()}">${texts.say('bridge.continue')}</a>`
 }
 
-/** The link out of a failure: to the app that the person came from, where a browser can open it, else to the sign-in page. */
+/** The link out of a failure: to the app that the user came from, where a browser can open it, else to the sign-in page. */
 export function describeWayBack(flow: LoginFlow | undefined): Continuation {
   if (!flow || flow.isDeepLink) return { href: '/auth/sign-in', label: 'problem.to-sign-in' }
   return { href: flow.redirectUrl, label: 'bridge.back' }

@@ -94,7 +94,7 @@ export function refuseSignIn(
   }
   if (!facts.wantsPage) return outcome
   const { requestId, texts } = facts
-  // A new try would end here again: the page of the person's own account says nothing new either.
+  // A new try would end here again: the page of the user's own account says nothing new either.
   const continuation = reason === 'disabled' ? null : describeWayBack(flow)
   const shown = renderError({ ...describeProblem(problem), requestId, texts, continuation })
   const page = buildPage({ brand: facts.brand, ...shown, scripts: [CLEAN_ADDRESS] })

@@ -8,11 +8,11 @@ import { loadUser } from '../user/user.ts'
 import { keepEngineToken } from './flow/engine-session.ts'
 import { createLoginCode, isVerifierRight, redeemLoginCode } from './flow/login-code.ts'
 import type { LoginFlow } from './flow/login-flow.store.ts'
-import { type PersonDeps, resolvePerson } from './person/person.ts'
 import type { Refusal } from './refusal-problem.ts'
 import type { FinishedFlow } from './social-login.ts'
+import { resolveUser, type UserDeps } from './user/user.ts'
 
-export type CompletionDeps = SessionDeps & PersonDeps & { keyring: Keyring }
+export type CompletionDeps = SessionDeps & UserDeps & { keyring: Keyring }
 
 /** A flow that ended: in a session, in a code that an app exchanges, or in a refusal. */
 export type Completion =
@@ -42,7 +42,7 @@ export async function completeFlow(
     const code = await createLoginCode(deps.random, tx, { purpose: 'link', userId, identity }, now)
     return { kind: 'code', flow, parameter: 'link_code', code, userId }
   }
-  const person = await resolvePerson(deps, tx, { identity, trace, now })
+  const person = await resolveUser(deps, tx, { identity, trace, now })
   if (person.kind === 'refused') return { ...person, flow, detail: null }
   const { user, isNewUser } = person
   if (flow.codeChallenge !== null) {

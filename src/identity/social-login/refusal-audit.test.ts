@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSocialApp, redirectUrlOf, type SocialApp } from '../../../test/harness/app/social-app.ts'
 
 let t: SocialApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   t = await createSocialApp()
@@ -15,20 +15,20 @@ beforeEach(async () => {
 })
 
 const someone = () => {
-  people += 1
-  return `70${people}`
+  users += 1
+  return `70${users}`
 }
 
-const seat = (person: object = {}) => t.seat('google', { sub: someone(), ...person })
+const seat = (user: object = {}) => t.seat('google', { sub: someone(), ...user })
 
-/** A person declines at the provider, and its browser opens the callback with the error. */
+/** A user declines at the provider, and its browser opens the callback with the error. */
 async function decline(): Promise<number> {
   seat({ denies: true })
   const browser = t.browser()
   return (await browser.get((await t.reachCallback(browser, 'google')).url)).status
 }
 
-/** A person answers the provider when the sign-in has expired. */
+/** A user answers the provider when the sign-in has expired. */
 async function answerLate(): Promise<number> {
   seat()
   const browser = t.browser()
@@ -37,7 +37,7 @@ async function answerLate(): Promise<number> {
   return (await browser.get(step.url)).status
 }
 
-/** A person answers the provider when the flow was removed, and the sign-in has expired or not. */
+/** A user answers the provider when the flow was removed, and the sign-in has expired or not. */
 async function answerRemoved(laterMs: number): Promise<number> {
   seat()
   const browser = t.browser()
@@ -47,7 +47,7 @@ async function answerRemoved(laterMs: number): Promise<number> {
   return (await browser.get(step.url)).status
 }
 
-/** A person opens the callback of a finished sign-in again. */
+/** A user opens the callback of a finished sign-in again. */
 async function answerTwice(): Promise<number> {
   seat()
   const browser = t.browser()

@@ -1,12 +1,12 @@
 import { Problem } from '../../http/problem/problem.ts'
 import type { EngineRefusal } from '../engine/engine.ts'
-import type { LinkRefusal } from './person/linking.ts'
 import type { FlowRefusal } from './social-login.ts'
+import type { LinkRefusal } from './user/linking.ts'
 
 /** Every reason for which a flow does not end in a session. */
 export type Refusal = FlowRefusal | EngineRefusal | LinkRefusal | 'code_unknown' | 'code_expired' | 'verifier_wrong'
 
-/** The reasons that a person can do something about; all others have one text. */
+/** The reasons that a user can do something about; all others have one text. */
 const TOLD: Partial<Record<Refusal, ['email_required' | 'email_not_verified' | 'identity_not_linked', string]>> = {
   email_missing: [
     'email_required',
@@ -22,7 +22,7 @@ const TOLD: Partial<Record<Refusal, ['email_required' | 'email_not_verified' | '
   ],
 }
 
-/** What went wrong, as far as the person may know it, for the refusals that nobody can mend but by starting again. */
+/** Reason that the user may know, for refusals after which only a new sign-in helps. */
 export const CAUSES = ['declined', 'disabled', 'expired', 'other_browser', 'used'] as const
 
 type Cause = (typeof CAUSES)[number]
@@ -30,7 +30,7 @@ type Cause = (typeof CAUSES)[number]
 /** The cause of a refusal, the parameter of the callback that shows it, and a sentence. */
 const CAUSE_OF: Partial<Record<Refusal, { path: string; code: Cause; message: string }>> = {
   denied: { path: 'error', code: 'declined', message: 'says that the person or the provider declined' },
-  // The person has proven the identity: whether its own user is disabled is no secret from it.
+  // The user has proven the identity: whether its own user is disabled is no secret from it.
   disabled: { path: 'code', code: 'disabled', message: 'proves a user who is disabled here; ask an administrator' },
   state_expired: { path: 'state', code: 'expired', message: 'has expired; start again' },
   foreign_browser: {
@@ -43,7 +43,7 @@ const CAUSE_OF: Partial<Record<Refusal, { path: string; code: Cause; message: st
 
 /**
  * The problem for a refused sign-in (docs/contract/social-login.md#failures). The reason is in the log and the audit log;
- * the person gets one sentence for all of them, unless there is something to do at the provider.
+ * the user gets one sentence for all of them, unless there is something to do at the provider.
  */
 export function buildRefusal(reason: Refusal, detail: string | null = null): Problem {
   const told = TOLD[reason]

@@ -2,7 +2,7 @@ import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../
 import { Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { MAX_REDIRECT_URL_LENGTH } from '../sign-in/outcome/redirect-url.ts'
-import { identity } from './person/identity.store.ts'
+import { identity } from './user/identity.store.ts'
 
 /**
  * Longest parameters of a callback, in characters; all of them together fit into the 16 KiB of a request. Codes of
@@ -43,7 +43,7 @@ export const FlowStart = named(
   Type.Object({ redirectUrl: Type.String({ format: 'uri', description: 'The address of the provider.' }) }),
 )
 
-/** What providers and engines send to a callback; each adds parameters of its own, which are ignored. */
+/** Parameters that providers and engines send to a callback; each adds parameters of its own, which are ignored. */
 export const CallbackQuery = Type.Object(
   {
     state: parameter('state', 'As it was sent to the provider.'),
@@ -114,7 +114,7 @@ export const CreateIdentityBody = named(
   ),
 )
 
-/** An identity as its user sees it. The subject stays inside: it names the person at the provider. */
+/** An identity as its user sees it. The subject stays inside: it names the user at the provider. */
 export const IdentityRow = named(
   'Identity',
   Type.Object({

@@ -11,7 +11,7 @@ import {
 import { PERSONALITIES, type PersonalityName } from '../../../test/harness/fakes/provider/personalities.ts'
 
 let t: SocialApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   t = await createSocialApp()
@@ -20,8 +20,8 @@ afterAll(() => t[Symbol.asyncDispose]())
 
 /** A subject that no other test has used. GitHub's ids are numbers. */
 const someone = () => {
-  people += 1
-  return `90${people}`
+  users += 1
+  return `90${users}`
 }
 
 const auditOf = async (action: string) => {

@@ -127,7 +127,7 @@ export type FlowRefusal =
   | 'state_replayed'
   | 'foreign_browser'
 
-/** What comes to a callback. */
+/** Input of a callback. */
 export interface Callback {
   provider: string
   state: string | undefined
@@ -175,7 +175,7 @@ export type FinishedFlow =
       kind: 'proven'
       flow: LoginFlow
       identity: ProviderIdentity
-      /** The person's token at a managed engine, for a sign-in that leads to a decision there. */
+      /** The user's token at a managed engine, for a sign-in that leads to a decision there. */
       engineToken: string | undefined
     }
   | { kind: 'refused'; flow: LoginFlow | undefined; reason: FlowRefusal | EngineRefusal; detail: string | null }

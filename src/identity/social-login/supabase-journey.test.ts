@@ -16,7 +16,7 @@ import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 
 let simulator: SupabaseSimulator
 let app: TestApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   const clock = buildManualClock()
@@ -39,13 +39,13 @@ afterAll(async () => {
   await simulator[Symbol.asyncDispose]()
 })
 beforeEach(() => {
-  people += 1
+  users += 1
   simulator.fault = undefined
   simulator.rules = { autoConfirms: false, takesMissingAddress: false, takesNobodyNew: false }
   simulator.off.clear()
-  simulator.person = {
-    sub: `s-${people}`,
-    email: `s-${people}@example.com`,
+  simulator.user = {
+    sub: `s-${users}`,
+    email: `s-${users}@example.com`,
     isEmailVerified: true,
     name: 'Ada Lovelace',
   }
@@ -80,7 +80,7 @@ describe('social login with the supabase engine', () => {
     expect(String((await finish(browser, callback)).headers.location)).toMatch(
       /^com\.example\.app:\/signed-in\?access_token=/,
     )
-    simulator.person.denies = true
+    simulator.user.denies = true
     const denied = await browser.get(await reachCallback(browser, MOBILE_APP))
     expect(String(denied.headers.location)).toMatch(/error=access_denied/)
   })
@@ -98,7 +98,7 @@ describe('social login with the supabase engine', () => {
     ['links by it', true],
   ])('believes no unverified address, where the server %s', async (_name, autoConfirms) => {
     simulator.rules.autoConfirms = autoConfirms
-    simulator.person.isEmailVerified = false
+    simulator.user.isEmailVerified = false
     const browser = buildTestBrowser(app)
     expect((await finish(browser, await reachCallback(browser))).body.code).toBe('email_not_verified')
   })
@@ -108,13 +108,13 @@ describe('social login with the supabase engine', () => {
     ['takes such people', true],
   ])('asks for the address that a provider does not share, where the server %s', async (_name, takesMissingAddress) => {
     simulator.rules.takesMissingAddress = takesMissingAddress
-    simulator.person = { sub: `s-${people}`, name: 'No Address' }
+    simulator.user = { sub: `s-${users}`, name: 'No Address' }
     const browser = buildTestBrowser(app)
     expect((await finish(browser, await reachCallback(browser))).body.code).toBe('email_required')
   })
 
   test('says at the callback already, on a page with a way back, what the server refuses', async () => {
-    simulator.person = { sub: `s-${people}`, name: 'No Address' }
+    simulator.user = { sub: `s-${users}`, name: 'No Address' }
     const browser = buildTestBrowser(app)
     const page = await browser.get(await reachCallback(browser))
     expect(page.body).toContain('An e-mail address is needed')

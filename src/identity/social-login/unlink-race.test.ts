@@ -26,7 +26,7 @@ interface Linked {
   token: string
 }
 
-/** A person who signed in at a provider, and has a password and another address since. */
+/** A user who signed in at a provider, and has a password and another address since. */
 async function signInOnce(subject: string): Promise<Linked> {
   social.seat('google', { sub: subject })
   const answer = await social.signIn(social.browser(), 'google')
@@ -52,7 +52,7 @@ test('a sign-in that meets the disconnection of its identity does not connect it
   const signIn = () => browser.get(redirectUrlOf(step), 'application/json')
   const [unlinked, signedIn] = await race(social.app.database, holdUser(user), [unlink, signIn])
   expect(unlinked?.status).toBe(200)
-  // The identity is that of nobody then, so that it makes a person.
+  // The identity is that of nobody then, so that it makes a user.
   expect(signedIn?.status).toBe(200)
   expect(signedIn?.body.data.user.document_id).not.toBe(user)
   expect(await findOwner('meets')).toBe(signedIn?.body.data.user.document_id)

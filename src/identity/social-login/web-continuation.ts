@@ -4,7 +4,7 @@ import type { SignIn } from '../sign-in/outcome/sign-in.ts'
 import type { OpenTarget } from '../sso/handshake.ts'
 import type { LoginFlow } from './flow/login-flow.store.ts'
 
-/** What a sign-in in a browser needs of the pages and of the handshake. */
+/** Parts of the pages and of the handshake that a sign-in in a browser needs. */
 export interface ContinuationDeps {
   /** The cookies of the browser session (docs/contract/pages.md#cookies). */
   keepInBrowser: (

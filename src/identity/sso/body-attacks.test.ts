@@ -15,11 +15,11 @@ import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
 const EXCHANGE = '/api/v3/auth/sso/exchange'
 
 let sso: SsoApp
-let person: SignedIn
+let user: SignedIn
 
 beforeAll(async () => {
   sso = await createSsoApp()
-  person = await sso.signIn()
+  user = await sso.signIn()
 })
 // Equal refusals of a minute are one audit entry: each test has a minute of its own.
 beforeEach(() => sso.app.clock.advance(60_000))
@@ -32,14 +32,14 @@ describe('a body', () => {
     ['nothing', async () => undefined, 422],
     ['an empty object', async () => ({}), 422],
     ['null', async () => 'null', 422],
-    ['a list', async () => [{ token: await sso.mint(person) }], 422],
-    ['a text', async () => JSON.stringify(await sso.mint(person)), 422],
+    ['a list', async () => [{ token: await sso.mint(user) }], 422],
+    ['a text', async () => JSON.stringify(await sso.mint(user)), 422],
     ['a number as token', async () => ({ token: 7 }), 422],
     ['null as token', async () => ({ token: null }), 422],
-    ['a list as token', async () => ({ token: [await sso.mint(person)] }), 422],
-    ['an object as token', async () => ({ token: { token: await sso.mint(person) } }), 422],
-    ['a further member', async () => ({ token: await sso.mint(person), audience: 'x' }), 422],
-    ['the token under another name', async () => ({ sso_token: await sso.mint(person) }), 422],
+    ['a list as token', async () => ({ token: [await sso.mint(user)] }), 422],
+    ['an object as token', async () => ({ token: { token: await sso.mint(user) } }), 422],
+    ['a further member', async () => ({ token: await sso.mint(user), audience: 'x' }), 422],
+    ['the token under another name', async () => ({ sso_token: await sso.mint(user) }), 422],
     ['a __proto__', async () => `{"__proto__":{"token":"x"}}`, 400],
     ['broken JSON', async () => '{"token":', 400],
     ['a token with a NUL', async () => '{"token":"\\u0000"}', 400],
@@ -56,7 +56,7 @@ describe('a body', () => {
   test.each(['application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'text/plain', 'application/xml'])(
     'as %s is a 415',
     async (type) => {
-      const token = await sso.mint(person)
+      const token = await sso.mint(user)
       const answer = await post(`token=${token}`, { 'content-type': type })
       expect(answer).toMatchObject({ status: 415, body: { code: 'unsupported_media_type' } })
       expect((await sso.exchange(token)).status).toBe(200)
@@ -69,7 +69,7 @@ describe('a body', () => {
   })
 
   test('with an Idempotency-Key is not answered a second time: the answer is a credential', async () => {
-    const token = await sso.mint(person)
+    const token = await sso.mint(user)
     const send = () => post({ token }, { 'idempotency-key': 'once' })
     expect([(await send()).status, (await send()).status]).toEqual([200, 401])
   })
@@ -79,7 +79,7 @@ describe('a body', () => {
   })
 
   test('in the query is not read', async () => {
-    const token = await sso.mint(person)
+    const token = await sso.mint(user)
     expect((await sso.app.anonymous('POST', `${EXCHANGE}?token=${token}`)).status).toBe(422)
   })
 })
@@ -89,15 +89,15 @@ describe('every refusal', () => {
   const STAGES: [string, () => Promise<string> | string][] = [
     ['a text that is no token', () => 'no-token-at-all'],
     ['an oversized text', () => 'x'.repeat(9000)],
-    ['a bad signature', () => sign(HANDSHAKE_HEAD, handshakeClaims(person, sso.seconds()), 'x'.repeat(32))],
-    ['a bad header', () => sign({ alg: 'HS256', typ: 'at+jwt' }, handshakeClaims(person, sso.seconds()))],
-    ['a bad carrier', () => sign(HANDSHAKE_HEAD, { ...handshakeClaims(person, sso.seconds()), jwt: 'x' })],
+    ['a bad signature', () => sign(HANDSHAKE_HEAD, handshakeClaims(user, sso.seconds()), 'x'.repeat(32))],
+    ['a bad header', () => sign({ alg: 'HS256', typ: 'at+jwt' }, handshakeClaims(user, sso.seconds()))],
+    ['a bad carrier', () => sign(HANDSHAKE_HEAD, { ...handshakeClaims(user, sso.seconds()), jwt: 'x' })],
     [
       'an unknown session',
       () => {
         const sid = '00000000-0000-7000-8000-000000000000'
-        const jwt = sign(CARRIER_HEAD, { ...carrierClaims(person, sso.seconds()), sid })
-        return sign(HANDSHAKE_HEAD, { ...handshakeClaims(person, sso.seconds()), jwt })
+        const jwt = sign(CARRIER_HEAD, { ...carrierClaims(user, sso.seconds()), sid })
+        return sign(HANDSHAKE_HEAD, { ...handshakeClaims(user, sso.seconds()), jwt })
       },
     ],
     [
@@ -112,7 +112,7 @@ describe('every refusal', () => {
     [
       'a used nonce',
       async () => {
-        const token = signForeign(person, sso.seconds())
+        const token = signForeign(user, sso.seconds())
         await sso.exchange(token)
         return token
       },

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => database[Symbol.asyncDispose]())
 
-/** A session of a new person, with these columns. */
+/** A session of a new user, with these columns. */
 async function open(columns: object = {}, person: object = {}) {
   const [userId, sessionId] = [randomUUID() as string as UserId, randomUUID() as string as SessionId]
   const at = { created_at: NOW, updated_at: NOW }

@@ -20,34 +20,34 @@ beforeAll(async () => {
 })
 afterAll(() => sso[Symbol.asyncDispose]())
 
-/** A person with a session of their own and one that was opened by a handshake. */
-async function arrive(): Promise<{ person: SignedIn; jwt: string }> {
-  const person = await sso.signIn()
-  const answer = await sso.exchange(await sso.mint(person))
+/** A user with a session of their own and one that was opened by a handshake. */
+async function arrive(): Promise<{ user: SignedIn; jwt: string }> {
+  const user = await sso.signIn()
+  const answer = await sso.exchange(await sso.mint(user))
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
-  return { person, jwt: answer.body.jwt }
+  return { user, jwt: answer.body.jwt }
 }
 
 const describeSession = async (jwt: string) => (await sso.app.callAs(jwt)('GET', '/api/v3/auth/session')).body.data
 
 describe('an exchange', () => {
   test('answers the bare JWT of a new session of the same person, with no-store', async () => {
-    const person = await sso.signIn()
-    const answer = await sso.exchange(await sso.mint(person))
+    const user = await sso.signIn()
+    const answer = await sso.exchange(await sso.mint(user))
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({ jwt: expect.any(String) })
     expect(answer.headers['cache-control']).toBe('no-store')
     const claims = readPayload(answer.body.jwt)
-    expect(claims).toMatchObject({ iss: BASE_URL, aud: 'signalbox', sub: person.userId })
-    expect(claims.sid).not.toBe(person.sessionId)
+    expect(claims).toMatchObject({ iss: BASE_URL, aud: 'signalbox', sub: user.userId })
+    expect(claims.sid).not.toBe(user.sessionId)
     expect(await sso.isAccepted(answer.body.jwt)).toBe(true)
   })
 
   test('opens a session that records its parent, address and user agent, and has no refresh token', async () => {
-    const person = await sso.signIn()
-    const answer = await sso.exchange(await sso.mint(person), { 'user-agent': 'Browser/1' })
+    const user = await sso.signIn()
+    const answer = await sso.exchange(await sso.mint(user), { 'user-agent': 'Browser/1' })
     const { session } = await describeSession(answer.body.jwt)
-    expect(session).toMatchObject({ parent: person.sessionId, user_agent: 'Browser/1', address: '127.0.0.1' })
+    expect(session).toMatchObject({ parent: user.sessionId, user_agent: 'Browser/1', address: '127.0.0.1' })
     const tokens = await sso.app.database.pool.query('select from session_refresh where session = $1', [
       session.document_id,
     ])
@@ -55,13 +55,13 @@ describe('an exchange', () => {
   })
 
   test('opens a session that expires with its parent', async () => {
-    const person = await sso.signIn()
+    const user = await sso.signIn()
     const endsAt = new Date(sso.app.clock.now() + 90_000)
     await sso.app.database.pool.query('update session set expires_at = $1 where document_id = $2', [
       endsAt,
-      person.sessionId,
+      user.sessionId,
     ])
-    const { jwt } = (await sso.exchange(await sso.mint(person))).body
+    const { jwt } = (await sso.exchange(await sso.mint(user))).body
     expect((await describeSession(jwt)).session.expires_at).toBe(endsAt.toISOString())
     expect(readPayload(jwt).exp).toBe(Math.floor(endsAt.getTime() / 1000))
   })
@@ -72,12 +72,12 @@ describe('an exchange', () => {
     const [first, second] = [await create('First'), await create('Second')]
     const member = await sso.app.signInMember([first, second])
     const sessionId = String(readPayload(member.token).sid)
-    const person = { userId: member.userId, jwt: member.token, sessionId } as SignedIn
+    const user = { userId: member.userId, jwt: member.token, sessionId } as SignedIn
     const move = (account: string) =>
       sso.app.database.pool.query('update session set account = $1 where document_id = $2', [account, sessionId])
     await move(second)
-    expect(readPayload((await sso.exchange(await sso.mint(person))).body.jwt).account).toBe(second)
-    const token = await sso.mint(person)
+    expect(readPayload((await sso.exchange(await sso.mint(user))).body.jwt).account).toBe(second)
+    const token = await sso.mint(user)
     await sso.app.admin('DELETE', `/api/v3/identity/account/${second}/member`, { user: member.userId })
     expect(readPayload((await sso.exchange(token)).body.jwt).account).toBe(first)
   })
@@ -87,13 +87,11 @@ describe('an exchange', () => {
   })
 
   test('is audited with its parent and its target, and recorded as an event', async () => {
-    const person = await sso.signIn()
-    const answer = await sso.exchange(await sso.mint(person))
+    const user = await sso.signIn()
+    const answer = await sso.exchange(await sso.mint(user))
     const sessionId = readPayload(answer.body.jwt).sid
-    const detail = { parent: person.sessionId, audience: TARGET }
-    expect(await sso.entriesOf(answer)).toEqual([
-      { outcome: 'success', user: person.userId, target: sessionId, detail },
-    ])
+    const detail = { parent: user.sessionId, audience: TARGET }
+    expect(await sso.entriesOf(answer)).toEqual([{ outcome: 'success', user: user.userId, target: sessionId, detail }])
     const events = await sso.app.database.pool.query('select event from event_occurrence where resource_id = $1', [
       sessionId,
     ])
@@ -110,10 +108,10 @@ describe('an exchange', () => {
   })
 
   test('of a token of another issuer, without a class and with a session JWT inside, opens a session', async () => {
-    const person = await sso.signIn()
-    const answer = await sso.exchange(signForeign(person, sso.seconds(), { next: '/orders?page=2' }))
+    const user = await sso.signIn()
+    const answer = await sso.exchange(signForeign(user, sso.seconds(), { next: '/orders?page=2' }))
     expect(answer.status).toBe(200)
-    expect((await describeSession(answer.body.jwt)).session.parent).toBe(person.sessionId)
+    expect((await describeSession(answer.body.jwt)).session.parent).toBe(user.sessionId)
   })
 
   test('accepts any registered target as the audience', async () => {
@@ -124,9 +122,9 @@ describe('an exchange', () => {
   test('accepts a token under each of several secrets, and the newest one signs', async () => {
     const [newer, older] = ['n'.repeat(32), HANDSHAKE_SECRET]
     await using rotated = await createSsoApp({ database: sso.app.database, ssoHandshake: [newer, older] })
-    const person = await sso.signIn()
-    expect((await rotated.exchange(await sso.mint(person))).status).toBe(200)
-    const token = await rotated.mint(person)
+    const user = await sso.signIn()
+    expect((await rotated.exchange(await sso.mint(user))).status).toBe(200)
+    const token = await rotated.mint(user)
     expect((await sso.exchange(token)).status).toBe(401)
     expect((await rotated.exchange(token)).status).toBe(200)
   })
@@ -134,25 +132,25 @@ describe('an exchange', () => {
 
 describe('the family of a session', () => {
   test('ends when the parent signs out', async () => {
-    const { person, jwt } = await arrive()
-    const answer = await sso.app.callAs(person.jwt)('POST', REVOKE, {})
+    const { user, jwt } = await arrive()
+    const answer = await sso.app.callAs(user.jwt)('POST', REVOKE, {})
     expect(answer.body.data).toEqual({ revoked: 2 })
     expect(await sso.isAccepted(jwt)).toBe(false)
   })
 
   test('ends as a whole when one of its apps signs out with family', async () => {
-    const { person, jwt } = await arrive()
-    const sibling = (await sso.exchange(await sso.mint(person))).body.jwt
+    const { user, jwt } = await arrive()
+    const sibling = (await sso.exchange(await sso.mint(user))).body.jwt
     const answer = await sso.app.callAs(jwt)('POST', REVOKE, { family: true })
     expect(answer.body.data).toEqual({ revoked: 3 })
-    for (const one of [person.jwt, jwt, sibling]) expect(await sso.isAccepted(one)).toBe(false)
+    for (const one of [user.jwt, jwt, sibling]) expect(await sso.isAccepted(one)).toBe(false)
   })
 
   test('stays when an app signs out alone', async () => {
-    const { person, jwt } = await arrive()
+    const { user, jwt } = await arrive()
     await sso.app.callAs(jwt)('POST', REVOKE, {})
     expect(await sso.isAccepted(jwt)).toBe(false)
-    expect(await sso.isAccepted(person.jwt)).toBe(true)
+    expect(await sso.isAccepted(user.jwt)).toBe(true)
   })
 
   test('does not reach another sign-in of the same person', async () => {
@@ -173,14 +171,14 @@ describe('the family of a session', () => {
   })
 
   test('ends when the password is changed', async () => {
-    const { person, jwt } = await arrive()
-    await sso.app.admin('PATCH', `/api/v3/identity/user/${person.userId}`, { password: 'correct horse battery' })
+    const { user, jwt } = await arrive()
+    await sso.app.admin('PATCH', `/api/v3/identity/user/${user.userId}`, { password: 'correct horse battery' })
     expect(await sso.isAccepted(jwt)).toBe(false)
   })
 
   test('ends when the user is disabled', async () => {
-    const { person, jwt } = await arrive()
-    await sso.app.admin('POST', `/api/v3/identity/user/${person.userId}/disable`, {})
+    const { user, jwt } = await arrive()
+    await sso.app.admin('POST', `/api/v3/identity/user/${user.userId}/disable`, {})
     expect(await sso.isAccepted(jwt)).toBe(false)
   })
 })

@@ -38,7 +38,7 @@ export interface HandshakeRules extends TargetRules, OwnSite {
   acceptSessionJwt: boolean
 }
 
-/** What a handshake token is minted from. */
+/** Input of a handshake token. */
 export interface NewHandshake {
   userId: UserId
   sessionId: SessionId
@@ -81,7 +81,7 @@ export type HandshakeRefusal =
   | `inner_${Hs256Refusal | 'claims'}`
   | 'origin'
 
-/** What a valid handshake token says. Its session may be revoked: the database decides. */
+/** Claims of a valid handshake token. Its session may be revoked: the database decides. */
 export interface Handshake {
   userId: UserId
   sessionId: SessionId

@@ -12,15 +12,15 @@ import {
 import { isSameSite, isTarget, readTarget } from './target.ts'
 
 let sso: SsoApp
-let person: SignedIn
+let user: SignedIn
 
 beforeAll(async () => {
   sso = await createSsoApp({ env: { SSO_TARGETS: `${TARGET},${OTHER_TARGET},${BASE_URL}` } })
-  person = await sso.signIn()
+  user = await sso.signIn()
 })
 afterAll(() => sso[Symbol.asyncDispose]())
 
-const start = (body: object) => sso.start(person.jwt, body)
+const start = (body: object) => sso.start(user.jwt, body)
 const tokenOf = (redirectUrl: string) => new URL(redirectUrl).searchParams.get('sso_token') ?? ''
 
 describe('a handshake with an app on another domain', () => {
@@ -54,15 +54,15 @@ describe('a handshake with an app on another domain', () => {
     expect(readPayload(String(claims.jwt))).toEqual({
       iss: BASE_URL,
       aud: 'sso-exchange',
-      sub: person.userId,
-      sid: person.sessionId,
+      sub: user.userId,
+      sid: user.sessionId,
       iat: seconds,
       exp: seconds + 60,
     })
   })
 
   test('has a nonce of its own each time', async () => {
-    const tokens = await Promise.all(Array.from({ length: 20 }, () => sso.mint(person)))
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => sso.mint(user)))
     expect(new Set(tokens.map((token) => readPayload(token).nonce)).size).toBe(20)
   })
 
@@ -70,7 +70,7 @@ describe('a handshake with an app on another domain', () => {
     const nextOf = async (next: string) =>
       readPayload(tokenOf((await start({ target_url: TARGET, next })).body.data.redirect_url)).next
     expect(await nextOf('/a/../b#c')).toBe('/b')
-    expect(readPayload(await sso.mint(person))).not.toHaveProperty('next')
+    expect(readPayload(await sso.mint(user))).not.toHaveProperty('next')
   })
 
   test('replaces a token and an error that the target URL has already', async () => {
@@ -102,8 +102,8 @@ describe('a handshake with an app on another domain', () => {
     expect(await sso.entriesOf(answer)).toEqual([
       {
         outcome: 'success',
-        user: person.userId,
-        target: person.sessionId,
+        user: user.userId,
+        target: user.sessionId,
         detail: { audience: TARGET, cross_domain: true },
       },
     ])
@@ -177,7 +177,7 @@ describe('a handshake is refused', () => {
   })
 
   test('as a form', async () => {
-    const answer = await sso.app.callAs(person.jwt)('POST', '/api/v3/auth/sso/handshake', `target_url=${TARGET}`, {
+    const answer = await sso.app.callAs(user.jwt)('POST', '/api/v3/auth/sso/handshake', `target_url=${TARGET}`, {
       'content-type': 'application/x-www-form-urlencoded',
     })
     expect(answer.status).toBe(415)

@@ -55,8 +55,8 @@ test('a sign-in that returns to a host of the session cookie gets its URL back',
 test('the sign-in page continues at a target with a handshake, after the form and without it, and audits each', async () => {
   const env = { ...PAGE_ENV, AUTH_REDIRECT_ALLOW_LIST: ORIGIN, SSO_TARGETS: ORIGIN }
   await using app = await createTestApp({ env })
-  const person = { email: 'page@example.com', password: 'correct horse battery' }
-  await app.admin('POST', '/api/v3/identity/user', person)
+  const user = { email: 'page@example.com', password: 'correct horse battery' }
+  await app.admin('POST', '/api/v3/identity/user', user)
   const visitor = buildPageVisitor(app)
   const path = `/auth/sign-in?redirect_url=${encodeURIComponent(WEB_APP)}`
   await visitor.get(path)
@@ -64,7 +64,7 @@ test('the sign-in page continues at a target with a handshake, after the form an
     expect(reply.location).toMatch(/^\/auth\/continue\?/)
     return (await visitor.follow(reply)).location
   }
-  const locations = [await arrive(await visitor.post('/auth/sign-in', person)), await arrive(await visitor.get(path))]
+  const locations = [await arrive(await visitor.post('/auth/sign-in', user)), await arrive(await visitor.get(path))]
   const parent = readPayload(visitor.cookies.get('signalbox_session')?.value ?? '').sid
   for (const location of locations) {
     const url = new URL(location ?? '')

@@ -40,10 +40,10 @@ async function expectRefused(answer: TestAnswer, reason: string): Promise<void> 
   expect(await sso.entriesOf(answer)).toMatchObject([{ outcome: 'failure', detail: { reason } }])
 }
 
-async function countChildren(person: SignedIn): Promise<number> {
+async function countChildren(user: SignedIn): Promise<number> {
   const { rows } = await sso.app.database.pool.query(
     'select count(*) as n from session where parent = $1 and revoked_at is null',
-    [person.sessionId],
+    [user.sessionId],
   )
   return rows[0].n
 }
@@ -62,26 +62,26 @@ describe('a replay', () => {
   })
 
   test('ten times at once opens exactly one session', async () => {
-    const person = await sso.signIn()
-    const token = await sso.mint(person)
+    const user = await sso.signIn()
+    const token = await sso.mint(user)
     const answers = await Promise.all(Array.from({ length: 10 }, () => sso.exchange(token)))
     expect(statusesOf(answers)).toEqual([200, ...Array(9).fill(401)])
-    expect(await countChildren(person)).toBe(1)
+    expect(await countChildren(user)).toBe(1)
   })
 
   test('at once in two processes opens exactly one session, each time', async () => {
     for (let round = 0; round < 8; round += 1) {
-      const person = await sso.signIn()
-      const token = await sso.mint(person)
-      const answers = await Promise.all([sso, other, sso, other].map((one) => one.exchange(token)))
+      const user = await sso.signIn()
+      const token = await sso.mint(user)
+      const answers = await Promise.all([sso, other, sso, other].map((item) => item.exchange(token)))
       expect(statusesOf(answers)).toEqual([200, 401, 401, 401])
-      expect(await countChildren(person)).toBe(1)
+      expect(await countChildren(user)).toBe(1)
     }
   })
 
   test('of the nonce in a token with another payload is refused', async () => {
-    const person = await sso.signIn()
-    const claims = handshakeClaims(person, sso.seconds())
+    const user = await sso.signIn()
+    const claims = handshakeClaims(user, sso.seconds())
     expect((await sso.exchange(sign(HANDSHAKE_HEAD, claims))).status).toBe(200)
     await expectRefused(await sso.exchange(sign(HANDSHAKE_HEAD, { ...claims, next: '/else' })), 'replayed')
     // Counted with the one before.
@@ -90,18 +90,18 @@ describe('a replay', () => {
   })
 
   test('of the nonce in a token of another person is refused, also at once', async () => {
-    const people = await Promise.all([sso.signIn(), sso.signIn(), sso.signIn()])
+    const users = await Promise.all([sso.signIn(), sso.signIn(), sso.signIn()])
     const nonce = 'one nonce of a careless issuer'
-    const tokens = people.map((person) => sign(HANDSHAKE_HEAD, { ...handshakeClaims(person, sso.seconds()), nonce }))
+    const tokens = users.map((user) => sign(HANDSHAKE_HEAD, { ...handshakeClaims(user, sso.seconds()), nonce }))
     expect(statusesOf(await Promise.all(tokens.map((token) => sso.exchange(token))))).toEqual([200, 401, 401])
   })
 
   test('of the nonce in a token without a class is refused', async () => {
-    const person = await sso.signIn()
-    const token = await sso.mint(person)
+    const user = await sso.signIn()
+    const token = await sso.mint(user)
     await sso.exchange(token)
     const { nonce } = readPayload(token)
-    await expectRefused(await sso.exchange(signForeign(person, sso.seconds(), { nonce })), 'replayed')
+    await expectRefused(await sso.exchange(signForeign(user, sso.seconds(), { nonce })), 'replayed')
   })
 
   test('of an expired token is refused after maintenance forgot its nonce', async () => {
@@ -128,77 +128,77 @@ describe('a replay', () => {
 
 describe('a token outlives nothing', () => {
   test('its session was signed out', async () => {
-    const person = await sso.signIn()
-    const token = await sso.mint(person)
-    await sso.app.callAs(person.jwt)('POST', REVOKE, {})
+    const user = await sso.signIn()
+    const token = await sso.mint(user)
+    await sso.app.callAs(user.jwt)('POST', REVOKE, {})
     await expectRefused(await sso.exchange(token), 'session_revoked')
   })
 
   test('its session was signed out in another process', async () => {
-    const person = await sso.signIn()
-    const token = await sso.mint(person)
-    await other.app.callAs(person.jwt)('POST', REVOKE, {})
+    const user = await sso.signIn()
+    const token = await sso.mint(user)
+    await other.app.callAs(user.jwt)('POST', REVOKE, {})
     await expectRefused(await sso.exchange(token), 'session_revoked')
   })
 
   test('every session of its user was revoked', async () => {
-    const person = await sso.signIn()
-    const token = await sso.mint(person)
-    await sso.app.admin('POST', `${USER}/${person.userId}/revoke-sessions`, {})
+    const user = await sso.signIn()
+    const token = await sso.mint(user)
+    await sso.app.admin('POST', `${USER}/${user.userId}/revoke-sessions`, {})
     await expectRefused(await sso.exchange(token), 'session_revoked')
   })
 
   test('its session expired', async () => {
-    const person = await sso.signIn()
+    const user = await sso.signIn()
     const { pool } = sso.app.database
     const endsAt = new Date(sso.app.clock.now() + 1)
-    const token = await sso.mint(person)
-    await pool.query('update session set expires_at = $1 where document_id = $2', [endsAt, person.sessionId])
+    const token = await sso.mint(user)
+    await pool.query('update session set expires_at = $1 where document_id = $2', [endsAt, user.sessionId])
     sso.app.clock.advance(1)
     await expectRefused(await sso.exchange(token), 'session_expired')
   })
 
   test('its session was deleted', async () => {
-    const person = await sso.signIn()
-    const token = await sso.mint(person)
-    await sso.app.database.pool.query('delete from session where document_id = $1', [person.sessionId])
+    const user = await sso.signIn()
+    const token = await sso.mint(user)
+    await sso.app.database.pool.query('delete from session where document_id = $1', [user.sessionId])
     await expectRefused(await sso.exchange(token), 'session_unknown')
   })
 
   test('its user was disabled', async () => {
-    const person = await sso.signIn()
-    const token = await sso.mint(person)
-    await sso.app.admin('POST', `${USER}/${person.userId}/disable`, {})
+    const user = await sso.signIn()
+    const token = await sso.mint(user)
+    await sso.app.admin('POST', `${USER}/${user.userId}/disable`, {})
     await expectRefused(await sso.exchange(token), 'user_inactive')
   })
 
   test('its user was disabled and enabled again', async () => {
-    const person = await sso.signIn()
-    const token = await sso.mint(person)
-    await sso.app.admin('POST', `${USER}/${person.userId}/disable`, {})
-    await sso.app.admin('POST', `${USER}/${person.userId}/enable`, {})
+    const user = await sso.signIn()
+    const token = await sso.mint(user)
+    await sso.app.admin('POST', `${USER}/${user.userId}/disable`, {})
+    await sso.app.admin('POST', `${USER}/${user.userId}/enable`, {})
     await expectRefused(await sso.exchange(token), 'session_revoked')
   })
 
   test('its user was deleted', async () => {
-    const person = await sso.signIn()
-    const token = await sso.mint(person)
-    await sso.app.admin('DELETE', `${USER}/${person.userId}`)
+    const user = await sso.signIn()
+    const token = await sso.mint(user)
+    await sso.app.admin('DELETE', `${USER}/${user.userId}`)
     await expectRefused(await sso.exchange(token), 'user_inactive')
   })
 
   test('the password of its user was changed', async () => {
-    const person = await sso.signIn()
-    const token = await sso.mint(person)
-    await sso.app.admin('PATCH', `${USER}/${person.userId}`, { password: 'another horse battery' })
+    const user = await sso.signIn()
+    const token = await sso.mint(user)
+    await sso.app.admin('PATCH', `${USER}/${user.userId}`, { password: 'another horse battery' })
     await expectRefused(await sso.exchange(token), 'session_revoked')
   })
 
   test('the session JWT inside a token without a class has expired', async () => {
     await using own = await createSsoApp()
-    const person = await own.signIn()
+    const user = await own.signIn()
     own.app.clock.advance(3_600_000 + 5_000)
-    const answer = await own.exchange(signForeign(person, own.seconds()))
+    const answer = await own.exchange(signForeign(user, own.seconds()))
     expect(await own.entriesOf(answer)).toMatchObject([{ outcome: 'failure', detail: { reason: 'inner_expired' } }])
   })
 })
@@ -241,40 +241,40 @@ describe('the app that exchanges', () => {
 describe('at the same time', () => {
   test('a sign-out and an exchange leave no session of the family', async () => {
     for (let round = 0; round < 12; round += 1) {
-      const person = await sso.signIn()
-      const tokens = [await sso.mint(person), await sso.mint(person)]
+      const user = await sso.signIn()
+      const tokens = [await sso.mint(user), await sso.mint(user)]
       const body = round % 2 === 0 ? {} : { all: true }
       await Promise.all([
         sso.exchange(tokens[0]),
-        other.app.callAs(person.jwt)('POST', REVOKE, body),
+        other.app.callAs(user.jwt)('POST', REVOKE, body),
         other.exchange(tokens[1]),
       ])
-      expect(await countChildren(person), `round ${round}`).toBe(0)
+      expect(await countChildren(user), `round ${round}`).toBe(0)
     }
   })
 
   test('disabling the user and an exchange leave no session of the family', async () => {
     for (let round = 0; round < 8; round += 1) {
-      const person = await sso.signIn()
-      const token = await sso.mint(person)
-      await Promise.all([sso.exchange(token), other.app.admin('POST', `${USER}/${person.userId}/disable`, {})])
-      expect(await countChildren(person), `round ${round}`).toBe(0)
+      const user = await sso.signIn()
+      const token = await sso.mint(user)
+      await Promise.all([sso.exchange(token), other.app.admin('POST', `${USER}/${user.userId}/disable`, {})])
+      expect(await countChildren(user), `round ${round}`).toBe(0)
     }
   })
 
   test('two tokens of one session open two sessions', async () => {
-    const person = await sso.signIn()
-    const tokens = [await sso.mint(person), await sso.mint(person)]
+    const user = await sso.signIn()
+    const tokens = [await sso.mint(user), await sso.mint(user)]
     expect(statusesOf(await Promise.all([sso.exchange(tokens[0]), other.exchange(tokens[1])]))).toEqual([200, 200])
-    expect(await countChildren(person)).toBe(2)
+    expect(await countChildren(user)).toBe(2)
   })
 })
 
 test('a carrier that expires before its token is refused when it has', async () => {
-  const person = await sso.signIn()
+  const user = await sso.signIn()
   const seconds = sso.seconds()
-  const jwt = sign(CARRIER_HEAD, { ...carrierClaims(person, seconds), exp: seconds + 10 })
-  const token = sign(HANDSHAKE_HEAD, { ...handshakeClaims(person, seconds), jwt })
+  const jwt = sign(CARRIER_HEAD, { ...carrierClaims(user, seconds), exp: seconds + 10 })
+  const token = sign(HANDSHAKE_HEAD, { ...handshakeClaims(user, seconds), jwt })
   sso.app.clock.advance(15_000)
   await expectRefused(await sso.exchange(token), 'inner_expired')
 })

@@ -11,8 +11,8 @@ beforeAll(async () => {
 afterAll(() => sso[Symbol.asyncDispose]())
 
 test('the targets are shown with the outcomes of a day by reason, and without a secret', async () => {
-  const person = await sso.signIn()
-  const token = await sso.mint(person)
+  const user = await sso.signIn()
+  const token = await sso.mint(user)
   await sso.exchange(token)
   await sso.exchange(token)
   await sso.exchange('no token')
@@ -30,7 +30,7 @@ test('the targets are shown with the outcomes of a day by reason, and without a 
     tolerance_seconds: 5,
     counted_since: new Date(sso.app.clock.now() - DAY_MS).toISOString(),
   })
-  const outcomes = body.data.outcomes.map((one: Record<string, unknown>) => Object.values(one).join(' ')).sort()
+  const outcomes = body.data.outcomes.map((outcome: Record<string, unknown>) => Object.values(outcome).join(' ')).sort()
   expect(outcomes).toEqual([' failure form 1', `${TARGET} failure replayed 1`, `${TARGET} success  1`])
   expect(Object.keys(body.data)).not.toContain('secrets')
 })

@@ -3,7 +3,7 @@ import { isLoopbackOrigin } from '../../base/loopback.ts'
 /** Limit of a target URL in characters. */
 export const TARGET_LENGTH_LIMIT = 2048
 
-/** What decides which apps a handshake may open (docs/contract/sso.md#targets). */
+/** Rules that decide which apps a handshake may open (docs/contract/sso.md#targets). */
 export interface TargetRules {
   /** `SSO_TARGETS`: origins. */
   origins: readonly string[]

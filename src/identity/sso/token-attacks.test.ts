@@ -22,7 +22,7 @@ import {
 } from '../../../test/harness/app/sso-app.ts'
 
 let sso: SsoApp
-let person: SignedIn
+let user: SignedIn
 let stranger: SignedIn
 
 beforeAll(async () => {
@@ -31,16 +31,16 @@ beforeAll(async () => {
 beforeEach(async () => {
   // Equal refusals of a minute are one audit entry: each test has a minute of its own.
   sso.app.clock.advance(60_000)
-  person = await sso.signIn()
+  user = await sso.signIn()
   stranger = await sso.signIn()
 })
 afterAll(() => sso[Symbol.asyncDispose]())
 
 const sharedParts = () => ({ database: sso.app.database, clock: sso.app.clock })
-const claims = (change: object = {}) => ({ ...handshakeClaims(person, sso.seconds()), ...change })
+const claims = (change: object = {}) => ({ ...handshakeClaims(user, sso.seconds()), ...change })
 const make = (change: object = {}) => sign(HANDSHAKE_HEAD, claims(change))
 const withHead = (head: object) => sign(head, claims())
-const carrier = (change: object = {}) => sign(CARRIER_HEAD, { ...carrierClaims(person, sso.seconds()), ...change })
+const carrier = (change: object = {}) => sign(CARRIER_HEAD, { ...carrierClaims(user, sso.seconds()), ...change })
 const at = (seconds: number) => sso.seconds() + seconds
 
 /** The token with an unsigned change of its text: header, payload or signature. */
@@ -206,31 +206,31 @@ const ATTACKS: [name: string, build: () => string, reason: string][] = [
   ['no inner token', () => make({ jwt: undefined }), 'inner_missing'],
   ['an inner token that is an object', () => make({ jwt: {} }), 'inner_missing'],
   ['an empty inner token', () => make({ jwt: '' }), 'inner_form'],
-  ['a session JWT inside the class sso+jwt', () => make({ jwt: person.jwt }), 'inner_signature'],
+  ['a session JWT inside the class sso+jwt', () => make({ jwt: user.jwt }), 'inner_signature'],
   [
     'a carrier inside a token without a class',
-    () => signForeign(person, sso.seconds(), { jwt: carrier() }),
+    () => signForeign(user, sso.seconds(), { jwt: carrier() }),
     'inner_signature',
   ],
   ['a handshake inside a handshake', () => make({ jwt: make() }), 'inner_type'],
   [
     'a carrier of another secret',
-    () => make({ jwt: sign(CARRIER_HEAD, carrierClaims(person, sso.seconds()), 'x'.repeat(32)) }),
+    () => make({ jwt: sign(CARRIER_HEAD, carrierClaims(user, sso.seconds()), 'x'.repeat(32)) }),
     'inner_signature',
   ],
   [
     'a carrier under the session secret',
-    () => make({ jwt: sign(CARRIER_HEAD, carrierClaims(person, sso.seconds()), SESSION_SECRET) }),
+    () => make({ jwt: sign(CARRIER_HEAD, carrierClaims(user, sso.seconds()), SESSION_SECRET) }),
     'inner_signature',
   ],
   [
     'a carrier without a class',
-    () => make({ jwt: sign({ alg: 'HS256' }, carrierClaims(person, sso.seconds())) }),
+    () => make({ jwt: sign({ alg: 'HS256' }, carrierClaims(user, sso.seconds())) }),
     'inner_type',
   ],
   [
     'a carrier with the algorithm none',
-    () => make({ jwt: sign({ ...CARRIER_HEAD, alg: 'none' }, carrierClaims(person, sso.seconds())) }),
+    () => make({ jwt: sign({ ...CARRIER_HEAD, alg: 'none' }, carrierClaims(user, sso.seconds())) }),
     'inner_algorithm',
   ],
   ['a carrier for another audience', () => make({ jwt: carrier({ aud: TARGET }) }), 'inner_audience'],
@@ -252,20 +252,20 @@ const ATTACKS: [name: string, build: () => string, reason: string][] = [
   [
     'a session JWT with a changed payload inside',
     () =>
-      signForeign(person, sso.seconds(), {
-        jwt: alter(person.jwt, 1, () => encode(text({ ...readPayload(person.jwt), sub: stranger.userId }))),
+      signForeign(user, sso.seconds(), {
+        jwt: alter(user.jwt, 1, () => encode(text({ ...readPayload(user.jwt), sub: stranger.userId }))),
       }),
     'inner_signature',
   ],
   [
     'a session JWT signed with the handshake secret inside',
-    () => signForeign(person, sso.seconds(), { jwt: sign({ alg: 'HS256', typ: 'JWT' }, readPayload(person.jwt)) }),
+    () => signForeign(user, sso.seconds(), { jwt: sign({ alg: 'HS256', typ: 'JWT' }, readPayload(user.jwt)) }),
     'inner_signature',
   ],
 ]
 
 /** The claims of a token of another issuer, with an ordinary session JWT inside. */
-const foreignClaims = () => readPayload(signForeign(person, sso.seconds()))
+const foreignClaims = () => readPayload(signForeign(user, sso.seconds()))
 
 /** The answer without what belongs to one request. */
 function strip({ status, headers, body }: Awaited<ReturnType<SsoApp['exchange']>>) {
@@ -310,17 +310,17 @@ test.each<[string, () => string]>([
 })
 
 test('a carrier, a handshake token and a session JWT under the handshake secret are no bearer tokens', async () => {
-  const tokens = [carrier(), make(), await sso.mint(person), String(readPayload(await sso.mint(person)).jwt)]
-  const forged = sign({ alg: 'HS256', typ: 'JWT' }, readPayload(person.jwt))
+  const tokens = [carrier(), make(), await sso.mint(user), String(readPayload(await sso.mint(user)).jwt)]
+  const forged = sign({ alg: 'HS256', typ: 'JWT' }, readPayload(user.jwt))
   for (const token of [...tokens, forged]) expect(await sso.isAccepted(token)).toBe(false)
 })
 
 test('a carrier alone is no handshake token', async () => {
-  expect((await sso.exchange(readPayload(await sso.mint(person)).jwt)).status).toBe(401)
+  expect((await sso.exchange(readPayload(await sso.mint(user)).jwt)).status).toBe(401)
 })
 
 test('a session JWT alone is no handshake token', async () => {
-  expect((await sso.exchange(person.jwt)).status).toBe(401)
+  expect((await sso.exchange(user.jwt)).status).toBe(401)
 })
 
 test('an ordinary session JWT inside is refused when SSO_ACCEPT_SESSION_JWT is false', async () => {
@@ -331,16 +331,16 @@ test('an ordinary session JWT inside is refused when SSO_ACCEPT_SESSION_JWT is f
     expect(answer.status).toBe(401)
     expect(await strict.entriesOf(answer)).toMatchObject([{ detail: { reason: 'type' } }])
   }
-  expect((await strict.exchange(sign(HANDSHAKE_HEAD, handshakeClaims(person, strict.seconds())))).status).toBe(200)
+  expect((await strict.exchange(sign(HANDSHAKE_HEAD, handshakeClaims(user, strict.seconds())))).status).toBe(200)
 })
 
 test('the issuer of a token is SSO_HANDSHAKE_ISSUER where that is set', async () => {
   const issuer = 'https://issuer.example.test'
   await using other = await createSsoApp({ ...sharedParts(), env: { SSO_HANDSHAKE_ISSUER: issuer } })
-  expect(readPayload(await other.mint(person)).iss).toBe(issuer)
-  expect((await other.exchange(await other.mint(person))).status).toBe(200)
-  expect((await other.exchange(await sso.mint(person))).status).toBe(401)
-  expect((await sso.exchange(await other.mint(person))).status).toBe(401)
+  expect(readPayload(await other.mint(user)).iss).toBe(issuer)
+  expect((await other.exchange(await other.mint(user))).status).toBe(200)
+  expect((await other.exchange(await sso.mint(user))).status).toBe(401)
+  expect((await sso.exchange(await other.mint(user))).status).toBe(401)
 })
 
 test('every reason of a refusal is explained to operators', async () => {

@@ -22,12 +22,12 @@ const newAttempt = () => {
   names += 1
   return { email: `person-${names}@example.test`, address: `10.0.${names}.1`, now: START }
 }
-/** An attempt of a person, from a network address that no other test has. */
+/** An attempt of a user, from a network address that no other test has. */
 const newOwnAttempt = () => {
   const { address, now } = newAttempt()
   return { userId: randomUUID() as string as UserId, address, now }
 }
-const otherPerson = () => newOwnAttempt().userId
+const otherUser = () => newOwnAttempt().userId
 
 interface Row {
   subject: 'address' | 'email' | 'pair'
@@ -68,7 +68,7 @@ test.each([0, 18, 19, 60])(
     const attempt = newOwnAttempt()
     await chargeOwnAttempt(database.db, attempt)
     await setAddressFailures(failures)
-    const last = { ...attempt, userId: otherPerson(), now: inMs(1000) }
+    const last = { ...attempt, userId: otherUser(), now: inMs(1000) }
     await chargeOwnAttempt(database.db, last)
     await forgiveAttempt(database.db, last)
     expect((await readRows())[0]).toMatchObject({ subject: 'address', failures, wait_until: null })
@@ -79,9 +79,9 @@ test('a correct password leaves a later delay of the network address by other fa
   const attempt = newOwnAttempt()
   await chargeOwnAttempt(database.db, attempt)
   await setAddressFailures(18)
-  const correct = { ...attempt, userId: otherPerson(), now: inMs(1000) }
+  const correct = { ...attempt, userId: otherUser(), now: inMs(1000) }
   await chargeOwnAttempt(database.db, correct)
-  await chargeOwnAttempt(database.db, { ...attempt, userId: otherPerson(), now: inMs(2000) })
+  await chargeOwnAttempt(database.db, { ...attempt, userId: otherUser(), now: inMs(2000) })
   await forgiveAttempt(database.db, correct)
   const [address] = await readRows()
   expect(address).toMatchObject({ failures: 19, last_failure_at: inMs(2000), wait_until: inMs(3000) })

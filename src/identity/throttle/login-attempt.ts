@@ -19,8 +19,8 @@ export interface LoginAttempt {
   now: Date
 }
 
-/** The person, network address and time of an attempt of a known person: with a password, or with a second factor. */
-export interface PersonAttempt {
+/** The user, network address and time of an attempt of a known user: with a password, or with a second factor. */
+export interface UserAttempt {
   userId: UserId
   address: string
   now: Date
@@ -32,15 +32,17 @@ function keyOf({ email, address }: LoginAttempt): ThrottleKey {
   return { emailHash: hashSubject('email', email), addressHash: hashGroup(address) }
 }
 
-function personKeyOf({ userId, address }: PersonAttempt): ThrottleKey {
+function userKeyOf({ userId, address }: UserAttempt): ThrottleKey {
   return { emailHash: hashSubject('person', userId), addressHash: hashGroup(address) }
 }
 
-function factorKeyOf({ userId, address }: PersonAttempt): ThrottleKey {
+function factorKeyOf({ userId, address }: UserAttempt): ThrottleKey {
   return { emailHash: hashSubject('factor', userId), addressHash: hashGroup(address) }
 }
 
-/** What comes of a counted attempt: it waits, or its password is checked against those of the user that it names, if any. */
+/**
+ * Outcome of a counted attempt: it waits, or its password is checked against those of the user that it names, if any.
+ */
 export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made'; key: ThrottleKey } & NamedUser)
 
 /**
@@ -59,15 +61,15 @@ export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<Char
 }
 
 /**
- * As `chargeAttempt`, for the password of a person who is signed in. Returns until when the attempt has to wait; undefined
+ * As `chargeAttempt`, for the password of a user who is signed in. Returns until when the attempt has to wait; undefined
  * when it was counted.
  */
-export function chargeOwnAttempt(db: Database, attempt: PersonAttempt): Promise<Date | undefined> {
-  return chargeKnown(db, { key: personKeyOf(attempt), now: attempt.now, decide: decideAttempt })
+export function chargeOwnAttempt(db: Database, attempt: UserAttempt): Promise<Date | undefined> {
+  return chargeKnown(db, { key: userKeyOf(attempt), now: attempt.now, decide: decideAttempt })
 }
 
 /** As `chargeOwnAttempt`, for a code of a second factor. */
-export function chargeFactorAttempt(db: Database, attempt: PersonAttempt): Promise<Date | undefined> {
+export function chargeFactorAttempt(db: Database, attempt: UserAttempt): Promise<Date | undefined> {
   return chargeKnown(db, { key: factorKeyOf(attempt), now: attempt.now, decide: decideFactorAttempt })
 }
 
@@ -89,17 +91,17 @@ export function dropAttempt(db: Database, { key }: { key: ThrottleKey }, now: Da
 }
 
 /** Takes back the count of an attempt whose password was correct, with the statement that records its session. */
-export function forgiveAttempt(tx: Database, attempt: PersonAttempt): Promise<void> {
-  return takeBackFailure(tx, personKeyOf(attempt), attempt.now)
+export function forgiveAttempt(tx: Database, attempt: UserAttempt): Promise<void> {
+  return takeBackFailure(tx, userKeyOf(attempt), attempt.now)
 }
 
 /** As `forgiveAttempt`, for a code of a second factor. */
-export function forgiveFactorAttempt(tx: Database, attempt: PersonAttempt): Promise<void> {
+export function forgiveFactorAttempt(tx: Database, attempt: UserAttempt): Promise<void> {
   return takeBackFailure(tx, factorKeyOf(attempt), attempt.now)
 }
 
 /**
- * Clears the failed sign-ins of a person, from every network address, so that the next attempt does not wait. For a reset by
+ * Clears the failed sign-ins of a user, from every network address, so that the next attempt does not wait. For a reset by
  * an administrator, by the command, or by a proven link. Failures of network addresses stay. With the last statement of the
  * transaction.
  */
@@ -107,7 +109,7 @@ export async function clearLoginThrottle(db: Database, userId: UserId): Promise<
   await deleteThrottlesOfEmails(db, [hashSubject('person', userId)])
 }
 
-/** Clears the failed codes of a person, as `clearLoginThrottle` does. For an administrator who removes its factors. */
+/** Clears the failed codes of a user, as `clearLoginThrottle` does. For an administrator who removes its factors. */
 export async function clearFactorThrottle(db: Database, userId: UserId): Promise<void> {
   await deleteThrottlesOfEmails(db, [hashSubject('factor', userId)])
 }

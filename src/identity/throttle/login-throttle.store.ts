@@ -44,7 +44,7 @@ const keysOf = (email: string) =>
 /**
  * An update without a change locks and returns a row that may have to be inserted first. The transaction that counts an
  * attempt does not wait for the disk: a crash of the server takes along the counts of its last second, as those of a strict
- * limit. The e-mail address is the person that it finds (`hashSubject` of kind `person`), else its own hash.
+ * limit. The e-mail address is the user that it finds (`hashSubject` of kind `user`), else its own hash.
  */
 const lockAll = statement<LockedColumns, ThrottleKey & { email: string | null; now: Date }>(`
   with named as materialized (
@@ -72,7 +72,7 @@ export interface NamedUser {
 
 /** The subjects of an attempt, locked, and the user that it names. */
 export interface LockedAttempt extends NamedUser {
-  /** The keys of the rows: with the person that the attempt names, if any, in place of the e-mail address. */
+  /** The keys of the rows: with the user that the attempt names, if any, in place of the e-mail address. */
   key: ThrottleKey
   states: ThrottleStates
 }
@@ -91,7 +91,7 @@ export async function lockAttempt(
   const locked = { emailHash, addressHash: key.addressHash }
   const stateOf = (subject: Subject) => {
     const { emailHash, addressHash } = rowKeyOf(locked, subject)
-    const row = rows.find((one) => one.email_hash.equals(emailHash) && one.address_hash.equals(addressHash))
+    const row = rows.find((row) => row.email_hash.equals(emailHash) && row.address_hash.equals(addressHash))
     if (!row) throw new Error('a row of the sign-in throttle was lost while it was locked')
     return toThrottleState(row)
   }

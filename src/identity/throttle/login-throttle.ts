@@ -3,7 +3,7 @@ import { foldEmail } from '../user-record/email-key.ts'
 
 /**
  * Failed sign-ins are counted on three subjects: the pair of e-mail and network address, the network address, and the
- * e-mail address over all network addresses. An e-mail address stands for the person that it finds, however it is written. The pair is delayed, then locked; the network address is delayed. The delay
+ * e-mail address over all network addresses. An e-mail address stands for the user that it finds, however it is written. The pair is delayed, then locked; the network address is delayed. The delay
  * of the e-mail address is short, and an attempt that it refuses gets a turn, which later failures do not postpone. So the
  * correct password from a network address without failures waits at most the limit of `EMAIL_RULE`, also during an attack.
  */
@@ -37,7 +37,7 @@ export const ADDRESS_RULE: ThrottleRule = { delayAfter: 20, delayLimitMs: 60_000
 /** An attacker can fail with any e-mail address, from many network addresses, so it is never locked. */
 export const EMAIL_RULE: ThrottleRule = { delayAfter: 5, delayLimitMs: 30_000, lockAfter: null }
 
-/** Codes are short. Only who knows the password can fail with them, so the person may be locked: a stranger cannot do it. */
+/** Codes are short. Only who knows the password can fail with them, so the user may be locked: a stranger cannot do it. */
 const FACTOR_RULE: ThrottleRule = { delayAfter: 5, delayLimitMs: 60_000, lockAfter: 10 }
 
 export const LOCK_MS = 15 * 60_000
@@ -104,8 +104,8 @@ export function decideAttempt(states: ThrottleStates, now: Date): AttemptDecisio
 }
 
 /**
- * Decides on an attempt to prove a second factor; `email` and `pair` are subjects of the person instead. The codes of a
- * person are guessed at `FACTOR_RULE` over all network addresses together: an attempt that waits gets no turn.
+ * Decides on an attempt to prove a second factor; `email` and `pair` are subjects of the user instead. The codes of a
+ * user are guessed at `FACTOR_RULE` over all network addresses together: an attempt that waits gets no turn.
  */
 export function decideFactorAttempt(states: ThrottleStates, now: Date): AttemptDecision {
   const ends = SUBJECTS.flatMap((subject) => findWait(states[subject], now)?.getTime() ?? [])
@@ -131,7 +131,7 @@ function computeWaitMs(failures: number, rule: ThrottleRule): number {
 }
 
 /**
- * The hash of a network address, of an e-mail address that is nobody's, of a person, or of a person and its second factors:
+ * The hash of a network address, of an e-mail address that is nobody's, of a user, or of a user and its second factors:
  * the table holds no personal data.
  */
 export function hashSubject(kind: 'email' | 'address' | 'person' | 'factor', value: string): Buffer {

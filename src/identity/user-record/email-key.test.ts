@@ -36,7 +36,7 @@ describe('the key of an e-mail address', () => {
   })
 
   test('is the same here and in the database for any text', async () => {
-    const text = fc.string({ unit: 'binary' }).map((one) => one.toWellFormed().replaceAll('\0', ''))
+    const text = fc.string({ unit: 'binary' }).map((text) => text.toWellFormed().replaceAll('\0', ''))
     await fc.assert(
       fc.asyncProperty(fc.array(text, { maxLength: 50 }), async (addresses) => {
         expect(await readKeys(addresses)).toEqual(addresses.map(foldEmail))

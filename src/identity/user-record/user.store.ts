@@ -74,7 +74,7 @@ export async function findUserByEmail(db: Database, email: string): Promise<User
 export interface Credentials {
   user: UserRecord
   passwordHash: string | null
-  /** When all access of the person last ended (docs/contract/sessions.md#what-ends-what). */
+  /** When all access of the user last ended (docs/contract/sessions.md#what-ends-what). */
   accessEndedAt: Date | null
 }
 

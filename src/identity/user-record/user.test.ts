@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, NO_ID, type Person } from '../../../test/harness/app/identity-app.ts'
+import { buildIdentityApp, type IdentityApp, NO_ID, type User } from '../../../test/harness/app/identity-app.ts'
 import { testPasswords } from '../../../test/harness/app/small-hash.ts'
 import { findRoleByName } from '../access/role.store.ts'
 import { resetPassword } from '../user/password/administrator.ts'
@@ -7,13 +7,13 @@ import { resetPassword } from '../user/password/administrator.ts'
 const USERS = '/api/v3/identity/user'
 
 let app: IdentityApp
-let root: Person
-let plain: Person
+let root: User
+let plain: User
 
 beforeAll(async () => {
   app = await buildIdentityApp()
   root = await app.administrator()
-  plain = await app.person('plain')
+  plain = await app.user('plain')
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
@@ -165,7 +165,7 @@ describe('changing a user', () => {
   })
 
   test('a new password revokes the sessions of the user; another name does not', async () => {
-    const someone = await app.person('someone-with-session', [], 'first password')
+    const someone = await app.user('someone-with-session', [], 'first password')
     const path = `${USERS}/${someone.user.id}`
     await asRoot('PATCH', path, { name: 'Other' })
     expect((await app.call('GET', '/api/v3/auth/session', { token: someone.token })).status).toBe(200)
@@ -185,7 +185,7 @@ describe('changing a user', () => {
 
 const whoAmI = async (token: string) => (await app.call('GET', '/api/v3/auth/session', { token })).status
 
-async function createKey(owner: Person): Promise<string> {
+async function createKey(owner: User): Promise<string> {
   const body = { name: 'a key', permissions: ['realtime:auth'] }
   const reply = await app.call('POST', '/api/v3/identity/api-key', { token: owner.token, body })
   expect(reply.status).toBe(201)
@@ -200,7 +200,7 @@ describe('the API keys of a user', () => {
   ] as const
 
   test.each(ends)('are revoked by %s', async (name, method, suffix, body) => {
-    const someone = await app.person(`ends with ${name}`.replaceAll(' ', '-'))
+    const someone = await app.user(`ends with ${name}`.replaceAll(' ', '-'))
     const key = await createKey(someone)
     expect((await asRoot(method, `${USERS}/${someone.user.id}${suffix}`, body)).status).toBe(200)
     await asRoot('POST', `${USERS}/${someone.user.id}/enable`)
@@ -208,7 +208,7 @@ describe('the API keys of a user', () => {
   })
 
   test.each(ends)('stay valid after %s with keep_api_keys', async (name, method, suffix, body) => {
-    const someone = await app.person(`outlives ${name}`.replaceAll(' ', '-'))
+    const someone = await app.user(`outlives ${name}`.replaceAll(' ', '-'))
     const key = await createKey(someone)
     const path = `${USERS}/${someone.user.id}`
     expect((await asRoot(method, `${path}${suffix}`, { ...body, keep_api_keys: true })).status).toBe(200)
@@ -217,14 +217,14 @@ describe('the API keys of a user', () => {
   })
 
   test('stay valid after a change of name or e-mail address', async () => {
-    const someone = await app.person('moves')
+    const someone = await app.user('moves')
     const key = await createKey(someone)
     await asRoot('PATCH', `${USERS}/${someone.user.id}`, { name: 'Moved', email: email() })
     expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([401, 200])
   })
 
   test('are counted by revoke-sessions beside the sessions', async () => {
-    const someone = await app.person('counted')
+    const someone = await app.user('counted')
     await createKey(someone)
     await createKey(someone)
     const reply = await asRoot('POST', `${USERS}/${someone.user.id}/revoke-sessions`)
@@ -246,7 +246,7 @@ describe('the API keys of a user', () => {
 
   test('are revoked by signalbox admin password, except with its option to keep them', async () => {
     for (const keepApiKeys of [false, true]) {
-      const someone = await app.person(`command-${keepApiKeys}`)
+      const someone = await app.user(`command-${keepApiKeys}`)
       const key = await createKey(someone)
       const change = { email: someone.user.email, password: 'set by the command', keepApiKeys }
       await resetPassword({ passwords: testPasswords }, app.db, { ...change, now: new Date(app.clock.now()) })
@@ -257,7 +257,7 @@ describe('the API keys of a user', () => {
 
 describe('disabling, enabling and deleting', () => {
   test('disabling refuses the next request by session and by key; enabling restores neither', async () => {
-    const someone = await app.person('to-be-disabled')
+    const someone = await app.user('to-be-disabled')
     const key = await createKey(someone)
     expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([200, 200])
     const disabled = await asRoot('POST', `${USERS}/${someone.user.id}/disable`)
@@ -278,14 +278,14 @@ describe('disabling, enabling and deleting', () => {
   })
 
   test('revoke-sessions revokes every session and answers their number', async () => {
-    const someone = await app.person('signed-in')
+    const someone = await app.user('signed-in')
     const reply = await asRoot('POST', `${USERS}/${someone.user.id}/revoke-sessions`)
     expect(reply).toMatchObject({ status: 200, body: { data: { revoked: 1 } } })
     expect((await app.call('GET', '/api/v3/auth/session', { token: someone.token })).status).toBe(401)
   })
 
   test('a deleted user is a 404, its token is refused, and its address is free', async () => {
-    const someone = await app.person('to-be-deleted')
+    const someone = await app.user('to-be-deleted')
     const path = `${USERS}/${someone.user.id}`
     const deleted = await asRoot('DELETE', path)
     expect(deleted).toMatchObject({

@@ -17,7 +17,7 @@ export interface ManagedUser extends UserWithRoles {
   otherHolders: number | null
 }
 
-/** What else a change of a user is decided on. */
+/** Further facts that decide on a change of a user. */
 export interface UserQuestion {
   /** The ids of the roles that the user is to have. */
   roles?: readonly string[]

@@ -9,7 +9,7 @@ export const CLAIMS_OF_SCOPES = {
   email: ['email', 'email_verified'],
 }
 
-/** The claims about a person. Pure; the provider leaves out those whose scope was not granted. */
+/** The claims about a user. Pure; the provider leaves out those whose scope was not granted. */
 function buildClaims(account: AccountFacts): Record<string, unknown> & { sub: string } {
   return {
     sub: account.id,
@@ -27,7 +27,7 @@ export interface ProviderAccount extends Account {
 }
 
 /**
- * The account of a person for the provider. An ID token says who it is and no more: e-mail and name stand in userinfo, which
+ * The account of a user for the provider. An ID token says who it is and no more: e-mail and name stand in userinfo, which
  * every access token opens, unless the client asks for them by the parameter `claims` (OpenID Connect Core section 5.4).
  */
 export function toProviderAccount(account: AccountFacts): ProviderAccount {

@@ -2,7 +2,7 @@ import type { AccountId, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** The person that a token stands for, as the claims describe it. */
+/** The user that a token stands for, as the claims describe it. */
 export interface AccountFacts {
   id: UserId
   email: string
@@ -26,7 +26,7 @@ export interface AccountColumns {
 }
 
 /**
- * What `toAccountFacts` reads, of the table `"user" u`. The account is that of `first_account_of`, whose call costs more than
+ * Columns that `toAccountFacts` reads, of the table `"user" u`. The account is that of `first_account_of`, whose call costs more than
  * its look-up.
  */
 export const OF_ACCOUNT = `u.document_id as user_id, u.email, u.email_verified_at is not null as is_email_verified, u.name,

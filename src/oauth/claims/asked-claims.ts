@@ -1,6 +1,6 @@
 import { CLAIMS_OF_SCOPES } from './account-claims.ts'
 
-/** The classes of a sign-in (docs/contract/sessions.md#how-a-person-signed-in). */
+/** The classes of a sign-in (docs/contract/sessions.md#how-a-user-signed-in). */
 export const ACR_VALUES = ['aal1', 'aal2'] as const
 
 /** One request for a claim (OpenID Connect Core section 5.5.1): null asks for it without more. */
@@ -26,7 +26,7 @@ export function readAskedClaims(text: unknown): AskedClaims {
   }
 }
 
-/** Each claim about a person, with the scope that opens it. */
+/** Each claim about a user, with the scope that opens it. */
 const SCOPE_OF_CLAIM = new Map(
   Object.entries(CLAIMS_OF_SCOPES).flatMap(([scope, claims]) => claims.map((claim) => [claim, scope] as const)),
 )
@@ -36,7 +36,7 @@ export function listClaimsOf(scopes: readonly string[]): string[] {
   return [...SCOPE_OF_CLAIM].filter(([, scope]) => scopes.includes(scope)).map(([claim]) => claim)
 }
 
-/** The scopes that open what the parameter `claims` asks for: the person allows a claim by its scope. Pure. */
+/** The scopes that open what the parameter `claims` asks for: the user allows a claim by its scope. Pure. */
 export function listScopesOfClaims(text: unknown): string[] {
   const { id_token: idToken, userinfo } = readAskedClaims(text)
   const names = [idToken, userinfo].flatMap((asked) => (isObject(asked) ? Object.keys(asked) : []))
@@ -44,7 +44,7 @@ export function listScopesOfClaims(text: unknown): string[] {
 }
 
 /**
- * What is left of the parameter `claims` for a client that may ask for these scopes: a claim that no scope of the client
+ * Parameter `claims` reduced to the scopes that the client may ask for: a claim that no scope of the client
  * opens is not answered, like any claim that the provider does not have (OpenID Connect Core section 5.5.1). Pure.
  */
 export function limitAskedClaims(claims: AskedClaims, scopes: readonly string[]): AskedClaims {

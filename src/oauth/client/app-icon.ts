@@ -1,6 +1,6 @@
 import { type Html, html } from '../../base/html.ts'
 
-/** The page of the apps that a person allows something. */
+/** The page of the apps that a user allows something. */
 export const APPS = '/auth/apps'
 
 /** Where the logos of apps are served, followed by the id of the client. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
@@ -16,9 +16,9 @@ const INSECURE = { [oauth.allowInsecureRequests]: true }
 const KEYS_AT = 'https://app.example.com/keys'
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let keys: { privateKey: CryptoKey; jwk: JWK }
-/** What the address of keys answers, and how often it was asked. */
+/** Answer of the address of keys, and the count of its requests. */
 let served: { status: number; body: unknown; asked: number }
 
 async function makeKeys() {
@@ -38,7 +38,7 @@ beforeAll(async () => {
       })
     },
   })
-  person = await fixture.person()
+  user = await fixture.user()
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(async () => {
@@ -92,7 +92,7 @@ describe('a client with keys of its own', () => {
     const { flow, kept, answer } = await push(client.id, authOf())
     const pushed = await oauth.processPushedAuthorizationResponse(flow.as, flow.client, answer)
     const query = new URLSearchParams({ client_id: client.id, request_uri: pushed.request_uri })
-    const end = await fixture.walk(openBrowser(), `${flow.as.authorization_endpoint}?${query}`, { person })
+    const end = await fixture.walk(openBrowser(), `${flow.as.authorization_endpoint}?${query}`, { user })
     const parameters = oauth.validateAuthResponse(flow.as, flow.client, new URL(end.location ?? ''), kept.state)
     const DPoP = oauth.DPoP(flow.client, await oauth.generateKeyPair('ES256'))
     const redeemed = await oauth.authorizationCodeGrantRequest(
@@ -125,7 +125,7 @@ describe('a client with keys of its own', () => {
       const client = await keyed({ require_pushed_authorization_requests: isRequired })
       const flow = await openFlow(fixture, client)
       const { url } = await flow.prepare()
-      const end = await fixture.walk(openBrowser(), url, { person })
+      const end = await fixture.walk(openBrowser(), url, { user })
       expect(new URL(end.location ?? '').searchParams.get('error')).toBe(error)
     }
   })
@@ -139,7 +139,7 @@ describe('a client with keys of its own', () => {
       { exp: now + 700 },
       { exp: now - 60 },
       { aud: 'https://other.example' },
-      { iss: person.userId },
+      { iss: user.userId },
       { jti: undefined },
     ])
       expect((await postAssertion(id, claims)).error).toBe('invalid_client')

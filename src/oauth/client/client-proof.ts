@@ -4,7 +4,7 @@ import { invalidField } from '../../http/problem/problem.ts'
 /** How a confidential client proves itself: by its secret, or by a JWT under a key of its own (RFC 7523). */
 export const AUTH_METHODS = ['client_secret_basic', 'private_key_jwt'] as const
 
-/** What a client has to prove, beside its type. */
+/** Requirements on a client, beside its type. */
 export interface ClientProof {
   authMethod: (typeof AUTH_METHODS)[number]
   /** The public keys of `private_key_jwt` (RFC 7517), or where they are: one of both. */

@@ -42,14 +42,14 @@ test('secrets of a client that are added at once are never more than the limit',
 })
 
 describe('a first-party client that changes while a person signs in to it', () => {
-  /** A client that one person uses, another person in a browser, and the request that is to be granted without a question. */
+  /** A client that one user uses, another user in a browser, and the request that is to be granted without a question. */
   async function prepare() {
     const client = await fixture.client({ first_party: true })
     const flow = await openFlow(fixture, client)
-    const first = await fixture.person()
-    await flow.begin(openBrowser(), { person: first, decision: 'stop' })
+    const first = await fixture.user()
+    await flow.begin(openBrowser(), { user: first, decision: 'stop' })
     const browser = openBrowser()
-    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { person: await fixture.person() })
+    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { user: await fixture.user() })
     const { url } = await flow.prepare()
     const hold: Barrier = {
       text: 'select from oauth_grant where client = $1 for update',

@@ -153,7 +153,7 @@ describe('a client whose scopes reach the API', () => {
     const narrow = await programWith(['oauth-client:*'])
     const path = `${PATH}/${(await make(REACHING)).document_id}`
     expect((await narrow('PATCH', path, { name: 'Renamed', publisher: 'Example Ltd' })).status).toBe(200)
-    const opened = ['webhook', 'webhook-event', 'webhook-dispatch', 'replay-job'].map((one) => `${one}:*`)
+    const opened = ['webhook', 'webhook-event', 'webhook-dispatch', 'replay-job'].map((text) => `${text}:*`)
     const wide = await programWith(['oauth-client:*', ...opened])
     expect((await wide('PATCH', path, ELSEWHERE)).status).toBe(200)
     expect((await wide('POST', `${path}/rotate-secret`, {})).status).toBe(200)

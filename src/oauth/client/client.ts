@@ -47,7 +47,7 @@ export interface ClientDeps {
 export const hasSecret = ({ type, authMethod }: Pick<ClientRecord, 'type' | 'authMethod'>): boolean =>
   type === 'confidential' && authMethod === 'client_secret_basic'
 
-/** What an administrator decides about a client. */
+/** Settings of a client that an administrator decides. */
 export type ClientSettings = Omit<ClientRecord, 'id' | 'registration' | 'logoHash' | 'createdAt' | 'updatedAt'>
 
 /** The settings of a new client that its creator left out. */
@@ -94,8 +94,8 @@ function isLoopback(uri: string): boolean {
 
 /**
  * Checks that `caller` holds, for all accounts, what the scopes of clients open: who makes a first-party client gets it from
- * every person without a question, and who decides where the answers of a client go, or has a secret of it, reaches what
- * people have allowed it (docs/contract/oauth.md#power-over-a-client). Throws 403.
+ * every user without a question, and who decides where the answers of a client go, or has a secret of it, reaches what
+ * users have allowed it (docs/contract/oauth.md#power-over-a-client). Throws 403.
  */
 function checkMayTrust(caller: CallerHoldings, clients: readonly Pick<ClientSettings, 'scopes'>[]): void {
   const opened = clients.flatMap(({ scopes }) => findPermissionsOf(scopes.join(' ')))
@@ -107,7 +107,7 @@ function checkMayTrust(caller: CallerHoldings, clients: readonly Pick<ClientSett
 }
 
 /**
- * Whether a change gives power over what people have allowed a client: by where its answers go, by whether it asks, or by
+ * Whether a change gives power over what users have allowed a client: by where its answers go, by whether it asks, or by
  * taking scopes from it, after which the rest could be changed without them. Pure.
  */
 function givesPower(before: ClientSettings, after: ClientSettings): boolean {
@@ -173,7 +173,7 @@ export async function changeClient(
   id: string,
   input: {
     settings: Partial<Omit<ClientSettings, 'type' | 'applicationType'>>
-    /** What `settings.logoUri` names. */
+    /** Image at `settings.logoUri`. */
     logo: ClientLogo | undefined
     caller: CallerHoldings
     now: Date

@@ -13,7 +13,7 @@ import { describeScope } from '../scope/scope-text.ts'
 /** The name of the field that gives an optional scope. */
 export const fieldOfScope = (name: string) => `allow:${name}`
 
-/** What the consent page shows. */
+/** Contents of the consent page. */
 export interface ConsentView {
   texts: Texts
   authorizationId: string
@@ -21,10 +21,10 @@ export interface ConsentView {
   client: ClientRecord
   /** Where the answer goes: the redirect URI of the request; null for a device. */
   redirectUri: string | null
-  /** The address that the person signed in with. */
+  /** The address that the user signed in with. */
   email: string
   asked: readonly string[]
-  /** What the person allows already; undefined before the first decision. */
+  /** Scopes that the user granted earlier; undefined before the first decision. */
   allowed: readonly string[] | undefined
 }
 
@@ -78,7 +78,7 @@ function renderWho(texts: Texts, { publisher, registration }: ClientRecord, redi
 }
 
 /**
- * How a scope stands on the page: asked for, with a mark on what is new beside what the person allows already; given with
+ * How a scope stands on the page: asked for, with a mark on what is new beside what the user allows already; given with
  * every approval; or offered to be added.
  */
 export type ScopeStanding =
@@ -101,7 +101,7 @@ export function renderScope(texts: Texts, scope: Scope, standing: ScopeStanding)
   return html`<li><input type="checkbox" id="${id}" name="${fieldOfScope(name)}" value="1"${checked} aria-describedby="${id}-text"> <label for="${id}">${words}</label></li>\n`
 }
 
-/** The page on which a person ends the access of an app. */
+/** The page on which a user ends the access of an app. */
 function renderAppsLink(texts: Texts): Html {
   return html`<a href="${APPS}">${texts.say('apps.title')}</a>`
 }
@@ -123,7 +123,7 @@ export function buildAccountPage(
   deps: Deps,
   view: Pick<ConsentView, AccountMember> & {
     clientName: string
-    /** Where the person proves again who it is; null when it need not. */
+    /** Where the user proves again who it is; null when it need not. */
     signInAgain: string | null
   },
 ): PageContent {

@@ -19,7 +19,7 @@ afterAll(async () => {
   await one[Symbol.asyncDispose]()
 })
 
-interface Person {
+interface User {
   userId: string
   call: TestCall
   inOther: TestCall
@@ -29,7 +29,7 @@ interface Person {
   grants(): Promise<{ document_id: string; scopes: string[] }[]>
 }
 
-async function signIn(): Promise<Person> {
+async function signIn(): Promise<User> {
   const { call, userId, token } = await one.signInMember()
   const body = { name: 'Example app', type: 'confidential', redirect_uris: ['https://app.example.com/callback'] }
   const clientId = (await one.admin('POST', CLIENTS, { ...body, scopes: ALL })).body.data.client_id
@@ -52,54 +52,54 @@ const holdGrant = (id: string) => ({
   values: [id],
 })
 
-/** A person who has allowed an app to read contracts. */
+/** A user who has allowed an app to read contracts. */
 async function allowContracts() {
-  const person = await signIn()
-  const approve = await person.decide(person.call, 'openid email contract:read')
+  const user = await signIn()
+  const approve = await user.decide(user.call, 'openid email contract:read')
   expect((await approve()).status).toBe(200)
-  const [grant] = await person.grants()
-  return { person, grantId: grant?.document_id ?? '' }
+  const [grant] = await user.grants()
+  return { user, grantId: grant?.document_id ?? '' }
 }
 
 describe('a consent that is taken back while another authorization of the app is approved', () => {
   test.each(['first', 'last'])('is taken back for good: a scope, %s', async (place) => {
-    const { person, grantId } = await allowContracts()
-    const takeBack = await person.decide(person.call, 'openid email contract:read', ['openid', 'email'])
-    const approve = await person.decide(person.inOther, 'openid email account:read')
+    const { user, grantId } = await allowContracts()
+    const takeBack = await user.decide(user.call, 'openid email contract:read', ['openid', 'email'])
+    const approve = await user.decide(user.inOther, 'openid email account:read')
     const requests = place === 'first' ? [takeBack, approve] : [approve, takeBack]
     const answers = await race(one.database, holdGrant(grantId), requests)
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
-    const [grant] = await person.grants()
+    const [grant] = await user.grants()
     expect(grant?.scopes.toSorted()).toEqual(['account:read', 'email', 'openid'])
   })
 
   test('is taken back for good: the whole grant', async () => {
-    const { person, grantId } = await allowContracts()
-    const approve = await person.decide(person.inOther, 'openid email')
-    const remove = () => person.call('DELETE', `${GRANTS}/${grantId}`)
+    const { user, grantId } = await allowContracts()
+    const approve = await user.decide(user.inOther, 'openid email')
+    const remove = () => user.call('DELETE', `${GRANTS}/${grantId}`)
     const answers = await race(one.database, holdGrant(grantId), [remove, approve])
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
-    const grants = await person.grants()
+    const grants = await user.grants()
     expect(grants).toMatchObject([{ scopes: ['openid', 'email'] }])
     expect(grants[0]?.document_id).not.toBe(grantId)
   })
 
   test('is given to no client that is deleted meanwhile', async () => {
-    const { person, grantId } = await allowContracts()
-    const approve = await person.decide(person.inOther, 'openid email')
-    const remove = () => one.admin('DELETE', `${CLIENTS}/${person.clientId}`)
+    const { user, grantId } = await allowContracts()
+    const approve = await user.decide(user.inOther, 'openid email')
+    const remove = () => one.admin('DELETE', `${CLIENTS}/${user.clientId}`)
     const [removed, approved] = await race(one.database, holdGrant(grantId), [remove, approve])
     expect([removed?.status, approved?.status]).toEqual([200, 404])
     const { rows } = await one.database.pool.query(
       'select count(*)::int as live from oauth_grant where client = $1 and revoked_at is null',
-      [person.clientId],
+      [user.clientId],
     )
     expect(rows[0].live).toBe(0)
   })
 })
 
 test('five approvals of one person at once keep all that was allowed', async () => {
-  const person = await signIn()
+  const user = await signIn()
   const asked = [
     'openid profile',
     'openid email',
@@ -108,23 +108,23 @@ test('five approvals of one person at once keep all that was allowed', async () 
     'openid account:read',
   ]
   const requests = await Promise.all(
-    asked.map((scope, index) => person.decide(index % 2 === 0 ? person.call : person.inOther, scope)),
+    asked.map((scope, index) => user.decide(index % 2 === 0 ? user.call : user.inOther, scope)),
   )
-  const answers = await race(one.database, holdUser(person.userId), requests)
+  const answers = await race(one.database, holdUser(user.userId), requests)
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
-  const grants = await person.grants()
+  const grants = await user.grants()
   expect(grants).toHaveLength(1)
   expect(grants[0]?.scopes.toSorted()).toEqual(ALL.toSorted())
 })
 
 test('a decision counts only while its session lives', async () => {
-  const person = await signIn()
-  expect((await person.inOther('GET', '/api/v3/auth/session')).status).toBe(200)
-  const approve = await person.decide(person.inOther, 'openid email')
-  const path = `/api/v3/identity/user/${person.userId}/revoke-sessions`
+  const user = await signIn()
+  expect((await user.inOther('GET', '/api/v3/auth/session')).status).toBe(200)
+  const approve = await user.decide(user.inOther, 'openid email')
+  const path = `/api/v3/identity/user/${user.userId}/revoke-sessions`
   const revoke = () => one.admin('POST', path)
-  const [revoked, approved] = await race(one.database, holdUser(person.userId), [revoke, approve])
+  const [revoked, approved] = await race(one.database, holdUser(user.userId), [revoke, approve])
   expect([revoked?.status, approved?.status]).toEqual([200, 404])
-  const { rows } = await one.database.pool.query('select from oauth_grant where "user" = $1', [person.userId])
+  const { rows } = await one.database.pool.query('select from oauth_grant where "user" = $1', [user.userId])
   expect(rows).toHaveLength(0)
 })

@@ -3,7 +3,7 @@ import { type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts
 import {
   type OauthClient,
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
@@ -36,12 +36,12 @@ describe('the scopes of a decision', () => {
 
 describe('consent', () => {
   let fixture: OauthFixture
-  let person: OauthPerson
+  let person: OauthUser
   let client: OauthClient
   let flow: Flow
   beforeAll(async () => {
     fixture = await startOauthFixture()
-    person = await fixture.person()
+    person = await fixture.user()
     client = await fixture.client({ publisher: 'Example Ltd' })
     flow = await openFlow(fixture, client)
   })
@@ -49,7 +49,7 @@ describe('consent', () => {
 
   const stopAtConsent = async (scope: string, browser = openBrowser(), who = person) => {
     const { url } = await flow.prepare({ scope })
-    return { browser, page: await fixture.walk(browser, url, { person: who, decision: 'stop' }) }
+    return { browser, page: await fixture.walk(browser, url, { user: who, decision: 'stop' }) }
   }
 
   test('names the client, its publisher, the host, the person, and each scope in plain words', async () => {
@@ -62,9 +62,9 @@ describe('consent', () => {
   })
 
   test('is asked once, and again with what is new when the client asks for more', async () => {
-    const who = await fixture.person()
+    const who = await fixture.user()
     const browser = openBrowser()
-    await flow.signIn(browser, { person: who, scope: 'openid email' })
+    await flow.signIn(browser, { user: who, scope: 'openid email' })
     const again = await flow.begin(browser, { scope: 'openid email', decision: 'stop' })
     expect(again.callback).toContain('code=')
     const { page } = await stopAtConsent('openid email contract:read', browser, who)
@@ -73,17 +73,17 @@ describe('consent', () => {
   })
 
   test('on one device holds on another', async () => {
-    const who = await fixture.person()
-    await flow.signIn(openBrowser(), { person: who })
-    const begun = await flow.begin(openBrowser(), { person: who, decision: 'stop', scope: 'openid email' })
+    const who = await fixture.user()
+    await flow.signIn(openBrowser(), { user: who })
+    const begun = await flow.begin(openBrowser(), { user: who, decision: 'stop', scope: 'openid email' })
     expect(begun.callback).toContain('code=')
   })
 
   test('without an optional scope gives a token without it, and the scope is not asked for again', async () => {
-    const who = await fixture.person()
+    const who = await fixture.user()
     const browser = openBrowser()
     const { tokens } = await flow.signIn(browser, {
-      person: who,
+      user: who,
       scope: 'openid email contract:read',
       without: ['email'],
     })
@@ -93,14 +93,14 @@ describe('consent', () => {
   })
 
   test('that is denied goes back to the client as access_denied', async () => {
-    const begun = await flow.begin(openBrowser(), { person: await fixture.person(), decision: 'deny' })
+    const begun = await flow.begin(openBrowser(), { user: await fixture.user(), decision: 'deny' })
     await expect(flow.redeem(begun)).rejects.toMatchObject({ error: 'access_denied' })
   })
 
   test('is not asked of a first-party client on the web, and its grant is listed', async () => {
     const own = await fixture.client({ first_party: true, name: 'Our app' })
-    const who = await fixture.person()
-    const begun = await (await openFlow(fixture, own)).begin(openBrowser(), { person: who, decision: 'stop' })
+    const who = await fixture.user()
+    const begun = await (await openFlow(fixture, own)).begin(openBrowser(), { user: who, decision: 'stop' })
     expect(begun.callback).toContain('code=')
     const grants = await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${own.id}`)
     expect(grants.body.data).toMatchObject([{ user: who.userId, client_name: 'Our app' }])
@@ -119,9 +119,9 @@ describe('consent', () => {
   ])('of %s leaves out scopes that there are not, so that none is given before it exists', async (_name, more) => {
     const asking = await fixture.client(more)
     const own = await openFlow(fixture, asking)
-    const who = await fixture.person()
+    const who = await fixture.user()
     const many = Array.from({ length: 500 }, (_, index) => `future:${index}`).join(' ')
-    const { tokens } = await own.signIn(openBrowser(), { person: who, scope: `openid email openid ${many}` })
+    const { tokens } = await own.signIn(openBrowser(), { user: who, scope: `openid email openid ${many}` })
     expect(tokens.scope).toBe('openid email')
     const { body } = await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${asking.id}`)
     expect(body.data).toMatchObject([{ user: who.userId, scopes: ['openid', 'email'] }])
@@ -140,10 +140,10 @@ describe('consent', () => {
       first_party: true,
     })
     const native = await openFlow(fixture, own)
-    const who = await fixture.person()
+    const who = await fixture.user()
     const browser = openBrowser()
     const redirectUri = 'http://127.0.0.1:50123/callback'
-    await native.signIn(browser, { person: who, redirectUri })
+    await native.signIn(browser, { user: who, redirectUri })
     const { url } = await native.prepare({ redirectUri })
     expect((await fixture.walk(browser, url, { decision: 'stop' })).body).toContain('action="/auth/oauth/consent"')
   })
@@ -151,7 +151,7 @@ describe('consent', () => {
   test('belongs to the browser that began the authorization', async () => {
     const { page } = await stopAtConsent('openid email')
     const other = openBrowser()
-    await fixture.walk(other, `${fixture.baseUrl}/auth/sign-in`, { person })
+    await fixture.walk(other, `${fixture.baseUrl}/auth/sign-in`, { user: person })
     const stolen = await other.visit(page.url.href)
     expect(stolen.status).toBe(410)
     const posted = await flow.submit(other, { page, action: '/auth/oauth/consent', fields: { decision: 'approve' } })
@@ -159,7 +159,7 @@ describe('consent', () => {
   })
 
   test('can be given through the API by the person alone, once, and the browser continues with it', async () => {
-    const who = await fixture.person()
+    const who = await fixture.user()
     const { browser, page } = await stopAtConsent('openid email', openBrowser(), who)
     const id = page.url.searchParams.get('id')
     const body = { authorization_id: id, decision: 'approve', scopes: ['openid'] }
@@ -183,10 +183,10 @@ describe('consent', () => {
   })
 
   test('can be given as another account: the authorization begins again with it', async () => {
-    const [one, two] = [await fixture.person(), await fixture.person()]
+    const [one, two] = [await fixture.user(), await fixture.user()]
     const { browser, page } = await stopAtConsent('openid email', openBrowser(), one)
     const switched = await flow.submit(browser, { page, action: '/auth/oauth/switch' })
-    const end = await fixture.walk(browser, new URL(switched.headers.location ?? '', page.url).href, { person: two })
+    const end = await fixture.walk(browser, new URL(switched.headers.location ?? '', page.url).href, { user: two })
     expect(end.location).toContain('code=')
     const grants = await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${client.id}`)
     const users = grants.body.data.map(({ user }: { user: string }) => user)
@@ -195,17 +195,17 @@ describe('consent', () => {
   })
 
   test('can be given as the same account after a sign-out on the way', async () => {
-    const who = await fixture.person()
+    const who = await fixture.user()
     const { browser, page } = await stopAtConsent('openid email', openBrowser(), who)
     const switched = await flow.submit(browser, { page, action: '/auth/oauth/switch' })
-    const end = await fixture.walk(browser, new URL(switched.headers.location ?? '', page.url).href, { person: who })
+    const end = await fixture.walk(browser, new URL(switched.headers.location ?? '', page.url).href, { user: who })
     expect(end.location).toContain('code=')
   })
 
   test('prompt=login asks for the password again, and prompt=select_account for the account', async () => {
-    const who = await fixture.person()
+    const who = await fixture.user()
     const browser = openBrowser()
-    await flow.signIn(browser, { person: who })
+    await flow.signIn(browser, { user: who })
     fixture.app.clock.advance(5_000)
     const { url } = await flow.prepare({ parameters: { prompt: 'login' } })
     const page = await fixture.walk(browser, url)
@@ -220,8 +220,8 @@ describe('consent', () => {
   })
 
   test('that is revoked by the person ends every token at once', async () => {
-    const who = await fixture.person()
-    const { tokens } = await flow.signIn(openBrowser(), { person: who, parameters: OFFLINE })
+    const who = await fixture.user()
+    const { tokens } = await flow.signIn(openBrowser(), { user: who, parameters: OFFLINE })
     const session = await fixture.app.anonymous('POST', '/api/v3/auth/login/local', {
       email: who.email,
       password: who.password,

@@ -26,12 +26,12 @@ export interface ConsentDeps {
   apiResource: () => string
 }
 
-/** What a person decides. */
+/** Decision of a user. */
 export interface Decision {
   /** The id of the authorization that asks. */
   authorizationId: string
   isApproved: boolean
-  /** The scopes that the person gives; undefined for all that are asked for. */
+  /** The scopes that the user gives; undefined for all that are asked for. */
   scopes: readonly string[] | undefined
   userId: UserId
   /** The session of the decision; null for an API key. */
@@ -39,7 +39,7 @@ export interface Decision {
   now: Date
 }
 
-/** What was recorded. */
+/** Recorded decision. */
 export interface RecordedDecision {
   /** The grant; null for a refusal. */
   grant: GrantRecord | null
@@ -55,7 +55,7 @@ export function readAskedScopes({ params }: Pick<ClaimedInteraction, 'params'>):
 }
 
 /**
- * Which scopes are given and which are refused, with what the person decided before. Pure. A scope that is not optional
+ * Which scopes are given and which are refused, with what the user decided before. Pure. A scope that is not optional
  * comes with every approval. Throws a 422 for a scope that was not asked for.
  */
 export function decideScopes(
@@ -75,8 +75,8 @@ export function decideScopes(
 }
 
 /**
- * Records what a person decides about an authorization, and hands it to the provider
- * (docs/contract/oauth.md#decision). Throws 404 for an authorization that does not ask this person, was decided or has
+ * Records what a user decides about an authorization, and hands it to the provider
+ * (docs/contract/oauth.md#decision). Throws 404 for an authorization that does not ask this user, was decided or has
  * expired, and 422 for a scope that was not asked for.
  */
 export async function decideConsent(deps: ConsentDeps, db: Database, decision: Decision): Promise<RecordedDecision> {
@@ -108,7 +108,7 @@ function listRedirectUris({ params, grant }: ClaimedInteraction): string[] {
   return [...new Set([...(grant?.redirectUris ?? []), ...(typeof uri === 'string' ? [uri] : [])])]
 }
 
-/** Whether a decision takes scopes back that the person gave before. Pure. */
+/** Whether a decision takes scopes back that the user gave before. Pure. */
 function isNarrowed(before: GrantRecord | undefined, { scopes }: GrantRecord): boolean {
   return before?.scopes.some((name) => !scopes.includes(name)) ?? false
 }

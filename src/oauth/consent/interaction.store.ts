@@ -3,15 +3,15 @@ import { closingStatement, isAfter, type Joined, statement } from '../../postgre
 import { type GrantRecord, grant } from '../grant/grant.store.ts'
 import { hashStateId } from '../grant/state-id.ts'
 
-/** A question that the provider asks the person of an authorization. */
+/** A question that the provider asks the user of an authorization. */
 export interface Interaction {
   id: string
-  /** What is asked: to sign in, to choose an account, to allow something. */
+  /** Prompt: sign in, choose an account, or consent. */
   prompt: string
   reasons: string[]
   /** The parameters of the authorization request. */
   params: Record<string, string | string[] | undefined>
-  /** The person that the provider knows; null before the sign-in. */
+  /** The user that the provider knows; null before the sign-in. */
   accountId: string | null
   /** Answers to earlier questions of the same authorization. */
   lastAnswers: Record<string, unknown>
@@ -77,7 +77,7 @@ export async function findAppName(db: Database, id: string, now: Date): Promise<
   return row?.name ?? undefined
 }
 
-/** An interaction that is being answered, with what its person allowed its client before. */
+/** An interaction that is being answered, with what its user allowed its client before. */
 export interface ClaimedInteraction extends Interaction {
   grant: GrantRecord | undefined
 }
@@ -89,8 +89,8 @@ const claim = statement<ClaimedColumns, { idHash: Buffer; now: Date; userId: str
 )
 
 /**
- * Locks the person, the client and what the one allows the other until the transaction ends, and takes the question for
- * consent with this id, which asks this person. Of calls at the same time exactly one gets it. `sessionId` is that of the
+ * Locks the user, the client and what the one allows the other until the transaction ends, and takes the question for
+ * consent with this id, which asks this user. Of calls at the same time exactly one gets it. `sessionId` is that of the
  * decision, if it has one: it must live.
  */
 export async function claimConsent(

@@ -2,28 +2,28 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let flow: Flow
 beforeAll(async () => {
   fixture = await startOauthFixture()
-  person = await fixture.person()
+  user = await fixture.user()
   flow = await openFlow(fixture, await fixture.client())
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
-/** Begins a request in a browser whose person signed in before, and stops at the question. Returns where it begins again. */
+/** Begins a request in a browser whose user signed in before, and stops at the question. Returns where it begins again. */
 async function restartOf(parameters: Record<string, string>, isPushed: boolean) {
   const browser = openBrowser()
-  await flow.signIn(browser, { person })
+  await flow.signIn(browser, { user })
   // The provider counts in whole seconds.
   const { pool } = fixture.app.database
-  await pool.query(`update session set auth_time = auth_time - interval '1 minute' where "user" = $1`, [person.userId])
+  await pool.query(`update session set auth_time = auth_time - interval '1 minute' where "user" = $1`, [user.userId])
   const { url } = await flow.prepare({ parameters, isPushed })
   const asked = await fixture.walk(browser, url, { decision: 'stop' })
   const id = new URL(asked.url).searchParams.get('id') ?? ''
@@ -55,7 +55,7 @@ describe.each([
     const { browser, id } = await restartOf({ prompt: 'login consent' }, isPushed)
     await fixture.app.database.pool.query(
       `update session set auth_time = now() + interval '1 minute' where "user" = $1 and revoked_at is null`,
-      [person.userId],
+      [user.userId],
     )
     const answer = await browser.visit(`${fixture.baseUrl}/auth/oauth/restart?${new URLSearchParams({ id })}`)
     const restart = new URL(String(answer.headers.location), fixture.baseUrl)

@@ -5,13 +5,13 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { PROVIDER_PATH } from '../provider/provider-source.ts'
 import type { Interaction } from './interaction.store.ts'
 
-/** Whether a session was opened, or its person proved again who it is, since the question was asked. */
+/** Whether a session was opened, or its user proved again who it is, since the question was asked. */
 export const isSignedInSince = ({ createdAt }: Interaction, { authTime }: SessionRecord): boolean =>
   Math.floor(authTime.getTime() / 1000) >= Math.floor(createdAt.getTime() / 1000)
 
 /**
  * The path of the authorization request from its beginning, with all its parameters, pushed ones too. A sign-in and a choice
- * of the account are asked for again, unless the person of `session` has just done that. A device begins with its code.
+ * of the account are asked for again, unless the user of `session` has just done that. A device begins with its code.
  */
 function buildRestartPath(interaction: Interaction, session: SessionRecord | undefined): string {
   const { params, returnTo } = interaction
@@ -21,7 +21,7 @@ function buildRestartPath(interaction: Interaction, session: SessionRecord | und
     for (const one of [value ?? []].flat()) if (name !== 'prompt') query.append(name, one)
   const prompts = typeof params.prompt === 'string' ? params.prompt.split(' ') : []
   const isDone = session !== undefined && isSignedInSince(interaction, session)
-  const rest = isDone ? prompts.filter((one) => one !== 'login' && one !== 'select_account') : prompts
+  const rest = isDone ? prompts.filter((prompt) => prompt !== 'login' && prompt !== 'select_account') : prompts
   if (rest.length > 0) query.set('prompt', rest.join(' '))
   return `${PROVIDER_PATH}/authorize?${query}`
 }
@@ -30,7 +30,7 @@ function buildRestartPath(interaction: Interaction, session: SessionRecord | und
 export async function findRestartPath(
   db: Database,
   interaction: Interaction,
-  person: { sessionId: SessionId } | undefined,
+  user: { sessionId: SessionId } | undefined,
 ): Promise<string> {
-  return buildRestartPath(interaction, person && (await loadSession(db, person.sessionId)))
+  return buildRestartPath(interaction, user && (await loadSession(db, user.sessionId)))
 }

@@ -6,7 +6,7 @@ import type { Interaction } from './interaction.store.ts'
 import { isSignedInSince } from './restart.ts'
 
 /**
- * Whether the person has to prove again who it is: the request asks for it, or for another class of sign-in, and the sign-in is
+ * Whether the user has to prove again who it is: the request asks for it, or for another class of sign-in, and the sign-in is
  * older than the request.
  */
 export function mustSignInAgain(interaction: Interaction, session: SessionRecord): boolean {
@@ -16,14 +16,14 @@ export function mustSignInAgain(interaction: Interaction, session: SessionRecord
 }
 
 /**
- * Whether the request takes this person: it may name one by the parameter `claims` or by an ID token as a hint, whose
+ * Whether the request takes this user: it may name one by the parameter `claims` or by an ID token as a hint, whose
  * signature the provider has verified. Pure.
  */
-export function isNeededPerson({ params }: Interaction, userId: UserId): boolean {
+export function isNeededUser({ params }: Interaction, userId: UserId): boolean {
   const hint = params.id_token_hint
   const named = readAskedClaims(params.claims).id_token?.sub?.value
   const hinted = typeof hint === 'string' ? readSubject(hint) : undefined
-  return [named, hinted].every((one) => one === undefined || one === userId)
+  return [named, hinted].every((item) => item === undefined || item === userId)
 }
 
 /** The subject of a JWT whose signature was verified before. */
@@ -34,7 +34,7 @@ function readSubject(token: string): unknown {
 }
 
 /**
- * What the provider is told of the sign-in of this browser. A person or a class of sign-in other than the request needs fails
+ * Sign-in of this browser, as passed to the provider. A user or a class of sign-in other than the request needs fails
  * it (OpenID Connect Core sections 3.1.2.1 and 5.5.1.1): the library would ask the same question without end. Pure.
  */
 export function buildLoginAnswer(
@@ -42,7 +42,7 @@ export function buildLoginAnswer(
   userId: UserId,
   { amr, acr, authTime }: SessionRecord,
 ): Record<string, unknown> {
-  if (!isNeededPerson(interaction, userId))
+  if (!isNeededUser(interaction, userId))
     return { error: 'login_required', error_description: 'the request asks for another person' }
   if (!isNeededAcr(interaction.params.claims, acr))
     return {

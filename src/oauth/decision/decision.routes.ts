@@ -49,7 +49,7 @@ export interface DecisionDeps extends ConsentDeps {
   engineConsent: EngineConsent | undefined
 }
 
-/** The session of the person. Throws 409 for an API key. */
+/** The session of the user. Throws 409 for an API key. */
 function readSession({ sessionId }: Caller) {
   if (sessionId !== null) return sessionId
   throw new Problem('conflict', 'An API key decides nothing: use the session of a person.')
@@ -71,13 +71,13 @@ async function decideAtEngine(
   const token = await findEngineToken(deps, db, { sessionId, now })
   if (token === undefined)
     throw new Problem('conflict', `Sign in for this decision at ${ENGINE_DECISION_PATH} of this service first.`)
-  const person = { userId: caller.userId, token }
-  const decided = await engineConsent.decide(db, { person, authorizationId, decision, scopes, now })
+  const user = { userId: caller.userId, token }
+  const decided = await engineConsent.decide(db, { user, authorizationId, decision, scopes, now })
   await engineConsent.leave(token)
   return decided
 }
 
-/** The decision of a person about an authorization (docs/contract/oauth.md#decision). */
+/** The decision of a user about an authorization (docs/contract/oauth.md#decision). */
 export const decisionRoutes: Routes<DecisionDeps> = [
   defineRoute(
     {

@@ -1,7 +1,7 @@
 import type { Keyring } from '../../base/keyring.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { Routes } from '../../http/route/route.ts'
-import type { SignedInPerson } from '../../identity/pages/browser/browser-session.ts'
+import type { SignedInUser } from '../../identity/pages/browser/browser-session.ts'
 import { buildPage } from '../../identity/pages/frame/page.ts'
 import { definePage, type PageDeps, type PageRequest } from '../../identity/pages/frame/page-route.ts'
 import { buildRefreshUrl } from '../../identity/pages/frame/page-url.ts'
@@ -29,8 +29,8 @@ const ID_PATTERN = /^[\w-]{1,100}$/
 
 const SCOPE_FIELDS = Object.fromEntries(ADDED_SCOPES.map(({ name }) => [fieldOfScope(name), 1]))
 
-/** A person who can decide at the engine, or that nobody can in this browser yet. */
-type Decider = { person: SignedInPerson; token: string } | undefined
+/** A user who can decide at the engine, or that nobody can in this browser yet. */
+type Decider = { user: SignedInUser; token: string } | undefined
 
 const pathOf = (id: string) => `${ENGINE_DECISION_PATH}?${new URLSearchParams({ authorization_id: id })}`
 
@@ -45,16 +45,16 @@ async function findDecider(
   db: Database,
   { visitor, now }: Pick<PageRequest<never, never, unknown>, 'visitor' | 'now'>,
 ): Promise<Decider> {
-  const { person } = visitor
-  const token = person && (await findEngineToken(deps, db, { sessionId: person.sessionId, now }))
-  return person && token !== undefined ? { person, token } : undefined
+  const { user } = visitor
+  const token = user && (await findEngineToken(deps, db, { sessionId: user.sessionId, now }))
+  return user && token !== undefined ? { user, token } : undefined
 }
 
 type PreparedPage = { id: string; decider: NonNullable<Decider>; asked: AskedConsent } | { id: string; decider: null }
 
 /**
  * The consent page of a managed engine (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). The engine sends the
- * browser here, and is asked in the name of the person, with a token that a sign-in with one of its providers leaves for
+ * browser here, and is asked in the name of the user, with a token that a sign-in with one of its providers leaves for
  * this decision.
  */
 export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
@@ -75,7 +75,7 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
         if (!decider) return { id, decider: null }
         const asked = await engineConsent.describe(
           request.db,
-          { userId: decider.person.userId, token: decider.token },
+          { userId: decider.user.userId, token: decider.token },
           { authorizationId: id, now: request.now },
         )
         if (asked.kind === 'covered') await engineConsent.leave(decider.token)
@@ -86,13 +86,13 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
         const { texts } = visitor
         if (prepared.decider === null) {
           if (visitor.isRefreshable) return { kind: 'redirect', status: 303, location: buildRefreshUrl(pathOf(id)) }
-          const email = visitor.person ? ((await findActiveAccount(db, visitor.person.userId))?.email ?? null) : null
+          const email = visitor.user ? ((await findActiveAccount(db, visitor.user.userId))?.email ?? null) : null
           const wish = { redirectUrl: undefined, next: pathOf(id), texts, isForDecision: true }
           const providers = deps.listProviders(wish)
           return buildPage({ brand: deps.brand, ...buildEngineSignInPage({ texts, providers, email }) })
         }
         const { asked, decider } = prepared
-        const { userId, sessionId } = decider.person
+        const { userId, sessionId } = decider.user
         if (asked.kind === 'covered') {
           await forgetEngineToken(db, sessionId)
           const href = asked.authorizeUrl
@@ -130,15 +130,15 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
         const decider = await findDecider(deps, db, request)
         if (!decider) return { id, decider: null }
         const scopes = ADDED_SCOPES.map(({ name }) => name).filter((name) => form[fieldOfScope(name)] === '1')
-        const person = { userId: decider.person.userId, token: decider.token }
-        const decided = await engineConsent.decide(db, { person, authorizationId: id, decision, scopes, now })
+        const user = { userId: decider.user.userId, token: decider.token }
+        const decided = await engineConsent.decide(db, { user, authorizationId: id, decision, scopes, now })
         await engineConsent.leave(decider.token)
         return { id, decider, decided, decision, scopes }
       },
       handle: async (_deps, { db, prepared }) => {
         if (prepared.decider === null) return { kind: 'redirect', status: 303, location: pathOf(prepared.id) }
         const { decider, decided, decision, scopes } = prepared
-        const { userId, sessionId } = decider.person
+        const { userId, sessionId } = decider.user
         await forgetEngineToken(db, sessionId)
         return {
           kind: 'redirect',

@@ -3,7 +3,7 @@ import { readKeptLanguage } from '../../base/language/request-language.ts'
 import { findLanguage, readUiLocales, type Texts } from '../../base/language/texts.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { PageOutcome, RedirectOutcome, Routes } from '../../http/route/route.ts'
-import type { SignedInPerson, Visitor } from '../../identity/pages/browser/browser-session.ts'
+import type { SignedInUser, Visitor } from '../../identity/pages/browser/browser-session.ts'
 import { buildPage } from '../../identity/pages/frame/page.ts'
 import { definePage, type PageDeps, showProblem } from '../../identity/pages/frame/page-route.ts'
 import { askToSignIn, buildSignInUrl } from '../../identity/pages/frame/page-url.ts'
@@ -17,7 +17,7 @@ import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } f
 import { answerInteraction, findInteraction, type Interaction } from '../consent/interaction.store.ts'
 import { findRestartPath } from '../consent/restart.ts'
 import { ENTRY, INTERACTION_COOKIE } from '../consent/sign-in-app.ts'
-import { buildLoginAnswer, isNeededPerson, mustSignInAgain } from '../consent/sign-in-demand.ts'
+import { buildLoginAnswer, isNeededUser, mustSignInAgain } from '../consent/sign-in-demand.ts'
 import { findGrantOf } from '../grant/grant.store.ts'
 import { SCOPES } from '../scope/scope-catalogue.ts'
 
@@ -54,13 +54,13 @@ async function continueAs(
   db: Database,
   input: {
     interaction: Interaction
-    person: SignedInPerson
+    user: SignedInUser
     session: SessionRecord
     visitor: Pick<Visitor, 'texts'>
   },
 ): Promise<PageOutcome> {
-  const { interaction, person, session } = input
-  await answerInteraction(db, interaction.id, buildLoginAnswer(interaction, person.userId, session))
+  const { interaction, user, session } = input
+  await answerInteraction(db, interaction.id, buildLoginAnswer(interaction, user.userId, session))
   const texts = chooseFlowTexts(interaction, input.visitor)
   const clientName = await findClientName(db, interaction, texts)
   const href = interaction.returnTo
@@ -70,7 +70,7 @@ async function continueAs(
     // A redirect would be checked against the form-action of the sign-in form that led here.
     headers: { ...page.headers, refresh: `0;url=${href}` },
     audit: { client: interaction.params.client_id },
-    actor: { userId: person.userId, sessionId: person.sessionId, account: null },
+    actor: { userId: user.userId, sessionId: user.sessionId, account: null },
   }
 }
 
@@ -115,7 +115,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
     },
     {
       handle: async (_deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) =>
-        goTo(await findRestartPath(db, await loadInteraction(db, { id: query.id, cookieHeader, now }), visitor.person)),
+        goTo(await findRestartPath(db, await loadInteraction(db, { id: query.id, cookieHeader, now }), visitor.user)),
     },
   ),
   definePage(
@@ -131,16 +131,16 @@ export const interactionRoutes: Routes<InteractionDeps> = [
     {
       handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
         const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
-        const { person, browserId } = visitor
-        if (!person) return askToSignIn(visitor, pathOf(interaction))
-        if (interaction.accountId !== null && interaction.accountId !== person.userId)
-          return goTo(await findRestartPath(db, interaction, person))
-        const session = await loadSession(db, person.sessionId)
+        const { user, browserId } = visitor
+        if (!user) return askToSignIn(visitor, pathOf(interaction))
+        if (interaction.accountId !== null && interaction.accountId !== user.userId)
+          return goTo(await findRestartPath(db, interaction, user))
+        const session = await loadSession(db, user.sessionId)
         const mustSignIn = mustSignInAgain(interaction, session)
-        if (interaction.prompt === 'login' && !mustSignIn && isNeededPerson(interaction, person.userId))
-          return continueAs(deps, db, { interaction, person, session, visitor })
+        if (interaction.prompt === 'login' && !mustSignIn && isNeededUser(interaction, user.userId))
+          return continueAs(deps, db, { interaction, user, session, visitor })
         const texts = chooseFlowTexts(interaction, visitor)
-        const email = (await findActiveAccount(db, person.userId))?.email ?? ''
+        const email = (await findActiveAccount(db, user.userId))?.email ?? ''
         const clientName = await findClientName(db, interaction, texts)
         const signInAgain = mustSignIn ? buildSignInUrl({ next: pathOf(interaction), again: '1' }) : null
         const view = { texts, authorizationId: interaction.id, browserId, email, clientName, signInAgain }
@@ -160,11 +160,11 @@ export const interactionRoutes: Routes<InteractionDeps> = [
     {
       handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
         const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
-        const { person } = visitor
-        if (!person) return askToSignIn(visitor, pathOf(interaction))
-        const session = await loadSession(db, person.sessionId)
+        const { user } = visitor
+        if (!user) return askToSignIn(visitor, pathOf(interaction))
+        const session = await loadSession(db, user.sessionId)
         if (interaction.prompt === 'consent' || mustSignInAgain(interaction, session)) return goTo(pathOf(interaction))
-        return continueAs(deps, db, { interaction, person, session, visitor })
+        return continueAs(deps, db, { interaction, user, session, visitor })
       },
     },
   ),
@@ -181,16 +181,16 @@ export const interactionRoutes: Routes<InteractionDeps> = [
     {
       handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
         const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
-        const { person } = visitor
-        const ended = person
-          ? await signOut(db, { caller: person, all: false, family: true, refreshToken: undefined, now })
+        const { user } = visitor
+        const ended = user
+          ? await signOut(db, { caller: user, all: false, family: true, refreshToken: undefined, now })
           : []
         return {
           // The session of the provider ends with that of the browser, and with it what rests on it.
           ...goTo(buildSignInUrl({ next: `${RESTART}?${new URLSearchParams({ id: interaction.id })}` })),
           cookies: deps.cookies.signOut(),
           changed: ended.map((id) => ({ id, account: null })),
-          actor: { userId: person?.userId ?? null, sessionId: person?.sessionId ?? null, account: null },
+          actor: { userId: user?.userId ?? null, sessionId: user?.sessionId ?? null, account: null },
         }
       },
     },
@@ -207,9 +207,9 @@ export const interactionRoutes: Routes<InteractionDeps> = [
     {
       handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
         const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
-        const { person, browserId } = visitor
-        if (!person) return askToSignIn(visitor, pathOf(interaction))
-        if (interaction.accountId !== person.userId) return goTo(await findRestartPath(db, interaction, person))
+        const { user, browserId } = visitor
+        if (!user) return askToSignIn(visitor, pathOf(interaction))
+        if (interaction.accountId !== user.userId) return goTo(await findRestartPath(db, interaction, user))
         const clientId = String(interaction.params.client_id)
         const client = await findClient(db, clientId)
         if (!client) throw new Problem('link_invalid', 'The app is not registered any more.')
@@ -222,9 +222,9 @@ export const interactionRoutes: Routes<InteractionDeps> = [
             browserId,
             client,
             redirectUri: typeof redirectUri === 'string' ? redirectUri : null,
-            email: (await findActiveAccount(db, person.userId))?.email ?? '',
+            email: (await findActiveAccount(db, user.userId))?.email ?? '',
             asked: readAskedScopes(interaction),
-            allowed: (await findGrantOf(db, person.userId, clientId))?.scopes,
+            allowed: (await findGrantOf(db, user.userId, clientId))?.scopes,
           }),
         })
       },
@@ -243,8 +243,8 @@ export const interactionRoutes: Routes<InteractionDeps> = [
     {
       handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, requestId, now }) => {
         const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
-        const { person } = visitor
-        if (!person) return askToSignIn(visitor, pathOf(interaction))
+        const { user } = visitor
+        if (!user) return askToSignIn(visitor, pathOf(interaction))
         const { decision } = form
         if (decision !== 'approve' && decision !== 'deny')
           return showProblem(deps, new Problem('validation_failed', 'decision: must be approve or deny'), {
@@ -256,15 +256,15 @@ export const interactionRoutes: Routes<InteractionDeps> = [
           authorizationId: interaction.id,
           isApproved: decision === 'approve',
           scopes,
-          userId: person.userId,
-          sessionId: person.sessionId,
+          userId: user.userId,
+          sessionId: user.sessionId,
           now,
         })
         const { grant, clientId, authorizeUrl } = recorded
         return {
           ...goTo(authorizeUrl),
           changed: [{ id: grant?.id ?? null, account: null, url: null }],
-          actor: { userId: person.userId, sessionId: person.sessionId, account: null },
+          actor: { userId: user.userId, sessionId: user.sessionId, account: null },
           audit: { decision, client: clientId, ...(grant && { scopes: grant.scopes }) },
         }
       },

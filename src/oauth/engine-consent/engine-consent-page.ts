@@ -13,24 +13,24 @@ import type { AskedConsent } from './engine-consent.ts'
 
 type PageContent = Omit<PageParts, 'brand'> & { formTargets?: readonly string[] }
 
-/** The scopes that an engine cannot ask for, because it knows none of the API: the person adds them. */
+/** The scopes that an engine cannot ask for, because it knows none of the API: the user adds them. */
 export const ADDED_SCOPES: readonly Scope[] = SCOPES.filter(({ permissions }) => permissions.length > 0)
 
-/** What the consent page of a managed engine shows. */
+/** Contents of the consent page of a managed engine. */
 export interface EngineConsentView {
   texts: Texts
   authorizationId: string
   browserId: string
   asked: Extract<AskedConsent, { kind: 'pending' }>
-  /** The address of the person who is signed in. */
+  /** The address of the user who is signed in. */
   email: string
 }
 
-/** The page that asks to sign in with a provider of the engine: it decides in the name of the person, with its own token. */
+/** The page that asks to sign in with a provider of the engine: it decides in the name of the user, with its own token. */
 export function buildEngineSignInPage(view: {
   texts: Texts
   providers: readonly ProviderButton[]
-  /** The address of the person of this browser; null for nobody. */
+  /** The address of the user of this browser; null for nobody. */
   email: string | null
 }): PageContent {
   const { texts, providers, email } = view

@@ -20,13 +20,13 @@ import { type ConsentDecision, claimDecision, keepDecision, releaseDecision } fr
 /** A question to the engine that was not answered is asked again after this. */
 const CLAIM_MS = 30_000
 
-/** What an app asks: the page shows it, or continues at once where an earlier consent covers it. */
+/** Request of an app: the page shows it, or continues at once where an earlier consent covers it. */
 export type AskedConsent =
   | { kind: 'pending'; clientId: string; clientName: string; redirectUri: string; scopes: readonly string[] }
   | { kind: 'covered'; authorizeUrl: string }
 
-/** A person at the engine: the user here, and its token there. */
-export interface EnginePerson {
+/** A user at the engine: the user here, and its token there. */
+export interface EngineUser {
   userId: UserId
   token: string
 }
@@ -37,36 +37,36 @@ export interface DecidedConsent {
   authorizeUrl: string
   /** The app; null where an earlier consent covers what it asks for, because the engine names none then. */
   clientId: string | null
-  /** What was granted; null for a denial, for a repeat, and where `clientId` is. */
+  /** Granted scopes; null for a denial, for a repeat, and where `clientId` is. */
   grantId: GrantId | null
 }
 
 /** Consent at a managed engine (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). */
 export interface EngineConsent {
   /**
-   * What an app asks of this person. What the person has taken back here since is ended there before, so that it is asked
+   * Request of an app to this user. Scopes that the user has withdrawn here since are ended there first, so that the user is asked
    * for again. Where an earlier consent covers it, what the engine has granted is recorded here, so that it is listed and can
    * be taken back: it may have been given there alone. Throws 404 for an authorization that is unknown, expired or of another
-   * person, and 503 when the engine does not answer.
+   * user, and 503 when the engine does not answer.
    */
-  describe(db: Database, person: EnginePerson, asked: { authorizationId: string; now: Date }): Promise<AskedConsent>
+  describe(db: Database, user: EngineUser, asked: { authorizationId: string; now: Date }): Promise<AskedConsent>
   /**
    * Decides an authorization, and answers where the browser continues. The engine is asked once, however often and in
    * however many processes this is called; a repeat gets the same address. Throws 404 like `describe`, 409 for another
-   * decision or a person other than the first, and 503 when the engine does not answer.
+   * decision or a user other than the first, and 503 when the engine does not answer.
    */
   decide(
     db: Database,
     input: {
-      person: EnginePerson
+      user: EngineUser
       authorizationId: string
       decision: ConsentDecision
-      /** What the person leaves to the app; names that open no permission are the engine's and are left out. */
+      /** Scopes that the user leaves to the app; names that open no permission are the engine's and are left out. */
       scopes: readonly string[]
       now: Date
     },
   ): Promise<DecidedConsent>
-  /** Ends the session of the person at the engine that a decision needed. Never rejects. */
+  /** Ends the session of the user at the engine that a decision needed. Never rejects. */
   leave(token: string): Promise<void>
 }
 
@@ -82,53 +82,53 @@ export function buildEngineConsent(deps: {
 
   async function describe(
     db: Database,
-    person: EnginePerson,
+    user: EngineUser,
     { authorizationId, now }: { authorizationId: string; now: Date },
   ): Promise<AskedConsent> {
-    for (const clientId of await listOpenRevocations(db, person.userId)) {
-      const answer = await ask(() => client.revokeGrant(person.token, clientId))
-      // What the engine does not have is ended.
+    for (const clientId of await listOpenRevocations(db, user.userId)) {
+      const answer = await ask(() => client.revokeGrant(user.token, clientId))
+      // Grants that the engine does not have are ended.
       if (!answer.ok && answer.status !== 404) throw buildUnavailable(answer.code)
-      await noteEndedThere(db, person.userId, clientId)
+      await noteEndedThere(db, user.userId, clientId)
     }
-    const asked = readAsked(checkAnswer(await ask(() => client.readAuthorization(person.token, authorizationId))))
-    if (asked.kind === 'covered') await recordCovered(db, person, now)
+    const asked = readAsked(checkAnswer(await ask(() => client.readAuthorization(user.token, authorizationId))))
+    if (asked.kind === 'covered') await recordCovered(db, user, now)
     return asked
   }
 
   /** The engine says what it has approved by itself in its list of grants only. */
-  async function recordCovered(db: Database, { userId, token }: EnginePerson, now: Date): Promise<void> {
+  async function recordCovered(db: Database, { userId, token }: EngineUser, now: Date): Promise<void> {
     const listed = checkAnswer(await ask(() => client.listGrants(token)))
     const grants = readListed(listed).map((grant) => ({ ...grant, id: ids.next<'oauth grant'>() }))
     if (grants.length > 0) await recordEngineGrants(db, { userId, grants, readAt: now })
   }
 
-  /** Reading first makes the person the owner; a consent before that is a 404 there. */
+  /** Reading first makes the user the owner; a consent before that is a 404 there. */
   async function askOnce(
     db: Database,
-    input: { person: EnginePerson; authorizationId: string; decision: ConsentDecision; now: Date },
+    input: { user: EngineUser; authorizationId: string; decision: ConsentDecision; now: Date },
   ) {
-    const { person, authorizationId, decision } = input
-    const asked = await describe(db, person, input)
+    const { user, authorizationId, decision } = input
+    const asked = await describe(db, user, input)
     if (asked.kind === 'covered') {
-      // The engine has approved by itself. A person who denies it sends no code to the app.
+      // The engine has approved by itself. A user who denies it sends no code to the app.
       const { authorizeUrl } = asked
       return { authorizeUrl: decision === 'deny' ? buildDenial(authorizeUrl) : authorizeUrl, asked: undefined }
     }
-    const answer = await ask(() => client.decideAuthorization(person.token, authorizationId, decision))
+    const answer = await ask(() => client.decideAuthorization(user.token, authorizationId, decision))
     return { authorizeUrl: readUrl(checkAnswer(answer).redirect_url), asked }
   }
 
   return {
     describe,
-    decide: async (db, { person, authorizationId, decision, scopes, now }) => {
+    decide: async (db, { user, authorizationId, decision, scopes, now }) => {
       const claimed = await claimDecision(db, {
-        ...{ authorizationId, userId: person.userId, decision, now },
+        ...{ authorizationId, userId: user.userId, decision, now },
         apiScope: decision === 'approve' ? listApiScopes(scopes).join(' ') : '',
         staleBefore: new Date(now.getTime() - CLAIM_MS),
       })
       if (!claimed || (!claimed.isClaimed && claimed.authorizeUrl === null)) throw buildInFlight()
-      if (claimed.userId !== person.userId) throw notFound('authorization')
+      if (claimed.userId !== user.userId) throw notFound('authorization')
       if (claimed.decision !== decision) throw new Problem('conflict', 'This authorization was decided otherwise.')
       if (claimed.authorizeUrl !== null)
         return {
@@ -137,7 +137,7 @@ export function buildEngineConsent(deps: {
           grantId: null,
         }
       try {
-        const { authorizeUrl, asked } = await askOnce(db, { person, authorizationId, decision, now })
+        const { authorizeUrl, asked } = await askOnce(db, { user, authorizationId, decision, now })
         const sealed = keyring.seal(authorizeUrl, contextOf(authorizationId))
         const clientId = asked?.clientId ?? null
         const grantId = await inTransaction(db, async (tx) => {
@@ -145,7 +145,7 @@ export function buildEngineConsent(deps: {
           if (decision === 'deny' || !asked || !isUuid(asked.clientId)) return null
           const granted = [...new Set([...asked.scopes, ...listApiScopes(scopes)])]
           return upsertEngineGrant(tx, {
-            ...{ id: ids.next<'oauth grant'>(), userId: person.userId, now },
+            ...{ id: ids.next<'oauth grant'>(), userId: user.userId, now },
             ...{ clientId: asked.clientId, clientName: asked.clientName, scopes: granted },
           })
         })
@@ -164,7 +164,7 @@ function listApiScopes(scopes: readonly string[]): string[] {
   return listScopeNames(scopes.join(' ')).filter((name) => (findScope(name)?.permissions.length ?? 0) > 0)
 }
 
-/** The answer to an app that the person denies, from the one that approves (RFC 6749 section 4.1.2.1). Pure. */
+/** The answer to an app that the user denies, from the one that approves (RFC 6749 section 4.1.2.1). Pure. */
 function buildDenial(authorizeUrl: string): string {
   const url = new URL(authorizeUrl)
   url.searchParams.delete('code')
@@ -210,7 +210,7 @@ function readAsked(data: Readonly<Record<string, unknown>>): AskedConsent {
   }
 }
 
-/** Most grants of a person that are recorded at once. */
+/** Most grants of a user that are recorded at once. */
 const LISTED_LIMIT = 200
 
 /** The grants in an answer of the engine, one of each app. Pure. */

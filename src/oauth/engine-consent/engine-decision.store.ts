@@ -2,7 +2,7 @@ import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** What a person decides about an authorization. */
+/** Decision of a user about an authorization. */
 export type ConsentDecision = 'approve' | 'deny'
 
 /** A decision as it is kept. `authorizeUrl` is encrypted; null while the engine is asked. */
@@ -16,7 +16,7 @@ export interface EngineDecision {
   isClaimed: boolean
 }
 
-/** What a claim writes. */
+/** Writes of a claim. */
 interface DecisionClaim {
   authorizationId: string
   userId: UserId
@@ -100,7 +100,7 @@ const removeOld = statement<{ authorization_id: string }, { before: Date; limit:
   returning authorization_id`)
 
 /**
- * Deletes decisions from before `before`, `limit` at most, except the last approval of each person and app: the hook reads
+ * Deletes decisions from before `before`, `limit` at most, except the last approval of each user and app: the hook reads
  * its scopes. Returns how many.
  */
 export async function deleteOldDecisions(db: Database, before: Date, limit: number): Promise<number> {

@@ -47,8 +47,8 @@ describe('a decision at a managed engine, in development', () => {
   test('is not offered a sample person either by the page of one who signed in as a sample person', async () => {
     const browser = buildTestBrowser(app)
     const start = `${OF_SAMPLE_PEOPLE}redirect_url=${encodeURIComponent(`http://localhost:3000${PAGE}`)}`
-    const people = await browser.get(String((await browser.get(start)).headers.location))
-    const href = /href="([^"]*person=returning)"/.exec(people.body)?.[1]?.replaceAll('&amp;', '&')
+    const users = await browser.get(String((await browser.get(start)).headers.location))
+    const href = /href="([^"]*user=returning)"/.exec(users.body)?.[1]?.replaceAll('&amp;', '&')
     const callback = String((await browser.get(String(href))).headers.location)
     const done = await browser.get(localOf(callback).replace('/callback', '/callback-redirect'))
     const { body } = await browser.get(String(done.headers.location))

@@ -48,7 +48,7 @@ export type TokenRefusal =
   | 'grant'
   | 'bound_token'
 
-/** What a genuine access token says. Its grant may be revoked: the database decides, or the engine. */
+/** Claims of a genuine access token. Its grant may be revoked: the database decides, or the engine. */
 export interface AccessToken {
   /** Of the issuer: whether `subject` is a user of ours, and whether the database keeps the token. */
   isOwn: boolean
@@ -59,7 +59,7 @@ export interface AccessToken {
   /** Null when the issuer names none. */
   grantId: string | null
   tokenId: string | null
-  /** When the person proved its identity, if the token says it. */
+  /** When the user proved its identity, if the token says it. */
   authTime: Date | null
   /** When its session began, as far as the token says it: a refresh of the token changes nothing about it. */
   beganAt: Date
@@ -127,7 +127,7 @@ async function openToken(
   if (typeof claims === 'string') return claims
   const kid = readKeyId(header)
   if (!kid.ok) return kid.reason
-  const issuer = issuers.find((one) => one.issuer() === readClaim(claims, 'iss'))
+  const issuer = issuers.find((issuer) => issuer.issuer() === readClaim(claims, 'iss'))
   if (!issuer) return 'issuer'
   if (!issuer.types.includes(readType(header))) return 'type'
   const key = await issuer.keys.find(kid.id)
@@ -166,7 +166,7 @@ function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken 
   const party = readClaim(claims, 'azp')
   if (!isName(clientId) || (party !== undefined && party !== clientId)) return 'client'
   const scopes = issuer.scopeClaims.map((name) => readClaim(claims, name) ?? '')
-  if (!scopes.every((one) => typeof one === 'string' && one.length <= SCOPE_LENGTH_LIMIT)) return 'scope'
+  if (!scopes.every((scope) => typeof scope === 'string' && scope.length <= SCOPE_LENGTH_LIMIT)) return 'scope'
   const [grantId, tokenId] = [readClaim(claims, issuer.grantClaim), readClaim(claims, 'jti')]
   if (!isOptionalName(grantId) || !isOptionalName(tokenId)) return 'grant'
   // A token that is bound to a key (RFC 9449) is of no use to who only holds the token.
@@ -193,16 +193,16 @@ function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken 
 export function readBeginning(claims: Readonly<Record<string, unknown>>): number | undefined {
   const amr = readClaim(claims, 'amr')
   const times = (Array.isArray(amr) ? amr.slice(0, AMR_LIMIT) : []).map(
-    (one) => (one as { timestamp?: unknown } | null)?.timestamp,
+    (item) => (item as { timestamp?: unknown } | null)?.timestamp,
   )
-  const seconds = times.filter((one) => isSeconds(one))
+  const seconds = times.filter((time) => isSeconds(time))
   return seconds.length > 0 ? Math.max(...seconds) : undefined
 }
 
 /** Whether every audience is accepted: a token that another service takes as well could have been sent on by it. */
 function isForAudience(aud: unknown, accepted: readonly string[]): boolean {
   const named = Array.isArray(aud) ? aud : [aud]
-  return named.length > 0 && named.every((one) => typeof one === 'string' && accepted.includes(one))
+  return named.length > 0 && named.every((name) => typeof name === 'string' && accepted.includes(name))
 }
 
 /** Printable ASCII without spaces, as RFC 6749 appendix A.1 writes a client id. */

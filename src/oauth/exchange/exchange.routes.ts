@@ -5,7 +5,7 @@ import { ExchangeAnswer, ExchangeBody, toExchangeAnswer } from './exchange.schem
 import { type ExchangeDeps, exchangeToken, presentToken, type RefusedExchange } from './exchange.ts'
 import { type FormFault, readTokenExchange } from './token-exchange-form.ts'
 
-/** What a request asks for: an exchange, or a form that breaks a rule of its standard. */
+/** Kind of a request: an exchange, or a form that breaks a rule of its standard. */
 type Asked =
   | { kind: 'json'; token: string; scope: undefined; clientId: undefined }
   | { kind: 'form'; token: string; scope: string | undefined; clientId: string | undefined }
@@ -75,7 +75,7 @@ function readAsked({ tokenIssuers }: ExchangeDeps, { body, isForm }: { body: unk
   if (isForm) {
     const form = readTokenExchange(
       given,
-      tokenIssuers.flatMap((one) => one.audiences()),
+      tokenIssuers.flatMap((issuer) => issuer.audiences()),
     )
     return form.ok ? { kind: 'form', ...form } : { kind: 'fault', fault: form.fault }
   }

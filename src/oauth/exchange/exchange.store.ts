@@ -3,7 +3,7 @@ import type { AccountName } from '../../identity/session/session.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
 
-/** What an access token names. */
+/** References of an access token. */
 export interface TokenClaim {
   /** The user, or the subject at a managed engine. */
   userId: UserId | null
@@ -18,12 +18,12 @@ export interface TokenClaim {
   now: Date
 }
 
-/** What the database says of it. */
+/** Facts of the database about it. */
 export interface ClaimedToken {
   /** Null when no user is known. */
   userId: UserId | null
   isUserActive: boolean
-  /** What speaks against client, grant or token. */
+  /** Reasons against client, grant or token. */
   fault: string | null
   /** The accounts of the user, the longest membership first. */
   accounts: AccountName[]

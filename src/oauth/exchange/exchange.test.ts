@@ -267,7 +267,7 @@ describe('the end of a grant', () => {
     for (let round = 0; round < 10; round += 1) {
       const grantId = `raced-${round}`
       const token = fixture.mint(userId, { grant_id: grantId })
-      const exchanges = [fixture, other, fixture, other, fixture].map((one) => one.exchange(token))
+      const exchanges = [fixture, other, fixture, other, fixture].map((item) => item.exchange(token))
       const [answers] = await Promise.all([Promise.all(exchanges), endGrant(grantId)])
       for (const { status, body } of answers) if (status === 200) expect(await statusOf(body.jwt)).toBe(401)
       const text = 'select from session where grant_id = $1 and revoked_at is null'
@@ -291,7 +291,7 @@ describe('a person who is disabled', () => {
     for (let round = 0; round < 5; round += 1) {
       const { userId } = await fixture.signUp()
       const token = fixture.mint(userId)
-      const exchanges = [fixture, other, fixture, other].map((one) => one.exchange(token))
+      const exchanges = [fixture, other, fixture, other].map((item) => item.exchange(token))
       await Promise.all([...exchanges, fixture.app.admin('POST', `/api/v3/identity/user/${userId}/disable`)])
       const text = 'select from session where "user" = $1 and revoked_at is null'
       expect((await fixture.app.database.pool.query(text, [userId])).rows).toHaveLength(0)

@@ -25,7 +25,7 @@ export type ExchangeRefusal =
   | 'user_inactive'
   | 'scope_exceeded'
   | 'client_mismatch'
-  /** What the database or the engine says. */
+  /** Facts of the database or of the engine. */
   | (string & {})
 
 /** A token that was presented: a genuine one, or the reason of its refusal. */
@@ -39,7 +39,7 @@ export interface Exchanged {
   issued: IssuedSession
   token: AccessToken
   userId: UserId
-  /** What the session may do at most. */
+  /** Maximum scope of the session. */
   scope: string
 }
 
@@ -92,7 +92,7 @@ export async function exchangeToken(
   tx: Database,
   input: {
     presented: Presented
-    /** What the caller asks for; default: all that the token has. */
+    /** Requested scope; default: all of the token's. */
     scope?: string | undefined
     /** Who the caller says it is. */
     clientId?: string | undefined
@@ -118,7 +118,7 @@ export async function exchangeToken(
     userId,
     accounts: found.accounts,
     origin,
-    // What a managed engine calls the grant is a session there.
+    // At a managed engine the grant id is that of a session.
     client: { id: clientId, scope, grantId: isOwn ? grantId : found.engineGrant },
     endsWith: found.browserSession,
     isRefreshable: false,
@@ -144,7 +144,7 @@ function findRefusal(
   return listScopeNames(scope).every((name) => names.includes(name)) ? undefined : 'scope_exceeded'
 }
 
-/** The scopes of a token that its grant still has: the person may have narrowed it since. Pure. */
+/** The scopes of a token that its grant still has: the user may have narrowed it since. Pure. */
 function limitScope(scope: string, allowed: readonly string[] | null): string {
   if (allowed === null) return scope
   return listScopeNames(scope)

@@ -45,7 +45,9 @@ export function readTokenExchange(form: Readonly<Record<string, unknown>>, targe
     return refuse('invalid_request', `requested_token_type must be ${ACCESS_TOKEN_TYPE}.`)
   if (find('actor_token') !== undefined || find('actor_token_type') !== undefined)
     return refuse('invalid_request', 'actor_token is not supported.')
-  const target = [find('resource'), find('audience')].find((one) => one !== undefined && !targets.includes(String(one)))
+  const target = [find('resource'), find('audience')].find(
+    (item) => item !== undefined && !targets.includes(String(item)),
+  )
   if (target !== undefined) return refuse('invalid_target', 'resource and audience must be the address of the API.')
   const scope = find('scope')
   if (scope !== undefined && !isScope(scope))

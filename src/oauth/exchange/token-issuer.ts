@@ -1,6 +1,6 @@
 import type { IssuerKeys } from '../signing-key/issuer-keys.ts'
 
-/** What an issuer says of the person of one of its tokens, when it is asked. */
+/** Answer of an issuer about the user of one of its tokens. */
 export type OnlineAnswer = { isLiving: true } | { isLiving: false; reason: string }
 
 /**

@@ -12,7 +12,7 @@ import type { AppWithAccess } from './app.store.ts'
 
 type Deps = Pick<PageDeps, 'browserKeys'>
 
-/** What the page of the apps shows. */
+/** Contents of the page of apps. */
 export interface AppsView {
   apps: readonly AppWithAccess[]
   browserId: string
@@ -21,7 +21,7 @@ export interface AppsView {
   now: Date
 }
 
-/** Builds the page of the apps that a person allows to use its account. */
+/** Builds the page of the apps that a user allows to use its account. */
 export function buildAppsPage(deps: Deps, view: AppsView): Omit<PageParts, 'brand'> {
   const { apps, browserId, texts, notice } = view
   const title = texts.say('apps.title')

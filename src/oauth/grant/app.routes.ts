@@ -8,11 +8,11 @@ import { Type } from '../../http/shape/schema-type.ts'
 import { findNotice } from '../../identity/pages/frame/notice.ts'
 import { buildPage } from '../../identity/pages/frame/page.ts'
 import { type PageDeps, showProblem } from '../../identity/pages/frame/page-route.ts'
-import { definePersonPage } from '../../identity/pages/frame/person-page.ts'
+import { defineUserPage } from '../../identity/pages/frame/user-page.ts'
 import { APPS, LOGOS } from '../client/app-icon.ts'
 import { findLogo } from '../client/client-logo.store.ts'
 import { buildAppsPage } from './app-page.ts'
-import { type GrantDeps, listPersonsApps, revokePersonsGrant } from './grant.ts'
+import { type GrantDeps, listUsersApps, revokeUsersGrant } from './grant.ts'
 
 /** Dependencies of the page of the apps. */
 export type AppPageDeps = PageDeps & GrantDeps
@@ -27,9 +27,9 @@ const LOGO_HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/** The apps that a person allows to use its account (docs/contract/pages.md#apps-with-access). */
+/** The apps that a user allows to use its account (docs/contract/pages.md#apps-with-access). */
 export const appRoutes: Routes<AppPageDeps> = [
-  definePersonPage(
+  defineUserPage(
     {
       method: 'GET',
       path: APPS,
@@ -39,14 +39,14 @@ export const appRoutes: Routes<AppPageDeps> = [
       query: ['notice'],
     },
     {
-      handle: async (deps: AppPageDeps, { db, person, visitor, query, now }) => {
-        const apps = await listPersonsApps(deps, db, person.userId)
+      handle: async (deps: AppPageDeps, { db, user, visitor, query, now }) => {
+        const apps = await listUsersApps(deps, db, user.userId)
         const view = { apps, ...visitor, notice: findNotice(visitor.texts, NOTICES, query.notice), now }
         return buildPage({ brand: deps.brand, ...buildAppsPage(deps, view) })
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: `${APPS}/remove`,
@@ -58,9 +58,9 @@ export const appRoutes: Routes<AppPageDeps> = [
       fields: { id: 36 },
     },
     {
-      handle: async (deps: AppPageDeps, { db, person, visitor, form, requestId, now }) => {
+      handle: async (deps: AppPageDeps, { db, user, visitor, form, requestId, now }) => {
         if (!isUuid(form.id)) return showProblem(deps, notFound('grant'), { requestId, visitor })
-        const grant = await revokePersonsGrant(deps, db, { id: form.id, userId: person.userId, now })
+        const grant = await revokeUsersGrant(deps, db, { id: form.id, userId: user.userId, now })
         return {
           kind: 'redirect',
           status: 303,

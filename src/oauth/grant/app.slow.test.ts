@@ -14,7 +14,7 @@ import { LOGO_LIMIT_BYTES } from '../client/client-logo.ts'
 const PNG = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(100)])
 const SVG = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
 
-/** What the server of the images answers, by path. */
+/** Answers of the image server, by path. */
 const IMAGES: Readonly<Record<string, { status?: number; type?: string; body: Buffer; location?: string }>> = {
   '/logo.png': { body: PNG },
   '/other.png': { body: Buffer.concat([PNG, Buffer.from('other')]) },
@@ -140,9 +140,9 @@ describe('the logo of an app', () => {
 async function allow(browser: Visitor, more: Record<string, unknown> = {}, options: BeginOptions = {}) {
   const client = await fixture.client(more)
   const flow = await openFlow(fixture, client)
-  const person = await fixture.person()
-  const { tokens } = await flow.signIn(browser, { person, ...options })
-  return { client, flow, person, tokens }
+  const user = await fixture.user()
+  const { tokens } = await flow.signIn(browser, { user, ...options })
+  return { client, flow, user, tokens }
 }
 
 describe('the page of the apps with access', () => {
@@ -154,7 +154,7 @@ describe('the page of the apps with access', () => {
       logo_uri: `${origin}/logo.png`,
     })
     const flow = await openFlow(fixture, client)
-    await flow.signIn(browser, { person: await fixture.person(), scope: 'openid email contract:read' })
+    await flow.signIn(browser, { user: await fixture.user(), scope: 'openid email contract:read' })
     const page = await browser.visit(`${fixture.baseUrl}/auth/apps`)
     for (const text of ['Rail &lt;planner&gt;', 'Northwind', 'see your contracts', 'Allowed', 'last used'])
       expect(page.body).toContain(text)
@@ -164,11 +164,11 @@ describe('the page of the apps with access', () => {
 
   test('says of an app that has got no token that it was not used, and of no app that there is none', async () => {
     const browser = openBrowser()
-    const person = await fixture.person()
-    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { person })
+    const user = await fixture.user()
+    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { user })
     expect((await browser.visit(`${fixture.baseUrl}/auth/apps`)).body).toContain('You have not allowed any app')
     const flow = await openFlow(fixture, await fixture.client())
-    await flow.begin(browser, { person })
+    await flow.begin(browser, { user })
     const page = await browser.visit(`${fixture.baseUrl}/auth/apps`)
     expect(page.body).toContain('not used yet')
     expect(page.body).toMatch(/<span class="app-icon" aria-hidden="true">EA<\/span>/)
@@ -176,7 +176,7 @@ describe('the page of the apps with access', () => {
 
   test('removes an app: its tokens end at once, and it asks again', async () => {
     const browser = openBrowser()
-    const { client, flow, person, tokens } = await allow(browser, {}, { parameters: { prompt: 'consent' } })
+    const { client, flow, user, tokens } = await allow(browser, {}, { parameters: { prompt: 'consent' } })
     const page = await browser.visit(`${fixture.baseUrl}/auth/apps`)
     const id = /name="id" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
     const form = { ...readForm(page.body, '/auth/apps/remove'), id }
@@ -190,7 +190,7 @@ describe('the page of the apps with access', () => {
        join audit_log a on a.target::text = e.resource_id::text and a.action = e.event where e.resource_id = $1 and e.event like 'oauth-grant%'`,
       [id],
     )
-    expect(rows).toEqual([{ event: 'oauth-grant.delete', user: person.userId, client: client.id }])
+    expect(rows).toEqual([{ event: 'oauth-grant.delete', user: user.userId, client: client.id }])
     const { url } = await flow.prepare()
     expect((await fixture.walk(browser, url, { decision: 'stop' })).body).toContain('Allow Example app?')
   })
@@ -199,12 +199,12 @@ describe('the page of the apps with access', () => {
     const [victim, admin] = [openBrowser(), openBrowser()]
     const { flow, tokens } = await allow(victim)
     const id = /name="id" value="([^"]+)"/.exec((await victim.visit(`${fixture.baseUrl}/auth/apps`)).body)?.[1] ?? ''
-    const other = await fixture.person()
+    const other = await fixture.user()
     const grants = { name: `apps-${other.userId}`, permissions: ['oauth-grant:*'] }
     const role = (await fixture.app.admin('POST', '/api/v3/identity/role', grants)).body.data.document_id
     const given = await fixture.app.admin('PATCH', `/api/v3/identity/user/${other.userId}`, { roles: [role] })
     expect(given.status).toBe(200)
-    await fixture.walk(admin, `${fixture.baseUrl}/auth/sign-in`, { person: other })
+    await fixture.walk(admin, `${fixture.baseUrl}/auth/sign-in`, { user: other })
     const page = await admin.visit(`${fixture.baseUrl}/auth/`)
     const form = { ...readForm(page.body, '/auth/sign-out'), id }
     const refused = await admin.visit(`${fixture.baseUrl}/auth/apps/remove`, { method: 'POST', form })
@@ -258,8 +258,8 @@ describe('an authorization', () => {
     const flow = await openFlow(fixture, await fixture.client())
     const { url } = await flow.prepare()
     const browser = openBrowser()
-    const person = await fixture.person()
-    const page = await fixture.walk(browser, url, { person, decision: 'stop' })
+    const user = await fixture.user()
+    const page = await fixture.walk(browser, url, { user, decision: 'stop' })
     const answered = await flow.submit(browser, {
       page,
       action: '/auth/oauth/consent',
@@ -289,7 +289,7 @@ describe('an authorization', () => {
     expect((await browser.visit(`${fixture.baseUrl}/auth/reset?token=x`, { headers })).body).toContain(
       'Dieser Link funktioniert nicht mehr',
     )
-    const consent = await fixture.walk(browser, signIn.url.href, { person: await fixture.person(), decision: 'stop' })
+    const consent = await fixture.walk(browser, signIn.url.href, { user: await fixture.user(), decision: 'stop' })
     expect(consent.body).toContain('Ihre E-Mail-Adresse sehen')
     const next = await flow.prepare()
     await fixture.walk(browser, next.url)

@@ -6,7 +6,7 @@ import type { GrantId } from './grant.store.ts'
 /** Apps that a page lists. */
 const APPS_LIMIT = 200
 
-/** An app that a person allows something. */
+/** An app that a user allows something. */
 export interface AppWithAccess {
   grantId: GrantId
   clientId: string
@@ -31,7 +31,7 @@ const selectApps = statement<AppWithAccess, { userId: UserId; limit: number }>(`
   where g."user" = $userId and g.revoked_at is null
   order by "lastUsedAt" desc nulls last, g.created_at desc limit $limit`)
 
-/** The apps that a person allows something, the one that was used last first. */
+/** The apps that a user allows something, the one that was used last first. */
 export async function listApps(db: Database, userId: UserId): Promise<AppWithAccess[]> {
   return selectApps(db, { userId, limit: APPS_LIMIT })
 }

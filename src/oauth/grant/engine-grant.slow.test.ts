@@ -13,7 +13,7 @@ import {
   startSupabaseApp,
 } from '../../../test/harness/fakes/supabase-simulator/supabase-app.ts'
 
-/** Consents that people give at a managed engine alone, driven by the official client, beside those that they give here. */
+/** Consents that users give at a managed engine alone, driven by the official client, beside those that they give here. */
 
 const GRANTS = '/api/v3/oauth/grant'
 
@@ -21,7 +21,7 @@ let fixture: SupabaseApp
 let app: TestApp
 let simulator: SupabaseSimulator
 let registered: SimulatedClient
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   fixture = await startSupabaseApp()
@@ -29,9 +29,9 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.[Symbol.asyncDispose]())
 beforeEach(() => {
-  people += 1
-  fixture.nextPerson()
-  registered = fixture.register(`App ${people}`)
+  users += 1
+  fixture.nextUser()
+  registered = fixture.register(`App ${users}`)
 })
 
 const beginAuthorization = (scope?: string) => fixture.beginAuthorization(registered, scope)
@@ -39,7 +39,7 @@ const signUp = () => fixture.signUp()
 
 type SignedUp = EngineSignUp
 
-/** The person allows the app at the engine alone; returns the app's tokens. */
+/** The user allows the app at the engine alone; returns the app's tokens. */
 async function allowThere({ official }: SignedUp, scope?: string) {
   const { id, verifier } = await beginAuthorization(scope)
   const details = await official.oauth.getAuthorizationDetails(id)
@@ -99,7 +99,7 @@ describe('a consent that was given at the engine', () => {
   test('is not recorded by a question of another app, which it does not answer', async () => {
     const one = await signUp()
     await allowThere(one)
-    registered = fixture.register(`Other ${people}`)
+    registered = fixture.register(`Other ${users}`)
     expect((await openPage(one)).page.headers.refresh).toBeUndefined()
     expect(await listGrants(one.userId)).toEqual([])
   })
@@ -146,11 +146,11 @@ describe('a consent that was given at the engine', () => {
     await app.database.pool.query(
       `insert into oauth_engine_decision (authorization_id, "user", client_id, decision, api_scope, authorize_url, claimed_at,
         decided_at) values ($1, $2, $3, 'approve', 'contract:read', 'sealed', $4, $4)`,
-      [`of-${people}`, one.userId, registered.client_id, new Date(app.clock.now())],
+      [`of-${users}`, one.userId, registered.client_id, new Date(app.clock.now())],
     )
     await app.admin('DELETE', `${GRANTS}/${first.document_id}`)
     app.clock.advance(1_000)
-    // The page ends it at the engine, and asks; the person then allows it at the engine alone.
+    // The page ends it at the engine, and asks; the user then allows it at the engine alone.
     expect((await openPage(one)).page.headers.refresh).toBeUndefined()
     await allowThere(one)
     await openPage(one)

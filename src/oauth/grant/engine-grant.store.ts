@@ -37,7 +37,7 @@ export async function lockEngineGrant(db: Database, id: string): Promise<NamedGr
   return row
 }
 
-/** What a user allows an app. */
+/** Grant of a user to an app. */
 interface WrittenGrant {
   id: GrantId
   userId: UserId
@@ -63,7 +63,7 @@ export async function upsertEngineGrant(db: Database, row: WrittenGrant): Promis
   return kept.document_id
 }
 
-/** What a person allows an app, as the engine lists it. */
+/** Grant of a user to an app, as the engine lists it. */
 export interface ListedGrant {
   id: GrantId
   clientId: string
@@ -85,7 +85,7 @@ const record = statement<never, { userId: UserId; rows: string; readAt: Date }>(
     or (g.revoked_at < $readAt and g.is_ended_there)`)
 
 /**
- * Records what the engine lists: a person may have allowed an app there alone. `readAt` is a time before the engine was
+ * Records what the engine lists: a user may have allowed an app there alone. `readAt` is a time before the engine was
  * asked: what was taken back here since stays so. A grant that was taken back before, and that the engine had ended, was given
  * anew.
  */

@@ -39,7 +39,7 @@ const toGrantRow = (named: NamedGrant) => ({
   publisher: named.publisher,
 })
 
-/** What people allow apps to do (docs/contract/oauth.md#grants). */
+/** Grants of users to apps (docs/contract/oauth.md#grants). */
 export const grantRoutes: Routes<GrantDeps> = [
   defineRoute(
     {

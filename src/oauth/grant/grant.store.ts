@@ -8,7 +8,7 @@ import type { ClientId } from '../client/client.store.ts'
 export type GrantId = Id<'oauth grant'>
 
 /**
- * What a person allows a client to do. `refusedScopes` were asked for and not given; `redirectUris` are those that the consent
+ * Grant of a user to a client. `refusedScopes` were asked for and not given; `redirectUris` are those that the consent
  * was given for.
  */
 export const grant = defineRecord(
@@ -18,7 +18,7 @@ export const grant = defineRecord(
 )
 export type GrantRecord = RecordOf<typeof grant>
 
-/** A grant with the names that people see of its client. */
+/** A grant with the names that users see of its client. */
 export type NamedGrant = GrantRecord & { clientName: string; publisher: string | null }
 
 /** The grants that are not revoked, with the names of their clients, as the base of a list: of one user, or of all. */
@@ -45,7 +45,7 @@ const selectOfClient = statement<GrantRecord, { userId: string; clientId: string
   `select ${grant.members('g')} from oauth_grant g where g."user" = $userId and g.client = $clientId and g.revoked_at is null`,
 )
 
-/** What a user allows a client. */
+/** Grant of a user to a client. */
 export async function findGrantOf(db: Database, userId: string, clientId: string): Promise<GrantRecord | undefined> {
   const [row] = await selectOfClient(db, { userId, clientId })
   return row
@@ -74,8 +74,8 @@ const lockSilent = statement<{ may_grant: boolean }, { userId: UserId; clientId:
 )
 
 /**
- * Locks the person and the first-party client of a grant without a question until the transaction ends. False when the
- * person is not active, or the client is deleted or not first-party any more.
+ * Locks the user and the first-party client of a grant without a question until the transaction ends. False when the
+ * user is not active, or the client is deleted or not first-party any more.
  */
 export async function lockSilentGrant(
   db: Database,

@@ -47,8 +47,8 @@ async function endGrant({ isManaged }: GrantDeps, db: Database, grant: LockedGra
   return grant
 }
 
-/** As `revokeGrant`, for the page of a person: its own grants alone, whatever it may do at the API. Throws 404. */
-export async function revokePersonsGrant(
+/** As `revokeGrant`, for the page of a user: its own grants alone, whatever it may do at the API. Throws 404. */
+export async function revokeUsersGrant(
   deps: GrantDeps,
   db: Database,
   { id, userId, now }: { id: string; userId: UserId; now: Date },
@@ -58,7 +58,7 @@ export async function revokePersonsGrant(
   return endGrant(deps, db, grant, now)
 }
 
-/** The apps that a person allows something, the one that was used last first. */
-export function listPersonsApps({ isManaged }: GrantDeps, db: Database, userId: UserId): Promise<AppWithAccess[]> {
+/** The apps that a user allows something, the one that was used last first. */
+export function listUsersApps({ isManaged }: GrantDeps, db: Database, userId: UserId): Promise<AppWithAccess[]> {
   return isManaged ? listEngineApps(db, userId) : listApps(db, userId)
 }

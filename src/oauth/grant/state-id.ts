@@ -37,7 +37,7 @@ export function readJwtTokenId(token: string): JwtTokenId | undefined {
   }
 }
 
-/** What stands for a JWT in the forms of revocation and introspection, whose handlers refuse every JWT as it is. */
+/** Replacement of a JWT in requests of revocation and introspection, whose handlers refuse every JWT. */
 export function disguiseJwt(token: string): string {
   return token.split('.').length === 3 ? `${token}.` : token
 }

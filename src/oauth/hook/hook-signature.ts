@@ -46,7 +46,7 @@ export function findHookFault(keys: HookKeys, message: HookMessage): HookFault |
   const given = readSignatures(signature)
   if (given.length === 0) return 'header_malformed'
   const expected = keys.map((key) => createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest())
-  const fits = expected.flatMap((one) => given.map((other) => timingSafeEqual(one, other))).includes(true)
+  const fits = expected.flatMap((item) => given.map((other) => timingSafeEqual(item, other))).includes(true)
   if (!fits) return 'mismatch'
   const ageSeconds = Math.abs(Math.floor(now.getTime() / 1000) - Number(timestamp))
   return ageSeconds > SIGNATURE_TOLERANCE_SECONDS ? 'stale' : undefined

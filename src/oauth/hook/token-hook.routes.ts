@@ -17,10 +17,10 @@ export interface TokenHookDeps {
   baseUrl: () => string
 }
 
-/** Bytes of a body: the claims of a person with much metadata. */
+/** Bytes of a body: the claims of a user with much metadata. */
 const BODY_LIMIT_BYTES = 262_144
 
-/** What Supabase Auth sends. Open: a newer server may send more. */
+/** Body that Supabase Auth sends. Open: a newer server may send more. */
 const HookBody = named(
   'AccessTokenHookCall',
   Type.Object(
@@ -32,7 +32,7 @@ const HookBody = named(
   ),
 )
 
-/** What it takes: claims to sign, or an error with which it refuses. */
+/** Answer to it: claims to sign, or an error with which it refuses. */
 const HookAnswer = named(
   'AccessTokenHookAnswer',
   Type.Object({ claims: Type.Object({}, { additionalProperties: true }) }),
@@ -83,7 +83,7 @@ export const tokenHookRoutes: Routes<TokenHookDeps> = [
         if (decision.kind === 'refuse')
           return buildRefusal(decision.reason, { userId, sessionId: null, account: null, clientId })
         const own = client ? { ...decision.claims, aud: buildApiAudience(baseUrl()) } : decision.claims
-        // Nothing changes: no event, and no audit entry for each token of each person.
+        // Nothing changes: no event, and no audit entry for each token of each user.
         return { data: { claims: { ...claims, ...own } }, message: 'Issued.', changed: [] }
       },
     },
@@ -103,7 +103,7 @@ function checkSignature(
   throw new Problem('signature_invalid', detail, { reason: fault })
 }
 
-/** The app of a token; null for a token of the person itself. */
+/** The app of a token; null for a token of the user itself. */
 function readClient({ client_id: id, scope }: HookClaims): { id: string; scope: string } | null {
   if (id === undefined || id === null) return null
   if (typeof id !== 'string' || id === '') throw invalidField('claims.client_id', 'type', 'must be a text')

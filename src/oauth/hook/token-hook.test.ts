@@ -51,7 +51,7 @@ async function send(body: unknown, sent: Sent = {}): Promise<TestAnswer> {
   })
 }
 
-/** The body for a person, as Supabase Auth sends it. */
+/** The body for a user, as Supabase Auth sends it. */
 function callFor(subject: string, claims: object = {}) {
   return {
     metadata: { uuid: randomUUID(), time: new Date().toISOString(), name: 'customize-access-token', ip_address: '' },
@@ -77,7 +77,7 @@ function callFor(subject: string, claims: object = {}) {
 }
 
 /** A user who is known by a subject of the engine. */
-async function makePerson(): Promise<{ userId: UserId; subject: string; account: AccountId }> {
+async function makeUser(): Promise<{ userId: UserId; subject: string; account: AccountId }> {
   const account = (await app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
   const { userId } = await app.signInMember([account])
   return { userId, subject: await addIdentity(userId, randomUUID()), account }
@@ -123,7 +123,7 @@ describe('the decision about a token', () => {
 
 describe('the hook', () => {
   test('returns the claims with the API as audience for an app, and all others as they were', async () => {
-    const { subject, account } = await makePerson()
+    const { subject, account } = await makeUser()
     const call = callFor(subject, CLIENT)
     const answer = await send(call)
     expect(answer.status).toBe(200)
@@ -132,7 +132,7 @@ describe('the hook', () => {
   })
 
   test('returns the claims of a person without an app as they were', async () => {
-    const call = callFor((await makePerson()).subject)
+    const call = callFor((await makeUser()).subject)
     expect((await send(call)).body).toEqual({ claims: call.claims })
   })
 
@@ -143,8 +143,8 @@ describe('the hook', () => {
 
   test.each([
     ['an app for an unknown person', async () => randomUUID(), CLIENT, 'user_unknown'],
-    ['an app for a disabled person', disablePerson, CLIENT, 'user_disabled'],
-    ['a disabled person', disablePerson, {}, 'user_disabled'],
+    ['an app for a disabled person', disableUser, CLIENT, 'user_disabled'],
+    ['a disabled person', disableUser, {}, 'user_disabled'],
     ['a subject that stands for two people', makeAmbiguous, CLIENT, 'user_unknown'],
   ])('refuses %s by an error with status 200, and audits it', async (_name, find, claims, message) => {
     // Equal refusals of one minute are one entry: each of these has a minute of its own.
@@ -160,14 +160,14 @@ describe('the hook', () => {
     const foreign = { secrets: [FOREIGN_SECRET] }
     expect((await send('{"user_id":1}', foreign)).status).toBe(401)
     expect((await send('{"user_id":1}')).status).toBe(422)
-    const call = JSON.stringify(callFor((await makePerson()).subject))
+    const call = JSON.stringify(callFor((await makeUser()).subject))
     const headers = { 'idempotency-key': 'again' }
     expect((await send(call, { headers })).status).toBe(200)
     expect((await send(call, { ...foreign, headers })).status).toBe(401)
   })
 
   test('gives a person a token again once it is enabled', async () => {
-    const { userId, subject } = await makePerson()
+    const { userId, subject } = await makeUser()
     await app.admin('POST', `/api/v3/identity/user/${userId}/disable`)
     expect((await send(callFor(subject, CLIENT))).body.error.message).toBe('user_disabled')
     await app.admin('POST', `/api/v3/identity/user/${userId}/enable`)
@@ -175,12 +175,12 @@ describe('the hook', () => {
   })
 
   test('takes an audience that is a list, as the first call after a start sends it', async () => {
-    const call = callFor((await makePerson()).subject, { aud: ['authenticated'] })
+    const call = callFor((await makeUser()).subject, { aud: ['authenticated'] })
     expect((await send(call)).body.claims.aud).toEqual(['authenticated'])
   })
 
   test('answers a hundred calls at once', async () => {
-    const { subject } = await makePerson()
+    const { subject } = await makeUser()
     const answers = await Promise.all(Array.from({ length: 100 }, () => send(callFor(subject, CLIENT))))
     expect(new Set(answers.map(({ status, body }) => `${status} ${body.claims.sub}`))).toEqual(
       new Set([`200 ${subject}`]),
@@ -188,26 +188,26 @@ describe('the hook', () => {
   })
 
   test('costs two round trips, and asks nobody', async () => {
-    const call = callFor((await makePerson()).subject, CLIENT)
+    const call = callFor((await makeUser()).subject, CLIENT)
     const count = countTraffic(app.database.pool)
     expect((await send(call)).status).toBe(200)
     expect(count.stop().roundTrips).toBe(2)
   })
 
   test('takes a hundred kilobytes of metadata', async () => {
-    const call = callFor((await makePerson()).subject, { user_metadata: { text: 'a'.repeat(100_000) } })
+    const call = callFor((await makeUser()).subject, { user_metadata: { text: 'a'.repeat(100_000) } })
     expect((await send(call)).status).toBe(200)
   })
 
-  async function disablePerson() {
-    const { userId, subject } = await makePerson()
+  async function disableUser() {
+    const { userId, subject } = await makeUser()
     await app.admin('POST', `/api/v3/identity/user/${userId}/disable`)
     return subject
   }
 
   async function makeAmbiguous() {
-    const { subject } = await makePerson()
-    await addIdentity((await makePerson()).userId, subject)
+    const { subject } = await makeUser()
+    await addIdentity((await makeUser()).userId, subject)
     return subject
   }
 })

@@ -9,16 +9,16 @@ export interface TokenSubject {
   accountId: AccountId | null
 }
 
-/** What is asked: a token for an app, or with `client` null one for the person itself at a managed engine. */
+/** Requested token: for an app, or with `client` null for the user itself at a managed engine. */
 export interface TokenRequest {
   /** Undefined for somebody who is not known here. */
   subject: TokenSubject | undefined
   client: { id: string; scope: string } | null
-  /** Scopes of the API that the person granted the app, where the engine knows none of them. */
+  /** Scopes of the API that the user granted the app, where the engine knows none of them. */
   apiScope?: string | null
-  /** Whether the person took back what it allowed the app. */
+  /** Whether the user took back what it allowed the app. */
   isRevoked?: boolean
-  /** When the sessions of the person's apps were ended last. */
+  /** When the sessions of the user's apps were ended last. */
   appsEndedAt?: Date | null
   /** When the session of the token began, in seconds since 1970; undefined where the engine does not say it. */
   beganAtSeconds?: number | undefined
@@ -31,8 +31,8 @@ export type TokenDecision =
 
 /**
  * Decides whether a user gets a token, and with which claims (docs/contract/oauth-exchange.md#access-token-hook), at issue
- * and at every refresh. A person who signs in at a managed engine for the first time is unknown here and gets a token of
- * its own; an app never gets one for an unknown person. Pure.
+ * and at every refresh. A user who signs in at a managed engine for the first time is unknown here and gets a token of
+ * its own; an app never gets one for an unknown user. Pure.
  */
 export function decideTokenClaims({
   subject,

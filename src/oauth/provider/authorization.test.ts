@@ -3,18 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type OauthClient,
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
 import type { Visitor } from '../../../test/harness/browser/visitor.ts'
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let client: OauthClient
 beforeAll(async () => {
   fixture = await startOauthFixture()
-  person = await fixture.person()
+  user = await fixture.user()
   client = await fixture.client()
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
@@ -48,7 +48,7 @@ async function signIn(
     nonce: expectedNonce,
     ...options.parameters,
   })
-  const end = await fixture.walk(browser, url.href, { person })
+  const end = await fixture.walk(browser, url.href, { user })
   if (end.location === undefined) throw new Error(`the walk ended at ${end.url} (${end.status}): ${end.body}`)
   const tokens = await openid.authorizationCodeGrant(config, new URL(end.location), {
     pkceCodeVerifier,
@@ -61,11 +61,11 @@ async function signIn(
 describe('the authorization code flow', () => {
   test('openid-client signs a person in, with PKCE, nonce and issuer', async () => {
     const { tokens, config } = await signIn({ parameters: { prompt: 'consent' } })
-    expect(tokens.claims()).toMatchObject({ sub: person.userId, aud: client.id })
+    expect(tokens.claims()).toMatchObject({ sub: user.userId, aud: client.id })
     expect(tokens.token_type).toBe('bearer')
     expect(tokens.expires_in).toBeLessThanOrEqual(900)
-    const info = await openid.fetchUserInfo(config, tokens.access_token, person.userId)
-    expect(info).toMatchObject({ sub: person.userId, email: person.email, email_verified: false })
+    const info = await openid.fetchUserInfo(config, tokens.access_token, user.userId)
+    expect(info).toMatchObject({ sub: user.userId, email: user.email, email_verified: false })
   })
 
   test('sets cookies that are signed, that no script reads and no form of another site sends', async () => {
@@ -95,7 +95,7 @@ describe('the authorization code flow', () => {
       code_challenge: await openid.calculatePKCECodeChallenge(openid.randomPKCECodeVerifier()),
       code_challenge_method: 'S256',
     })
-    const page = await fixture.walk(browser, url.href, { person })
+    const page = await fixture.walk(browser, url.href, { user })
     expect(page.location).toBeUndefined()
     expect(page.body).toContain(`action="${client.redirectUri}"`)
     expect(page.body).toContain('src="/auth/submit-form.js')

@@ -15,7 +15,7 @@ import { applyOverrides } from './overrides.ts'
 import type { ProviderPages } from './provider-pages.ts'
 import { finishRequest } from './request-end.ts'
 import { buildAdapter, type StateDeps } from './state/adapter.ts'
-import type { FindPerson } from './state/session-bridge.ts'
+import type { FindUser } from './state/session-bridge.ts'
 import { type ReadDeps, readAccount } from './state/state-reader.ts'
 import { followEndings, type ProviderEndings, readEndingFacts } from './token-family/endings.ts'
 import { type FamilyDeps, findFamily } from './token-family/family.ts'
@@ -49,13 +49,13 @@ const ROUTES = {
   userinfo: '/userinfo',
 }
 
-/** What the provider is built from. */
+/** Dependencies of the provider. */
 export interface ProviderDeps extends StateDeps, FamilyDeps {
   issuer: string
   jwks: readonly SigningJwk[]
   cookieKeys: readonly string[]
   cookies: { isSecure: boolean; isHostBound: boolean }
-  findPerson: FindPerson
+  findUser: FindUser
   pages: ProviderPages
   endings: ProviderEndings
   fetch: GuardedFetch
@@ -99,7 +99,7 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
     assertJwtClientAuthClaimsAndHeader: refuseLongAssertion(() => deps.machineClock.now()),
     clientDefaults: {
       grant_types: ['authorization_code', 'refresh_token'],
-      // What a client that registers itself gets when it names none (OpenID Connect Registration section 2).
+      // Default of a client that registers itself and names none (OpenID Connect Registration section 2).
       id_token_signed_response_alg: 'RS256',
       scope: DEFAULT_SETTINGS.scopes.join(' '),
       response_types: ['code'],
@@ -132,7 +132,7 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
     findAccount: async (ctx, subject) => {
       const account = await readAccount(deps, subject, ctx)
       if (account) return toProviderAccount(account)
-      if (ctx.oidc.route === 'token') await deps.endings.recordRefusedPerson(subject, readEndingFacts(ctx))
+      if (ctx.oidc.route === 'token') await deps.endings.recordRefusedUser(subject, readEndingFacts(ctx))
       return undefined
     },
     loadExistingGrant: (ctx) => findFamily(deps, ctx) as never,
@@ -168,9 +168,9 @@ function buildFeatures(deps: ProviderDeps): NonNullable<Configuration['features'
     dPoP: { enabled: true },
     introspection: {
       enabled: true,
-      // Nothing of a person who is disabled or deleted is active.
+      // Nothing of a user who is disabled or deleted is active.
       allowedPolicy: async (ctx, client, token) =>
-        token.clientId === client.clientId && (await isOfActivePerson(deps, ctx, token)),
+        token.clientId === client.clientId && (await isOfActiveUser(deps, ctx, token)),
     },
     pushedAuthorizationRequests: { enabled: true },
     registration: {
@@ -203,7 +203,7 @@ function buildFeatures(deps: ProviderDeps): NonNullable<Configuration['features'
   }
 }
 
-async function isOfActivePerson(deps: ReadDeps, ctx: KoaContextWithOIDC, token: object): Promise<boolean> {
+async function isOfActiveUser(deps: ReadDeps, ctx: KoaContextWithOIDC, token: object): Promise<boolean> {
   const { accountId } = token as { accountId?: string }
   return accountId === undefined || (await readAccount(deps, accountId, ctx)) !== undefined
 }
@@ -225,7 +225,7 @@ async function takeClaims(
 ): Promise<void> {
   const asked = claims as AskedClaims
   const needed = findNeededAcrs(asked)
-  if (needed && !ACR_VALUES.some((one) => needed.includes(one)))
+  if (needed && !ACR_VALUES.some((value) => needed.includes(value)))
     throw new errors.CustomOIDCProviderError(
       'unmet_authentication_requirements',
       `acr must be one of ${ACR_VALUES.join(', ')}`,
@@ -250,14 +250,17 @@ function allowOwnOrigin(
   return origin !== 'null' && (client.redirectUris ?? []).some((uri) => URL.parse(uri)?.origin === origin)
 }
 
-/** The questions to the person. A choice of the account is one, since many clients ask for it. */
+/** The questions to the user. A choice of the account is one, since many clients ask for it. */
 function buildPolicy(): interactionPolicy.DefaultPolicy {
   const policy = interactionPolicy.base()
   policy.add(new interactionPolicy.Prompt({ name: 'select_account', requestable: true }), 0)
   return policy
 }
 
-/** What the hook adds to a token (docs/contract/oauth-exchange.md#access-token-hook), for the account of this request. */
+/**
+ * Claims that the hook adds to a token (docs/contract/oauth-exchange.md#access-token-hook), for the account of this
+ * request.
+ */
 function addClaims(
   account: ProviderAccount | undefined,
   token: { accountId?: string; clientId: string; grantId?: string; scopes: Set<string> },

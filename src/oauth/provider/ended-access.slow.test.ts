@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Flow, openFlow, type Tokens } from '../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   readForm,
   startOauthFixture,
@@ -18,10 +18,10 @@ beforeAll(async () => {
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
-const revokeSessions = ({ userId }: OauthPerson) =>
+const revokeSessions = ({ userId }: OauthUser) =>
   fixture.app.admin('POST', `/api/v3/identity/user/${userId}/revoke-sessions`)
 
-const countRows = async ({ userId }: OauthPerson): Promise<number> => {
+const countRows = async ({ userId }: OauthUser): Promise<number> => {
   const { rows } = await fixture.app.database.pool.query(
     `select count(*)::int as count from oauth_state
      where consent in (select document_id from oauth_grant where "user" = $1)`,
@@ -30,40 +30,40 @@ const countRows = async ({ userId }: OauthPerson): Promise<number> => {
   return rows[0].count
 }
 
-/** A browser whose person allowed the app its scopes. */
-async function connect(): Promise<{ person: OauthPerson; browser: Visitor; tokens: Tokens }> {
-  const person = await fixture.person()
+/** A browser whose user allowed the app its scopes. */
+async function connect(): Promise<{ user: OauthUser; browser: Visitor; tokens: Tokens }> {
+  const user = await fixture.user()
   const browser = openBrowser()
-  const { tokens } = await flow.signIn(browser, { person, parameters: { prompt: 'consent' } })
-  return { person, browser, tokens }
+  const { tokens } = await flow.signIn(browser, { user, parameters: { prompt: 'consent' } })
+  return { user, browser, tokens }
 }
 
 describe('an authorization under way', () => {
   test('gives no code for a sign-in that was ended before the browser goes on', async () => {
-    const { person } = await connect()
+    const { user } = await connect()
     const browser = openBrowser()
     const asked = await fixture.walk(browser, (await flow.prepare()).url)
     expect(new URL(asked.url).pathname).toBe('/auth/sign-in')
-    const form = { ...readForm(asked.body, '/auth/sign-in'), email: person.email, password: person.password }
+    const form = { ...readForm(asked.body, '/auth/sign-in'), email: user.email, password: user.password }
     let answer = await browser.visit(`${fixture.baseUrl}/auth/sign-in`, { method: 'POST', form })
     while (answer.headers.location) answer = await browser.visit(new URL(answer.headers.location, answer.url).href)
     // The provider has its answer, and the browser is about to follow it.
     const resume = String(answer.headers.refresh).split('url=')[1] ?? ''
-    expect((await revokeSessions(person)).status).toBe(200)
+    expect((await revokeSessions(user)).status).toBe(200)
     const end = await fixture.walk(browser, resume)
     expect(end.location).toBeUndefined()
     expect(new URL(end.url).pathname).toBe('/auth/sign-in')
-    expect(await countRows(person)).toBe(0)
+    expect(await countRows(user)).toBe(0)
   })
 
   /** A browser that is signed in, and in which the app has nothing yet. */
-  async function connectAgain(person: OauthPerson): Promise<Visitor> {
+  async function connectAgain(user: OauthUser): Promise<Visitor> {
     const browser = openBrowser()
-    await (await openFlow(fixture, await fixture.client())).signIn(browser, { person })
+    await (await openFlow(fixture, await fixture.client())).signIn(browser, { user })
     return browser
   }
 
-  const holdGrants = ({ userId }: OauthPerson): Barrier => ({
+  const holdGrants = ({ userId }: OauthUser): Barrier => ({
     text: 'select from oauth_grant where "user" = $1 for update',
     values: [userId],
   })
@@ -71,28 +71,28 @@ describe('an authorization under way', () => {
   test.each(['before', 'after'])(
     'of a browser whose session ends at the same time, %s it, leaves nothing',
     async (when) => {
-      const { person } = await connect()
-      const browser = await connectAgain(person)
+      const { user } = await connect()
+      const browser = await connectAgain(user)
       const { url } = await flow.prepare({ parameters: { prompt: 'none' } })
-      const revoke = async () => void (await revokeSessions(person))
+      const revoke = async () => void (await revokeSessions(user))
       const authorize = async () => void (await browser.visit(url))
-      await race(fixture.app.database, holdGrants(person), when === 'after' ? [revoke, authorize] : [authorize, revoke])
-      expect(await countRows(person)).toBe(0)
+      await race(fixture.app.database, holdGrants(user), when === 'after' ? [revoke, authorize] : [authorize, revoke])
+      expect(await countRows(user)).toBe(0)
     },
   )
 })
 
 describe('a refresh', () => {
   test.each(['before', 'after'])('at the same time as the end of all access, %s it, leaves nothing', async (when) => {
-    const { person, tokens } = await connect()
+    const { user, tokens } = await connect()
     const barrier: Barrier = {
       text: `select from oauth_state where model = 'Grant' and payload ->> 'accountId' = $1 for update`,
-      values: [person.userId],
+      values: [user.userId],
     }
     const refresh = async () => void (await flow.refresh(tokens.refresh_token).catch(() => {}))
-    const revoke = async () => void (await revokeSessions(person))
+    const revoke = async () => void (await revokeSessions(user))
     await race(fixture.app.database, barrier, when === 'after' ? [revoke, refresh] : [refresh, revoke])
-    expect(await countRows(person)).toBe(0)
+    expect(await countRows(user)).toBe(0)
     await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
   })
 })
@@ -131,7 +131,7 @@ test('a client that is deleted ends the sessions of its apps, and their tokens',
   const client = await fixture.client()
   const own = await openFlow(fixture, client)
   const { tokens } = await own.signIn(openBrowser(), {
-    person: await fixture.person(),
+    user: await fixture.user(),
     parameters: { prompt: 'consent' },
   })
   const { body } = await fixture.app.anonymous('POST', '/api/v3/oauth/exchange', { token: tokens.access_token })
@@ -143,10 +143,10 @@ test('a client that is deleted ends the sessions of its apps, and their tokens',
 })
 
 test.each(['disable', 'delete'])('introspection of what a person had is inactive after %s', async (act) => {
-  const { person, tokens } = await connect()
+  const { user, tokens } = await connect()
   expect(await flow.introspect(tokens.access_token)).toMatchObject({ active: true })
   expect(await flow.introspect(tokens.refresh_token)).toMatchObject({ active: true })
-  const path = `/api/v3/identity/user/${person.userId}`
+  const path = `/api/v3/identity/user/${user.userId}`
   const ended = act === 'delete' ? fixture.app.admin('DELETE', path) : fixture.app.admin('POST', `${path}/disable`)
   expect((await ended).status).toBe(200)
   for (const token of [tokens.access_token, tokens.refresh_token])

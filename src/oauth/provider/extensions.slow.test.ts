@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   readForm,
   startOauthFixture,
@@ -19,10 +19,10 @@ import { rotateSigningKeys } from '../signing-key/signing-key.ts'
 const INSECURE = { [oauth.allowInsecureRequests]: true }
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 beforeAll(async () => {
   fixture = await startOauthFixture({ env: { OAUTH_REGISTRATION: 'true' } })
-  person = await fixture.person()
+  user = await fixture.user()
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
@@ -56,10 +56,10 @@ describe('the device flow', () => {
     expect(confirm.body).toContain('Is this your device?')
     const form = readForm(confirm.body, begun.verification_uri)
     const next = await browser.visit(begun.verification_uri, { method: 'POST', form })
-    const end = await fixture.walk(browser, new URL(next.headers.location ?? '', fixture.baseUrl).href, { person })
+    const end = await fixture.walk(browser, new URL(next.headers.location ?? '', fixture.baseUrl).href, { user })
     expect(end.body).toContain('Device connected')
     const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...begun, interval: 1 })
-    expect(decodeJwt(tokens.access_token)).toMatchObject({ sub: person.userId })
+    expect(decodeJwt(tokens.access_token)).toMatchObject({ sub: user.userId })
     const again = await openid.refreshTokenGrant(config, tokens.refresh_token ?? '')
     expect(again.access_token).not.toBe(tokens.access_token)
   })
@@ -70,13 +70,13 @@ describe('the device flow', () => {
     const form = readForm(confirm.body, begun.verification_uri)
     const next = await browser.visit(begun.verification_uri, { method: 'POST', form })
     const at = new URL(next.headers.location ?? '', fixture.baseUrl).href
-    const page = await fixture.walk(browser, at, { person, decision: 'stop' })
+    const page = await fixture.walk(browser, at, { user, decision: 'stop' })
     const switched = await browser.visit(`${fixture.baseUrl}/auth/oauth/switch`, {
       method: 'POST',
       form: readForm(page.body, '/auth/oauth/switch'),
     })
     const again = new URL(switched.headers.location ?? '', fixture.baseUrl).href
-    expect((await fixture.walk(browser, again, { person })).body).toContain('Enter the code that your device shows')
+    expect((await fixture.walk(browser, again, { user })).body).toContain('Enter the code that your device shows')
   })
 
   test('that the person declines gives access_denied', async () => {
@@ -111,9 +111,9 @@ describe('DPoP', () => {
     const flow = await openFlow(fixture, one)
     const keys = await oauth.generateKeyPair('ES256')
     const DPoP = oauth.DPoP(flow.client, keys)
-    const begun = await flow.begin(openBrowser(), { person, parameters: { prompt: 'consent' } })
+    const begun = await flow.begin(openBrowser(), { user, parameters: { prompt: 'consent' } })
     await expect(flow.redeem(begun)).rejects.toMatchObject({ error: 'invalid_grant' })
-    const next = await flow.begin(openBrowser(), { person, parameters: { prompt: 'consent' } })
+    const next = await flow.begin(openBrowser(), { user, parameters: { prompt: 'consent' } })
     const parameters = oauth.validateAuthResponse(flow.as, flow.client, new URL(next.callback), next.state)
     const answer = await oauth.authorizationCodeGrantRequest(
       flow.as,
@@ -153,7 +153,7 @@ describe('registration by the client itself', () => {
       secret: made.client_secret,
       redirectUri: 'https://app.example.com/callback',
     })
-    const begun = await flow.begin(openBrowser(), { person, scope: 'openid' })
+    const begun = await flow.begin(openBrowser(), { user, scope: 'openid' })
     expect((await flow.redeem(begun)).access_token).toBeTypeOf('string')
   })
 
@@ -165,9 +165,9 @@ describe('registration by the client itself', () => {
     expect(row.body.data).toMatchObject({ scopes: scope.split(' '), id_token_signed_response_alg: 'RS256' })
     const redirectUri = 'https://app.example.com/callback'
     const flow = await openFlow(fixture, { id: made.client_id, secret: made.client_secret, redirectUri })
-    const { tokens } = await flow.signIn(openBrowser(), { person, scope, parameters: { prompt: 'consent' } })
+    const { tokens } = await flow.signIn(openBrowser(), { user, scope, parameters: { prompt: 'consent' } })
     expect(decodeProtectedHeader(tokens.id_token ?? '').alg).toBe('RS256')
-    expect(await (await flow.userinfo(tokens.access_token)).json()).toMatchObject({ email: person.email })
+    expect(await (await flow.userinfo(tokens.access_token)).json()).toMatchObject({ email: user.email })
   })
 
   test('keeps the scope and the algorithm that it names, and no others', async () => {
@@ -176,7 +176,7 @@ describe('registration by the client itself', () => {
     expect(made).toMatchObject(named)
     const redirectUri = 'https://app.example.com/callback'
     const flow = await openFlow(fixture, { id: made.client_id, secret: made.client_secret, redirectUri })
-    const { callback } = await flow.begin(openBrowser(), { person, scope: 'openid profile' })
+    const { callback } = await flow.begin(openBrowser(), { user, scope: 'openid profile' })
     expect(new URL(callback).searchParams.get('error')).toBe('invalid_scope')
     expect((await register({ scope: '' })).status).toBe(400)
     expect((await register({ scope: 'openid nothing' })).status).toBe(400)
@@ -190,8 +190,8 @@ describe('registration by the client itself', () => {
   })
 
   test('cannot choose its id, which could be that of a person', async () => {
-    const made = await (await register({ client_id: person.userId })).json()
-    expect(made.client_id).not.toBe(person.userId)
+    const made = await (await register({ client_id: user.userId })).json()
+    expect(made.client_id).not.toBe(user.userId)
   })
 
   test('has the limits of a client of an administrator: one line of 100 characters as its name, 50 URIs', async () => {
@@ -225,7 +225,7 @@ describe('registration by the client itself', () => {
 })
 
 describe('sign-out', () => {
-  /** A person who is signed in at a client, which receives logout tokens. */
+  /** A user who is signed in at a client, which receives logout tokens. */
   async function signInListening(stack: AsyncDisposableStack) {
     const received: string[] = []
     const server = createServer(async (request, response) => {
@@ -243,8 +243,8 @@ describe('sign-out', () => {
     )
     const client = await listening.client({ backchannel_logout_uri: `http://127.0.0.1:${port}/out` })
     const flow = await openFlow(listening, client)
-    const [browser, who] = [openBrowser(), await listening.person()]
-    const { tokens } = await flow.signIn(browser, { person: who })
+    const [browser, who] = [openBrowser(), await listening.user()]
+    const { tokens } = await flow.signIn(browser, { user: who })
     const expectToken = async () => {
       const [body] = await waitFor('the logout token', () => received.length > 0 && received)
       const logoutToken = new URLSearchParams(body).get('logout_token') ?? ''
@@ -277,7 +277,7 @@ describe('a rotation of the signing keys', () => {
   test('fails no request that is under way', async () => {
     const client = await fixture.client()
     const flow = await openFlow(fixture, client)
-    const { tokens } = await flow.signIn(openBrowser(), { person, parameters: { prompt: 'consent' } })
+    const { tokens } = await flow.signIn(openBrowser(), { user, parameters: { prompt: 'consent' } })
     const keys = createRemoteJWKSet(new URL(`${fixture.issuer}/jwks`), { cooldownDuration: 0 })
     const refreshMany = async () => {
       let token = tokens.refresh_token

@@ -8,12 +8,12 @@ import { applyOverrides, OVERRIDES } from './overrides.ts'
 
 const ID = 'client'
 
-/** What the overrides of other models are built from. */
+/** Dependencies of the overrides of other models. */
 const OTHERS = {
   db: undefined as unknown as Database,
   machineClock: buildManualClock(),
   apiResource: 'http://127.0.0.1/api/v3',
-  findPerson: async () => undefined,
+  findUser: async () => undefined,
   findContext: () => undefined,
 }
 

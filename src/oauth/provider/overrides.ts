@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { AdapterPayload, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { isOneOfSecrets } from '../client/client-secret.ts'
 import { readJwtTokenId } from '../grant/state-id.ts'
-import { type FindPerson, type SessionModel, visitSession } from './state/session-bridge.ts'
+import { type FindUser, type SessionModel, visitSession } from './state/session-bridge.ts'
 import type { ReadDeps } from './state/state-reader.ts'
 
 /** A part of the library that the service replaces, because no option of it does. */
@@ -19,7 +19,7 @@ interface Override {
 /** Dependencies of the replaced members. */
 export interface OverrideDeps extends ReadDeps {
   apiResource: string
-  findPerson: FindPerson
+  findUser: FindUser
   /** The payload of a client that the process keeps and may use now (`StateDeps.findKeptClient`). */
   findKeptClient: (id: string) => AdapterPayload | undefined
   /** The request that the library serves now. */
@@ -180,7 +180,7 @@ function keepApiTokens({ AccessToken }: Models, { findContext }: OverrideDeps): 
 }
 
 /**
- * What the request asked for in userinfo by the parameter `claims`, as the code or refresh token of this request keeps it. The
+ * Claims requested for userinfo by the parameter `claims`, as the code or refresh token of this request keeps it. The
  * library leaves it out of tokens for an API, which userinfo refuses there.
  */
 function findAskedClaims(ctx: KoaContextWithOIDC | undefined): { userinfo: object } | undefined {

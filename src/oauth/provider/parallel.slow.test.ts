@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Begun, type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
@@ -14,7 +14,7 @@ const OFFLINE = { prompt: 'consent' }
 interface Fleet {
   fixture: OauthFixture
   other: OauthFixture
-  person: OauthPerson
+  user: OauthUser
   flow: Flow
   client: { id: string; secret: string | null }
 }
@@ -25,7 +25,7 @@ async function startFleet(repeatSeconds: string): Promise<Fleet> {
   const { database, clock } = fixture.app
   const other = await startOauthFixture({ env: { ...env, BASE_URL: fixture.baseUrl }, database, clock })
   const client = await fixture.client()
-  return { fixture, other, person: await fixture.person(), flow: await openFlow(fixture, client), client }
+  return { fixture, other, user: await fixture.user(), flow: await openFlow(fixture, client), client }
 }
 
 /** Posts a form to the token endpoint, in turns to both processes. */
@@ -66,7 +66,7 @@ describe('redeemed fifty times at once, over two processes', () => {
   })
 
   test('a code gives tokens exactly once, and the family ends', async () => {
-    const begun = await strict.flow.begin(openBrowser(), { person: strict.person, parameters: OFFLINE })
+    const begun = await strict.flow.begin(openBrowser(), { user: strict.user, parameters: OFFLINE })
     const answers = await postAtOnce(strict, redeemForm(begun))
     const won = answers.filter(({ status }) => status === 200)
     expect(won).toHaveLength(1)
@@ -78,7 +78,7 @@ describe('redeemed fifty times at once, over two processes', () => {
   })
 
   test('a refresh token gives a successor exactly once, and without repeats the family ends', async () => {
-    const { tokens } = await strict.flow.signIn(openBrowser(), { person: strict.person, parameters: OFFLINE })
+    const { tokens } = await strict.flow.signIn(openBrowser(), { user: strict.user, parameters: OFFLINE })
     const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
     const answers = await postAtOnce(strict, form)
     const won = answers.filter(({ status }) => status === 200)
@@ -87,7 +87,7 @@ describe('redeemed fifty times at once, over two processes', () => {
   })
 
   test('a refresh token gives one successor to a client that repeats, in every answer', async () => {
-    const { tokens } = await lenient.flow.signIn(openBrowser(), { person: lenient.person, parameters: OFFLINE })
+    const { tokens } = await lenient.flow.signIn(openBrowser(), { user: lenient.user, parameters: OFFLINE })
     const answers = await postAtOnce(lenient, { grant_type: 'refresh_token', refresh_token: tokens.refresh_token })
     const won = answers.filter(({ status }) => status === 200)
     expect(won.length).toBeGreaterThan(0)

@@ -23,7 +23,7 @@ function readBase(text: string): { protocol: string; host: string } {
   return lastBase
 }
 
-/** What a mounted provider needs. */
+/** Dependencies of a mounted provider. */
 export interface ProviderMount {
   source: ProviderSource
   baseUrl: () => string
@@ -80,7 +80,7 @@ function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
 
 /**
  * An authorization request by POST (OpenID Connect Core section 3.1.2.1) goes on as the same request by GET: browsers send
- * the cookies of the person only with that one.
+ * the cookies of the user only with that one.
  */
 function redirectForm(form: Buffer | undefined, response: ServerResponse, baseUrl: string): void {
   const location = form && `${baseUrl}${PROVIDER_PATH}/authorize?${new URLSearchParams(form.toString())}`

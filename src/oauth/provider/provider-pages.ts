@@ -87,7 +87,7 @@ function renderClient(texts: Texts, ctx: KoaContextWithOIDC, unnamed: TextKey): 
   return name === undefined ? renderText(texts, unnamed) : html`<strong>${name}</strong>`
 }
 
-/** Asks the person whether to sign out, at the request of a client. */
+/** Asks the user whether to sign out, at the request of a client. */
 function buildSignOutPage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
   const state = (ctx.oidc.session as unknown as { state?: { postLogoutRedirectUri?: string } }).state
   const target = state?.postLogoutRedirectUri
@@ -121,7 +121,7 @@ function buildSignedOutPage(texts: Texts): Shown {
   }
 }
 
-/** What went wrong with a code, by the class of the provider's error. */
+/** Reason of a refused code, by the class of the provider's error. */
 const CODE_ERRORS: Readonly<Record<string, TextKey>> = {
   NoCodeError: 'code.ask',
   NotFoundError: 'code.unknown',
@@ -153,7 +153,7 @@ ${problem !== undefined && html`<div class="notice bad" role="alert"><p>${proble
   }
 }
 
-/** Asks whether the device of a code is the person's own (RFC 8628 section 5.4). */
+/** Asks whether the device of a code is the user's own (RFC 8628 section 5.4). */
 function buildConfirmPage(texts: Texts, ctx: KoaContextWithOIDC, code: string): Shown {
   const client = renderClient(texts, ctx, 'code.unnamed')
   return {

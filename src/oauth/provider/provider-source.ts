@@ -8,7 +8,7 @@ export const KEYS_HELD_MS = 10_000
 
 /** Builds the provider when it is first needed, and again when the signing keys change. */
 export interface ProviderSource {
-  /** What serves a request. */
+  /** Handler of a request. */
   current(): Promise<Served>
   /** The provider itself; undefined when no request has needed it in this process. */
   provider(): Provider | undefined
@@ -16,7 +16,7 @@ export interface ProviderSource {
 
 type Served = ReturnType<Provider['callback']>
 
-/** What a provider is built from, without what changes: the issuer is known once the service listens. */
+/** Constant dependencies of a provider; the issuer is known once the service listens. */
 export interface ProviderSourceDeps extends Omit<ProviderDeps, 'issuer' | 'jwks' | 'apiResource'> {
   baseUrl: () => string
   /** Hears of faults of the provider. */

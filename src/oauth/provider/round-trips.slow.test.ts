@@ -12,7 +12,7 @@ beforeAll(async () => {
   fixture = await startOauthFixture()
   flow = await openFlow(fixture, await fixture.client({ first_party: true }))
   browser = openBrowser()
-  tokens = (await flow.signIn(browser, { person: await fixture.person() })).tokens
+  tokens = (await flow.signIn(browser, { user: await fixture.user() })).tokens
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 

@@ -5,18 +5,18 @@ import { type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts
 import {
   type OauthClient,
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let client: OauthClient
 let flow: Flow
 beforeAll(async () => {
   fixture = await startOauthFixture()
-  person = await fixture.person()
+  user = await fixture.user()
   client = await fixture.client()
   flow = await openFlow(fixture, client)
 })
@@ -57,7 +57,7 @@ describe('discovery', () => {
 
 describe('an access token', () => {
   test('is refused by the API with a word on its exchange, and an API key that is wrong without', async () => {
-    const { tokens } = await flow.signIn(openBrowser(), { person: await fixture.person() })
+    const { tokens } = await flow.signIn(openBrowser(), { user: await fixture.user() })
     const ask = async (token: string) =>
       (
         await fetch(`${fixture.baseUrl}/api/v3/contract/contract`, { headers: { authorization: `Bearer ${token}` } })
@@ -70,7 +70,7 @@ describe('an access token', () => {
   })
 
   test('is a JWT for the API that verifies under the published keys and names its client, scopes and grant', async () => {
-    const { tokens } = await flow.signIn(openBrowser(), { person, parameters: OFFLINE })
+    const { tokens } = await flow.signIn(openBrowser(), { user, parameters: OFFLINE })
     const keys = createRemoteJWKSet(new URL(`${fixture.issuer}/jwks`))
     const { payload, protectedHeader } = await jwtVerify(tokens.access_token, keys, {
       issuer: fixture.issuer,
@@ -79,17 +79,17 @@ describe('an access token', () => {
       algorithms: ['ES256'],
     })
     expect(protectedHeader.alg).toBe('ES256')
-    const [grant] = (await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=user|eq|${person.userId}`)).body.data
-    expect(payload).toMatchObject({ sub: person.userId, client_id: client.id, grant_id: grant.document_id })
+    const [grant] = (await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=user|eq|${user.userId}`)).body.data
+    expect(payload).toMatchObject({ sub: user.userId, client_id: client.id, grant_id: grant.document_id })
     expect(payload.scope).toBe('openid email offline_access contract:read')
   })
 
   test('is told by introspection, and no longer once it is revoked', async () => {
-    const { tokens } = await flow.signIn(openBrowser(), { person, parameters: OFFLINE })
+    const { tokens } = await flow.signIn(openBrowser(), { user, parameters: OFFLINE })
     expect(await flow.introspect(tokens.access_token)).toMatchObject({
       active: true,
       client_id: client.id,
-      sub: person.userId,
+      sub: user.userId,
       aud: `${fixture.baseUrl}/api/v3`,
     })
     await flow.revoke(tokens.access_token)
@@ -98,7 +98,7 @@ describe('an access token', () => {
   })
 
   test('with a changed signature is no token, at introspection and at userinfo', async () => {
-    const { tokens } = await flow.signIn(openBrowser(), { person })
+    const { tokens } = await flow.signIn(openBrowser(), { user })
     const forged = `${tokens.access_token.slice(0, -6)}AAAAAA`
     expect(await flow.introspect(forged)).toEqual({ active: false })
     expect((await flow.userinfo(forged)).status).toBe(401)
@@ -106,7 +106,7 @@ describe('an access token', () => {
 
   test('of another client is not told by introspection and not revoked', async () => {
     const other = await openFlow(fixture, await fixture.client())
-    const { tokens } = await flow.signIn(openBrowser(), { person })
+    const { tokens } = await flow.signIn(openBrowser(), { user })
     expect(await other.introspect(tokens.access_token)).toEqual({ active: false })
     await other.revoke(tokens.access_token)
     expect(await flow.introspect(tokens.access_token)).toMatchObject({ active: true })
@@ -115,7 +115,7 @@ describe('an access token', () => {
 
 describe('a code', () => {
   test('is good for one redemption; the second ends what the first gave', async () => {
-    const begun = await flow.begin(openBrowser(), { person, parameters: OFFLINE })
+    const begun = await flow.begin(openBrowser(), { user, parameters: OFFLINE })
     const tokens = await flow.redeem(begun)
     await expect(flow.redeem(begun)).rejects.toMatchObject({ error: 'invalid_grant' })
     await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
@@ -123,7 +123,7 @@ describe('a code', () => {
   })
 
   test('is worth nothing without its verifier, and with another one', async () => {
-    const begun = await flow.begin(openBrowser(), { person })
+    const begun = await flow.begin(openBrowser(), { user })
     await expect(flow.redeem({ ...begun, verifier: oauth.generateRandomCodeVerifier() })).rejects.toMatchObject({
       error: 'invalid_grant',
     })
@@ -132,7 +132,7 @@ describe('a code', () => {
 
 describe('a refresh token', () => {
   test('rotates, and its first answer is repeated to the same client for ten seconds', async () => {
-    const { tokens } = await flow.signIn(openBrowser(), { person, parameters: OFFLINE })
+    const { tokens } = await flow.signIn(openBrowser(), { user, parameters: OFFLINE })
     const first = await flow.refresh(tokens.refresh_token)
     expect(first.refresh_token).not.toBe(tokens.refresh_token)
     expect(await flow.refresh(tokens.refresh_token)).toEqual(first)
@@ -142,18 +142,18 @@ describe('a refresh token', () => {
 
   test('is given without offline_access too, and ends with the session of the browser', async () => {
     const browser = openBrowser()
-    const { tokens } = await flow.signIn(browser, { person, scope: 'openid email' })
+    const { tokens } = await flow.signIn(browser, { user, scope: 'openid email' })
     expect((await flow.refresh(tokens.refresh_token)).refresh_token).toBeTypeOf('string')
-    const { tokens: again } = await flow.signIn(browser, { person, scope: 'openid email' })
+    const { tokens: again } = await flow.signIn(browser, { user, scope: 'openid email' })
     const page = await browser.visit(`${fixture.baseUrl}/auth/devices`)
     await flow.submit(browser, { page, action: '/auth/sign-out' })
     await expect(flow.refresh(again.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
   })
 
   test('of a disabled person gives nothing', async () => {
-    const other = await fixture.person()
-    const { tokens } = await flow.signIn(openBrowser(), { person: other, parameters: OFFLINE })
-    // As a release before left it: the tokens of a person who is disabled now are deleted.
+    const other = await fixture.user()
+    const { tokens } = await flow.signIn(openBrowser(), { user: other, parameters: OFFLINE })
+    // As a release before left it: the tokens of a user who is disabled now are deleted.
     await fixture.app.database.pool.query('update "user" set is_actived = false where document_id = $1', [other.userId])
     await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
     expect((await flow.userinfo(tokens.access_token)).status).toBe(401)
@@ -168,7 +168,7 @@ describe('a refresh token', () => {
 
 describe('a pushed request', () => {
   test('is accepted once, and its parameters are those of the authorization', async () => {
-    const { tokens } = await flow.signIn(openBrowser(), { person, isPushed: true })
+    const { tokens } = await flow.signIn(openBrowser(), { user, isPushed: true })
     expect(tokens.access_token).toBeTypeOf('string')
   })
 })
@@ -176,8 +176,8 @@ describe('a pushed request', () => {
 describe('a request without a question', () => {
   test('is answered for a person who is signed in here, though the provider has not seen the browser', async () => {
     const browser = openBrowser()
-    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { person })
-    await flow.signIn(openBrowser(), { person })
+    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { user })
+    await flow.signIn(openBrowser(), { user })
     const { tokens } = await flow.signIn(browser, { parameters: { prompt: 'none' } })
     expect(tokens.access_token).toBeTypeOf('string')
   })
@@ -194,7 +194,7 @@ describe('sign-out by a client', () => {
     const one = await fixture.client({ post_logout_redirect_uris: [returnTo] })
     const own = await openFlow(fixture, one)
     const browser = openBrowser()
-    const { tokens } = await own.signIn(browser, { person })
+    const { tokens } = await own.signIn(browser, { user })
     const url = `${fixture.issuer}/end-session?${new URLSearchParams({ id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: returnTo, state: 's' })}`
     const page = await browser.visit(url)
     expect(page.body).toContain('Sign out?')

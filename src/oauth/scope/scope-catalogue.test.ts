@@ -23,14 +23,15 @@ describe('the catalogue of scopes', () => {
 
   test('opens only permissions that a route asks for', () => {
     const asked = new Set([...listPermissions(ROUTE_TREE).map(({ name }) => name), ...ROUTE_TREE.map(permissionOf)])
-    for (const { permissions } of SCOPES) for (const one of permissions) expect(asked, one).toContain(one)
+    for (const { permissions } of SCOPES)
+      for (const permission of permissions) expect(asked, permission).toContain(permission)
   })
 
   test('opens no permission over people, roles, keys, sessions of others or the audit log', () => {
     const closed = /^(user|role|permission|api-key|audit-log|account-member|identity|password|sso|email|oauth[a-z-]*):/
     const opened = SCOPES.flatMap(({ permissions }) => permissions)
-    expect(opened.filter((one) => closed.test(one))).toEqual([])
-    expect(opened.filter((one) => one.startsWith('session:'))).toEqual(['session:find-one'])
+    expect(opened.filter((scope) => closed.test(scope))).toEqual([])
+    expect(opened.filter((scope) => scope.startsWith('session:'))).toEqual(['session:find-one'])
   })
 
   test('describes each scope in words that a person can read', () => {

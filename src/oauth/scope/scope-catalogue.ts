@@ -2,9 +2,9 @@
 export interface Scope {
   /** As in the parameter `scope` (RFC 6749 section 3.3). */
   name: string
-  /** The permissions that the scope opens, as far as the person holds them. */
+  /** The permissions that the scope opens, as far as the user holds them. */
   permissions: readonly string[]
-  /** Whether the person may leave it out and still allow the rest. */
+  /** Whether the user may leave it out and still allow the rest. */
   isOptional: boolean
 }
 

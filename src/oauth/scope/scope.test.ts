@@ -9,9 +9,12 @@ import { findPermissionsOf, listScopeNames } from './scope.ts'
 import { SCOPES } from './scope-catalogue.ts'
 
 const PERMISSIONS = [
-  ...new Set([...listPermissions(ROUTE_TREE).map(({ name }) => name), ...ROUTE_TREE.map((one) => permissionOf(one))]),
+  ...new Set([
+    ...listPermissions(ROUTE_TREE).map(({ name }) => name),
+    ...ROUTE_TREE.map((route) => permissionOf(route)),
+  ]),
 ]
-const PATTERNS = [...PERMISSIONS, ...new Set(PERMISSIONS.map((one) => `${one.split(':')[0]}:*`)), '*:*']
+const PATTERNS = [...PERMISSIONS, ...new Set(PERMISSIONS.map((permission) => `${permission.split(':')[0]}:*`)), '*:*']
 const ACCOUNTS = ['first', 'second', 'third'] as AccountId[]
 
 const somePatterns = fc.subarray(PATTERNS)
@@ -72,7 +75,7 @@ describe('the ceiling of an app', () => {
     fc.assert(
       fc.property(someUser, someScope, fc.constantFrom(...PERMISSIONS), (user, scope, permission) => {
         const opened = listScopeNames(scope).some((name) =>
-          SCOPES.some((one) => one.name === name && one.permissions.includes(permission)),
+          SCOPES.some((scope) => scope.name === name && scope.permissions.includes(permission)),
         )
         const reached = findPermissionScope(asApp(user, scope), permission)
         expect(reached).toEqual(opened ? findPermissionScope(user, permission) : undefined)

@@ -7,7 +7,7 @@ export function listScopeNames(scope: string): string[] {
 
 /**
  * The names that the catalogue has. A grant holds no other one: a scope of a later release must not be allowed before the
- * person could read what it means, and a request must not make the row of a grant grow. Pure.
+ * user could read what it means, and a request must not make the row of a grant grow. Pure.
  */
 export function keepKnownScopes(names: Iterable<string>): string[] {
   return [...new Set(names)].filter((name) => findScope(name) !== undefined)

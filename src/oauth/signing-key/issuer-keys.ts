@@ -27,7 +27,7 @@ export interface IssuerKeys {
   find(kid: string): Promise<KeyObject | undefined>
 }
 
-/** What the keys of an issuer are read with. */
+/** Dependencies of the keys of an issuer. */
 export interface IssuerKeysDeps {
   /** Reads the JWK set (RFC 7517 section 5): from the network, or from the own database. */
   load: () => Promise<unknown>

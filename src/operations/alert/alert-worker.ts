@@ -24,7 +24,7 @@ const WAIT_MS = { first: 10_000, longest: 600_000 }
 
 export interface AlertWorkerDeps {
   ids: IdMaker
-  /** What finds incidents, apart from the transactions that begin them. */
+  /** Checks that find incidents, apart from the transactions that begin them. */
   checks: readonly IncidentCheck[]
   db: Database
   clock: Clock
@@ -67,7 +67,7 @@ export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
   }
 
   async function check(): Promise<void> {
-    for (const one of deps.checks) await runIncidentCheck(deps, one, new Date(clock.now()))
+    for (const check of deps.checks) await runIncidentCheck(deps, check, new Date(clock.now()))
   }
 
   return {
@@ -87,27 +87,27 @@ export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
 }
 
 /** Posts one incident and records what came of it. */
-async function post(deps: AlertWorkerDeps, url: string, one: DueIncident, signal: AbortSignal): Promise<void> {
+async function post(deps: AlertWorkerDeps, url: string, incident: DueIncident, signal: AbortSignal): Promise<void> {
   const { db, clock, logger } = deps
-  const body = buildAlertBody(one, deps.baseUrl())
+  const body = buildAlertBody(incident, deps.baseUrl())
   const timestampSeconds = Math.floor(clock.now() / 1000)
   const { secret } = deps
   const headers =
     secret === undefined
       ? { 'content-type': 'application/json', 'user-agent': deps.userAgent }
       : buildDeliveryHeaders({
-          ...{ userAgent: deps.userAgent, secret, body, timestampSeconds, attempt: one.attempts },
-          ...{ eventId: one.id, deliveryId: one.id, eventType: `alert.${one.status}` },
+          ...{ userAgent: deps.userAgent, secret, body, timestampSeconds, attempt: incident.attempts },
+          ...{ eventId: incident.id, deliveryId: incident.id, eventType: `alert.${incident.status}` },
         })
   const failure = await deps
     .fetch(url, { method: 'POST', headers, body, signal })
     .then(({ ok, status }) => (ok ? undefined : `status ${status}`))
     .catch((error: unknown) => (error as { code?: string }).code ?? 'FAILED')
   const now = clock.now()
-  if (failure === undefined) return markPosted(db, one, new Date(now))
-  const facts = { incident: one.incident, incident_id: one.id, attempt: one.attempts, error: failure }
+  if (failure === undefined) return markPosted(db, incident, new Date(now))
+  const facts = { incident: incident.incident, incident_id: incident.id, attempt: incident.attempts, error: failure }
   logger.warn(facts, 'alert not posted: see docs/operations.md, alerts')
-  await postponeIncident(db, one.id, new Date(now + findAlertWait(one.attempts)))
+  await postponeIncident(db, incident.id, new Date(now + findAlertWait(incident.attempts)))
 }
 
 /** The wait after this many failed POSTs, in milliseconds. Pure. */
@@ -116,15 +116,15 @@ function findAlertWait(attempts: number): number {
 }
 
 /** The body of an alert. Pure. */
-function buildAlertBody(one: DueIncident, baseUrl: string): string {
+function buildAlertBody(incident: DueIncident, baseUrl: string): string {
   return JSON.stringify({
-    id: one.id,
-    incident: one.incident,
-    subject: one.subject,
-    status: one.status,
-    since: one.since.toISOString(),
-    resolved_at: one.resolvedAt?.toISOString() ?? null,
-    summary: one.summary,
-    url: one.url === null ? null : `${baseUrl}${one.url}`,
+    id: incident.id,
+    incident: incident.incident,
+    subject: incident.subject,
+    status: incident.status,
+    since: incident.since.toISOString(),
+    resolved_at: incident.resolvedAt?.toISOString() ?? null,
+    summary: incident.summary,
+    url: incident.url === null ? null : `${baseUrl}${incident.url}`,
   })
 }

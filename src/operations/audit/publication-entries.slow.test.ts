@@ -19,7 +19,7 @@ async function publish(count = 1): Promise<string[]> {
   const events = Array.from({ length: count }, (_, n) => ({ event: 'parcel.send', id: `p-${n}` }))
   const answer = await fixture.app.admin('POST', '/api/v3/webhook/publish', { events })
   expect(answer.status).toBe(202)
-  return answer.body.data.events.map((one: { event_id: string }) => one.event_id)
+  return answer.body.data.events.map((event: { event_id: string }) => event.event_id)
 }
 
 const list = async (query: string) => {

@@ -11,7 +11,7 @@ import { buildConsoleReader, CONSOLE_FOLDER } from './console-build.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** What the console is made of. */
+/** Sources of the console. */
 const SOURCES = [
   'console/src',
   'console/package.json',
@@ -25,7 +25,7 @@ const BUILDER = join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js')
 /** Holds the hash of the sources that a build was made of. */
 const MARK = 'sources'
 
-/** What a build came to. `no sources`: this is an installation that brings the console built, or without it. */
+/** Result of a build. `no sources`: this is an installation that brings the console built, or without it. */
 export type ConsoleBuildResult = 'built' | 'unchanged' | 'no sources'
 
 /**

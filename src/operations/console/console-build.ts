@@ -13,7 +13,7 @@ export interface ConsoleFile {
   compressed: Buffer | undefined
 }
 
-/** What a page names of the build: its script, and what that loads. */
+/** Files of the build that a page names: its script, and the files that the script loads. */
 export interface PageEntry {
   script: string
   styles: readonly string[]

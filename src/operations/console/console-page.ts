@@ -5,7 +5,7 @@ import type { PageEntry } from './console-build.ts'
 /** Below this path are the files of the console. */
 export const ASSETS_PATH = '/console/assets/'
 
-/** What the page hands to the script. It holds no token of the session. */
+/** Settings that the page passes to the script. They hold no token of the session. */
 export interface ConsoleSettings {
   /** Proves that calls come from this page (docs/contract/pages.md#calls-of-the-console). */
   formToken: string

@@ -20,7 +20,7 @@ const SAME_SITE = { 'sec-fetch-site': 'same-origin' }
 const WHO = '/api/v3/auth/session'
 
 let app: TestApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   await buildConsole()
@@ -29,8 +29,8 @@ beforeAll(async () => {
 afterAll(() => app?.[Symbol.asyncDispose]())
 
 async function signIn() {
-  people += 1
-  const email = `person-${people}@example.test`
+  users += 1
+  const email = `person-${users}@example.test`
   const id = await createUserWithPassword(app, { email }, PASSWORD)
   const visitor = buildPageVisitor(app)
   await visitor.get('/auth/sign-in')
@@ -210,7 +210,7 @@ describe('a call of the console', () => {
         const cookies = new Map(visitor.cookies)
         await visitor.get('/auth/')
         await visitor.post('/auth/sign-out')
-        // What a thief kept of the browser.
+        // Cookies that a thief kept of the browser.
         for (const [name, cookie] of cookies) visitor.cookies.set(name, cookie)
       },
       async ({ id }: Awaited<ReturnType<typeof signIn>>) => {
@@ -221,11 +221,11 @@ describe('a call of the console', () => {
       },
     ]
     for (const end of endings) {
-      const person = await signIn()
-      const { formToken } = await openConsole(person.visitor)
-      expect((await person.visitor.get(WHO, withToken(formToken))).status).toBe(200)
-      await end(person)
-      expect((await person.visitor.get(WHO, withToken(formToken))).status).toBe(401)
+      const user = await signIn()
+      const { formToken } = await openConsole(user.visitor)
+      expect((await user.visitor.get(WHO, withToken(formToken))).status).toBe(200)
+      await end(user)
+      expect((await user.visitor.get(WHO, withToken(formToken))).status).toBe(401)
     }
   })
 

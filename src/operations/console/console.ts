@@ -7,7 +7,7 @@ import { askToSignIn } from '../../identity/pages/frame/page-url.ts'
 import type { ConsoleFile, ConsoleReader } from './console-build.ts'
 import { ASSETS_PATH, buildConsoleHeaders, renderConsolePage, renderUnbuiltPage } from './console-page.ts'
 
-/** What the console is served with. */
+/** Dependencies of the console. */
 export interface ConsoleDeps extends BrowserDeps {
   brand: Brand
   /** `APP_ENV`, which the console shows. */
@@ -26,7 +26,7 @@ const NONCE_BYTES = 16
 
 /**
  * Serves the operator console at `/console` (docs/contract/webhooks.md#operator-console): one page for every path below it,
- * for a person who is signed in, and its files. What a person may see there is decided by the API.
+ * for a user who is signed in, and its files. What a user may see there is decided by the API.
  */
 export function mountConsole(server: FastifyInstance, deps: ConsoleDeps): void {
   const { readBuild } = deps
@@ -36,7 +36,7 @@ export function mountConsole(server: FastifyInstance, deps: ConsoleDeps): void {
     if (path.startsWith(ASSETS_PATH))
       return sendFile(request, reply, readBuild()?.files.get(path.slice(ASSETS_PATH.length)))
     const visitor = await findVisitor(deps, request.headers)
-    if (!visitor.person) return reply.redirect(askToSignIn(visitor, request.url).location, 303)
+    if (!visitor.user) return reply.redirect(askToSignIn(visitor, request.url).location, 303)
     const nonce = deps.random.bytes(NONCE_BYTES).toString('base64url')
     const entry = readBuild()?.entries.get('console')
     const settings = {

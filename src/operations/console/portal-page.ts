@@ -3,7 +3,7 @@ import type { SchemeColors } from '../../identity/pages/brand/brand-color.ts'
 import type { PageEntry } from './console-build.ts'
 import { buildConsoleHeaders, type ConsoleSettings, renderConsolePage } from './console-page.ts'
 
-/** What the page of the portal hands to its script, besides the settings of the console. It holds no token. */
+/** Settings that the page of the portal passes to its script, besides those of the console. They hold no token. */
 export interface PortalSettings {
   /** The path of the logo; null for none. */
   logo: string | null

@@ -32,8 +32,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-const get = (one: TestApp, url: string, headers: Record<string, string> = {}) =>
-  one.app.server.inject({ method: 'GET', url, headers })
+const get = (app: TestApp, url: string, headers: Record<string, string> = {}) =>
+  app.app.server.inject({ method: 'GET', url, headers })
 
 function readSettings(body: string): PortalSettings {
   const content = /<meta name="signalbox-portal" content="([^"]+)">/.exec(body)?.[1] ?? ''

@@ -8,7 +8,7 @@ import type { ConsoleReader } from './console-build.ts'
 import { renderUnbuiltPage } from './console-page.ts'
 import { buildPortalHeaders, type PortalSettings, renderPortalPage } from './portal-page.ts'
 
-/** What the portal is served with. */
+/** Dependencies of the portal. */
 export interface PortalDeps {
   brand: Brand
   /** Whether this process builds the page in the background after its start. */

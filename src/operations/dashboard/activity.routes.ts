@@ -52,7 +52,7 @@ const ActivitySchema = named(
 )
 
 function toActivityRow({ webhook, lastAttemptAt, hours }: WebhookActivity): Static<typeof ActivitySchema> {
-  const sum = (name: 'success' | 'retrying' | 'failed') => hours.reduce((all, one) => all + one[name], 0)
+  const sum = (name: 'success' | 'retrying' | 'failed') => hours.reduce((all, item) => all + item[name], 0)
   return {
     webhook,
     last_attempt_at: lastAttemptAt?.toISOString() ?? null,
@@ -109,7 +109,7 @@ export const activityRoutes: Routes<object> = [
             range,
             bucket_seconds: RANGES[range].stepMs / 1_000,
             ...toAttempts(series),
-            buckets: series.buckets.map((one) => ({ at: one.at.toISOString(), ...toAttempts(one) })),
+            buckets: series.buckets.map((bucket) => ({ at: bucket.at.toISOString(), ...toAttempts(bucket) })),
             causes: series.causes,
           },
           message: `Attempts since ${findStart(range, now).toISOString()}.`,

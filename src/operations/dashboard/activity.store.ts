@@ -25,7 +25,7 @@ export function readMeasured(
   return selectMeasured(db, { scopes, width, start: findStart(range, now) })
 }
 
-/** What a webhook did in the last 24 hours. */
+/** Activity of a webhook in the last 24 hours. */
 export interface WebhookActivity {
   webhook: WebhookId
   /** When the newest attempt ended that is known of. */
@@ -61,7 +61,10 @@ const selectActivity = statement<
   ) h
   order by x.place`)
 
-/** What these webhooks did in the 24 hours that end with that of `now`. Leaves out those that are deleted or out of `scope`. */
+/**
+ * Activity of these webhooks in the 24 hours that end with that of `now`. Leaves out those that are deleted or out of
+ * `scope`.
+ */
 export async function readActivity(
   db: Database,
   { webhooks, now, scope }: { webhooks: readonly string[]; now: Date; scope: PermissionScope },
@@ -71,6 +74,6 @@ export async function readActivity(
   return rows.map(({ webhook, last_attempt_at: lastAttemptAt, hours }) => ({
     webhook,
     lastAttemptAt,
-    hours: hours.map((one) => ({ ...one, hour: new Date(one.hour) })),
+    hours: hours.map((hour) => ({ ...hour, hour: new Date(hour.hour) })),
   }))
 }

@@ -113,7 +113,7 @@ test('minutes end after 2 hours, hours and webhooks after 25, quarters of days a
 async function join(accounts: AccountId[]) {
   const { call, userId } = await d.t.signInMember(accounts)
   const roles = (await d.call('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')).body.data
-  for (const one of accounts)
-    await d.call('PATCH', `/api/v3/identity/account/${one}/member`, { user: userId, roles: [roles[0].document_id] })
+  for (const account of accounts)
+    await d.call('PATCH', `/api/v3/identity/account/${account}/member`, { user: userId, roles: [roles[0].document_id] })
   return call
 }

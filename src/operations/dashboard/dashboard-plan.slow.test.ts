@@ -45,7 +45,7 @@ describe(`the summary over ${SUCCESSES + FAILURES} ended deliveries`, () => {
     const read = (db: TestDatabase['db']) => readSummary(db, { now, failures: SHOWN, scope: 'all' })
     expect((await read(database.db)).recentFailures).toHaveLength(SHOWN)
     const explained = await explainStatements(database, read)
-    const nodes = explained.flatMap((one) => one.nodes)
+    const nodes = explained.flatMap((plan) => plan.nodes)
     const countOf = (tables: string) =>
       nodes.filter((node) => node['Relation Name']?.startsWith(tables)).reduce((sum, node) => sum + countRead(node), 0)
     expect(countOf('webhook_dispatch')).toBe(SHOWN)
@@ -97,7 +97,7 @@ describe('the summary of an account with many deliveries', () => {
     expect(summary.isComplete).toBe(false)
     expect(summary.deliveries).toMatchObject({ success: 240, exhausted: 240, failed: 0, pending: 0 })
     expect(summary.hours.every(({ success, failed }) => success === 10 && failed === 10)).toBe(true)
-    const nodes = (await explainStatements(database, read)).flatMap((one) => one.nodes)
+    const nodes = (await explainStatements(database, read)).flatMap((item) => item.nodes)
     const ledger = nodes.filter((node) => node['Relation Name']?.startsWith('webhook_dispatch'))
     expect(ledger.reduce((sum, node) => sum + countRead(node), 0)).toBeLessThanOrEqual(COUNTED + 1 + SHOWN)
   })

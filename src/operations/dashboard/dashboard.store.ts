@@ -192,8 +192,8 @@ export async function readSummary(
     isComplete,
     webhooks,
     eventTypes: event_types,
-    recentFailures: recent_failures.map((one) => toDispatchRecord(toStored(one))),
-    hours: hours.map((one) => ({ ...one, hour: new Date(one.hour) })),
+    recentFailures: recent_failures.map((failure) => toDispatchRecord(toStored(failure))),
+    hours: hours.map((hour) => ({ ...hour, hour: new Date(hour.hour) })),
   }
 }
 

@@ -127,7 +127,7 @@ test('the series counts a delivery in the hour of its creation, with failed and 
   await addLedgerRow(app, { webhook, status: 'success', createdAgeMs: intoHourMs + 23 * HOUR_MS })
   await addLedgerRow(app, { webhook, status: 'success', createdAgeMs: intoHourMs + 23 * HOUR_MS + 1 })
   const { series_24h: series } = await read()
-  const filled = series.filter((one: { success: number; failed: number }) => one.success + one.failed > 0)
+  const filled = series.filter((item: { success: number; failed: number }) => item.success + item.failed > 0)
   expect(filled).toEqual([
     { hour: '2026-09-10T13:00:00.000Z', success: 1, failed: 0 },
     { hour: '2026-09-11T11:00:00.000Z', success: 0, failed: 2 },

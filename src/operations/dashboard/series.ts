@@ -51,7 +51,7 @@ export function buildSeries(range: Range, now: Date, measured: readonly Measured
     return { at: new Date(atMs), ...sumUp(byBucket.get(atMs) ?? []) }
   })
   const causes = [...sumByName(measured, 'cause:')].map(([cause, attempts]) => ({ cause, attempts }))
-  causes.sort((one, other) => other.attempts - one.attempts || one.cause.localeCompare(other.cause))
+  causes.sort((a, b) => b.attempts - a.attempts || a.cause.localeCompare(b.cause))
   return { ...sumUp(measured), buckets, causes }
 }
 

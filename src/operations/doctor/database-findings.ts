@@ -2,7 +2,7 @@ import { SKEW_REPORTED_MS, SKEW_TRUSTED_MS } from '../../base/database-clock.ts'
 import type { MigrationErrorCode } from '../../postgres/migration/migration-error.ts'
 import { type Finding, fail, warn } from './finding.ts'
 
-/** What a database says of itself and of our user. */
+/** Facts that a database reports about itself and the user of the connection. */
 export interface DatabaseFacts {
   /** `server_version_num`: 150004 for 15.4. */
   versionNumber: number
@@ -25,7 +25,7 @@ export interface DatabaseFacts {
   now: number
 }
 
-/** What the process wants of the database. */
+/** Requirements of the process on the database. */
 export interface DatabaseNeeds {
   poolSize: number
   readPoolSize: number

@@ -1,4 +1,4 @@
-/** What `signalbox doctor` looks at, in the order in which it reports. */
+/** Subjects of `signalbox doctor`, in the order of its report. */
 export const AREAS = [
   'settings',
   'database',
@@ -62,9 +62,9 @@ export interface Finding {
   code: FindingCode
   /** A failure stops the service or loses data; a warning does not. */
   severity: 'failure' | 'warning'
-  /** What was found, with its figures. Never holds a secret. */
+  /** Finding, with its figures. Never holds a secret. */
   detail: string
-  /** What to do. */
+  /** Remedy. */
   remedy: string
 }
 

@@ -115,7 +115,7 @@ export interface ServerFacts {
   error: string | undefined
 }
 
-/** What decides about connections to the outside. */
+/** Facts that decide about outbound connections. */
 export interface EgressFacts {
   appEnv: string
   /** The variables of a proxy that are set. */

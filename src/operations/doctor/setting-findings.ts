@@ -40,7 +40,7 @@ export function classifyConfigError(message: string): Finding[] {
 
 /** The stored secrets under one key. */
 export interface KeyUse {
-  /** What is encrypted: `webhook secrets`. */
+  /** Kind of the encrypted values: `webhook secrets`. */
   kind: string
   /** The key id of the ciphertexts. */
   keyId: string

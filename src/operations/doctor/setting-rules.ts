@@ -11,7 +11,7 @@ export interface RefusedSetting {
   remedy: string
 }
 
-/** What these rules judge, as it was given. */
+/** Settings under judgement, as given. */
 export interface JudgedSettings {
   appEnv: string
   /** `NODE_ENV`, which this program does not read otherwise. */

@@ -13,7 +13,7 @@ function formatBytes(bytes: number): string {
   return `${(bytes / 1_000 ** unit).toFixed(unit === 0 ? 0 : 1)} ${units[unit]}`
 }
 
-/** What the database takes, what an event keeps and what a day brings, as one line. `now` is in milliseconds. */
+/** Size of the database, bytes of an event and growth of a day, as one line. `now` is in milliseconds. */
 export function describeStorage(forecast: StorageForecast, now: number): string {
   const { databaseBytes, freeBytes, bytesPerEvent, growthPerDay, fullInDays } = forecast
   const parts = [

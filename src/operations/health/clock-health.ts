@@ -16,7 +16,7 @@ export interface ClockFacts {
   resting_processes: number
   /** The furthest of them: seconds ahead of the database, negative behind. 0 when none is. */
   largest_skew_s: number
-  /** What to do; null while there is nothing to do. */
+  /** Remedy; null while none is needed. */
   remedy: string | null
 }
 

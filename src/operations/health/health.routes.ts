@@ -147,7 +147,7 @@ export const healthRoutes: Routes<HealthDeps> = [
           await deps.readClockHealth(),
         ]
         const components = [...always, ...ofRealtime].map(toComponentRow)
-        const status = components.some((one) => one.status !== 'operational') ? 'degraded' : 'operational'
+        const status = components.some((component) => component.status !== 'operational') ? 'degraded' : 'operational'
         return { data: { status, components } as const, message: 'Health of all components.' }
       },
     },

@@ -41,7 +41,7 @@ export function listProcessSkews(
 /** Deletes up to `limit` processes that last reported themselves before `before`. Returns how many went. */
 const deleteOldSkews = deletionOfOld('process_skew', { key: 'process', time: 'seen_at' })
 
-/** What a process said of its clock is kept this long after it was last heard of. */
+/** Retention of the skew of a process after its last report. */
 const SKEW_KEPT_MS = 3_600_000
 
 /** Deletes what processes that are gone said of their clocks. */

@@ -10,7 +10,7 @@ import { listRanMigrations, type RanMigration } from './service-facts.store.ts'
 /** How realtime messages are published. */
 export type RealtimeMode = 'provider' | 'embedded' | 'log-only'
 
-/** What a process knows of itself. */
+/** Facts of a process about itself. */
 export interface ServiceSettings {
   environment: string
   roles: readonly string[]

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from '@prometheus-io/client'
 import type { PoolState } from '../../postgres/connection/pool-guard.ts'
 
-/** What the metrics of the connections to the database are read from. */
+/** Sources of the metrics of database connections. */
 export interface DatabaseMetricsDeps {
   /** The pools of this process by name. */
   pools: Readonly<Record<string, () => PoolState>>

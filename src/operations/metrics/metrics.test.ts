@@ -36,7 +36,7 @@ async function scrape(from: TestApp = app): Promise<string> {
 }
 
 function readSeries(text: string, series: string): number | undefined {
-  const line = text.split('\n').find((one) => one.startsWith(`${series} `))
+  const line = text.split('\n').find((part) => part.startsWith(`${series} `))
   return line === undefined ? undefined : Number(line.slice(series.length + 1))
 }
 

@@ -145,7 +145,7 @@ function buildOwnFaultCounter(registers: Registry[]): Metrics['countOwnFault'] {
   return ({ code }) => faults.inc({ code })
 }
 
-/** What this process is and does: its version, for each role whether it has it, and its POSTs in flight. */
+/** Facts of this process: its version, its roles, and its POSTs in flight. */
 function describeProcess({ roles, allRoles, inFlight }: MetricsDeps, registers: Registry[]): void {
   new Gauge({
     name: 'webhook_out_in_flight',

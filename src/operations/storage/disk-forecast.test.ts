@@ -61,7 +61,7 @@ function simulate(freeBytes: number, kept: readonly KeptRows[], days: number): n
     bytesPerDay,
     retentionDays,
   }))
-  const measure = () => kinds.reduce((sum, { rows }) => sum + rows.reduce((all, one) => all + one, 0), 0)
+  const measure = () => kinds.reduce((sum, { rows }) => sum + rows.reduce((all, item) => all + item, 0), 0)
   const first = measure()
   for (let day = 1; day <= days; day += 1) {
     for (const { rows, bytesPerDay, retentionDays } of kinds) {
@@ -96,7 +96,7 @@ describe('for any rows', () => {
           forecastFullDisk(free, some) ?? Number.POSITIVE_INFINITY
         const day = dayOf(freeBytes, kept)
         expect(dayOf(freeBytes + more, kept)).toBeGreaterThanOrEqual(day - 1e-9)
-        const grown = kept.map((one) => ({ ...one, bytesPerDay: one.bytesPerDay + extra }))
+        const grown = kept.map((entry) => ({ ...entry, bytesPerDay: entry.bytesPerDay + extra }))
         expect(dayOf(freeBytes, grown)).toBeLessThanOrEqual(day + 1e-9)
       }),
     )

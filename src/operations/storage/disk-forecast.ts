@@ -1,10 +1,10 @@
 /** Rows that come at a rate and are deleted when they are old. */
 export interface KeptRows {
-  /** What they take now, with their indexes. */
+  /** Present size, with indexes. */
   bytes: number
   /** The age of the oldest, in days. */
   ageDays: number
-  /** What comes each day. */
+  /** Daily growth. */
   bytesPerDay: number
   /** After how many days they are deleted; 0: never. */
   retentionDays: number
@@ -26,7 +26,7 @@ export function forecastFullDisk(freeBytes: number, kept: readonly KeptRows[]): 
   const bends = kept.flatMap(({ ageDays, retentionDays }) =>
     retentionDays === 0 ? [] : [Math.max(0, retentionDays - ageDays), retentionDays, endOfOld(ageDays, retentionDays)],
   )
-  const days = [0, ...bends.filter((day) => day < HORIZON_DAYS), HORIZON_DAYS].sort((one, other) => one - other)
+  const days = [0, ...bends.filter((day) => day < HORIZON_DAYS), HORIZON_DAYS].sort((a, b) => a - b)
   for (const [index, to] of days.entries()) {
     if (usedAt(to) < freeBytes) continue
     const from = days[index - 1] ?? 0

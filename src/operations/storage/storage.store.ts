@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** What the database says of its size and of how it grows. */
+/** Size and growth of the database. */
 export interface StorageFacts {
   /** All of this database. */
   databaseBytes: number

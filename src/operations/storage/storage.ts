@@ -24,11 +24,11 @@ export interface StorageRetention {
 /** The size of the database and where it leads. */
 export interface StorageForecast {
   databaseBytes: number
-  /** What is left; undefined where it is not known. */
+  /** Free bytes; undefined where unknown. */
   freeBytes: number | undefined
-  /** What an event takes with its deliveries and attempts; undefined while too few are kept. */
+  /** Bytes of an event with its deliveries and attempts; undefined while too few are kept. */
   bytesPerEvent: number | undefined
-  /** What the last days brought each day; undefined with `bytesPerEvent`. */
+  /** Daily growth over the last days; undefined with `bytesPerEvent`. */
   growthPerDay: number | undefined
   /** The days until the disk is full; null when it is not, because retention keeps up; undefined where that is not known. */
   fullInDays: number | null | undefined

@@ -1,8 +1,8 @@
 import type { SecretCount } from './stored-secret.store.ts'
 
-/** What a rotation of SECRET_KEY has come to. */
+/** Progress of a rotation of SECRET_KEY. */
 interface RotationStatus {
-  /** The lines of a table for a person. */
+  /** The lines of a table for a user. */
   lines: string[]
   /** Secrets under an older key of SECRET_KEY. */
   stale: number

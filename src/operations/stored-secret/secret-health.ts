@@ -14,7 +14,7 @@ export interface SecretFacts {
   missing_keys: string[]
   /** Whether some secrets are still sealed under another key than the first one. */
   is_rotating: boolean
-  /** What to do; null while there is nothing to do. */
+  /** Remedy; null while none is needed. */
   remedy: string | null
 }
 
@@ -23,7 +23,7 @@ const REMEDY =
 
 /** Decides what used keys come to. `keyIds`: those of SECRET_KEY, the first one first. Pure. */
 function decideSecretFacts(used: readonly UsedKey[], keyIds: readonly string[]): SecretFacts {
-  const missing = used.filter((one) => !one.isListed)
+  const missing = used.filter((item) => !item.isListed)
   const byTable: Partial<Record<SecretPlace, number>> = {}
   for (const { place, secrets } of missing) byTable[place] = (byTable[place] ?? 0) + secrets
   return {

@@ -11,7 +11,7 @@ export interface CheckedUrl {
   url: URL
   /** The address that its host is, without brackets; undefined for a name. */
   literal: string | undefined
-  /** What the look-up of a literal gives; undefined for a name, which is looked up each time. */
+  /** Address of a literal; undefined for a name, which is looked up each time. */
   literalResolution: Resolution | undefined
 }
 

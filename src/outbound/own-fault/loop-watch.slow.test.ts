@@ -51,7 +51,7 @@ describe('a process that stood still', () => {
     // The requests are written, then nothing runs until the deadline is over.
     await untilWritten()
     stall(1_500)
-    expect((await Promise.all(running)).map((one) => one.outcome)).toEqual(Array(5).fill('response'))
+    expect((await Promise.all(running)).map((result) => result.outcome)).toEqual(Array(5).fill('response'))
   })
 
   test('gives a receiver the time that it has missed itself, also before the request was written', async () => {

@@ -3,7 +3,7 @@ import { isIPv4 } from 'node:net'
 import { devNull } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 
-/** What this process lacked, as a constant for log and metric. */
+/** Resource that this process lacked, as a constant for log and metric. */
 export type OwnFaultCode = 'EMFILE' | 'ENFILE' | 'ENOBUFS' | 'ENOMEM' | 'EADDRNOTAVAIL' | 'STALLED'
 
 /** Every code, for a metric whose series start at 0. */

@@ -16,7 +16,7 @@ const DELIVERY_CAPS: IdleCaps = { perTarget: 256, total: 1_024 }
 /** A connection that was idle for less than this was read of last in this turn of the event loop or shortly before. */
 const UNREAD_MS = 100
 
-/** What a connection is reused for: the origin and the checked addresses, in no order. */
+/** Key of a reusable connection: the origin and the checked addresses, in no order. */
 function buildKey({ origin, addresses }: ConnectionTarget): string {
   if (addresses.length === 1) return `${origin} ${addresses[0]!.address}`
   const sorted = addresses.map(({ address }) => address).sort()
@@ -46,7 +46,7 @@ export interface ConnectionPool {
   drop(connection: PooledConnection): void
   /** The receiver closed a reused connection before an answer: it was idle for too long. */
   noteReset(connection: PooledConnection): void
-  /** What the receiver said of its idle limit, in milliseconds. */
+  /** Idle limit that the receiver announced, in milliseconds. */
   noteAnnounced(connection: PooledConnection, limitMs: number): void
   /** The number of idle connections. */
   idleCount(): number

@@ -161,7 +161,7 @@ function dialSocket(
   return socket
 }
 
-/** What failed, and whose fault it was. */
+/** Failure, and the party at fault. */
 function toDialError(
   error: unknown,
   { stage, target }: { stage: DialError['stage']; target: ConnectionTarget },

@@ -120,16 +120,16 @@ test('after any sequence of reads and changes nothing is found that a later chan
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const { cache, read, find } = open({ limit: 4 })
       const expected = new Map<string, string>()
-      for (const one of steps) {
-        if ('key' in one) {
-          const key = String(one.key)
+      for (const step of steps) {
+        if ('key' in step) {
+          const key = String(step.key)
           const isCached = find(key) !== undefined
-          await read(key, { user: String(one.user) })
-          if (!isCached) expected.set(key, String(one.user))
+          await read(key, { user: String(step.user) })
+          if (!isCached) expected.set(key, String(step.user))
         } else {
-          cache.invalidate(one.change)
+          cache.invalidate(step.change)
           for (const [key, user] of expected)
-            if (['*', `s:${key}`, `u:${user}`].includes(one.change)) expected.delete(key)
+            if (['*', `s:${key}`, `u:${user}`].includes(step.change)) expected.delete(key)
         }
         for (let key = 0; key <= 5; key += 1)
           if (find(`${key}`) !== undefined) expect(expected.has(`${key}`)).toBe(true)

@@ -14,10 +14,13 @@ const READ_FIRST_MS = 50
 /** How long a connection to a server that takes no changes is used at most: then the next one may reach another server. */
 const READ_ONLY_LIFE_MS = 1_000
 
-/** What the server reports of itself when a connection opens, and when it changes (PostgreSQL, Frontend/Backend Protocol). */
+/**
+ * Parameters that the server reports when a connection opens and when they change (PostgreSQL, Frontend/Backend
+ * Protocol).
+ */
 const READ_ONLY_REPORTS = ['in_hot_standby', 'default_transaction_read_only']
 
-/** What a server said of itself on a connection. */
+/** Parameters of the server on a connection. */
 interface Standing {
   openedAtMs: number
   /** Its reports that say that it takes no changes. */
@@ -44,7 +47,7 @@ export interface ClientInternals {
   connection: { stream: Socket; on(event: 'parameterStatus', listen: (message: ParameterStatus) => void): void }
 }
 
-/** What a client class is told. */
+/** Options of a client class. */
 export interface ClientOptions {
   silenceLimitMs: number
   /** Whether nothing uses the connection: then its silence means nothing. */

@@ -37,7 +37,8 @@ describe('the breaker', () => {
     }
     expect(opened.state()).toMatchObject({ isOpen: true, refused: 0 })
     const answers = await Promise.allSettled([ask(opened), ask(opened), ask(opened)])
-    for (const one of answers) expect(one.status === 'rejected' && isDatabaseUnavailable(one.reason)).toBe(true)
+    for (const answer of answers)
+      expect(answer.status === 'rejected' && isDatabaseUnavailable(answer.reason)).toBe(true)
     expect(opened.state()).toMatchObject({ isOpen: true, refused: 2 })
     proxy.set('open')
     await ask(opened)

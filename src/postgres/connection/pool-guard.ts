@@ -7,7 +7,7 @@ const FAILURES_LIMIT = 3
 /** Callers that wait for a connection of a pool at most; further ones are refused at once. */
 const WAITING_LIMIT = 1_000
 
-/** What the guard of a pool reports, for metrics. */
+/** Report of the guard of a pool, for metrics. */
 export interface PoolState {
   /** Whether callers are refused at once because the last connections failed. */
   isOpen: boolean

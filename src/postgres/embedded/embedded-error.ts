@@ -9,7 +9,7 @@ export type EmbeddedPostgresErrorCode =
   | 'disk_full'
   | 'postgres_failed_to_start'
 
-/** A failed start of the embedded PostgreSQL that a person can fix. `message` is one sentence. */
+/** A failed start of the embedded PostgreSQL that a user can fix. `message` is one sentence. */
 export class EmbeddedPostgresError extends Error {
   readonly code: EmbeddedPostgresErrorCode
 

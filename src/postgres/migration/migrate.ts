@@ -106,7 +106,7 @@ export async function migrate(connectionString: string, options: MigrateOptions 
   return (await migrateSchema(connectionString, options)).ran
 }
 
-/** What `migrateSchema` would do now. Changes nothing and takes no lock. Throws as it does. */
+/** Plan of `migrateSchema`. Changes nothing and takes no lock. Throws as `migrateSchema` does. */
 export async function readSchemaPlan(
   connectionString: string,
   options: Pick<MigrateOptions, 'migrations'> = {},
@@ -155,7 +155,7 @@ async function takeInSteps(client: pg.Client, { stop, onWait }: MigrateOptions):
       },
     )
     if (isTaken) {
-      // What migrations lock may take its time.
+      // Locks of migrations may take long.
       await client.query('set lock_timeout = 0')
       return true
     }

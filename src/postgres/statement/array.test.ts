@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => database[Symbol.asyncDispose]())
 
-/** What PostgreSQL reads. */
+/** Values as PostgreSQL reads them. */
 async function readBack(type: string, values: readonly unknown[]): Promise<unknown> {
   const { rows } = await database.pool.query(`select $1::${type}[] as read`, [writeArray(values)])
   return rows[0].read
@@ -19,7 +19,7 @@ async function readBack(type: string, values: readonly unknown[]): Promise<unkno
 
 describe('an array as a parameter', () => {
   test('gives every text back, whatever it holds, and null', async () => {
-    const text = fc.string({ unit: anyCharacter, maxLength: 20 }).filter((one) => !one.includes('\0'))
+    const text = fc.string({ unit: anyCharacter, maxLength: 20 }).filter((text) => !text.includes('\0'))
     const special = fc.constantFrom('', 'NULL', 'null', '{', '}', ',', '"', '\\', ' ', '\n', "'", '{"a":"b\\"c"}')
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(text, special, fc.constant(null)), { maxLength: 8 }), async (values) => {

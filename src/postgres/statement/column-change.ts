@@ -1,7 +1,7 @@
 import type { Fragment } from './fragment.ts'
 import { compileNames, valuesOf } from './named-text.ts'
 
-/** What each member of a change sets, with `$member` for its value: `name = $name`. */
+/** Assignment of each member of a change, with `$member` for its value: `name = $name`. */
 export type ChangedColumns<Change> = { readonly [Member in keyof Required<Change>]: string }
 
 /**

@@ -27,7 +27,10 @@ function findCount(text: string, functions: FunctionBodies): number {
   return text.search(new RegExp(`\\b(?:${counting.join('|')})\\(|count\\(\\*\\) filter|select count\\(\\*\\)::int`))
 }
 
-/** What a limit does before it counts. A function may count before its lock too, to wait for none when there are too many. */
+/**
+ * Steps of a limit before it counts. A function may count before its lock too, so that it does not wait when the limit
+ * is reached.
+ */
 function readTextToCount({ counting, texts }: CountedLimit, functions: FunctionBodies): string {
   if ('by' in counting) return functions.get(counting.by) ?? ''
   const text = texts.join(';\n')

@@ -19,7 +19,7 @@ type Counting =
 
 /** A limit of rows. */
 export interface CountedLimit {
-  /** What is counted, for a person. */
+  /** Name of the counted rows, in messages. */
   counts: string
   /** The lock behind which no other transaction adds such a row. */
   lock: LockName

@@ -17,7 +17,7 @@ export interface DatabasePool {
   db: Database
   /** The pool, for statements that need a connection of their own (locks, LISTEN). */
   pool: pg.Pool
-  /** What its guard reports: breaker, waiting callers, dead connections. */
+  /** Report of its guard: breaker, waiting callers, dead connections. */
   state(): PoolState
   close(): Promise<void>
 }
@@ -76,7 +76,7 @@ const LONG_LIMITS: StatementLimits = { statementMs: 30_000, silenceMs: 35_000, i
 const UNUSED_LIMIT_MS = 600_000
 
 /**
- * What reading an entry of an index counts, in the unit of the planner's costs (a page). By the default of 0.005 a read of a
+ * Cost of reading an index entry, in the unit of the planner (a page). By the default of 0.005 a read of a
  * small index as a whole costs the same as a look-up in it, and the planner takes either.
  */
 const INDEX_ENTRY_COST = 1
@@ -192,7 +192,7 @@ export function inTransaction<Result>(db: Database, work: (tx: Transaction<DB>) 
   })
 }
 
-/** What a look at the database came to; the text is that of `/readyz`. */
+/** Result of a check of the database; the text is that of `/readyz`. */
 export type DatabaseState = 'ok' | 'database read-only' | 'database unavailable'
 
 /** Whether the database answers within the timeout, and takes changes. Never throws. */

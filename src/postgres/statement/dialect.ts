@@ -204,7 +204,7 @@ class PreparingConnection implements DatabaseConnection {
     }
   }
 
-  /** What is sent from here on is one write to the socket, made by `#flush`: a write costs some 20 µs. */
+  /** Messages from here on are one write to the socket, made by `#flush`: a write costs some 20 µs. */
   #hold(): void {
     if (this.#isHeld) return
     this.#isHeld = true

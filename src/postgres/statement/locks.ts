@@ -2,7 +2,7 @@
 interface AdvisoryLock {
   /** The number that is locked, or how the text begins whose hash is locked. */
   key: number | string
-  /** What waits for it. */
+  /** Waiting statements. */
   serializes: string
 }
 
@@ -85,7 +85,7 @@ export const LOCK_ORDER = [
   'login_throttle',
 ] as const
 
-/** Rows that only whoever holds the row of their person changes: behind that lock they need no order of their own. */
+/** Rows that only whoever holds the row of their user changes: behind that lock they need no order of their own. */
 export const ROWS_OF_A_PERSON = [
   'identity',
   'totp_factor',

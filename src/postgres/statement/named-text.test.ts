@@ -37,7 +37,7 @@ test('each place of a compiled text has the value of the name that stood there',
   const name = fc.constantFrom('a', 'b', 'now', 'userId', 'document_id')
   fc.assert(
     fc.property(fc.array(name, { maxLength: 20 }), (names) => {
-      const compiled = compileNames(names.map((one) => `$${one}`).join(' + '))
+      const compiled = compileNames(names.map((name) => `$${name}`).join(' + '))
       const values = valuesOf(compiled, { a: 'a', b: 'b', now: 'now', userId: 'userId', document_id: 'document_id' })
       expect(compiled.text.replace(/\$(\d+)/g, (_, place: string) => String(values[Number(place) - 1]))).toBe(
         names.join(' + '),

@@ -7,7 +7,9 @@ import { type CompiledText, compileNames, valuesOf } from './named-text.ts'
 /** The columns of an outer join: all of them null where nothing was joined. */
 export type Joined<Columns> = { [Name in keyof Columns]: Columns[Name] | null }
 
-/** What a call takes behind the database: the values of the placeholders by their names, nothing where there are none. */
+/**
+ * Arguments of a call after the database: the values of the placeholders by name, none where there are no placeholders.
+ */
 type Given<Params> = Params extends object ? [params: Params] : []
 
 /**

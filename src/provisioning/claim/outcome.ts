@@ -40,7 +40,7 @@ export function chooseWait(random: Random, attempts: number): number {
   return 1 + Math.floor(share * findWaitLimit(attempts))
 }
 
-/** What becomes of a delivery after an attempt. */
+/** State of a delivery after an attempt. */
 export interface DeliveryDecision {
   status: DeliveryStatus
   /** When the next attempt is due; null when there is none. */

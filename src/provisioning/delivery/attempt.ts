@@ -13,14 +13,14 @@ import { buildPayload } from '../claim/payload.ts'
 import { type PushDeps, pushUser } from '../scim/push-user.ts'
 import type { EndedDelivery } from './settle.ts'
 
-/** What one attempt uses. */
+/** Dependencies of an attempt. */
 export interface DeliveryAttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
   clock: Clock
   workerId: string
   /** The service's version, for the `user-agent`. */
   version: string
   tracer: Tracer
-  /** What a SCIM service is changed with. */
+  /** Dependencies of a change at a SCIM service. */
   scim: PushDeps
 }
 

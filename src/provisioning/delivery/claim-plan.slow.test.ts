@@ -71,17 +71,17 @@ describe(`plans of provisioning made on small tables, on ${USERS} users at each 
       const held = await lockHeldClaims(tx, claimed)
       await settleDeliveries(
         tx,
-        claimed.map((one) => end(one, status)),
+        claimed.map((claim) => end(claim, status)),
       )
       return held.length
     })
-  const end = (one: Ended, status: DeliveryChange['status']): DeliveryChange => ({
+  const end = (ended: Ended, status: DeliveryChange['status']): DeliveryChange => ({
     ...{
-      id: one.id,
-      target: one.target,
-      user: one.user,
+      id: ended.id,
+      target: ended.target,
+      user: ended.user,
       status,
-      attempt: one.attempt,
+      attempt: ended.attempt,
       trigger: 'schedule',
       worker: 'worker-a',
     },
@@ -137,7 +137,7 @@ describe(`plans of provisioning made on small tables, on ${USERS} users at each 
   })
 })
 
-/** What waits for a user at a deleted target is cancelled: that reads what has ended for this user there too, or not. */
+/** Waiting deliveries for a user at a deleted target are cancelled, with or without ended ones of the same user. */
 const ALIKE = {
   sql: 'behind as materialized',
   indexes: ['provisioning_delivery_target_user_id_position_key', 'provisioning_delivery_open_idx'],

@@ -14,7 +14,7 @@ import {
   settleEndedDeliveries,
 } from './settle.ts'
 
-/** What the delivery to targets uses. */
+/** Dependencies of the delivery to targets. */
 export interface ProvisioningPolicyDeps extends DeliveryAttemptDeps, SettleDeliveryDeps {
   db: Database
   logger: Logger
@@ -41,7 +41,7 @@ export function buildProvisioningPolicy(
       release: (claims, now, dueAt) => releaseDeliveries(db, claims, now, dueAt),
       reclaim: async (request) => {
         const claims = await findLostDeliveries(db, request)
-        return claims.map((one) => ({ ...endLost(one, request.now), generation: null }))
+        return claims.map((claim) => ({ ...endLost(claim, request.now), generation: null }))
       },
       nextDueAt: (room) => findNextDeliveryAt(db, room),
     },
@@ -50,7 +50,7 @@ export function buildProvisioningPolicy(
     attempt: (work, signal) => attemptDelivery(deps, work, signal),
     onSettled: ({ recorded }) => {
       for (const one of recorded) logAttempt(deps.logger, one)
-      deps.onRecorded?.(recorded.filter((one) => one.isRecorded))
+      deps.onRecorded?.(recorded.filter((result) => result.isRecorded))
     },
   }
 }

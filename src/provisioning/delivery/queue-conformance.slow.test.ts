@@ -59,7 +59,7 @@ async function openProvisioningQueue(): Promise<QueueUnderTest<ClaimedDelivery, 
       responseHeaders: null,
       timings: null,
     }),
-    listRecorded: ({ recorded }) => recorded.filter((one) => one.isRecorded).map((one) => one.attempt.id),
+    listRecorded: ({ recorded }) => recorded.filter((result) => result.isRecorded).map((result) => result.attempt.id),
     readRow: async (id) => {
       const row = await ledger.readDelivery(id as DeliveryId).catch(() => undefined)
       if (!row) return undefined

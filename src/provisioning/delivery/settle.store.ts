@@ -40,10 +40,10 @@ export async function lockHeldClaims(
 ): Promise<HeldClaim[]> {
   const column = <Value>(pick: (claim: Claim & { target: TargetId; user: UserId }) => Value) => claims.map(pick)
   const rows = await lock(db, {
-    claims: column((one) => one.id),
-    fences: column((one) => one.fence),
-    targets: column((one) => one.target),
-    users: column((one) => one.user),
+    claims: column((row) => row.id),
+    fences: column((row) => row.fence),
+    targets: column((row) => row.target),
+    users: column((row) => row.user),
   })
   return rows.map((row) => ({
     id: row.claimed,
@@ -53,7 +53,7 @@ export async function lockHeldClaims(
   }))
 }
 
-/** What an attempt changes, and its entry of the attempt log. */
+/** Changes by an attempt, and its entry of the attempt log. */
 export interface DeliveryChange extends AttemptChange {
   id: DeliveryId
   target: TargetId
@@ -156,10 +156,10 @@ export async function settleDeliveries(db: Database, changes: readonly DeliveryC
   if (changes.length === 0) return
   await settle(db, {
     ...listAttemptColumns(changes),
-    targets: changes.map((one) => one.target),
-    users: changes.map((one) => one.user),
-    areRemoteKnown: changes.map((one) => one.remoteId !== undefined),
-    remoteIds: changes.map((one) => one.remoteId ?? null),
-    generations: changes.map((one) => one.generation),
+    targets: changes.map((change) => change.target),
+    users: changes.map((change) => change.user),
+    areRemoteKnown: changes.map((change) => change.remoteId !== undefined),
+    remoteIds: changes.map((change) => change.remoteId ?? null),
+    generations: changes.map((change) => change.generation),
   })
 }

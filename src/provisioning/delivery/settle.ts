@@ -32,7 +32,7 @@ export interface EndedDelivery extends Claim, PostOutcome {
   retryAfterMs?: number
 }
 
-/** What was decided over an attempt, for its log line. */
+/** Decision on an attempt, for its log line. */
 export interface RecordedDelivery {
   attempt: EndedDelivery
   decision: DeliveryDecision
@@ -40,7 +40,7 @@ export interface RecordedDelivery {
   isRecorded: boolean
 }
 
-/** What was recorded of some attempts. */
+/** Recorded results of some attempts. */
 export interface SettledDeliveries {
   recorded: RecordedDelivery[]
 }
@@ -62,9 +62,9 @@ export async function settleEndedDeliveries(
   db: Database,
   ended: readonly EndedDelivery[],
 ): Promise<SettledDeliveries> {
-  const waits = new Map(ended.map((one) => [nameClaim(one), chooseWait(deps.random, one.attempt)]))
+  const waits = new Map(ended.map((attempt) => [nameClaim(attempt), chooseWait(deps.random, attempt.attempt)]))
   return inTransaction(db, async (tx) => {
-    const held = new Map((await lockHeldClaims(tx, ended)).map((one) => [nameClaim(one), one]))
+    const held = new Map((await lockHeldClaims(tx, ended)).map((item) => [nameClaim(item), item]))
     const recorded = ended.map((attempt): RecordedDelivery => {
       // Of one claim that is given twice the first counts.
       const claim = held.get(nameClaim(attempt))
@@ -78,7 +78,7 @@ export async function settleEndedDeliveries(
       })
       return { attempt, decision, isRecorded: claim !== undefined }
     })
-    const valid = recorded.filter((one) => one.isRecorded)
+    const valid = recorded.filter((result) => result.isRecorded)
     await settleDeliveries(tx, valid.map(toChange))
     const [first] = valid
     if (first) await report(deps, tx, valid, first.attempt.endedAt)

@@ -70,8 +70,8 @@ async function queueNext(
   })
   const queued = await queueUsers(tx, {
     target: job.target,
-    users: changes.map((one) => one.id),
-    types: changes.map((one) => one.type),
+    users: changes.map((change) => change.id),
+    types: changes.map((change) => change.type),
     now,
     job: job.id,
   })

@@ -38,7 +38,7 @@ export async function insertJob(
   return inserted
 }
 
-/** What a step of a job changes in its counts. */
+/** Changes of the counts of a job by a step. */
 export type SyncProgress = Partial<Pick<JobRecord, 'total' | 'processed' | 'queued'>> & { lastUser?: UserId }
 
 /** The jobs as a runner and an operator move them. */

@@ -158,7 +158,7 @@ describe('jobs', () => {
       await open.query('commit')
       await fixture.t.settle()
       const emails = fixture.received(path).map(({ body }) => body.data.user.email)
-      expect(emails.filter((one) => one === 'early@example.com')).toHaveLength(1)
+      expect(emails.filter((email) => email === 'early@example.com')).toHaveLength(1)
     } finally {
       open.release()
     }

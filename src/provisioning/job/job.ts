@@ -9,12 +9,12 @@ import { loadTarget } from '../target/target.ts'
 import { findJobWithOutcomes, insertJob, type JobRecord, provisioningJobs } from './job.store.ts'
 import type { JobKind, UserAtTarget } from './job-record.ts'
 
-/** What jobs use. */
+/** Dependencies of jobs. */
 export interface JobDeps extends DeliveryDeps {
   ids: IdMaker
 }
 
-/** What a job sends of a user; null for nothing. What waits already carries the present state. Pure. */
+/** Event that a job sends of a user; null for none: a waiting delivery already carries the present state. Pure. */
 export function decideSync(kind: JobKind, user: UserAtTarget): ProvisioningEvent | null {
   const { isDeleted, waiting, digest, deliveredDigest } = user
   if (waiting > 0) return null

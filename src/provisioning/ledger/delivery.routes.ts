@@ -6,7 +6,7 @@ import { DeliveryRow, DeliveryWithAttempts, ReplayDeliveryBody } from './deliver
 import { type DeliveryRecord, selectDeliveries, toDeliveryData, toDeliveryRow } from './delivery.store.ts'
 import { type DeliveryDeps, loadDelivery, replayDelivery } from './replay.ts'
 
-/** What the ledger can be filtered by and sorted on. */
+/** Filters and sorts of the ledger. */
 const DELIVERY_FIELDS = {
   document_id: { type: 'uuid' },
   target: { type: 'uuid' },

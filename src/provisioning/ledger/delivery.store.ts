@@ -45,7 +45,7 @@ export function selectDeliveries(db: Database) {
   return selectRecord(db.selectFrom('provisioning_delivery as d'), delivery, 'd').select(nextAttemptAt)
 }
 
-/** What a delivery says of its user. */
+/** User in a delivery. */
 export interface ToldUser {
   email: string
   name: string | null
@@ -84,11 +84,11 @@ export async function findDelivery(db: Database, id: string): Promise<DeliveryDe
   const [row] = await selectOne(db, { id })
   if (!row) return undefined
   const { email, name, userStatus: status, attemptsLog, ...found } = row
-  const attempts = attemptsLog.map((one) => ({ ...one, startedAt: new Date(one.startedAt) }))
+  const attempts = attemptsLog.map((item) => ({ ...item, startedAt: new Date(item.startedAt) }))
   return { delivery: found, told: { email, name, status }, attempts }
 }
 
-/** What decides over the replay of a delivery. */
+/** Facts that decide on the replay of a delivery. */
 export interface DeliveryReplayFacts {
   status: DeliveryStatus
   isTargetActive: boolean

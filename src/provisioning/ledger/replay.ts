@@ -10,7 +10,7 @@ import {
   scheduleDeliveryReplay,
 } from './delivery.store.ts'
 
-/** What the operations on deliveries use. */
+/** Dependencies of the operations on deliveries. */
 export interface DeliveryDeps {
   enableApiEventQueue: boolean
 }

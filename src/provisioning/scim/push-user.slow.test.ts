@@ -121,7 +121,7 @@ describe('a SCIM service', () => {
   const passRetries = async (user: string) => {
     while ((await last(user)).status === 'retrying') await fixture.pass(LONGEST_WAIT_MS)
   }
-  const find = (id: string) => [...scim.users.values()].find((one) => one.externalId === id)
+  const find = (id: string) => [...scim.users.values()].find((user) => user.externalId === id)
   /** The latest delivery of a user. Those of one millisecond are in no order but that of their positions. */
   const last = async (user: string) => {
     const { rows } = await fixture.t.database.pool.query<{ document_id: string }>(
@@ -159,7 +159,7 @@ describe('a SCIM service', () => {
     await fixture.call('DELETE', `${USERS}/${id}`)
     await fixture.t.settle()
     expect(find(id)).toBeUndefined()
-    expect(scim.requests.map((one) => one.split(' ')[0])).toEqual(['POST', 'PATCH', 'PATCH', 'PATCH', 'DELETE'])
+    expect(scim.requests.map((request) => request.split(' ')[0])).toEqual(['POST', 'PATCH', 'PATCH', 'PATCH', 'DELETE'])
     expect(scim.bodies.join()).not.toMatch(/role|permission|group|entitlement/i)
   })
 
@@ -170,7 +170,7 @@ describe('a SCIM service', () => {
     expect(await last(id)).toMatchObject({ status: 'retrying', attempts: 1 })
     await fixture.pass(60_000)
     expect(await last(id)).toMatchObject({ status: 'delivered', attempts: 2 })
-    expect([...scim.users.values()].filter((one) => one.externalId === id)).toHaveLength(1)
+    expect([...scim.users.values()].filter((user) => user.externalId === id)).toHaveLength(1)
   })
 
   test('has a user of the same address taken over that somebody else made, and keeps what it knows of its own', async () => {
@@ -191,7 +191,7 @@ describe('a SCIM service', () => {
     await fixture.call('PATCH', `${USERS}/${id}`, { name: 'Put' })
     await fixture.t.settle()
     expect(find(id)).toMatchObject({ displayName: 'Put' })
-    expect(scim.requests.map((one) => one.split(' ')[0])).toEqual(['POST', 'PATCH', 'PUT'])
+    expect(scim.requests.map((request) => request.split(' ')[0])).toEqual(['POST', 'PATCH', 'PUT'])
   })
 
   test('that deletes no users has them inactive', async () => {

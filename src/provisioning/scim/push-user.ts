@@ -25,7 +25,7 @@ import {
   type SearchedAttribute,
 } from './scim-user.ts'
 
-/** What a push uses. */
+/** Dependencies of a push. */
 export interface PushDeps {
   fetch: GuardedFetch
   /** Milliseconds, for the measured duration. */
@@ -38,14 +38,14 @@ export interface PushDeps {
   userAgent: string
 }
 
-/** What a push came to, and the id that the service has for the user now; undefined where it learned nothing of it. */
+/** Result of a push, and the id of the user at the service; undefined where the push learned none. */
 export type PushOutcome = PostOutcome & {
   remoteId?: string | null
   /** Set: a refusal that ends by itself. It is not final, and the next attempt comes after this many milliseconds at least. */
   retryAfterMs?: number
 }
 
-/** What requests for one user came to. */
+/** Result of the requests for one user. */
 interface Pushed extends Pick<PushOutcome, 'remoteId' | 'retryAfterMs'> {
   answer: ScimAnswer
 }
@@ -146,7 +146,7 @@ async function createUser(push: Push, judge: (refusal: ScimAnswer) => Promise<Pu
   if (isTaken(created)) return judge(created)
   if (!isSuccess(created)) return { answer: created }
   const id = readId(created.body)
-  // What has no id can be changed by nobody.
+  // A user without an id at the service cannot be changed there.
   if (id === undefined) throw new UnusableAnswer(created)
   return { answer: created, remoteId: id }
 }

@@ -32,7 +32,7 @@ export class UnusableAnswer extends Error {
 /** RFC 7644, 3.1. */
 const SCIM_TYPE = 'application/scim+json'
 
-/** What a service is reached with. */
+/** Dependencies of the requests to a service. */
 export interface ScimServiceParts {
   fetch: GuardedFetch
   /** With the service's version. */

@@ -61,7 +61,7 @@ export function findMatch(body: unknown, attribute: SearchedAttribute, value: st
   const resources = (body as { Resources?: unknown } | null | undefined)?.Resources
   if (!Array.isArray(resources)) return undefined
   const fold = (text: unknown) => (attribute === 'userName' && typeof text === 'string' ? foldEmail(text) : text)
-  const [match, second] = resources.filter((one) => fold(one?.[attribute]) === fold(value))
+  const [match, second] = resources.filter((resource) => fold(resource?.[attribute]) === fold(value))
   const id = second === undefined ? readId(match) : undefined
   if (id === undefined) return undefined
   const { externalId } = match as { externalId?: unknown }

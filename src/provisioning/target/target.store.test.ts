@@ -81,8 +81,8 @@ test('a change writes what it names, of that target alone, and a new URL starts 
   await using t = await openTargets()
   const [id, other] = [await t.ledger.addTarget(), await t.ledger.addTarget()]
   const by = await t.ledger.addUser()
-  const read = async (one: TargetId) =>
-    await t.db.selectFrom('provisioning_target').selectAll().where('document_id', '=', one).executeTakeFirstOrThrow()
+  const read = async (id: TargetId) =>
+    await t.db.selectFrom('provisioning_target').selectAll().where('document_id', '=', id).executeTakeFirstOrThrow()
   const [before, untouched] = [await read(id), await read(other)]
   const target = (await findTarget(t.db, id)) as TargetRecord
   t.clock.advance(MINUTE_MS)

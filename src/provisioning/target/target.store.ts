@@ -10,7 +10,7 @@ import { TargetRow } from './target.schema.ts'
 
 export type TargetId = Id<'provisioning target'>
 
-/** What a target speaks: signed events, or SCIM 2.0 (RFC 7644). */
+/** Protocol of a target: signed events, or SCIM 2.0 (RFC 7644). */
 export type TargetProtocol = 'webhook' | 'scim'
 
 /** A target: every column that the API shows, so that no read can leak its secret. */
@@ -73,7 +73,7 @@ export async function insertTarget(db: Database, row: NewTarget): Promise<Target
   return inserted
 }
 
-/** What may change in a target. Members left out stay. */
+/** Changes of a target. Members left out stay. */
 export interface TargetChange {
   url?: string
   name?: string | null
@@ -84,7 +84,7 @@ export interface TargetChange {
 }
 
 const changeColumns = columnChange<TargetChange & { by: UserId; now: Date }>('provisioning_target', {
-  // What was learned of users holds for the former URL.
+  // The ids of users at the target are those of the former URL.
   url: 'url = $url, generation = generation + 1',
   name: 'name = $name',
   description: 'description = $description',

@@ -19,7 +19,7 @@ import {
 /** Living targets at most: each gets a delivery within the transaction of every change of a user. */
 const TARGETS_LIMIT = 50
 
-/** What the operations on targets use. */
+/** Dependencies of the operations on targets. */
 export interface TargetDeps extends CallbackDeps {
   ids: IdMaker
   random: Random
@@ -49,7 +49,7 @@ export async function prepareTargetChange(
   if (url !== target.url) await checkNewUrl(deps, url)
 }
 
-/** What a caller may say of a new target. */
+/** Input of a new target. */
 export interface CreateTargetInput {
   protocol: TargetProtocol
   url: string
@@ -114,7 +114,7 @@ export async function createTarget(
   return { target, secret }
 }
 
-/** What a caller may change of a target. */
+/** Input of a change of a target. */
 export interface ChangeTargetInput {
   url?: string
   name?: string | null

@@ -12,9 +12,9 @@ export interface SubscriptionEnds {
   endConnections: (userId: UserId) => Promise<void>
 }
 
-/** What a check is built from. */
+/** Dependencies of a check. */
 export interface AccessCheckDeps {
-  /** What these users may do now; those who are disabled or gone are left out. */
+  /** Present permissions of these users; disabled and deleted ones are left out. */
   readCallers: (users: readonly UserId[]) => Promise<ReadonlyMap<UserId, Caller>>
   grants: GrantedAccess
   ends: SubscriptionEnds
@@ -27,7 +27,7 @@ export const CHECKED_AT_ONCE = 500
 /** Users whose subscriptions are ended at the same time. */
 export const ENDED_AT_ONCE = 8
 
-/** What a user was granted and has lost. */
+/** Channels that a user was granted and has lost. */
 interface Loss {
   userId: UserId
   channels: string[]
@@ -35,7 +35,7 @@ interface Loss {
   isGone: boolean
 }
 
-/** What a user has lost; undefined for nothing. Pure. */
+/** Channels that a user has lost; undefined for none. Pure. */
 function findLoss(userId: UserId, channels: GrantedChannels, caller: Caller | undefined): Loss | undefined {
   const scope = caller ? listJoinable(caller) : []
   const lost = [...channels].filter(([, account]) => !includesAccount(scope, account)).map(([channel]) => channel)

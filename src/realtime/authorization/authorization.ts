@@ -14,7 +14,7 @@ import type { SubscriptionGuard } from './subscription-guard.ts'
 /** Finds the account of a contract; undefined for one that does not exist. */
 export type FindContractAccount = (db: Database, id: string) => Promise<AccountId | undefined>
 
-/** What the authorizations use. */
+/** Dependencies of the authorizations. */
 export interface AuthorizationDeps {
   /** Undefined in log-only mode. */
   findApp: () => ProviderApp | undefined

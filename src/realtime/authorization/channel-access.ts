@@ -3,7 +3,7 @@ import { type Caller, findPermissionScope, type PermissionScope } from '../../ht
 /** The permission that authorizes private channels. */
 export const AUTH_PERMISSION = 'realtime:auth'
 
-/** What an administrator holds (docs/contract/identity.md#system-roles). */
+/** Permission of an administrator (docs/contract/identity.md#system-roles). */
 const EVERYTHING = '*:*'
 
 /**

@@ -105,12 +105,12 @@ export async function saveGrants(
 ): Promise<void> {
   await save(db, {
     now,
-    users: grants.map((one) => one.userId),
-    channels: grants.map((one) => one.channel),
-    accounts: grants.map((one) => one.account),
-    tokens: tokens.map((one) => one.name),
-    tokenUsers: tokens.map((one) => one.userId),
-    tokenEnds: tokens.map((one) => one.endsAt),
+    users: grants.map((grant) => grant.userId),
+    channels: grants.map((grant) => grant.channel),
+    accounts: grants.map((grant) => grant.account),
+    tokens: tokens.map((token) => token.name),
+    tokenUsers: tokens.map((token) => token.userId),
+    tokenEnds: tokens.map((token) => token.endsAt),
   })
 }
 

@@ -18,7 +18,7 @@ export interface GrantedSubscription {
   token: Omit<GrantedToken, 'userId'> | undefined
 }
 
-/** What a user was granted: the account of each channel. */
+/** Channels that a user was granted, each with its account. */
 export type GrantedChannels = ReadonlyMap<string, AccountId>
 
 /** Which tokens are asked for. */
@@ -28,7 +28,7 @@ export type AskedTokens = readonly TokenName[] | { endBy: Date }
 export interface GrantedAccess {
   /** Notes a grant. Resolves when it would be found without this process. */
   add(granted: GrantedSubscription): Promise<void>
-  /** What these users were granted; users without anything may be left out. */
+  /** Grants of these users; users without any may be left out. */
   list(users: readonly UserId[]): Promise<ReadonlyMap<UserId, GrantedChannels>>
   /** All users that were granted something, some at a time. */
   listUsers(): AsyncIterable<readonly UserId[]>

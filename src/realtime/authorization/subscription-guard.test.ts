@@ -31,11 +31,11 @@ function buildFixture(users: readonly UserId[], end: (userId: UserId) => Promise
     logger: pino({ level: 'silent' }),
     readCallers: async (asked) => {
       reads.push(asked.length)
-      return new Map(asked.filter((one) => !gone.has(one)).map((one) => [one, memberOf(one)]))
+      return new Map(asked.filter((request) => !gone.has(request)).map((request) => [request, memberOf(request)]))
     },
     grants: {
       add: async () => {},
-      list: async (asked) => new Map(asked.map((one) => [one, CHANNELS])),
+      list: async (asked) => new Map(asked.map((request) => [request, CHANNELS])),
       listUsers: () => {
         lists.push(users.length)
         return pages()

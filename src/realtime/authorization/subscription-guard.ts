@@ -36,7 +36,7 @@ export interface SubscriptionGuard {
   stop(): void
 }
 
-/** What a guard is built from. */
+/** Dependencies of a guard. */
 export interface SubscriptionGuardDeps extends AccessCheckDeps, TokenCheckDeps {
   clock: Clock
 }

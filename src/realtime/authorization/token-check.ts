@@ -3,7 +3,7 @@ import type { UserId } from '../../base/id.ts'
 import type { TokenName } from '../../identity/caller/token-life.ts'
 import type { GrantedAccess, GrantedToken } from './granted-access.ts'
 
-/** What a check of tokens is built from. */
+/** Dependencies of a check of tokens. */
 export interface TokenCheckDeps {
   /** Until when those of these sessions and API keys serve that live. */
   readTokens: (names: readonly TokenName[], now: Date) => Promise<ReadonlyMap<TokenName, Date | null>>

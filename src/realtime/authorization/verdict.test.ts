@@ -56,7 +56,7 @@ test('a failure is forgotten after five minutes', () => {
 
 test('a 4xx never changes the status, and is visible', () => {
   const outcome = fc.constantFrom(...Object.keys(OUTCOMES).filter((name) => name !== 'refused' && name !== 'busy'))
-  const step = fc.tuple(fc.constantFrom('probe', 'publish'), outcome).map((one) => one.join(' '))
+  const step = fc.tuple(fc.constantFrom('probe', 'publish'), outcome).map((item) => item.join(' '))
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
       const with4xx = judge([...steps, 'publish refused'].join(', '))

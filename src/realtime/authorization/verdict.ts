@@ -10,7 +10,7 @@ interface Conclusive {
   atMs: number
 }
 
-/** What is known of the provider. */
+/** Facts about the provider. */
 export interface Verdict {
   status: 'operational' | 'degraded' | 'down'
   lastSuccessAt: Date | null
@@ -22,7 +22,7 @@ export interface Verdict {
   lastWarningAt: Date | null
 }
 
-/** What was seen of the provider so far. */
+/** Observations of the provider so far. */
 export interface Observations {
   /** The latest ones, the newest last. */
   conclusive: readonly Conclusive[]
@@ -66,9 +66,9 @@ export function observe(
  * publishes are; `degraded` when one of the latest outcomes was, within five minutes. Pure.
  */
 export function decideVerdict({ conclusive, facts }: Observations, now: Date): Verdict {
-  const publishes = conclusive.filter((one) => one.source === 'publish').slice(-FAILED_PUBLISHES)
-  const allFailed = publishes.length === FAILED_PUBLISHES && publishes.every((one) => !one.isSuccess)
+  const publishes = conclusive.filter((item) => item.source === 'publish').slice(-FAILED_PUBLISHES)
+  const allFailed = publishes.length === FAILED_PUBLISHES && publishes.every((publishe) => !publishe.isSuccess)
   if (conclusive.at(-1)?.isSuccess === false || allFailed) return { status: 'down', ...facts }
-  const isShaken = conclusive.some((one) => !one.isSuccess && now.getTime() - one.atMs < DEGRADED_FOR_MS)
+  const isShaken = conclusive.some((item) => !item.isSuccess && now.getTime() - item.atMs < DEGRADED_FOR_MS)
   return { status: isShaken ? 'degraded' : 'operational', ...facts }
 }

@@ -66,15 +66,15 @@ export async function recordChannelEvents(db: Database, events: readonly Reporte
   const column = <Value>(read: (one: ReportedEvent) => Value) => events.map(read)
   const [row] = await record(db, {
     now,
-    origins: column((one) => one.origin),
-    positions: column((one) => one.position),
-    names: column((one) => one.name),
-    channels: column((one) => one.channel),
-    users: column((one) => one.userId),
-    types: column((one) => one.event),
-    sizes: column((one) => one.bytes),
-    counts: column((one) => one.subscriptionCount),
-    times: column((one) => one.happenedAt),
+    origins: column((row) => row.origin),
+    positions: column((row) => row.position),
+    names: column((row) => row.name),
+    channels: column((row) => row.channel),
+    users: column((row) => row.userId),
+    types: column((row) => row.event),
+    sizes: column((row) => row.bytes),
+    counts: column((row) => row.subscriptionCount),
+    times: column((row) => row.happenedAt),
   })
   return row?.count ?? 0
 }

@@ -35,7 +35,7 @@ const INTEGER_LIMIT = 2_147_483_647
  * that cannot be one. Members that do not fit are null. Pure.
  */
 export function readChannelEvent(given: Readonly<Record<string, unknown>>): ChannelEvent | undefined {
-  const name = CHANNEL_EVENT_NAMES.find((one) => one === given.name)
+  const name = CHANNEL_EVENT_NAMES.find((name) => name === given.name)
   const channel = readText(given.channel)
   if (name === undefined || channel === null) return undefined
   const { data, subscription_count: count } = given

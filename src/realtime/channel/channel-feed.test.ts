@@ -61,7 +61,7 @@ test('records what clients do at the embedded server: occupied, members, client 
     { name: 'client_event', user_id: 'ann', event: 'client-hi', subscription_count: null },
   ])
   for (const one of [ann, bob]) one.webSocket.terminate()
-  await waitFor('an empty channel', () => observed.some((one) => one.kind === 'channel_vacated'))
+  await waitFor('an empty channel', () => observed.some((item) => item.kind === 'channel_vacated'))
   await feed.stop()
   const rows = await read('presence-feed')
   expect(rows.map((row) => row.name)).toContain('channel_vacated')

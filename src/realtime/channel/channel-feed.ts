@@ -11,7 +11,7 @@ export const FEED_COLLECT_MS = 500
 /** Events that are recorded a second, and at once: a crowd that comes and leaves must not fill the database. */
 const RATE = { perSecond: 50, burst: 500 } as const
 
-/** What a feed is built from. */
+/** Dependencies of a feed. */
 export interface ChannelFeedDeps {
   db: Database
   clock: Clock
@@ -32,7 +32,7 @@ export interface ChannelFeed {
   stop(): Promise<void>
 }
 
-/** Builds the feed. What a process has noted and not recorded is lost with it: the feed is for people who look. */
+/** Builds the feed. What a process has noted and not recorded is lost with it: the feed is for users who look. */
 export function buildChannelFeed(deps: ChannelFeedDeps): ChannelFeed {
   const { db, clock, logger, countEvent } = deps
   const budget = openBudget(RATE.burst, clock.now())

@@ -1,6 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 
-/** What a private channel is about. */
+/** Subject of a private channel. */
 export interface ChannelSubject {
   kind: 'account' | 'contract'
   /** The `document_id` of the account or the contract. */
@@ -29,7 +29,7 @@ export function nameChannel({ kind, id }: ChannelSubject): string {
   return `private-${kind}-${id}`
 }
 
-/** What decides over the channels of an event. */
+/** Facts that decide on the channels of an event. */
 export interface ChannelledEvent {
   account: AccountId | null
   /** The contract that the event is about, where it belongs to the account. */

@@ -10,7 +10,7 @@ export const MAX_EVENT_NAME_LENGTH = 200
 /** Most UTF-8 bytes of a text of the message; a longer one is left out, so that the message is never too large. */
 const MAX_TEXT_BYTES = 1_600
 
-/** What a message tells about an event. Thin: never the resource itself. */
+/** Facts of an event in a message. Thin: never the resource itself. */
 export interface MessageEvent {
   id: string
   /** The event type, `<resource>.<action>`: the name of the message on its channels. */

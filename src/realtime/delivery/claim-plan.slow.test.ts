@@ -108,14 +108,14 @@ describe(`plans of realtime messages made on small tables, on ${ROWS} open and $
 
   test('settles what was published with reads of its own messages', async () => {
     const claimed = await claim(database.db)
-    const changes = claimed.map((one) => end(one, 'published'))
+    const changes = claimed.map((claim) => end(claim, 'published'))
     expect(await expectReads(100 * 4, (db) => settleMessages(db, changes))).toHaveLength(claimed.length)
     expect(claimed.length).toBeGreaterThan(0)
   })
 
   test('settles what is tried again with reads of its own messages', async () => {
     const claimed = await claim(database.db)
-    const changes = claimed.map((one) => end(one, 'retrying'))
+    const changes = claimed.map((claim) => end(claim, 'retrying'))
     expect(await expectReads(100 * 4, (db) => settleMessages(db, changes))).toHaveLength(claimed.length)
     expect(claimed.length).toBeGreaterThan(0)
   })

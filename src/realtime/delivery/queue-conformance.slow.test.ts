@@ -51,7 +51,7 @@ async function openRealtimeQueue(): Promise<QueueUnderTest<ClaimedMessage, Ended
       ...{ id, fence, attempt, account, event: event.type, endedAt: new Date(clock.now()), durationMs: 1 },
       result: RESULTS[end],
     }),
-    listRecorded: (settled) => settled.filter((one) => one.isRecorded).map((one) => one.ended.id),
+    listRecorded: (settled) => settled.filter((result) => result.isRecorded).map((result) => result.ended.id),
     readRow: async (id) => {
       const ended = database.db.selectFrom('realtime_message_ended').selectAll().where('document_id', '=', id)
       const gone = await ended.executeTakeFirst()

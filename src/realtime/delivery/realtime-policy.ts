@@ -29,7 +29,7 @@ export interface EndedMessage extends Claim {
   result: MessageResult
 }
 
-/** What was decided over an attempt, for its log line. */
+/** Decision on an attempt, for its log line. */
 export interface RecordedMessage {
   ended: EndedMessage
   decision: MessageDecision
@@ -37,7 +37,7 @@ export interface RecordedMessage {
   isRecorded: boolean
 }
 
-/** What the delivery of realtime messages uses. */
+/** Dependencies of the delivery of realtime messages. */
 export interface RealtimePolicyDeps {
   db: Database
   clock: Clock
@@ -71,7 +71,7 @@ export function buildRealtimePolicy(
       },
       reclaim: async (request) => {
         const lost = await findLostMessages(db, request)
-        return lost.map((one) => toInterrupted(one, request.now))
+        return lost.map((claim) => toInterrupted(claim, request.now))
       },
       nextDueAt: (room) => findNextDueAt(db, room),
     },
@@ -85,7 +85,7 @@ export function buildRealtimePolicy(
     },
     onSettled: (recorded) => {
       const waiting = new Set(unsent.values())
-      deps.publisher.letGo(recorded.map((one) => one.ended.account).filter((account) => !waiting.has(account)))
+      deps.publisher.letGo(recorded.map((result) => result.ended.account).filter((account) => !waiting.has(account)))
       for (const one of recorded) logMessage(deps.logger, one)
       deps.onRecorded?.(recorded)
     },
@@ -118,14 +118,17 @@ async function attempt(
 }
 
 async function settle(db: Database, ended: readonly EndedMessage[]): Promise<RecordedMessage[]> {
-  const decided = ended.map((one) => ({ ended: one, decision: decideMessage(one) }))
+  const decided = ended.map((attempt) => ({ ended: attempt, decision: decideMessage(attempt) }))
   const changes = decided.map(({ ended: one, decision }) => ({
     ...decision,
     ...{ id: one.id, fence: one.fence, account: one.account, durationMs: one.durationMs, endedAt: one.endedAt },
     isAttempt: one.result.kind !== 'held',
   }))
-  const settled = new Set((await settleMessages(db, changes)).map((one) => `${one.id} ${one.fence}`))
-  return decided.map((one) => ({ ...one, isRecorded: settled.has(`${one.ended.id} ${one.ended.fence}`) }))
+  const settled = new Set((await settleMessages(db, changes)).map((item) => `${item.id} ${item.fence}`))
+  return decided.map((decision) => ({
+    ...decision,
+    isRecorded: settled.has(`${decision.ended.id} ${decision.ended.fence}`),
+  }))
 }
 
 function toInterrupted({ startedAt, ...lost }: LostMessage, now: Date): EndedMessage {

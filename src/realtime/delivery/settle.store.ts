@@ -6,7 +6,7 @@ import { statement } from '../../postgres/statement/statement.ts'
 import type { MessageErrorClass, MessageStatus } from '../provider/outcome.ts'
 import { queueAccounts } from './claim.store.ts'
 
-/** What a result changes in its message. */
+/** Changes of a message by a result. */
 export interface MessageChange extends ResultChange {
   id: EventId
   fence: number
@@ -68,8 +68,8 @@ export async function settleMessages(db: Database, changes: readonly MessageChan
   if (changes.length === 0) return []
   return settle(db, {
     ...listResultColumns(changes),
-    fences: changes.map((one) => one.fence),
-    areAttempts: changes.map((one) => one.isAttempt),
+    fences: changes.map((change) => change.fence),
+    areAttempts: changes.map((change) => change.isAttempt),
   })
 }
 

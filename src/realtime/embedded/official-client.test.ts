@@ -65,7 +65,7 @@ describe('the official client', () => {
       const [from, to] = [ann.subscribe(name), bob.subscribe(name)]
       const echoes: unknown[] = []
       from.bind('client-hello', (data: unknown) => echoes.push(data))
-      await Promise.all([from, to].map((one) => nextEvent(one, 'pusher:subscription_succeeded')))
+      await Promise.all([from, to].map((item) => nextEvent(item, 'pusher:subscription_succeeded')))
       const received = new Promise((resolve) => {
         to.bind('client-hello', (data: unknown, metadata: unknown) => resolve([data, metadata]))
       })

@@ -45,7 +45,7 @@ const DRAIN_MS = 1_000
 /** Then connections whose client does not answer are ended. */
 const DRAIN_LIMIT_MS = 2_000
 
-/** What the server is built from. */
+/** Dependencies of the server. */
 export interface RealtimeServerDeps {
   apps: readonly RealtimeApp[]
   db: Database

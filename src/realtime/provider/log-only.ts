@@ -3,7 +3,7 @@ import type { EventRecord } from '../../event/occurrence/event.store.ts'
 import { listChannels } from '../channel/channel.ts'
 import { buildMessage } from '../channel/message.ts'
 
-/** What log-only mode does: it says what would have been published, and counts. */
+/** Publisher of log-only mode: logs and counts the messages that it does not publish. */
 export interface LogOnly {
   /** Says once, at the start, that nothing is published, and why. */
   announce(): void
@@ -31,7 +31,7 @@ export function buildLogOnly(deps: {
         'realtime is in log-only mode: NOTHING is published. Set what is missing; see docs/operations.md, realtime',
       ),
     note: (events) => {
-      const published = events.filter((one) => one.account !== null)
+      const published = events.filter((event) => event.account !== null)
       if (published.length === 0) return
       count(published.length)
       if (!logger.isLevelEnabled(level)) return

@@ -12,7 +12,7 @@ export type MessageStatus = 'retrying' | 'published' | 'rejected' | 'exhausted'
 /** Why an attempt did not publish: the class of its failure, or that the process ended under it. */
 export type MessageErrorClass = ProviderErrorClass | 'interrupted'
 
-/** What came of the attempt of a message. */
+/** Outcome of the attempt of a message. */
 export type MessageResult =
   | ProviderVerdict
   | { kind: 'interrupted' }
@@ -25,7 +25,7 @@ const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 300_000] as const
 /** Attempts of one message: with the delays above some 55 minutes. Older news is read through the API. */
 export const MAX_MESSAGE_ATTEMPTS = 15
 
-/** What becomes of a message. */
+/** State of a message after an attempt. */
 export interface MessageDecision {
   status: MessageStatus
   nextAttemptAt: Date | null

@@ -25,7 +25,7 @@ export interface ProviderClient {
   close(): Promise<void>
 }
 
-/** What a client is built from. */
+/** Dependencies of a client. */
 export interface ProviderClientDeps {
   /** The application; read with each request, because the port of an embedded server is known late. */
   app: () => ProviderApp

@@ -14,7 +14,7 @@ export type ProviderErrorClass =
   | 'http_5xx'
 
 /**
- * What came of a request to the provider's HTTP API:
+ * Outcome of a request to the provider's HTTP API:
  * - `ok`: status 200 with a JSON object;
  * - `rejected`: a 4xx. It says nothing of whether the provider works (docs/contract/realtime.md#health-probe);
  *   `isRetryable` for 408, 425 and 429;
@@ -27,7 +27,7 @@ export type ProviderOutcome =
   | { kind: 'own_fault'; fault: OwnFault }
   | { kind: 'failed'; statusCode: number | null; errorClass: ProviderErrorClass }
 
-/** What an outcome says of the provider. */
+/** Verdict of an outcome on the provider. */
 export type ProviderVerdict = Exclude<ProviderOutcome, { kind: 'own_fault' }>
 
 const RETRYABLE_REFUSALS = [408, 425, 429]

@@ -7,7 +7,7 @@ export interface ProviderApp {
   cluster: string
   /** The origin of its HTTP API, such as `https://api-eu.pusher.com`. */
   origin: string
-  /** What a client connects to. */
+  /** Server that a client connects to. */
   socket: { host: string; port: number; isTls: boolean }
 }
 
@@ -15,7 +15,7 @@ export interface ProviderApp {
 export type EmbeddedKeys = Pick<ProviderApp, 'appId' | 'key' | 'secret'>
 
 /**
- * What the settings come to (docs/contract/realtime.md#provider-settings): a provider, the embedded server, or log-only mode
+ * Result of the settings (docs/contract/realtime.md#provider-settings): a provider, the embedded server, or log-only mode
  * with the names of the settings that are missing.
  */
 export type RealtimeSettings =

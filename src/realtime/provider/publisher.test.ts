@@ -14,7 +14,7 @@ function openPublisher(answer?: (names: string[]) => ProviderOutcome) {
     client: {
       send: ({ body }, options) => {
         const { batch } = JSON.parse(body ?? '{}') as { batch: { name: string }[] }
-        const names = batch.map((one) => one.name)
+        const names = batch.map((entry) => entry.name)
         const { promise, resolve } = Promise.withResolvers<ProviderOutcome>()
         calls.push({ names, end: resolve })
         if (answer) resolve(answer(names))
@@ -36,7 +36,7 @@ describe('a call', () => {
     const t = openPublisher()
     for (let n = 0; n < 7; n += 1) void t.publish(`g${n}`, `e${n}`, 2)
     await t.turn()
-    expect(t.calls.map((one) => one.names.length)).toEqual([10, 4])
+    expect(t.calls.map((call) => call.names.length)).toEqual([10, 4])
     expect(t.calls[0]?.names).toEqual(['e0', 'e0', 'e1', 'e1', 'e2', 'e2', 'e3', 'e3', 'e4', 'e4'])
   })
 
@@ -47,7 +47,7 @@ describe('a call', () => {
     void t.publish('a', 'a2')
     void t.publish('b', 'b1')
     await t.turn()
-    expect(t.calls.map((one) => one.names)).toEqual([['a1'], ['b1']])
+    expect(t.calls.map((call) => call.names)).toEqual([['a1'], ['b1']])
     t.calls[0]?.end(OK)
     await t.turn()
     expect(t.calls[2]?.names).toEqual(['a2'])
@@ -80,7 +80,7 @@ describe('a failure', () => {
     t.publisher.letGo(['a'])
     void t.publish('a', 'a1')
     await t.turn()
-    expect(t.calls.map((one) => one.names)).toEqual([['a1'], ['b1'], ['a1']])
+    expect(t.calls.map((call) => call.names)).toEqual([['a1'], ['b1'], ['a1']])
   })
 
   test('of one item of a batch leaves the others published', async () => {
@@ -123,12 +123,12 @@ test('messages of an account leave in their order, whatever waits and whoever is
         items: Array.from({ length: size }, () => item),
       }))
       const first = takeBatch(waiting, new Set(busy))
-      expect(first.batch.some((one) => busy.includes(one.group))).toBe(false)
+      expect(first.batch.some((entry) => busy.includes(entry.group))).toBe(false)
       const sent = new Map<string, number>()
       let left = waiting.length
       while (waiting.length > 0) {
         const { batch, rest } = takeBatch(waiting, new Set())
-        expect(batch.flatMap((one) => one.items).length).toBeLessThanOrEqual(10)
+        expect(batch.flatMap((entry) => entry.items).length).toBeLessThanOrEqual(10)
         expect(batch.length).toBeGreaterThan(0)
         for (const { group, id } of batch) {
           expect(id).toBeGreaterThan(sent.get(group) ?? -1)

@@ -25,7 +25,7 @@ export interface Publication {
   items: readonly BatchItem[]
 }
 
-/** What came of a publication, and how long its call ran. */
+/** Outcome of a publication, and the duration of its call. */
 export interface PublicationResult {
   result: MessageResult | { kind: 'own_fault'; fault: OwnFault }
   durationMs: number
@@ -41,7 +41,7 @@ export interface Publisher {
   interrupt(): void
 }
 
-/** What a publisher is built from. */
+/** Dependencies of a publisher. */
 export interface PublisherDeps {
   client: Pick<ProviderClient, 'send'>
   /** Monotonic milliseconds. */
@@ -69,8 +69,8 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
 
   function holdBack(groups: ReadonlySet<string>): void {
     for (const group of groups) held.add(group)
-    const behind = waiting.filter((one) => groups.has(one.group))
-    waiting = waiting.filter((one) => !groups.has(one.group))
+    const behind = waiting.filter((waiter) => groups.has(waiter.group))
+    waiting = waiting.filter((waiter) => !groups.has(waiter.group))
     for (const one of behind) one.resolve({ result: { kind: 'held' }, durationMs: 0 })
   }
 
@@ -85,13 +85,13 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
       }
       return
     }
-    if (result.kind !== 'ok' && !isRefusal) holdBack(new Set(batch.map((one) => one.group)))
+    if (result.kind !== 'ok' && !isRefusal) holdBack(new Set(batch.map((entry) => entry.group)))
     for (const one of batch) one.resolve({ result, durationMs })
   }
 
   async function send(batch: readonly Waiting[]): Promise<PublicationResult> {
     const startedAt = deps.now()
-    const body = JSON.stringify({ batch: batch.flatMap((one) => one.items) })
+    const body = JSON.stringify({ batch: batch.flatMap((entry) => entry.items) })
     const request = { method: 'POST', path: '/batch_events', body } as const
     const outcome = await deps.client.send(request, { signal: interrupting.signal })
     const durationMs = deps.now() - startedAt
@@ -123,7 +123,7 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
         if (interrupting.signal.aborted) return resolve({ result: { kind: 'interrupted' }, durationMs: 0 })
         if (held.has(publication.group)) return resolve({ result: { kind: 'held' }, durationMs: 0 })
         waiting.push({ ...publication, resolve })
-        // What is handed over in one turn of the event loop travels together.
+        // Messages of one turn of the event loop travel together.
         if (!isPlanned) queueMicrotask(run)
         isPlanned = true
       }),

@@ -34,7 +34,7 @@ export async function deleteOldWatches(db: Database, before: Date): Promise<numb
   return deleteOld(db, { before })
 }
 
-/** What one process knows, and what waits. */
+/** Status that one process has stored, and the waiting messages. */
 export interface WatchFacts {
   status: Verdict['status'] | null
   lastSuccessAt: Date | null
@@ -80,7 +80,7 @@ const selectFacts = statement<FactsColumns, { since: Date; now: Date; limit: num
   ) r on true`)
 
 /**
- * What the processes know that stored it since `since`: the best status of them, since a process may be cut off by itself,
+ * Best status of the processes that stored one since `since`: a process may be cut off by itself,
  * but `degraded` when they differ; null when none has.
  */
 export async function readWatchFacts(

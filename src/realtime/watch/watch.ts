@@ -27,7 +27,7 @@ export interface Watch {
   stop(): Promise<void>
 }
 
-/** What a watch is built from. */
+/** Dependencies of a watch. */
 export interface WatchDeps {
   db: Database
   clock: Clock

@@ -6,7 +6,7 @@ import { buildEnvelope } from '../envelope/envelope.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import type { EndedAttempt } from './outcome.ts'
 
-/** What one attempt uses. */
+/** Dependencies of an attempt. */
 export interface AttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
   clock: Clock
   workerId: string

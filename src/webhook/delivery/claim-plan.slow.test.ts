@@ -159,7 +159,7 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
 
   test('routes with the same reads in the statement of a publication', async () => {
     const events = await ledger.recordMany('contract.create', { account, count: 5 })
-    const ids = events.map((one) => one.id)
+    const ids = events.map((event) => event.id)
     const { row, byPolicy } = await expectReads(LOST + 15 * 9, (db) => inline(db, ids))
     expect({ isInline: row.is_inline, opened: byPolicy[0]!.opened }).toEqual({ isInline: true, opened: 15 })
     await sql`delete from event_queue where event_id = any(${ids})`.execute(database.db)
@@ -190,10 +190,10 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
     const { recorded } = await expectReads(100 * 4, (db) =>
       settle(
         db,
-        claimed.map((one) => end(one, 204)),
+        claimed.map((claim) => end(claim, 204)),
       ),
     )
-    expect(recorded.filter((one) => one.isRecorded)).toHaveLength(100)
+    expect(recorded.filter((result) => result.isRecorded)).toHaveLength(100)
   })
 
   test('settles retries with reads of their own rows', async () => {
@@ -201,24 +201,24 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
     const { recorded } = await expectReads(100 * 4, (db) =>
       settle(
         db,
-        claimed.map((one) => end(one, 500)),
+        claimed.map((claim) => end(claim, 500)),
       ),
     )
-    expect(recorded.filter((one) => one.isRecorded)).toHaveLength(100)
+    expect(recorded.filter((result) => result.isRecorded)).toHaveLength(100)
   })
 
   test('settles what ends failed, with the failure counts, with reads of their own rows and the last deliveries', async () => {
     const claimed = await claim(database.db)
-    const webhooks = new Set(claimed.map((one) => one.webhook.id)).size
+    const webhooks = new Set(claimed.map((claim) => claim.webhook.id)).size
     // The last deliveries of each webhook, besides those that are recorded now.
     const lastReads = webhooks * LAST_DELIVERIES + claimed.length
     const { recorded } = await expectReads(100 * 5 + lastReads, (db) =>
       settle(
         db,
-        claimed.map((one) => end(one, 301)),
+        claimed.map((claim) => end(claim, 301)),
       ),
     )
-    expect(recorded.filter((one) => one.isRecorded)).toHaveLength(100)
+    expect(recorded.filter((result) => result.isRecorded)).toHaveLength(100)
   })
 
   test('finds when the next row is due with one read of the queue', async () => {
@@ -250,7 +250,7 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
     const parts = [await writePart(watched.db, 900)]
     for (let rest = CROWD + 1 - 900; rest > 0; rest -= 100)
       parts.push(await expectReads(100 * 3 + 2 * LOST, (db) => writePart(db, 100)))
-    expect(parts.map((one) => one?.opened)).toEqual([900, ...Array(21).fill(100), 1])
+    expect(parts.map((part) => part?.opened)).toEqual([900, ...Array(21).fill(100), 1])
   })
 })
 

@@ -16,7 +16,7 @@ async function openLedger() {
   const clock = buildManualClock()
   const ledger = buildLedger(database.db, clock)
   const later = (ms: number) => new Date(clock.now() + ms)
-  /** What each worker has in flight, as its process knows it. */
+  /** Attempts in flight of each worker, as its process counts them. */
   const inFlight = new Map<string, Map<string, number>>()
   const claim = async (change: Partial<ClaimRequest> = {}) => {
     const { workerId = 'worker-a' } = change
@@ -63,7 +63,7 @@ describe('claiming: what is due', () => {
     const webhook = await t.ledger.addWebhook()
     const [now] = await t.ledger.addDispatches(webhook, { dueAt: t.later(0) })
     await t.ledger.addDispatches(webhook, { dueAt: t.later(1) })
-    expect((await t.claim()).map((one) => one.id)).toEqual([now])
+    expect((await t.claim()).map((claim) => claim.id)).toEqual([now])
     t.clock.advance(1)
     expect(await t.claim()).toHaveLength(1)
   })
@@ -114,7 +114,7 @@ describe('claiming: what is due', () => {
       await t.ledger.addDispatches(webhook)
       await t.ledger.addDispatches(webhook, { isTest: true })
     }
-    expect((await t.claim()).map((one) => one.id)).toEqual([test])
+    expect((await t.claim()).map((claim) => claim.id)).toEqual([test])
   })
 
   test('reads the URL and the secret of now, not those of when the row was written', async () => {
@@ -172,8 +172,8 @@ describe('claiming: fairness', () => {
     const webhook = await t.ledger.addWebhook()
     const [late] = await t.ledger.addDispatches(webhook, { dueAt: t.later(-1) })
     const [early] = await t.ledger.addDispatches(webhook, { dueAt: t.later(-2) })
-    expect((await t.claim({ fastSlots: 1 })).map((one) => one.id)).toEqual([early])
-    expect((await t.claim({ fastSlots: 1 })).map((one) => one.id)).toEqual([late])
+    expect((await t.claim({ fastSlots: 1 })).map((claim) => claim.id)).toEqual([early])
+    expect((await t.claim({ fastSlots: 1 })).map((claim) => claim.id)).toEqual([late])
   })
 
   test('counts what is in flight against the cap of a webhook', async () => {
@@ -195,7 +195,7 @@ describe('claiming: fairness', () => {
     // After theirs, and before now: those that have no room wait from now on.
     const [last] = await t.ledger.addDispatches(await t.ledger.addWebhook(), { dueAt: t.later(-500) })
     const claimed = await t.claim({ fastSlots: 1, slowSlots: 0, perGroup: 1 })
-    expect(claimed.map((one) => one.id)).toEqual([last])
+    expect(claimed.map((claim) => claim.id)).toEqual([last])
   })
 
   test('fills every slot from one webhook with a long backlog beside many with little', async () => {
@@ -221,7 +221,7 @@ describe('claiming: fairness', () => {
       Array.from({ length: 8 }, (_, index) => t.claim({ workerId: `worker-${index}`, fastSlots: 9, perGroup: 20 })),
     )
     const all = claims.flat()
-    expect(new Set(all.map((one) => one.id)).size).toBe(all.length)
+    expect(new Set(all.map((item) => item.id)).size).toBe(all.length)
     expect(countByWebhook(all)).toEqual(
       new Map([
         [a, 20],
@@ -252,9 +252,9 @@ describe('claiming: fairness', () => {
     const [free] = await t.ledger.addDispatches(webhook)
     await inTransaction(t.db, async (other) => {
       await sql`select from webhook_dispatch_open where document_id = ${held} for update`.execute(other)
-      expect((await t.claim()).map((one) => one.id)).toEqual([free])
+      expect((await t.claim()).map((claim) => claim.id)).toEqual([free])
     })
-    expect((await t.claim()).map((one) => one.id)).toEqual([held])
+    expect((await t.claim()).map((claim) => claim.id)).toEqual([held])
   })
 })
 
@@ -356,7 +356,7 @@ describe('the heads of the queue', () => {
     const [served, passed] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     await t.ledger.addDispatches(served, { count: 2, dueAt: t.later(-2 * MINUTE_MS) })
     await t.ledger.addDispatches(passed, { dueAt: t.later(-MINUTE_MS) })
-    expect((await t.claim({ fastSlots: 1 })).map((one) => one.webhook.id)).toEqual([served])
+    expect((await t.claim({ fastSlots: 1 })).map((claim) => claim.webhook.id)).toEqual([served])
     expect(await t.ledger.readHeads()).toEqual(
       new Map([
         [served, { visitAt: t.later(0), isHeld: false }],
@@ -381,7 +381,7 @@ describe('the heads of the queue', () => {
     expect(await findNextDueAt(t.db)).toBeNull()
     await t.db.updateTable('webhook').set({ is_actived: true }).execute()
     expect(await findNextDueAt(t.db)).toEqual(t.later(0))
-    expect((await t.claim()).map((one) => one.id)).toEqual([id])
+    expect((await t.claim()).map((claim) => claim.id)).toEqual([id])
   })
 
   test('are passed over when another claim visits them, and none of their rows is lost', async () => {
@@ -390,9 +390,9 @@ describe('the heads of the queue', () => {
     for (const webhook of [visited, free]) await t.ledger.addDispatches(webhook)
     await inTransaction(t.db, async (other) => {
       await sql`select from webhook_queue where webhook = ${visited} for update`.execute(other)
-      expect((await t.claim()).map((one) => one.webhook.id)).toEqual([free])
+      expect((await t.claim()).map((claim) => claim.webhook.id)).toEqual([free])
     })
-    expect((await t.claim()).map((one) => one.webhook.id)).toEqual([visited])
+    expect((await t.claim()).map((claim) => claim.webhook.id)).toEqual([visited])
   })
 })
 

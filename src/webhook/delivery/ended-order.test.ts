@@ -144,7 +144,7 @@ describe('the failure count of deliveries that ended in one order and are record
     await record(ended.slice(0, 398))
     await using watched = openWatched(database, INDEX_ONLY_PLANS)
     const executed = await watched.watch((db) => record(ended.slice(398), db))
-    const nodes = executed.filter(({ sql }) => sql.includes('webhook_dispatch_ended')).flatMap((one) => one.nodes)
+    const nodes = executed.filter(({ sql }) => sql.includes('webhook_dispatch_ended')).flatMap((item) => item.nodes)
     const indexes = nodes.flatMap((node) => node['Index Name'] ?? [])
     expect(indexes).toEqual(
       expect.arrayContaining(['webhook_dispatch_ended_webhook_idx', 'webhook_dispatch_ended_failed_idx']),

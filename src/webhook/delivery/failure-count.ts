@@ -7,13 +7,13 @@ const WARN_AT_FAILURES: readonly number[] = [10, 15]
 /** `disabled_reason` of an automatic disable (docs/contract/delivery.md#failure-count). */
 export const AUTO_DISABLE_REASON = 'consecutive-failures'
 
-/** What the failure count looks at in a webhook. */
+/** Facts of a webhook that the failure count reads. */
 export interface FailureState {
   isActived: boolean
   consecutiveFailures: number
 }
 
-/** What happened to a webhook's failure count that others should hear of. */
+/** Changes of a webhook's failure count that are reported. */
 export type FailureNotice = 'webhook.failing' | 'webhook.auto-disable' | 'webhook.recovered'
 
 /** A webhook's failure count after some deliveries. */
@@ -24,7 +24,9 @@ export interface FailureDecision {
   notices: FailureNotice[]
 }
 
-/** What an ended delivery does to the count. A success leaves the failures that ended after it: `left`, 0 unless given. */
+/**
+ * Effect of an ended delivery on the count. A success leaves the failures that ended after it: `left`, 0 unless given.
+ */
 export type CountStep = 'reset' | 'add' | 'keep' | { left: number }
 
 /** A recorded delivery, as the count sees it. */
@@ -33,7 +35,7 @@ export interface CountedEnd {
   failureCount: 'reset' | 'add' | 'keep'
 }
 
-/** What was recorded earlier of a webhook, of deliveries that ended after those that are recorded now. */
+/** Earlier recorded deliveries of a webhook that ended after those that are recorded now. */
 export interface EarlierEnds {
   /** When the last success ended. */
   lastSuccessAt: Date | null

@@ -136,11 +136,11 @@ describe('an event for more webhooks than one statement writes', () => {
     await t.route()
     const part = await t.writePart(5, { fastSlots: 2 })
     const claimed = part!.work.map(readClaimedDispatch)
-    expect(claimed.map((one) => [one.attempt, one.fence])).toEqual([
+    expect(claimed.map((claim) => [claim.attempt, claim.fence])).toEqual([
       [1, 1],
       [1, 1],
     ])
-    const mine = new Set<string>(claimed.map((one) => one.group))
+    const mine = new Set<string>(claimed.map((claim) => claim.group))
     expect([...(await t.ledger.readHeads()).keys()].sort()).toEqual(webhooks.filter((id) => !mine.has(id)).sort())
     expect(part!.nextDueAt).toEqual(t.ledger.now())
   })
@@ -209,7 +209,7 @@ describe('parts of several processes', () => {
     }
     const rows = await Promise.all(['a', 'b', 'c', 'd'].map(write))
     await t.writeAll(3)
-    expect(rows.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(0)
+    expect(rows.reduce((sum, item) => sum + item, 0)).toBeGreaterThan(0)
     const routed = (await t.ledger.listRouted()).map((row) => `${row.event_id} ${row.webhook}`)
     const wanted = events.flatMap((event) => webhooks.map((webhook) => `${event.id} ${webhook}`))
     expect(routed.sort()).toEqual(wanted.sort())

@@ -50,5 +50,5 @@ export const WEBHOOK_INCIDENT_CHECKS: readonly IncidentCheck[] = [
 async function keep(lasting: readonly { subject: string }[], find: (ids: readonly string[]) => Promise<string[]>) {
   const subjects = lasting.map(({ subject }) => subject)
   const still = new Set(subjects.length > 0 ? await find(subjects) : [])
-  return { begun: [], ended: subjects.filter((one) => !still.has(one)) }
+  return { begun: [], ended: subjects.filter((subject) => !still.has(subject)) }
 }

@@ -21,7 +21,7 @@ export interface EndedAttempt extends Claim, PostOutcome {
   endedAt: Date
 }
 
-/** What was decided over an attempt, for its log line. */
+/** Decision on an attempt, for its log line. */
 export interface RecordedAttempt {
   attempt: EndedAttempt
   decision: OutcomeDecision
@@ -60,13 +60,13 @@ export const RETRY_DELAYS_MS = [60_000, 300_000, 1_800_000, 7_200_000] as const
 /** Automatic POSTs of one dispatch (docs/contract/delivery.md#fixed-constants). */
 export const MAX_SCHEDULED_ATTEMPTS = 5
 
-/** What becomes of a dispatch after an attempt. */
+/** State of a dispatch after an attempt. */
 export interface OutcomeDecision {
   status: DispatchStatus
   /** When the next attempt is due; null when there is none. */
   nextAttemptAt: Date | null
   lastError: ErrorClass | null
-  /** What it does to the webhook's `consecutive_failures` (docs/contract/delivery.md#failure-count). */
+  /** Effect on the webhook's `consecutive_failures` (docs/contract/delivery.md#failure-count). */
   failureCount: 'reset' | 'add' | 'keep'
 }
 

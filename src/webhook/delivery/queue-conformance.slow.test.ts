@@ -57,7 +57,7 @@ async function openWebhookQueue(): Promise<QueueUnderTest<ClaimedDispatch, Ended
       responseHeaders: null,
       timings: null,
     }),
-    listRecorded: ({ recorded }) => recorded.filter((one) => one.isRecorded).map((one) => one.attempt.id),
+    listRecorded: ({ recorded }) => recorded.filter((result) => result.isRecorded).map((result) => result.attempt.id),
     readRow: async (id) => {
       const rows = database.db.selectFrom('webhook_dispatch').selectAll().where('document_id', '=', id)
       const row = await rows.executeTakeFirst()

@@ -55,7 +55,7 @@ type Queue = Awaited<ReturnType<typeof openQueue>>
 const noRoom = { fastSlots: 0, slowSlots: 0 }
 
 /**
- * What makes a row of a webhook due, one entry for each statement that does: `prepare` writes what it needs and returns what
+ * Causes that make a row of a webhook due, one entry for each statement: `prepare` writes what it needs and returns what
  * runs at the same time as a claim.
  */
 const WRITERS: [string, (t: Queue, webhook: WebhookId) => Promise<(on: Database) => Promise<unknown>>][] = [
@@ -133,7 +133,7 @@ async function claimRest(t: Queue, before: readonly ClaimedDispatch[]): Promise<
   const claimed = [...before]
   for (;;) {
     const more = await t.claim(t.db)
-    if (more.length === 0) return claimed.map((one) => one.id).sort()
+    if (more.length === 0) return claimed.map((claim) => claim.id).sort()
     claimed.push(...more)
   }
 }

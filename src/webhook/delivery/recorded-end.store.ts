@@ -26,7 +26,9 @@ interface RecordedEnd extends CountedEnd {
   webhook: WebhookId
 }
 
-/** What was recorded before of the webhooks of these deliveries and ended after them. The caller has locked the webhooks. */
+/**
+ * Earlier recorded deliveries of these webhooks that ended after the given ones. The caller has locked the webhooks.
+ */
 export async function findEarlierEnds(
   db: Database,
   recorded: readonly RecordedEnd[],
@@ -35,7 +37,7 @@ export async function findEarlierEnds(
   if (counted.length === 0) return new Map()
   const webhooks = [...Map.groupBy(counted, ({ webhook }) => webhook)]
   const firstOf = (ends: readonly RecordedEnd[], failureCount: CountedEnd['failureCount']) => {
-    const times = ends.filter((one) => one.failureCount === failureCount).map(({ endedAt }) => endedAt.getTime())
+    const times = ends.filter((end) => end.failureCount === failureCount).map(({ endedAt }) => endedAt.getTime())
     return times.length === 0 ? null : new Date(Math.min(...times))
   }
   const rows = await select(db, {

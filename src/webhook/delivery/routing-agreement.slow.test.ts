@@ -5,10 +5,10 @@ import { openRouting } from '../../../test/harness/delivery/routing-database.ts'
 import type { AccountId } from '../../base/id.ts'
 import { decideRouting, type RoutedEvent, type RoutedWebhook } from './routing.ts'
 
-/** What a run of the property writes: by these fields each event and webhook is made. */
+/** Fields from which a run of the property makes each event and webhook. */
 const ACCOUNTS = fc.constantFrom<0 | 1 | null>(0, 1, null)
 const SELDOM = fc.constantFrom(false, false, false, false, true)
-const MOSTLY = SELDOM.map((one) => !one)
+const MOSTLY = SELDOM.map((item) => !item)
 const SIDES = fc.record({
   isTypeActive: MOSTLY,
   scope: fc.constantFrom<'account' | 'none'>('account', 'account', 'none'),
@@ -119,7 +119,9 @@ describe('the statement and the rules', () => {
       await t.route({}, most)
       inParts += await t.routeParts(limit)
       const wanted = events.flatMap((event) =>
-        webhooks.filter((one) => decideRouting(event, one) === 'deliver').map((one) => `${event.id} ${one.id}`),
+        webhooks
+          .filter((webhook) => decideRouting(event, webhook) === 'deliver')
+          .map((webhook) => `${event.id} ${webhook.id}`),
       )
       const routed = (await t.ledger.listRouted()).map((row) => `${row.event_id} ${row.webhook}`)
       expect(routed.sort()).toEqual(wanted.sort())

@@ -139,11 +139,11 @@ describe('rows that are claimed as they are written', () => {
     await t.ledger.recordMany('contract.create', { count: 3 })
     const claimed = await t.route({ fastSlots: 4 })
     expect(claimed).toHaveLength(4)
-    expect(new Set(claimed.map((one) => one.group))).toEqual(new Set(webhooks))
+    expect(new Set(claimed.map((claim) => claim.group))).toEqual(new Set(webhooks))
     const rows = await t.db.selectFrom('webhook_dispatch_open').selectAll().execute()
     expect(rows).toHaveLength(9)
     const mine = rows.filter((row) => row.lease_owner === 'worker-a')
-    expect(mine.map((row) => row.document_id).sort()).toEqual(claimed.map((one) => one.id).sort())
+    expect(mine.map((row) => row.document_id).sort()).toEqual(claimed.map((claim) => claim.id).sort())
     for (const row of mine)
       expect(row).toMatchObject({
         status: 'pending',
@@ -152,7 +152,7 @@ describe('rows that are claimed as they are written', () => {
         next_attempt_at: null,
         last_attempt_at: t.ledger.now(),
       })
-    for (const row of rows.filter((one) => one.lease_owner === null))
+    for (const row of rows.filter((row) => row.lease_owner === null))
       expect(row).toMatchObject({ attempts: 0, fence: 0, next_attempt_at: t.ledger.now(), last_attempt_at: null })
     expect(await readTotals(t.db)).toEqual(new Map([['pending', 9]]))
   })
@@ -202,7 +202,7 @@ describe('rows that are claimed as they are written', () => {
     await t.ledger.addDispatches(others, { count: 2, leaseUntil: t.ledger.now() })
     await t.ledger.recordMany('contract.create', { count: 10 })
     const claimed = await t.route({ fastSlots: 100, perGroup: 3, inFlight: new Map([[own, 1]]) })
-    const count = (webhook: WebhookId) => claimed.filter((one) => one.group === webhook).length
+    const count = (webhook: WebhookId) => claimed.filter((claim) => claim.group === webhook).length
     expect([count(own), count(others), count(idle)]).toEqual([2, 1, 3])
   })
 
@@ -213,7 +213,7 @@ describe('rows that are claimed as they are written', () => {
     const prompt = await t.ledger.addWebhook({ events: ['contract.create'] })
     await t.ledger.recordMany('contract.create', { count: 2 })
     const claimed = await t.route({ fastSlots: 10, slowSlots: 5, slowGroups: [slow] })
-    expect(claimed.map((one) => one.group)).toEqual([prompt, prompt])
+    expect(claimed.map((claim) => claim.group)).toEqual([prompt, prompt])
     expect([...(await t.ledger.readHeads()).keys()]).toEqual([slow])
   })
 
@@ -224,7 +224,7 @@ describe('rows that are claimed as they are written', () => {
     const prompt = await t.ledger.addWebhook({ events: ['contract.create'] })
     await t.ledger.recordMany('contract.create', { count: 2 })
     const claimed = await t.route({ fastSlots: 10, lateGroups: [late] })
-    expect(claimed.map((one) => one.group)).toEqual([prompt, prompt])
+    expect(claimed.map((claim) => claim.group)).toEqual([prompt, prompt])
     expect([...(await t.ledger.readHeads()).keys()]).toEqual([late])
   })
 
@@ -250,7 +250,7 @@ describe('the ids of rows', () => {
     const [event] = await t.ledger.recordMany('contract.create')
     await t.route()
     const ids = (await t.db.selectFrom('webhook_dispatch').select('document_id').execute()).map(
-      (one) => one.document_id,
+      (item) => item.document_id,
     )
     expect(new Set(ids).size).toBe(2)
     for (const id of ids) {
@@ -274,7 +274,7 @@ describe('a webhook that is purged while events are routed to it', () => {
     const purges = webhooks.slice(0, 5).map((id) => t.db.deleteFrom('webhook').where('document_id', '=', id).execute())
     await Promise.all([t.route({ workerId: 'a' }), ...purges, t.route({ workerId: 'b' })])
     await t.routeAll()
-    // What was written for a webhook right before it went is removed by the maintenance.
+    // Rows written for a webhook right before its removal are removed by the maintenance.
     await deleteOrphanedDispatches(t.db, new Date(t.clock.now() + 1), 100_000)
     const rows = await t.ledger.listRouted()
     expect(new Set(rows.map((row) => row.webhook))).toEqual(new Set(webhooks.slice(5)))

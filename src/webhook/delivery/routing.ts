@@ -1,6 +1,6 @@
 import type { AccountId, WebhookId } from '../../base/id.ts'
 
-/** What the routing rules look at in an event. */
+/** Facts of an event that the routing rules read. */
 export interface RoutedEvent {
   accountScope: 'account' | 'none'
   account: AccountId | null
@@ -11,7 +11,7 @@ export interface RoutedEvent {
   ordinal: number | null
 }
 
-/** What the routing rules look at in a webhook. */
+/** Facts of a webhook that the routing rules read. */
 export interface RoutedWebhook {
   id: WebhookId
   isGlobal: boolean

@@ -60,7 +60,7 @@ async function openLedger() {
   const deliver = async (webhook: WebhookId, results: readonly AttemptResult[], attempts = 4) => {
     await ledger.addDispatches(webhook, { count: results.length, status: 'retrying', attempts })
     const claimed = await claimAll()
-    return record(claimed.map((one, index) => end(one, results[index]!, { endedAt: later(index) })))
+    return record(claimed.map((claim, index) => end(claim, results[index]!, { endedAt: later(index) })))
   }
   /** The events that wait for their routing. */
   const listEvents = () =>
@@ -176,8 +176,8 @@ describe('fences', () => {
     await t.record([t.end(late!, { errorClass: 'interrupted' })])
     const [current] = await t.claimAll()
     const { recorded } = await t.record([t.end(late!, DELIVERED), t.end(current!, FAILED)])
-    expect(recorded.map((one) => one.isRecorded)).toEqual([false, true])
-    expect((await listAttempts(t, id!)).map((one) => [one.attempt, one.errorClass])).toEqual([
+    expect(recorded.map((result) => result.isRecorded)).toEqual([false, true])
+    expect((await listAttempts(t, id!)).map((attempt) => [attempt.attempt, attempt.errorClass])).toEqual([
       [1, 'interrupted'],
       [2, 'http_5xx'],
     ])
@@ -190,10 +190,10 @@ describe('fences', () => {
     await t.ledger.addDispatches(webhook, { count: 20 })
     const claimed = await t.claimAll()
     const results = await Promise.all([
-      t.record(claimed.map((one) => t.end(one, FAILED))),
-      t.record(claimed.map((one) => t.end(one, { errorClass: 'interrupted' }))),
+      t.record(claimed.map((claim) => t.end(claim, FAILED))),
+      t.record(claimed.map((claim) => t.end(claim, { errorClass: 'interrupted' }))),
     ])
-    const written = results.flatMap((one) => one.recorded).filter((one) => one.isRecorded)
+    const written = results.flatMap((result) => result.recorded).filter((item) => item.isRecorded)
     expect(written).toHaveLength(20)
     expect(await readTotals(t.db)).toEqual(new Map([['retrying', 20]]))
   })
@@ -211,7 +211,7 @@ describe('fences', () => {
       const [claimed] = await t.claimAll()
       await t.db.deleteFrom('webhook').execute()
       const { recorded } = await t.record([t.end(claimed!, result)])
-      expect(recorded.filter((one) => one.isRecorded)).toEqual([])
+      expect(recorded.filter((result) => result.isRecorded)).toEqual([])
       expect(await t.ledger.listRouted()).toEqual([])
       expect(await t.ledger.readHeads()).toEqual(new Map())
       expect(await readTotals(t.db)).toEqual(new Map())
@@ -338,7 +338,7 @@ describe('the statement of results', () => {
       await add(webhooks.deleted, retry),
     ]
     const done = await t.apply([...now, ...deferred], false)
-    const idsOf = (list: readonly { id: string }[]) => list.map((one) => one.id).sort()
+    const idsOf = (list: readonly { id: string }[]) => list.map((item) => item.id).sort()
     expect(idsOf(done.settled)).toEqual(idsOf(now))
     expect(idsOf(done.deferred)).toEqual(idsOf(deferred))
     for (const { id } of deferred)
@@ -385,7 +385,7 @@ describe('the failure count of a webhook', () => {
       excluded_webhook: webhook,
       routed_at: null,
     })
-    expect(events.filter((one) => one.event === 'webhook-dispatch.exhausted')).toHaveLength(1)
+    expect(events.filter((event) => event.event === 'webhook-dispatch.exhausted')).toHaveLength(1)
   })
 
   test('counts a batch in the order in which the attempts ended, not in which they came', async () => {
@@ -409,11 +409,11 @@ describe('the failure count of a webhook', () => {
     const claimed = await t.claimAll()
     const endsOf = (webhook: WebhookId, results: readonly AttemptResult[]) =>
       claimed
-        .filter((one) => one.group === webhook)
-        .map((one, index) => t.end(one, results[index]!, { endedAt: t.later(index) }))
+        .filter((claim) => claim.group === webhook)
+        .map((claim, index) => t.end(claim, results[index]!, { endedAt: t.later(index) }))
     const ended = [...endsOf(recovered, [FAILED, DELIVERED]), ...endsOf(failed, [DELIVERED, FAILED])]
     const { recorded } = await t.record(ended)
-    expect(recorded.map((one) => one.isRecorded)).toEqual([true, true, true, true])
+    expect(recorded.map((result) => result.isRecorded)).toEqual([true, true, true, true])
     expect(await t.ledger.readWebhook(recovered)).toMatchObject({ consecutive_failures: 0 })
     expect(await t.ledger.readWebhook(failed)).toMatchObject({ consecutive_failures: 1 })
   })
@@ -465,17 +465,17 @@ describe('the failure count of a webhook', () => {
     const claimed = await t.claimAll()
     const batches = Array.from({ length: 6 }, (_, index) => claimed.filter((_one, at) => at % 6 === index))
     const done: SettledAttempts[] = []
-    // What another process holds back is recorded again, as the acknowledger does.
+    // Results held back by another process are recorded again, as the acknowledger does.
     const recordAll = async (ended: readonly EndedAttempt[]): Promise<void> => {
       const settled = await t.record(ended)
       done.push(settled)
       if (settled.heldBack.length > 0) await recordAll(settled.heldBack)
     }
-    await Promise.all(batches.map((batch) => recordAll(batch.map((one) => t.end(one, FAILED)))))
+    await Promise.all(batches.map((batch) => recordAll(batch.map((entry) => t.end(entry, FAILED)))))
     for (const webhook of webhooks) {
       expect(await t.ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 24, is_actived: false })
-      const told = done.flatMap((one) => one.notices).filter((one) => one.webhook === webhook)
-      expect(told.map((one) => one.event).sort()).toEqual([
+      const told = done.flatMap((result) => result.notices).filter((item) => item.webhook === webhook)
+      expect(told.map((item) => item.event).sort()).toEqual([
         'webhook.auto-disable',
         'webhook.failing',
         'webhook.failing',

@@ -9,7 +9,7 @@ import { cameInto, countChanges, findSettlingShard, leftFrom, REMOVAL_SHARD } fr
 import type { AttemptTrigger, DispatchStatus } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
 
-/** What an attempt changes in its ledger row, and its entry of the attempt log. */
+/** Changes of the ledger row by an attempt, and its entry of the attempt log. */
 export interface DispatchChange extends AttemptChange {
   id: DispatchId
   fence: number
@@ -118,7 +118,7 @@ interface SettleParams extends AttemptParams {
 
 const settle = statement<SettledColumns, SettleParams>(SETTLE)
 
-/** What was written of changes, and what needs the failure counts of its webhook. */
+/** Written changes, and those that need the failure counts of their webhook. */
 export interface SettledChanges {
   settled: Claim[]
   deferred: Claim[]
@@ -137,8 +137,8 @@ export async function settleChanges(
   if (changes.length === 0) return { settled: [], deferred: [] }
   const rows = await settle(db, {
     ...listAttemptColumns(changes),
-    fences: changes.map((one) => one.fence),
-    webhooks: changes.map((one) => one.webhook),
+    fences: changes.map((change) => change.fence),
+    webhooks: changes.map((change) => change.webhook),
     withFailures: options.withFailures,
     shard: findSettlingShard(options.workerId),
   })

@@ -31,6 +31,6 @@ test('a success that ends after a failure resets the count of failures, also whe
     timings: null,
   })
   const { recorded } = await settleAttempts(ledger.deps, database.db, [end(0, 302), end(1, 200)])
-  expect(recorded.map((one) => one.isRecorded)).toEqual([true, true])
+  expect(recorded.map((result) => result.isRecorded)).toEqual([true, true])
   expect(await ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
 })

@@ -10,7 +10,7 @@ import { decideOutcome, type EndedAttempt, type RecordedAttempt, type WebhookNot
 import { findEarlierEnds } from './recorded-end.store.ts'
 import { type DispatchChange, deleteOrphans, settleChanges } from './settle.store.ts'
 
-/** What was recorded of some attempts. */
+/** Recorded results of some attempts. */
 export interface SettledAttempts {
   recorded: RecordedAttempt[]
   notices: WebhookNotice[]
@@ -26,7 +26,10 @@ export interface SettleDeps {
   onRecording?: () => void
 }
 
-/** What the service says about itself. A dispatch of one of these raises no further one, or two failing webhooks would feed each other. */
+/**
+ * Event types of the service about itself. A dispatch of one of these raises no further one, or two failing webhooks
+ * would feed each other.
+ */
 const NOTICE_EVENTS: readonly string[] = [
   'webhook.failing',
   'webhook.auto-disable',
@@ -53,9 +56,9 @@ export async function settleAttempts(
   const options = { workerId: deps.workerId, withFailures: false }
   const { settled, deferred } = await settleChanges(db, others.map(toDispatchChange), options)
   const later = new Set(deferred.map(nameClaim))
-  const now = others.filter((one) => !later.has(nameClaim(one.attempt)))
+  const now = others.filter((other) => !later.has(nameClaim(other.attempt)))
   const recorded = markRecorded(now, settled)
-  const rest = attempts.filter((one) => failing.has(one.webhook) || later.has(nameClaim(one)))
+  const rest = attempts.filter((attempt) => failing.has(attempt.webhook) || later.has(nameClaim(attempt)))
   if (rest.length === 0) return { recorded, notices: [], heldBack: [] }
   const counted = await inTransaction(db, (tx) => settleWithFailures(deps, tx, rest))
   return { ...counted, recorded: [...recorded, ...counted.recorded] }
@@ -68,7 +71,7 @@ function decide(attempt: EndedAttempt, isWebhookDeleted: boolean): Decided {
 /** By claim, not by dispatch: a late result and that of the next claim may come together, and only one of them holds. */
 function markRecorded(decided: readonly Decided[], settled: readonly Claim[]): RecordedAttempt[] {
   const ended = new Set(settled.map(nameClaim))
-  return decided.map((one) => ({ ...one, isRecorded: ended.has(nameClaim(one.attempt)) }))
+  return decided.map((decision) => ({ ...decision, isRecorded: ended.has(nameClaim(decision.attempt)) }))
 }
 
 /**
@@ -80,27 +83,27 @@ async function settleWithFailures(
   tx: Database,
   all: readonly EndedAttempt[],
 ): Promise<SettledAttempts> {
-  const ids = [...new Set(all.map((one) => one.webhook))]
+  const ids = [...new Set(all.map((item) => item.webhook))]
   const webhooks = new Map((await lockFreeWebhooks(tx, ids)).map((row) => [row.id, row]))
   const missing = ids.filter((id) => !webhooks.has(id))
   const locked = new Set(missing.length > 0 ? await listExisting(tx, missing) : [])
   const [heldBack, attempts] = [
-    all.filter((one) => locked.has(one.webhook)),
-    all.filter((one) => !locked.has(one.webhook)),
+    all.filter((item) => locked.has(item.webhook)),
+    all.filter((item) => !locked.has(item.webhook)),
   ]
   if (attempts.length === 0) return { recorded: [], notices: [], heldBack }
   // Its webhook was purged after the event was routed to it: nothing of it is kept.
   await deleteOrphans(
     tx,
-    attempts.filter((one) => !webhooks.has(one.webhook)).map((one) => one.id),
+    attempts.filter((attempt) => !webhooks.has(attempt.webhook)).map((attempt) => attempt.id),
   )
   const decided = attempts
-    .filter((one) => webhooks.has(one.webhook))
+    .filter((attempt) => webhooks.has(attempt.webhook))
     .map((attempt) => decide(attempt, webhooks.get(attempt.webhook)?.deletedAt != null))
   const options = { workerId: deps.workerId, withFailures: true }
   const { settled } = await settleChanges(tx, decided.map(toDispatchChange), options)
   const recorded = markRecorded(decided, settled)
-  const valid = recorded.filter((one) => one.isRecorded)
+  const valid = recorded.filter((result) => result.isRecorded)
   const notices = await updateFailureCounts(tx, webhooks, valid)
   const drafts = [...valid.flatMap(draftExhausted), ...notices.map(draftNotice)]
   await recordEvents(deps, tx, drafts, latestEnd(attempts))
@@ -147,7 +150,7 @@ async function updateFailureCounts(
   const notices: WebhookNotice[] = []
   const earlier = await findEarlierEnds(tx, valid.map(toRecordedEnd))
   for (const webhook of webhooks.values()) {
-    const own = valid.filter((one) => one.attempt.webhook === webhook.id)
+    const own = valid.filter((item) => item.attempt.webhook === webhook.id)
     if (own.length === 0) continue
     const steps = orderSteps(own.map(toRecordedEnd), earlier.get(webhook.id) ?? NOTHING_EARLIER)
     const decision = countFailures(webhook, steps)
@@ -156,7 +159,7 @@ async function updateFailureCounts(
     const now = latestEnd(own.map(({ attempt }) => attempt))
     const disabled = disable ? { isActived: false, disabledAt: now, disabledReason: AUTO_DISABLE_REASON } : {}
     await updateWebhook(tx, webhook.id, { consecutiveFailures, ...disabled }, now)
-    if (own.some((one) => NOTICE_EVENTS.includes(one.attempt.event)) && !disable) continue
+    if (own.some((item) => NOTICE_EVENTS.includes(item.attempt.event)) && !disable) continue
     notices.push(...decision.notices.map((event) => ({ webhook: webhook.id, event, consecutiveFailures })))
   }
   return notices
@@ -193,5 +196,5 @@ function draftExhausted({ attempt, decision }: Decided): EventDraft[] {
 }
 
 function latestEnd(attempts: readonly EndedAttempt[]): Date {
-  return new Date(Math.max(...attempts.map((one) => one.endedAt.getTime())))
+  return new Date(Math.max(...attempts.map((attempt) => attempt.endedAt.getTime())))
 }

@@ -10,7 +10,7 @@ import type { EndedAttempt, RecordedAttempt, WebhookNotice } from './outcome.ts'
 import { buildWebhookFanOut, buildWebhookRouting } from './routing.store.ts'
 import { type SettleDeps, type SettledAttempts, settleAttempts } from './settle.ts'
 
-/** What the delivery of webhooks uses. */
+/** Dependencies of the delivery of webhooks. */
 export interface WebhookPolicyDeps extends AttemptDeps, SettleDeps {
   db: Database
   logger: Logger
@@ -39,7 +39,7 @@ export function buildWebhookPolicy(
       release: (claims, now, dueAt) => releaseClaims(db, claims, now, dueAt),
       reclaim: async (request) => {
         const claims = await findLostClaims(db, request)
-        return claims.map((one) => endLost(one, request.now))
+        return claims.map((claim) => endLost(claim, request.now))
       },
       nextDueAt: (room) => findNextDueAt(db, room),
     },

@@ -1,7 +1,7 @@
 import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 
-/** What a webhook receives (docs/contract/webhooks.md#envelope): thin, never the resource itself. */
+/** Body of a delivery (docs/contract/webhooks.md#envelope): thin, never the resource itself. */
 export const EnvelopeBody = named(
   'Envelope',
   Type.Object(

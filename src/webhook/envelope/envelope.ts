@@ -1,7 +1,7 @@
 /** Version of the body a subscriber reads (docs/contract/webhooks.md#envelope). */
 const ENVELOPE_API_VERSION = '2026-09-11'
 
-/** What an envelope tells about an event. Thin: never the resource itself. */
+/** Facts of an event in an envelope. Thin: never the resource itself. */
 export interface EnvelopeEvent {
   /** The event's id: the same for every webhook and attempt; subscribers dedupe on it. */
   id: string

@@ -13,10 +13,13 @@ export function buildDeactivated({ internal }: Pick<EventTypeRecord, 'internal'>
 /** The ids and the names of the entries of an event set, each once (docs/contract/webhooks.md#event-set). */
 export function splitEntries(entries: readonly string[]): { ids: string[]; names: string[] } {
   const all = [...new Set(entries)]
-  return { ids: all.filter(isUuid), names: all.filter((one) => !isUuid(one)) }
+  return { ids: all.filter(isUuid), names: all.filter((item) => !isUuid(item)) }
 }
 
-/** What decides whether an entry may name an event type; `isSubscribed`: the webhook has it already, so that it may stay. */
+/**
+ * Facts that decide whether an entry may name an event type. `isSubscribed`: the webhook has it already, so it may
+ * stay.
+ */
 export type KnownType = Pick<EventTypeRecord, 'id' | 'internal' | 'isActived'> & { isSubscribed: boolean }
 
 /**

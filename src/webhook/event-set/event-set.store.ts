@@ -98,7 +98,7 @@ export async function changeSubscriptions(
   if (remove.length + add.length === 0) return
   await change(
     db,
-    { webhook, now, remove, ids: add.map((one) => one.id), events: add.map((one) => one.event) },
+    { webhook, now, remove, ids: add.map((addition) => addition.id), events: add.map((addition) => addition.event) },
     { notes: 'r' },
   )
 }

@@ -18,7 +18,7 @@ export const link = defineRecord('webhook_event', [
 ])
 export type SubscriptionRecord = RecordOf<typeof link>
 
-/** What a subscription needs to know of its webhook. */
+/** Facts of the webhook of a subscription. */
 export interface SubscribingWebhook {
   id: WebhookId
   account: AccountId | null
@@ -77,7 +77,7 @@ export async function findSubscription(
   return { subscription, webhook, internal }
 }
 
-/** What decides whether an event type can be subscribed to, and with which warning. */
+/** Facts that decide whether an event type can be subscribed to, and with which warning. */
 export type NamedType = Pick<EventTypeRecord, 'internal' | 'accountScope' | 'isActived'>
 
 function toNamedType(
@@ -112,7 +112,7 @@ const insert = statement<InsertedRow, { id: SubscriptionId; webhook: string; eve
   select ${link.members('s')}, hook.*, type.internal, type."typeScope", type."typeIsActived"
   from (select) one left join hook on true left join type on true left join s on true`)
 
-/** What came of a new link: what was found, and the link unless it was there already or something is missing. */
+/** Result of a new link: the rows found, and the link unless it existed or a row is missing. */
 export interface InsertedSubscription {
   webhook: SubscribingWebhook | undefined
   eventType: NamedType | undefined

@@ -68,7 +68,7 @@ describe('the plan of an event set', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.nat(8).map(id)), some, (current, wanted) => {
         const { add, remove } = planEventSet(current, wanted, always)
-        const after = [...current.filter((one) => !remove.includes(one)), ...add]
+        const after = [...current.filter((item) => !remove.includes(item)), ...add]
         expect(new Set(after)).toEqual(new Set([always, ...wanted]))
         expect(after).toHaveLength(new Set(after).size)
       }),
@@ -79,8 +79,8 @@ describe('the plan of an event set', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.nat(8).map(id)), some, (current, wanted) => {
         const { add, remove } = planEventSet(current, wanted, always)
-        expect(add.filter((one) => current.includes(one))).toEqual([])
-        expect(remove.filter((one) => wanted.includes(one) || one === always)).toEqual([])
+        expect(add.filter((addition) => current.includes(addition))).toEqual([])
+        expect(remove.filter((item) => wanted.includes(item) || item === always)).toEqual([])
       }),
     )
   })
@@ -356,7 +356,7 @@ describe('a link of its own', () => {
       { event: 'webhook-event.delete', account, resource_id: link.document_id, url: null, is_purge: false },
     ])
     expect(audit).toHaveLength(1)
-    const [row] = (await readLinks(webhook)).filter((one) => one.event === 'contract.create')
+    const [row] = (await readLinks(webhook)).filter((link) => link.event === 'contract.create')
     expect(row.deleted_at.getTime()).toBe(app.clock.now())
   })
 

@@ -53,7 +53,7 @@ export function sayWarnings(message: string, warnings: readonly SubscriptionWarn
   return [message, ...warnings.map((warning) => warning.message)].join(' ')
 }
 
-/** What an event set must become: which links to add and which to remove. Pure. `webhook.test` always stays. */
+/** Changes that an event set needs: links to add and links to remove. Pure. `webhook.test` always stays. */
 export function planEventSet(
   current: readonly EventTypeId[],
   wanted: readonly EventTypeId[],

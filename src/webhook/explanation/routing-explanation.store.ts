@@ -6,7 +6,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
 
-/** What an explanation looks at in an event. */
+/** Facts of an event that an explanation reads. */
 export type ExplainedEvent = Pick<
   StoredEvent,
   'id' | 'type' | 'account' | 'isPurge' | 'excludedWebhook' | 'createdAt' | 'routedAt'
@@ -39,7 +39,7 @@ export interface ExplainedWebhook {
   dispatch: { id: DispatchId; status: DispatchStatus; attempts: number; lastError: string | null } | null
 }
 
-/** What an explanation is made of, all of one instant. */
+/** Facts of an explanation, all of one instant. */
 export interface Explained {
   event: ExplainedEvent
   /** The type of the event; undefined when it is no longer in the catalogue. */

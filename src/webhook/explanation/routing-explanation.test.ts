@@ -160,7 +160,7 @@ describe('asking why an event was or was not delivered', () => {
     const id = await eventOf(await fixture.makeChange(account))
     const early: Json = await ask(id)
     expect(early.routed_at).toBeNull()
-    expect(early.webhooks.find((one: Json) => one.webhook === good.id)).toMatchObject({
+    expect(early.webhooks.find((webhook: Json) => webhook.webhook === good.id)).toMatchObject({
       verdict: 'waiting',
       basis: 'current_state',
       dispatch: null,
@@ -169,7 +169,7 @@ describe('asking why an event was or was not delivered', () => {
     fixture.app.clock.advance(60_000)
     const later = await fixture.createWebhook({ account }, ['contract.create'])
     const told: Json = await ask(id)
-    const verdicts = Object.fromEntries(told.webhooks.map((one: Json) => [one.webhook, one.verdict]))
+    const verdicts = Object.fromEntries(told.webhooks.map((webhook: Json) => [webhook.webhook, webhook.verdict]))
     expect(verdicts).toEqual({
       [good.id]: 'delivered',
       [unsubscribed.id]: 'not_subscribed',
@@ -200,7 +200,7 @@ describe('asking why an event was or was not delivered', () => {
       dispatch: row.document_id,
       dispatch_status: 'success',
     })
-    for (const one of told.webhooks) expect(one.reason).toMatch(/\.$/)
+    for (const webhook of told.webhooks) expect(webhook.reason).toMatch(/\.$/)
     expect((await ask(id, `?webhook=${asleep.id}`)).webhooks).toMatchObject([
       { webhook: asleep.id, verdict: 'inactive' },
     ])
@@ -213,7 +213,7 @@ describe('asking why an event was or was not delivered', () => {
     const made = await fixture.app.admin('POST', `/api/v3/webhook/webhook/${asked.id}/test`)
     await fixture.app.settle()
     const told = await ask(made.body.data.event_id)
-    const verdictOf = (id: string) => told.webhooks.find((one: Json) => one.webhook === id)?.verdict
+    const verdictOf = (id: string) => told.webhooks.find((webhook: Json) => webhook.webhook === id)?.verdict
     expect([verdictOf(asked.id), verdictOf(other.id)]).toEqual(['delivered', 'excluded'])
   })
 

@@ -12,7 +12,7 @@ import {
 /** Webhooks in one explanation at most. Ask for one webhook by its id where there are more. */
 export const EXPLAINED_WEBHOOKS_LIMIT = 1_000
 
-/** What became of an event at a webhook. */
+/** Fate of an event at a webhook. */
 export type ExplanationVerdict =
   /** The ledger row says so: `success`. */
   | 'delivered'

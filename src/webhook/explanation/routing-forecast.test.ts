@@ -87,7 +87,9 @@ describe('over the API', () => {
   const read = async (query: Record<string, string>, id = eventType): Promise<Json> =>
     fixture.app.admin('GET', `/api/v3/webhook/event/${id}/routing?${new URLSearchParams(query)}`)
   const verdicts = async (query: Record<string, string>) =>
-    Object.fromEntries((await read(query)).body.data.webhooks.map((one: Json) => [one.webhook, one.verdict]))
+    Object.fromEntries(
+      (await read(query)).body.data.webhooks.map((webhook: Json) => [webhook.webhook, webhook.verdict]),
+    )
 
   test('lists the webhooks of the account and the global ones, and nobody else', async () => {
     const other = (await fixture.createAccount()).document_id
@@ -104,10 +106,10 @@ describe('over the API', () => {
     expect(await verdicts({ account, webhook: foreign.id })).toEqual({ [foreign.id]: 'other_account' })
     const { message, data } = (await read({ account })).body
     expect([message, data.event, data.truncated]).toEqual(['2 of 3 webhooks would get it.', 'contract.create', false])
-    // What was said comes true.
+    // The forecast comes true.
     await fixture.makeChange(account)
     await fixture.app.settle()
-    const got = [own, quiet, global, foreign].map((one) => fixture.received(one).length)
+    const got = [own, quiet, global, foreign].map((item) => fixture.received(item).length)
     expect(got).toEqual([1, 0, 1, 0])
     await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${own.id}`)
     expect(await verdicts({ account })).toEqual({ [quiet.id]: 'not_subscribed', [global.id]: 'deliver' })

@@ -16,7 +16,7 @@ export interface ForecastRouting {
   reason: string
 }
 
-/** What would become of an event that happens now. */
+/** Forecast of the routing of an event that happens now. */
 export interface RoutingForecast {
   type: string
   entries: ForecastRouting[]

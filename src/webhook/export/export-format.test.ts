@@ -90,7 +90,7 @@ test('in a program that separates by semicolons no cell begins with a formula, w
 
 // The engine reads a text with an emoji in another way, which skips less.
 test.each(['\n', '"', ' ', ';', '\n"', "' ", ';=', '"='])('a long row of %j is written in linear time', (pump) => {
-  for (const [before, after] of ['', ';', '😀'].flatMap((one) => ['', '=', 'a='].map((other) => [one, other])))
+  for (const [before, after] of ['', ';', '😀'].flatMap((text) => ['', '=', 'a='].map((other) => [text, other])))
     expectLinear((size) => `${before}${pump.repeat(size / pump.length)}${after}`, formatCell)
 })
 

@@ -13,7 +13,7 @@ export const EXPORT_MEDIA: Readonly<Record<ExportFormat, string>> = {
 export type ExportedRow = Readonly<Record<string, string | number | boolean | null>>
 
 /**
- * What a spreadsheet takes for the start of a formula when a file is opened in it (OWASP, CSV injection): the signs, their
+ * Characters that a spreadsheet takes for the start of a formula (OWASP, CSV injection): the signs, their
  * full-width forms, and the white space that it skips.
  */
 const FORMULA_START = /^[=+\-@\t\r\n＝＋－＠]/

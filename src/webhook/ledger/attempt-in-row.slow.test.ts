@@ -74,7 +74,7 @@ test('the log of a delivery that failed five times has all attempts in order', a
   await passRetrySchedule(d.t)
   const [row] = await d.listRows()
   const found = await findDispatchWithAttempts(d.t.database.db, row!.document_id)
-  expect(found!.attempts.map((one) => [one.attempt, one.errorClass])).toEqual(
+  expect(found!.attempts.map((attempt) => [attempt.attempt, attempt.errorClass])).toEqual(
     [1, 2, 3, 4, 5].map((attempt) => [attempt, 'http_5xx']),
   )
   expect(await countLogged(d)).toBe(4)

@@ -10,12 +10,12 @@ import { isOfResource, listDispatches, type StoredDispatch, toDispatchRecord } f
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 import { toDispatchRow } from './dispatch-row.ts'
 
-/** What the routes of the ledger use. */
+/** Dependencies of the routes of the ledger. */
 export interface DispatchRouteDeps extends DispatchDeps {
   accountLimits: Pick<AccountLimiter, 'take'>
 }
 
-/** What the ledger can be filtered by and sorted on (docs/contract/delivery.md#ledger-endpoints). */
+/** Filters and sorts of the ledger (docs/contract/delivery.md#ledger-endpoints). */
 export const DISPATCH_FIELDS = {
   document_id: { type: 'uuid' },
   webhook: { type: 'uuid' },

@@ -52,5 +52,5 @@ export const ReplayBody = nullable(
   ),
 )
 
-/** What the test action answers. */
+/** Answer of the test action. */
 export const TestAnswer = named('EnqueuedTest', Type.Object({ dispatch_id: UuidSchema, event_id: UuidSchema }))

@@ -107,7 +107,10 @@ function mayMatch(status: DispatchStatus, filters: readonly ListFilter[]): boole
 
 /** A part whose query names its status: with the filters on it PostgreSQL expects fewer rows and may read and sort all. */
 function leaveOutStatuses<Found>(part: ListPart<Found>): ListPart<Found> {
-  const rest = (listing: Listing) => ({ ...listing, filters: listing.filters.filter((one) => !isOfStatuses(one)) })
+  const rest = (listing: Listing) => ({
+    ...listing,
+    filters: listing.filters.filter((filter) => !isOfStatuses(filter)),
+  })
   return {
     read: (db, listing, fields) => part.read(db, rest(listing), fields),
     page: (listing, fields) => part.page(rest(listing), fields),
@@ -187,6 +190,6 @@ export async function findDispatchWithAttempts(
   const [row] = await selectWithAttempts(db, { id })
   if (!row) return undefined
   const { attemptsLog, ...stored } = row
-  const attempts = attemptsLog.map((one) => ({ ...one, startedAt: new Date(one.startedAt) }))
+  const attempts = attemptsLog.map((item) => ({ ...item, startedAt: new Date(item.startedAt) }))
   return { dispatch: toDispatchRecord(stored), attempts }
 }

@@ -9,7 +9,7 @@ import { deleteDispatchesOf, deleteLedgerRows, lockWebhookWithLedger } from './r
 import { lockReplayable, scheduleReplays } from './replay.store.ts'
 import { buildReplayProblem, decideReplay } from './replay.ts'
 
-/** What the operations on the ledger use. */
+/** Dependencies of the operations on the ledger. */
 export interface DispatchDeps extends EventDeps {
   ids: IdMaker
   workerId: string

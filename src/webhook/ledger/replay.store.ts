@@ -6,7 +6,7 @@ import type { DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
 import { type DispatchRecord, ledger, OF_DISPATCH, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
 
-/** What the rule of a replay looks at in a ledger row. */
+/** Facts of a ledger row that the rule of a replay reads. */
 export interface ReplayFacts {
   status: DispatchStatus
   isWebhookActive: boolean

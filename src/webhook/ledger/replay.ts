@@ -1,7 +1,7 @@
 import { Problem } from '../../http/problem/problem.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
 
-/** What decides whether a ledger row may be replayed. */
+/** Facts that decide whether a ledger row may be replayed. */
 export interface ReplayQuestion {
   status: DispatchStatus
   /** Living and active. */

@@ -106,7 +106,7 @@ describe('for a caller with an account role', () => {
       const listed = await developer('GET', `${path}?count=true`)
       expect(ids(listed)).toContain(id)
       const others = [foreign, global].flatMap(({ hook, dispatch, event }) => [hook.id, dispatch, event])
-      expect(ids(listed).filter((one: string) => others.includes(one))).toEqual([])
+      expect(ids(listed).filter((text: string) => others.includes(text))).toEqual([])
       expect(listed.body.pagination.total).toBe(listed.body.data.length)
     }
     const links = (await developer('GET', LINKS)).body.data
@@ -144,7 +144,7 @@ describe('for a caller with an account role', () => {
 
   test('why an event was delivered says nothing of other webhooks', async () => {
     const { data } = (await developer('GET', `${EVENTS}/${own.event}/routing`)).body
-    expect(data.webhooks.map((one: Json) => one.webhook)).toEqual([own.hook.id])
+    expect(data.webhooks.map((webhook: Json) => webhook.webhook)).toEqual([own.hook.id])
     expect(data.summary).toEqual({ delivered: 1 })
     const asked = await developer('GET', `${EVENTS}/${own.event}/routing?webhook=${global.hook.id}`)
     expect(asked.body.data.webhooks).toEqual([])
@@ -197,7 +197,7 @@ describe('for a caller with an account role', () => {
   test('the dashboard counts the deliveries and webhooks of its account only', async () => {
     const { data } = (await viewer('GET', '/api/v3/webhook/dashboard/summary')).body
     const count = async (path: string) => (await viewer('GET', `${path}?count=true`)).body.pagination.total
-    const sum = (counts: Record<string, number>) => Object.values(counts).reduce((all, one) => all + one, 0)
+    const sum = (counts: Record<string, number>) => Object.values(counts).reduce((all, value) => all + value, 0)
     expect(sum(data.deliveries_24h)).toBe(await count(DISPATCHES))
     expect(data.webhooks.active + data.webhooks.inactive).toBe(await count(HOOKS))
     expect(data.series_24h).toHaveLength(24)
@@ -373,7 +373,7 @@ describe('the catalogue of a caller with an account role', () => {
     })
     await fixture.app.admin('POST', LINKS, link)
     const set = (await developer('GET', `${HOOKS}/${own.hook.id}/events`)).body.data.events.map(
-      (one: Json) => one.document_id,
+      (event: Json) => event.document_id,
     )
     expect(set).toContain(hidden)
     for (const events of [set, ['webhook.update', 'contract.update']]) {

@@ -7,7 +7,7 @@ const PATH = '/api/v3/webhook/webhook'
 const URL_OF_A_SUBSCRIBER = 'https://hooks.example.com/in'
 const UNKNOWN_ID = '01990000-0000-7000-8000-000000000000'
 
-/** What the name service says of each host; of any other, that there is none. */
+/** Answers of the name service by host; any other host does not exist. */
 const names = new Map<string, () => Promise<string[]>>()
 let app: TestApp
 let account: AccountId
@@ -128,7 +128,7 @@ describe('creating a webhook', () => {
     expect(events).toMatchObject([{ event: 'webhook.create' }])
     expect(answer.body.message).toContain('role.create has no owning account')
     const set = (await app.admin('GET', `${PATH}/${answer.body.data.document_id}/events`)).body.data
-    expect(set.events.map((one: { internal: string }) => one.internal)).toEqual([
+    expect(set.events.map((event: { internal: string }) => event.internal)).toEqual([
       'webhook.test',
       'contract.delete',
       'contract.update',

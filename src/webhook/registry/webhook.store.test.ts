@@ -106,8 +106,8 @@ test('a change of scope locks the account that the webhook will have, and the we
   await t.end('account', gone)
   const id = await t.ledger.addWebhook({ account: own })
   const global = await t.ledger.addWebhook()
-  const keptOf = async (one: WebhookId, change: Parameters<typeof lockWebhookForChange>[2]) =>
-    (await lockWebhookForChange(t.db, one, change))?.kept
+  const keptOf = async (id: WebhookId, change: Parameters<typeof lockWebhookForChange>[2]) =>
+    (await lockWebhookForChange(t.db, id, change))?.kept
   expect(await keptOf(id, {})).toBe(own)
   expect(await keptOf(id, { account: next })).toBe(next)
   expect(await keptOf(id, { account: null })).toBeNull()

@@ -34,7 +34,7 @@ export async function findWebhook(
   return row
 }
 
-/** What a new webhook may subscribe to: an event type, and whether it is active. */
+/** Event type that a new webhook may subscribe to, and whether it is active. */
 export type OfferedType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'isActived'>
 
 /** A webhook that is inserted. */
@@ -125,7 +125,7 @@ export async function lockWebhookForChange(
   return { webhook: locked, kept }
 }
 
-/** What may change in a webhook. Members left out stay. */
+/** Changes of a webhook. Members left out stay. */
 export interface WebhookChange {
   url?: string
   name?: string | null

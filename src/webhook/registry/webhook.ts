@@ -29,7 +29,7 @@ import {
 /** `disabled_reason` of the webhooks of a deleted account. */
 const ACCOUNT_DELETED_REASON = 'account-deleted'
 
-/** What the operations on webhooks use. */
+/** Dependencies of the operations on webhooks. */
 export interface WebhookDeps extends CallbackDeps {
   ids: IdMaker
   random: Random
@@ -82,7 +82,7 @@ function checkScope(scope: { isGlobal: boolean; account: string | null }): strin
   throw invalidField('account', 'required', 'is required when is_global is false; give the id of an existing account')
 }
 
-/** What a caller may say of a new webhook. */
+/** Input of a new webhook. */
 export interface CreateWebhookInput {
   url: string
   name: string | null
@@ -134,7 +134,7 @@ export async function createWebhook(
   return { webhook, secret, warnings: findWarnings(webhook, types), subscribed: types.length - 1 }
 }
 
-/** What a caller may change of a webhook. */
+/** Input of a change of a webhook. */
 export interface ChangeWebhookInput {
   url?: string
   name?: string | null

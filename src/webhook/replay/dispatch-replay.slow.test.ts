@@ -79,7 +79,7 @@ describe('replay', () => {
       .select('attempt_trigger')
       .orderBy('attempt')
       .execute()
-    expect(log.map((one) => one.attempt_trigger)).toEqual([...Array(5).fill('schedule'), 'replay', 'replay'])
+    expect(log.map((line) => line.attempt_trigger)).toEqual([...Array(5).fill('schedule'), 'replay', 'replay'])
   })
 
   test.each(['pending', 'retrying'])(
@@ -110,7 +110,7 @@ describe('replay', () => {
         .orderBy('attempt')
         .execute()
       const replayed = Array(4 - attempts).fill('replay')
-      expect(log.map((one) => one.attempt_trigger)).toEqual([
+      expect(log.map((line) => line.attempt_trigger)).toEqual([
         ...Array(attempts).fill('schedule'),
         ...replayed,
         'schedule',
@@ -132,7 +132,7 @@ describe('replay', () => {
     const { id } = await bringInto(d, 'failed')
     const answers = await Promise.all([d.replay(id), d.replay(id)])
     // The second one finds a row that waits, and that needs a confirmation.
-    expect(answers.map((one) => one.status).sort()).toEqual([202, 409])
+    expect(answers.map((answer) => answer.status).sort()).toEqual([202, 409])
     await d.t.settle()
     expect(d.receiver.requests).toHaveLength(2)
   })

@@ -15,7 +15,7 @@ export type SkipReason =
   /** It was deleted since the job was made. */
   | 'gone'
 
-/** What a bulk replay would do. */
+/** Preview of a bulk replay. */
 export interface ReplayPreview {
   /** Rows that the filters name: all of them, or the limit of a total and `isMatchedExact` false. */
   matched: number

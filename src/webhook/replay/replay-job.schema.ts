@@ -68,7 +68,7 @@ export const ReplayJobRow = named(
   }),
 )
 
-/** What a bulk replay would do. */
+/** Preview of a bulk replay. */
 export const ReplayPreviewRow = named(
   'ReplayPreview',
   Type.Object({

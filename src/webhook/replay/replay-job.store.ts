@@ -20,7 +20,7 @@ const job = defineRecord('replay_job', [...columnsOf(ReplayJobRow), 'failures'])
 export type ReplayJobRecord = RecordOf<typeof job>
 export const toReplayJobRow = wireOf(job, ReplayJobRow)
 
-/** What a step of a job changes in its counts. */
+/** Changes of the counts of a job by a step. */
 export type ReplayProgress = Partial<Pick<ReplayJobRecord, 'processed' | 'replayed' | 'skipped' | 'skippedReasons'>>
 
 /** Ledger rows that filters name. */

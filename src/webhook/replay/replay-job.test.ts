@@ -269,7 +269,7 @@ describe('making a replay job', () => {
       'GET',
       '/api/v3/identity/permission?filters=name|like|webhook-dispatch:',
     )
-    expect(permissions.body.data.map((one: { name: string }) => one.name).sort()).toEqual([
+    expect(permissions.body.data.map((row: { name: string }) => row.name).sort()).toEqual([
       'webhook-dispatch:find-all',
       'webhook-dispatch:find-one',
       'webhook-dispatch:replay',
@@ -326,7 +326,7 @@ describe('every route on one replay job', () => {
     for (const name of ['pause', 'resume', 'cancel']) expect((await move(data.document_id, name)).status).toBe(200)
     const filter = `filters=resource_id|eq|${data.document_id}&filters=resource|eq|replay-job`
     const events = await fixture.app.admin('GET', `/api/v3/webhook/event-occurrence?${filter}`)
-    expect(events.body.data.map((one: { event: string }) => one.event).sort()).toEqual([
+    expect(events.body.data.map((row: { event: string }) => row.event).sort()).toEqual([
       'replay-job.cancel',
       'replay-job.pause',
       'replay-job.resume',

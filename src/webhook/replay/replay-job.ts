@@ -13,7 +13,7 @@ import { decideReplay } from '../ledger/replay.ts'
 import { countMatches, insertReplayJob, listMatches, type ReplayJobRecord, replayJobs } from './replay-job.store.ts'
 import { REPLAY_JOB_ROWS_LIMIT, type ReplayPreview, type SkipCounts } from './replay-job-record.ts'
 
-/** What bulk replays use. */
+/** Dependencies of bulk replays. */
 export interface ReplayJobDeps {
   ids: IdMaker
   enableApiEventQueue: boolean

@@ -87,6 +87,6 @@ describe('the sink', () => {
     await using sink = await openSink(DEVELOPMENT)
     await sink.deliver()
     const events = await sink.t.database.db.selectFrom('event_occurrence').select('event').execute()
-    expect(events.filter((one) => one.event.startsWith('webhook-sink'))).toEqual([])
+    expect(events.filter((event) => event.event.startsWith('webhook-sink'))).toEqual([])
   })
 })

@@ -9,7 +9,7 @@ import { secretContextOf } from '../registry/webhook.ts'
 /** The path of the service's own receiver (docs/contract/webhooks.md#sink-availability). */
 export const SINK_PATH = '/api/v3/webhook/sink'
 
-/** What the sink uses. */
+/** Dependencies of the sink. */
 export interface SinkDeps {
   db: Database
   logger: Logger

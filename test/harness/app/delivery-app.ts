@@ -46,7 +46,7 @@ function readWebhookRow({ database }: TestApp, id: WebhookId) {
 /** Starts the service and a receiver on loopback; `targets` are further receivers it may post to. */
 export async function openDelivery(options: TestAppOptions & { targets?: Receiver[] } = {}): Promise<DeliveryApp> {
   const receiver = await startReceiver()
-  const allowed = [receiver, ...(options.targets ?? [])].map((one) => `127.0.0.1:${one.port}`).join(',')
+  const allowed = [receiver, ...(options.targets ?? [])].map((item) => `127.0.0.1:${item.port}`).join(',')
   const env = { APP_ENV: 'development', WEBHOOK_ALLOWED_PRIVATE_TARGETS: allowed, ...options.env }
   const t = await createTestApp({ ...options, env })
   const { db } = t.database

@@ -25,7 +25,7 @@ const DOCUMENTED = ([...ROUTE_TREE, ...sinkRoutes] as readonly RouteDeclaration[
     }
   })
   // `/webhook/export` before `/webhook/{id}`, as in the router.
-  .sort((one, other) => countParameters(one.path) - countParameters(other.path))
+  .sort((a, b) => countParameters(a.path) - countParameters(b.path))
 
 function countParameters(path: string): number {
   return path.split('{').length
@@ -37,7 +37,7 @@ function countParameters(path: string): number {
  */
 export function checkDocumentedStatus(method: string, url: string, status: number): void {
   const path = url.split('?', 1)[0] ?? ''
-  const route = DOCUMENTED.find((one) => one.method === method && one.pattern.test(path))
+  const route = DOCUMENTED.find((item) => item.method === method && item.pattern.test(path))
   // A 405 is that of a narrower path without the method; a route that was found has it.
   if (!route || status === 405 || route.statuses.has(status)) return
   const documented = [...route.statuses].join(', ')

@@ -68,7 +68,7 @@ export interface Reply {
   headers: Record<string, unknown>
 }
 
-/** What a call sends. */
+/** Input of a call. */
 export interface CallOptions {
   token?: string
   body?: unknown
@@ -77,7 +77,7 @@ export interface CallOptions {
 }
 
 /** A user to act as. */
-export interface Person {
+export interface User {
   user: UserWithRoles
   session: IssuedSession
   token: string
@@ -93,10 +93,10 @@ export interface IdentityApp extends AsyncDisposable {
   keys: SessionKeys
   call(method: string, path: string, options?: CallOptions): Promise<Reply>
   /** A user with these roles besides `member`, signed in. */
-  person(name: string, roles?: readonly string[], password?: string): Promise<Person>
-  administrator(name?: string): Promise<Person>
+  user(name: string, roles?: readonly string[], password?: string): Promise<User>
+  administrator(name?: string): Promise<User>
   /** A user who holds exactly these patterns everywhere. */
-  callerWith(name: string, patterns: readonly string[]): Promise<Person>
+  callerWith(name: string, patterns: readonly string[]): Promise<User>
   /** The events recorded so far: `<event> <resource id>`. */
   events(): Promise<string[]>
 }
@@ -179,7 +179,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     const reply = await server.inject(request)
     return { status: reply.statusCode, body: reply.body === '' ? undefined : reply.json(), headers: reply.headers }
   }
-  const signIn = async (user: UserWithRoles): Promise<Person> => {
+  const signIn = async (user: UserWithRoles): Promise<User> => {
     const session = await issueSession({ ids, random: systemRandom, keys }, db, {
       userId: user.id,
       origin: { address: '127.0.0.1', userAgent: 'test' },
@@ -188,7 +188,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     if (!session) throw new Error('the user cannot sign in')
     return { user, session, token: session.jwt }
   }
-  const person: IdentityApp['person'] = async (name, roles = [], password) => {
+  const person: IdentityApp['user'] = async (name, roles = [], password) => {
     const email = `${name}@example.test`
     const user = await registerUser(deps, db, {
       email,
@@ -208,7 +208,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     ids,
     keys,
     call,
-    person,
+    user: person,
     administrator: async (name = 'root') => person(name, [await roleOf('administrator')]),
     callerWith: async (name, patterns) => {
       const role = ids.next<'role'>()

@@ -55,7 +55,7 @@ export async function openRealtime(options: TestAppOptions = {}): Promise<Realti
         drafts,
         new Date(clock.now()),
       )
-      return events.map((one) => one.id)
+      return events.map((event) => event.id)
     },
     pass: async (ms) => {
       clock.advance(ms)
@@ -73,6 +73,6 @@ export async function openRealtime(options: TestAppOptions = {}): Promise<Realti
 /** The ids of published messages of a channel, in the order of their arrival. */
 export function listArrivals(provider: SimulatedProvider, account: AccountId): string[] {
   return provider.messages
-    .filter((one) => one.channel === `private-account-${account}`)
-    .map((one) => (JSON.parse(one.data) as { id: string }).id)
+    .filter((message) => message.channel === `private-account-${account}`)
+    .map((message) => (JSON.parse(message.data) as { id: string }).id)
 }

@@ -2,7 +2,7 @@ import { systemRandom } from '../../../src/base/random.ts'
 import { buildPasswordHashing } from '../../../src/identity/password/password.ts'
 
 /**
- * What a password hash costs in tests, which compute hundreds: one at the default cost takes some 30 ms of a processor.
+ * Cost of a password hash in tests, which compute hundreds: one at the default cost takes some 30 ms of a processor.
  */
 export const SMALL_HASH_COST = { memory: 64, passes: 1 }
 

@@ -1,11 +1,11 @@
 import { parseSetCookie } from 'cookie'
-import type { BrowserStep, FakePerson } from '../fakes/provider/fake-provider.ts'
+import type { BrowserStep, FakeUser } from '../fakes/provider/fake-provider.ts'
 import { APPLE_KEY, PERSONALITIES, type PersonalityName } from '../fakes/provider/personalities.ts'
 import { type ProviderFixture, startProviderFixture } from '../fakes/provider/provider-fixture.ts'
 import { buildManualClock } from '../run/manual-clock.ts'
 import { createTestApp, type TestAnswer, type TestApp, type TestAppOptions } from './app.ts'
 
-/** Where people come from in these tests: a web app and a mobile app. */
+/** Where users come from in these tests: a web app and a mobile app. */
 export const WEB_APP = 'https://app.example.com/welcome'
 export const MOBILE_APP = 'com.example.app:/signed-in'
 
@@ -16,12 +16,12 @@ export interface TestBrowser {
   post(url: string, form: Record<string, string>): Promise<TestAnswer>
 }
 
-/** People at the fake providers, and their browsers. */
-export interface SocialPeople {
+/** Users at the fake providers, and their browsers. */
+export interface SocialUsers {
   /** A browser without cookies. */
   browser(): TestBrowser
-  /** Seats a person at a provider. */
-  seat(provider: PersonalityName, person: Partial<FakePerson> & { sub: string }): void
+  /** Seats a user at a provider. */
+  seat(provider: PersonalityName, user: Partial<FakeUser> & { sub: string }): void
   /** Starts in a browser and answers the consent page: what reaches the callback. */
   reachCallback(browser: TestBrowser, provider: PersonalityName, query?: Record<string, string>): Promise<BrowserStep>
   /** A whole sign-in of a browser with scripts; the answer of callback-redirect. */
@@ -29,7 +29,7 @@ export interface SocialPeople {
 }
 
 /** The service with every fake provider enabled. */
-export interface SocialApp extends SocialPeople, AsyncDisposable {
+export interface SocialApp extends SocialUsers, AsyncDisposable {
   app: TestApp
   fixture: ProviderFixture
 }
@@ -104,7 +104,7 @@ export async function createSocialApp(options: TestAppOptions = {}): Promise<Soc
     env: { ...buildSocialEnvironment(), ...options.env },
   })
   return {
-    ...buildSocialPeople(app, fixture),
+    ...buildSocialUsers(app, fixture),
     app,
     fixture,
     [Symbol.asyncDispose]: async () => {
@@ -114,8 +114,8 @@ export async function createSocialApp(options: TestAppOptions = {}): Promise<Soc
   }
 }
 
-/** The people of an app that has the settings of `buildSocialEnvironment` and the `fetch` of `fixture`. */
-export function buildSocialPeople(app: TestApp, fixture: ProviderFixture): SocialPeople {
+/** The users of an app that has the settings of `buildSocialEnvironment` and the `fetch` of `fixture`. */
+export function buildSocialUsers(app: TestApp, fixture: ProviderFixture): SocialUsers {
   const reachCallback: SocialApp['reachCallback'] = async (from, provider, query = {}) => {
     const search = new URLSearchParams({ redirect_url: WEB_APP, ...query })
     const started = await from.get(`${pathOf(provider)}?${search}`)
@@ -125,8 +125,8 @@ export function buildSocialPeople(app: TestApp, fixture: ProviderFixture): Socia
 
   return {
     browser: () => buildTestBrowser(app),
-    seat: (provider, person) => {
-      fixture.fakes[provider].person = { email: `${person.sub}@example.com`, isEmailVerified: true, ...person }
+    seat: (provider, user) => {
+      fixture.fakes[provider].user = { email: `${user.sub}@example.com`, isEmailVerified: true, ...user }
     },
     reachCallback,
     signIn: async (from, provider, query) => {

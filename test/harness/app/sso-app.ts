@@ -15,7 +15,7 @@ export const [SESSION_SECRET] = TEST_SECRETS.sessionJwt as [string]
 const HANDSHAKE = '/api/v3/auth/sso/handshake'
 const EXCHANGE = '/api/v3/auth/sso/exchange'
 
-/** A person who is signed in at the authentication app. */
+/** A user who is signed in at the authentication app. */
 export interface SignedIn {
   userId: UserId
   sessionId: SessionId
@@ -29,7 +29,7 @@ export interface SsoApp extends AsyncDisposable {
   signIn(): Promise<SignedIn>
   start(jwt: string, body: object): Promise<TestAnswer>
   /** A genuine token for `TARGET`, made by the service. */
-  mint(person: SignedIn, next?: string): Promise<string>
+  mint(user: SignedIn, next?: string): Promise<string>
   exchange(token: unknown, headers?: Record<string, string>): Promise<TestAnswer>
   /** Whether a session JWT is accepted as a bearer token. */
   isAccepted(jwt: string): Promise<boolean>
@@ -64,8 +64,8 @@ export async function createSsoApp(options: TestAppOptions = {}): Promise<SsoApp
       const { userId, token } = await app.signInMember()
       return { userId, sessionId: readPayload(token).sid as SessionId, jwt: token }
     },
-    mint: async (person, next) => {
-      const answer = await start(person.jwt, { target_url: `${TARGET}/landing`, ...(next !== undefined && { next }) })
+    mint: async (user, next) => {
+      const answer = await start(user.jwt, { target_url: `${TARGET}/landing`, ...(next !== undefined && { next }) })
       const token = URL.parse(answer.body.data?.redirect_url)?.searchParams.get('sso_token')
       if (!token) throw new Error(`no handshake token: ${JSON.stringify(answer.body)}`)
       return token
@@ -110,25 +110,25 @@ export const CARRIER_HEAD = { alg: 'HS256', typ: 'sso-inner+jwt' }
 let nonces = 0
 
 /** The claims of a carrier, as the service makes them at `seconds`. */
-export function carrierClaims(person: SignedIn, seconds: number): Record<string, unknown> {
+export function carrierClaims(user: SignedIn, seconds: number): Record<string, unknown> {
   const times = { iat: seconds, exp: seconds + 60 }
-  return { iss: BASE_URL, aud: 'sso-exchange', sub: person.userId, sid: person.sessionId, ...times }
+  return { iss: BASE_URL, aud: 'sso-exchange', sub: user.userId, sid: user.sessionId, ...times }
 }
 
 /** The claims of a handshake token with a carrier inside, as the service makes them at `seconds`. */
-export function handshakeClaims(person: SignedIn, seconds: number): Record<string, unknown> {
+export function handshakeClaims(user: SignedIn, seconds: number): Record<string, unknown> {
   nonces += 1
   return {
     iss: BASE_URL,
     aud: TARGET,
-    jwt: sign(CARRIER_HEAD, carrierClaims(person, seconds)),
+    jwt: sign(CARRIER_HEAD, carrierClaims(user, seconds)),
     nonce: `nonce-of-a-test-${String(nonces).padStart(16, '0')}`,
     iat: seconds,
     exp: seconds + 60,
   }
 }
 
-/** A genuine token of another issuer: without a class, with the session JWT of the person inside. */
-export function signForeign(person: SignedIn, seconds: number, change: object = {}): string {
-  return sign({ alg: 'HS256' }, { ...handshakeClaims(person, seconds), jwt: person.jwt, ...change })
+/** A genuine token of another issuer: without a class, with the session JWT of the user inside. */
+export function signForeign(user: SignedIn, seconds: number, change: object = {}): string {
+  return sign({ alg: 'HS256' }, { ...handshakeClaims(user, seconds), jwt: user.jwt, ...change })
 }

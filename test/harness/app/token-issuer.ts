@@ -20,11 +20,11 @@ export interface TestIssuer extends AsyncDisposable {
   /** Its address, without a trailing slash. */
   url: string
   key: IssuerKey
-  /** What the key set holds. */
+  /** Keys of the key set. */
   published: Record<string, unknown>[]
   /** How often the key set was read. */
   reads: number
-  /** What the key set answers instead. */
+  /** Answer of the key set in place of its keys. */
   fault: 'down' | 'no json' | 'no set' | undefined
   /** Holds answers back until it resolves. */
   gate: Promise<void> | undefined

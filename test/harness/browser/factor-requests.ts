@@ -1,13 +1,13 @@
 import { expect } from 'vitest'
 import type { TestCall } from '../app/app.ts'
 import type { ManualClock } from '../run/manual-clock.ts'
-import { codeOf, decodeBase32 } from './factor-person.ts'
+import { codeOf, decodeBase32 } from './factor-user.ts'
 import { SoftwareAuthenticator } from './software-authenticator.ts'
 
 const FACTOR = '/api/v3/auth/factor'
 const LOGIN = '/api/v3/auth/login'
 
-/** The service that the people are of. */
+/** The service that the users are of. */
 interface FactorFixture {
   anonymous: TestCall
   callAs(token: string): TestCall
@@ -16,7 +16,7 @@ interface FactorFixture {
   newUser(): Promise<{ email: string; password: string }>
 }
 
-/** A signed-in person. */
+/** A signed-in user. */
 interface SignedIn {
   id: string
   call: TestCall
@@ -31,7 +31,7 @@ async function succeed(call: TestCall, path: string, body?: unknown): Promise<an
   return answer.body.data
 }
 
-/** People with second factors, and what their requests need. `site` is that of the passkeys. */
+/** Users with second factors, and what their requests need. `site` is that of the passkeys. */
 export function buildFactorRequests(fixture: () => FactorFixture, site: { origin: string; rpId: string }) {
   const signIn = async (): Promise<SignedIn> => {
     const { anonymous, callAs, newUser } = fixture()
@@ -41,7 +41,7 @@ export function buildFactorRequests(fixture: () => FactorFixture, site: { origin
   }
   const enrol = async (call: TestCall) => decodeBase32((await succeed(call, `${FACTOR}/totp`)).secret)
 
-  /** A person who confirmed an authenticator app. Its next code is of a later step. */
+  /** A user who confirmed an authenticator app. Its next code is of a later step. */
   const withApp = async () => {
     const person = await signIn()
     const secret = await enrol(person.call)
@@ -56,7 +56,7 @@ export function buildFactorRequests(fixture: () => FactorFixture, site: { origin
     const options = await optionsOf(call, `${FACTOR}/passkey/options`)
     return { device, body: { name: 'My phone', credential: device.create(options) } }
   }
-  /** A person with a passkey. */
+  /** A user with a passkey. */
   const withPasskey = async () => {
     const person = await signIn()
     const { device, body } = await registration(person.call)

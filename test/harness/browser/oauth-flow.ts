@@ -10,7 +10,7 @@ export interface Begun {
   redirectUri: string
 }
 
-/** What a client gets. */
+/** Tokens of a client. */
 export interface Tokens {
   access_token: string
   refresh_token: string

@@ -3,8 +3,8 @@ import { createUserWithPassword } from '../app/known-password.ts'
 import { buildManualClock } from '../run/manual-clock.ts'
 import { buildVisitor, type Visited, type Visitor } from './visitor.ts'
 
-/** A person with a password. */
-export interface OauthPerson {
+/** A user with a password. */
+export interface OauthUser {
   userId: string
   email: string
   password: string
@@ -17,9 +17,9 @@ export interface OauthClient {
   redirectUri: string
 }
 
-/** What a person does on the way of an authorization. */
+/** Answers of a user during an authorization. */
 export interface Answers {
-  person?: Pick<OauthPerson, 'email' | 'password'>
+  user?: Pick<OauthUser, 'email' | 'password'>
   decision?: 'approve' | 'deny' | 'stop'
   /** The optional scopes to leave out. */
   without?: readonly string[]
@@ -32,7 +32,7 @@ export interface OauthFixture extends AsyncDisposable {
   /** The port that it listens on. */
   port: number
   issuer: string
-  person(): Promise<OauthPerson>
+  user(): Promise<OauthUser>
   client(body?: Record<string, unknown>): Promise<OauthClient>
   /** Walks through an authorization in a browser until it leaves the service, or stands on a page. */
   walk(browser: Visitor, url: string, answers?: Answers): Promise<Visited & { location: string | undefined }>
@@ -47,7 +47,7 @@ const decodeEntities = (text: string) =>
 /** The hidden and the checked fields of the form that posts to `action`. */
 export function readForm(body: string, action: string): Record<string, string> {
   const forms = body.split('<form ').slice(1)
-  const form = forms.find((one) => one.includes(`action="${action}"`))?.split('</form>')[0] ?? ''
+  const form = forms.find((form) => form.includes(`action="${action}"`))?.split('</form>')[0] ?? ''
   const inputs = [...form.matchAll(/<input ([^>]*)>/g)].map(([, text = '']) => text)
   const read = (text: string, name: string) => decodeEntities(new RegExp(`\\b${name}="([^"]*)"`).exec(text)?.[1] ?? '')
   const kept = inputs.filter((text) => /type="hidden"/.test(text) || /\bchecked\b/.test(text))
@@ -69,7 +69,7 @@ export async function startOauthFixture(options: TestAppOptions = {}): Promise<O
     baseUrl,
     port,
     issuer: `${baseUrl}/api/v3/oauth`,
-    person: async () => {
+    user: async () => {
       count += 1
       const email = `person-${count}-${app.clock.now()}@example.com`
       const userId = await createUserWithPassword(app, { email, name: `Person ${count}` }, PASSWORD)
@@ -124,14 +124,14 @@ async function submit(
   browser: Visitor,
   { answer, answers }: { answer: Visited; answers: Answers },
 ): Promise<Visited | undefined> {
-  const { person, decision = 'approve', without = [] } = answers
+  const { user, decision = 'approve', without = [] } = answers
   const post = (path: string, fields: Record<string, string>) => {
     const form = { ...readForm(answer.body, path), ...fields }
     for (const name of without) delete form[`allow:${name}`]
     return browser.visit(`${baseUrl}${path}`, { method: 'POST', form })
   }
-  if (answer.body.includes('action="/auth/sign-in"') && person)
-    return post('/auth/sign-in', { email: person.email, password: person.password })
+  if (answer.body.includes('action="/auth/sign-in"') && user)
+    return post('/auth/sign-in', { email: user.email, password: user.password })
   if (answer.body.includes('action="/auth/oauth/consent"') && decision !== 'stop')
     return post('/auth/oauth/consent', { decision })
   return undefined

@@ -3,10 +3,10 @@ import { createLoginCode } from '../../../src/identity/social-login/flow/login-c
 import type { TestApp, TestCall } from '../app/app.ts'
 import { readMails } from './mailbox.ts'
 import { type Flow, openFlow } from './oauth-flow.ts'
-import { type OauthFixture, type OauthPerson, openBrowser } from './oauth-service.ts'
+import { type OauthFixture, type OauthUser, openBrowser } from './oauth-service.ts'
 import type { Visitor } from './visitor.ts'
 
-/** What a person can have open, as the table of docs/contract/sessions.md names it. */
+/** Kinds of access of a user, as the table of docs/contract/sessions.md names them. */
 export const COLUMNS = [
   'session',
   'browser',
@@ -23,13 +23,13 @@ export const COLUMNS = [
 ] as const
 export type Column = (typeof COLUMNS)[number]
 
-/** A person with everything open, and what still works of it. */
+/** A user with everything open, and what still works of it. */
 export interface OpenedAccess {
-  person: OauthPerson
+  user: OauthUser
   /** The calls of the session that acts. */
   call: TestCall
   token: string
-  /** The browser in which the person signed in to the apps, and its session JWT. */
+  /** The browser in which the user signed in to the apps, and its session JWT. */
   browser: Visitor
   browserToken: string
   /** Tries everything, once, in each process that may be asked. */
@@ -39,7 +39,7 @@ export interface OpenedAccess {
 const OFFLINE = { prompt: 'consent' }
 const ONLINE = 'openid email contract:read'
 
-/** Opens everything for a new person: in one process, and used in `other`. */
+/** Opens everything for a new user: in one process, and used in `other`. */
 export async function openEverything(
   fixture: OauthFixture,
   other: TestApp,
@@ -48,13 +48,13 @@ export async function openEverything(
   const { app, baseUrl } = fixture
   // The provider stamps its tokens by the clock of the machine.
   app.clock.set(Date.now())
-  const person = await fixture.person()
-  const { email, password, userId } = person
+  const user = await fixture.user()
+  const { email, password, userId } = user
   const signIn = async () => (await app.anonymous('POST', '/api/v3/auth/login/local', { email, password })).body.data
   const [acting, session] = [await signIn(), await signIn()]
   const browser = openBrowser()
-  const offline = (await flows.offline.signIn(browser, { person, parameters: OFFLINE })).tokens
-  const online = (await flows.online.signIn(browser, { person, scope: ONLINE })).tokens
+  const offline = (await flows.offline.signIn(browser, { user, parameters: OFFLINE })).tokens
+  const online = (await flows.online.signIn(browser, { user, scope: ONLINE })).tokens
   const browserToken = [...browser.cookiesOf(baseUrl)].find(([name]) => name.endsWith('signalbox_session'))?.[1] ?? ''
   const exchange = async (token: string): Promise<string> =>
     (await app.anonymous('POST', '/api/v3/oauth/exchange', { token })).body.jwt
@@ -119,7 +119,7 @@ export async function openEverything(
     'reset link': async () => (await browser.visit(`${baseUrl}/auth/reset?token=${mail?.token}`)).status === 200,
   }
   return {
-    person,
+    user,
     call: app.callAs(acting.jwt),
     token: acting.jwt,
     browser,

@@ -35,7 +35,7 @@ export function buildPageVisitor({ app }: TestApp): PageVisitor {
     const [pair = '', ...attributes] = line.split('; ')
     const at = pair.indexOf('=')
     const [name, value] = [pair.slice(0, at), decodeURIComponent(pair.slice(at + 1))]
-    const path = attributes.find((one) => one.startsWith('Path='))?.slice(5) ?? '/'
+    const path = attributes.find((attribute) => attribute.startsWith('Path='))?.slice(5) ?? '/'
     if (attributes.includes('Max-Age=0')) cookies.delete(name)
     else cookies.set(name, { value, path })
   }

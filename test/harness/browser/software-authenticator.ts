@@ -1,10 +1,10 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
 
-/** What CBOR encodes (RFC 8949). */
+/** Values that CBOR encodes (RFC 8949). */
 export type CborValue = Parameters<typeof isoCBOR.encode>[0]
 
-/** What an answer may deviate in, to attack with. */
+/** Deviations of an answer, for attacks. */
 export interface Deviation {
   origin?: string
   rpId?: string
@@ -21,7 +21,7 @@ export interface Deviation {
   type?: string
 }
 
-/** What the key of an attestation signs over. */
+/** Signed bytes of an attestation. */
 export interface Registered {
   rpIdHash: Buffer
   clientDataHash: Buffer
@@ -85,7 +85,7 @@ export class SoftwareAuthenticator {
   create(options: Options, deviation: Deviation = {}): Record<string, unknown> {
     this.#userHandle = options.user?.id
     const { x = '', y = '' } = this.#publicKey.export({ format: 'jwk' })
-    const coordinates = [x, y].map((one) => new Uint8Array(Buffer.from(one, 'base64url')))
+    const coordinates = [x, y].map((item) => new Uint8Array(Buffer.from(item, 'base64url')))
     const key = new Map<number, CborValue>([
       [1, 2],
       [3, -7],

@@ -10,7 +10,7 @@ import { findFreePort } from '../process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../process/process.ts'
 import { type ServiceProcess, startService } from '../process/service-process.ts'
 
-/** The people of the example. */
+/** The users of the example. */
 export const PASSWORD = 'correct horse battery'
 export const ADA = 'ada@example.com'
 export const BOB = 'bob@example.com'
@@ -26,7 +26,7 @@ export interface SsoExample<Service = LocalService> extends AsyncDisposable {
 /** The same with the service in a process of its own, which a test can halt. */
 export const startSsoExampleOnProcess = (): Promise<SsoExample<ServiceProcess>> => startOn(startService)
 
-/** Starts service and apps, with two people who can sign in. */
+/** Starts service and apps, with two users who can sign in. */
 export const startSsoExample = (): Promise<SsoExample> => startOn(startLocalService)
 
 async function startOn<Service extends AsyncDisposable & { url: string }>(

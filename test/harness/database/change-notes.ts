@@ -6,7 +6,7 @@ import { sendSeen } from './statement-end.ts'
 /** The channel on which triggers notify of changes (`note_change` in the migrations). */
 const CHANNEL = 'signalbox_change'
 
-/** What triggers and closing statements say of the changes of one request. */
+/** Changes of one request as triggers and closing statements report them. */
 export interface ChangeNotes extends AsyncDisposable {
   /** Forgets what was noted until now. Uses no connection of the service. */
   begin(): Promise<void>

@@ -45,7 +45,7 @@ begin
   execute format('create function kept_rows.restore() returns void language plpgsql as %L', 'begin ' || body || ' end');
 end $$`
 
-/** What differs after a change of anything but rows: the latest transactions that changed the catalogues. */
+/** Latest transactions that changed the catalogues, which differ after a change of anything but rows. */
 const READ_MARK = `select concat_ws(' ',
   (select concat(count(*), ':', max(xmin::text::bigint)) from pg_class where oid >= 16384),
   (select concat(count(*), ':', max(xmin::text::bigint)) from pg_attribute where attrelid >= 16384),

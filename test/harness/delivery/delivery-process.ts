@@ -27,7 +27,7 @@ export interface LedgerRow {
   log: { attempt: number; status_code: number | null; error_class: string | null; worker: string }[]
 }
 
-/** What calls the API of a service. */
+/** Client of the API of a service. */
 type Caller = Pick<ServiceProcess, 'call'>
 
 /** A database, an administrator's token, an account and HTTPS receivers, for services that run as processes. */
@@ -156,7 +156,7 @@ export async function openDeliveryFixture(given?: TestDatabase): Promise<Deliver
   }
 }
 
-/** What a process wrote is the only witness of what went wrong in it. */
+/** The output of a process is the only record of its failure. */
 function reportOnFailure({ pid, stdout, stderr }: ServiceProcess): void {
   // A process of a whole file is started outside a test.
   if (!TestRunner.getCurrentTest()) return

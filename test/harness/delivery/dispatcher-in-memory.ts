@@ -35,11 +35,11 @@ export function openDispatcher({ concurrency = 16, perGroup = 16, isEnabled = tr
   const settled: string[] = []
   let rooms = 0
   let isTrusted = true
-  /** What the gate says: whether the dispatcher had to wait at it. */
+  /** State of the gate: whether the dispatcher had to wait. */
   let hasRested = false
   let renewals = 0
   let claimFailure: Error | undefined
-  /** What a claim waits for. */
+  /** Gate that a claim waits for. */
   let held: Promise<void> | undefined
   const interrupted: string[] = []
   const isBlocked = (room: Room | undefined, { group }: Row) => room !== undefined && listBlocked(room).includes(group)

@@ -15,7 +15,7 @@ import type { AttemptTrigger, DispatchStatus } from '../../../src/webhook/delive
 import type { ManualClock } from '../run/manual-clock.ts'
 import { COUNT_ADDED } from './delivery-counts.ts'
 
-/** What a test may say of a webhook that it writes straight into the table. */
+/** Fields of a webhook that a test writes straight into the table. */
 export interface WebhookRow {
   url?: string
   account?: AccountId | null
@@ -28,7 +28,7 @@ export interface WebhookRow {
   events?: readonly string[]
 }
 
-/** What a test may say of ledger rows. */
+/** Fields of ledger rows that a test writes. */
 export interface DispatchRows {
   count?: number
   status?: DispatchStatus
@@ -123,11 +123,11 @@ export function buildLedger(db: Database, clock: ManualClock) {
     const createdAt = rows.createdAt ?? now()
     await sql`insert into event_occurrence (document_id, event, resource, action, routed_at, created_at)
       select id, 'contract.create', 'contract', 'create', ${createdAt}::timestamptz, ${createdAt}
-      from unnest(${list.map((one) => one.event)}::uuid[]) as x (id)`.execute(db)
+      from unnest(${list.map((item) => item.event)}::uuid[]) as x (id)`.execute(db)
     const values = {
       webhook,
-      ids: list.map((one) => one.id),
-      events: list.map((one) => one.event),
+      ids: list.map((item) => item.id),
+      events: list.map((item) => item.event),
       status: rows.status ?? 'pending',
       attempts: rows.attempts ?? 0,
       trigger: rows.trigger ?? 'schedule',
@@ -139,7 +139,7 @@ export function buildLedger(db: Database, clock: ManualClock) {
     else if (leaseUntil === null) await insertWaiting(db, { ...values, dueAt })
     else await insertClaimed(db, { ...values, leaseUntil, leaseOwner, claimedAt: now() })
     await db.executeQuery(CompiledQuery.raw(COUNT_ADDED, [createdAt, values.status, list.length]))
-    return list.map((one) => one.id as DispatchId)
+    return list.map((item) => item.id as DispatchId)
   }
 
   async function readDispatch(id: DispatchId) {

@@ -2,7 +2,7 @@ import { buildMutex } from '../../../src/base/semaphore.ts'
 import type { Dispatcher } from '../../../src/delivery/dispatcher/dispatcher.ts'
 import type { ClaimRequest } from '../../../src/delivery/policy.ts'
 
-/** What a dispatcher of a test says of itself, and what it was given. */
+/** Reports of a dispatcher under test, and its options. */
 export interface DispatcherProbe {
   slots: number
   hasRoom: boolean

@@ -140,7 +140,7 @@ function describeSharedCaps<C extends Work, E extends Claim, S>(open: Opens<C, E
     const room = { fastSlots: 9, perGroup: 20 }
     const claims: C[] = []
     for (let round = 0; round < 3; round += 1)
-      claims.push(...(await Promise.all(workers.map((one) => one.claim(room)))).flat())
+      claims.push(...(await Promise.all(workers.map((worker) => worker.claim(room)))).flat())
     expect(new Set(idsOf(claims)).size).toBe(claims.length)
     expect(countByGroup(claims)).toEqual(new Map(groups.map((group) => [group, 20])))
   })
@@ -180,7 +180,7 @@ function describeTurns<C extends Work, E extends Claim, S>(open: Opens<C, E, S>)
     const served: string[] = []
     for (let round = 0; round < 9; round += 1) {
       const claimed = await worker.claim({ fastSlots: 1 })
-      served.push(...claimed.map((one) => one.group))
+      served.push(...claimed.map((claim) => claim.group))
       await worker.settle(claimed, 'delivered')
       t.clock.advance(1)
     }
@@ -463,7 +463,7 @@ function describeBreaks<C extends Work, E extends Claim, S>(open: Opens<C, E, S>
     await breakEverywhere(async (t, breakable) => {
       const [worker, group] = [buildWorker(t), await t.addGroup()]
       const ids = await t.addRows(group, { count: 3 })
-      const ended = (await worker.claim()).map((one) => t.end(one, one.id === ids[0] ? 'delivered' : 'failed'))
+      const ended = (await worker.claim()).map((claim) => t.end(claim, claim.id === ids[0] ? 'delivered' : 'failed'))
       await breakable.try((queue) => queue.settle(ended))
       const states = (await Promise.all(ids.map((id) => t.readRow(id)))).map((row) => row?.state)
       expect([

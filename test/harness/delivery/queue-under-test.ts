@@ -81,7 +81,7 @@ export function buildWorker<Claimed extends Work, Ended extends Claim, Settled>(
     claim,
     settle: async (claims: readonly Claimed[], end: AttemptEnd) => {
       leave(claims)
-      return t.listRecorded(await t.queue.settle(claims.map((one) => t.end(one, end))))
+      return t.listRecorded(await t.queue.settle(claims.map((claim) => t.end(claim, end))))
     },
     release: async (claims: readonly Claimed[]) => {
       leave(claims)
@@ -93,7 +93,7 @@ export function buildWorker<Claimed extends Work, Ended extends Claim, Settled>(
   }
 }
 
-export const idsOf = (claims: readonly Claim[]) => claims.map((one) => one.id)
+export const idsOf = (claims: readonly Claim[]) => claims.map((claim) => claim.id)
 
 export function countByGroup(claims: readonly Work[]): Map<string, number> {
   const counts = new Map<string, number>()

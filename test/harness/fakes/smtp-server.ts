@@ -7,7 +7,7 @@ export interface SmtpServer extends AsyncDisposable {
   url: string
   /** The mails it took over: the addresses of the envelope, and the raw message. */
   received: { from: string; to: string[]; message: string }[]
-  /** What it answers to `RCPT TO` from now on: a code and a text. Without a refusal it takes every recipient. */
+  /** Answer to `RCPT TO` from now on: a code and a text. Without a refusal every recipient is accepted. */
   refuseRecipients(reply: { responseCode: number; message: string }): void
 }
 

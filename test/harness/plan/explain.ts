@@ -44,8 +44,8 @@ export async function explainStatements(
   const client = await database.pool.connect()
   try {
     await client.query('begin')
-    for (const { sql, parameters } of statements.filter((one) =>
-      /^\s*(with|select|update|delete|insert)/i.test(one.sql),
+    for (const { sql, parameters } of statements.filter((statement) =>
+      /^\s*(with|select|update|delete|insert)/i.test(statement.sql),
     )) {
       const { rows } = await client.query(`explain (analyze, format json) ${sql}`, [...parameters])
       explained.push({ sql, nodes: flatten(rows[0]['QUERY PLAN'][0].Plan) })

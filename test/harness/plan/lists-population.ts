@@ -34,7 +34,7 @@ export async function openListsFixture(database: TestDatabase, settings: string)
       const answer = await caller('GET', path)
       if (answer.status === 200)
         expect(executed.length, `statements of ${path} over the pool of reads`).toBeGreaterThan(0)
-      const nodes = executed.flatMap((one) => one.nodes)
+      const nodes = executed.flatMap((item) => item.nodes)
       const rows = nodes.reduce((sum, node) => {
         const { 'Relation Name': table, 'Actual Rows': read = 0, 'Actual Loops': loops = 1 } = node
         const left = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)
@@ -45,7 +45,7 @@ export async function openListsFixture(database: TestDatabase, settings: string)
           .map((name) => node[name as keyof typeof node] ?? '')
           .join(' '),
       )
-      return { answer, rows, plan: [...executed.map((one) => one.sql), ...steps].join('\n') }
+      return { answer, rows, plan: [...executed.map((item) => item.sql), ...steps].join('\n') }
     },
     [Symbol.asyncDispose]: async () => {
       await app[Symbol.asyncDispose]()

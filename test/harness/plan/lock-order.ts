@@ -99,7 +99,7 @@ function findTable(before: string, alias: string): string | undefined {
 
 /** A lock that was taken against the order. */
 export interface WrongOrder {
-  /** What was held and what was waited for: `session > user`. */
+  /** Held lock and requested lock: `session > user`. */
   pair: string
   statement: string
 }
@@ -153,20 +153,20 @@ function rankOf(name: string): number {
   return rank < 0 ? ORDER.length : rank
 }
 
-/** What a transaction holds: of each lock whether it was taken in its order, or behind the lock of the person. */
+/** Locks of a transaction, each with whether it was taken in its order, or behind the lock of the user. */
 type Held = Map<string, { isOrdered: boolean }>
 
 /** Takes a lock. Returns the pairs that break the order. */
 function take(held: Held, { name, waits }: TakenLock): string[] {
-  const isOfPerson = OF_PERSON.has(name)
+  const isOfUser = OF_PERSON.has(name)
   const rank = rankOf(name)
   if (held.has(name)) return []
-  const isBehindPerson = isOfPerson && held.has('user')
+  const isBehindUser = isOfUser && held.has('user')
   const before = [...held].filter(([other, { isOrdered }]) =>
     OF_PERSON.has(other) ? !isOrdered : rankOf(other) > rank,
   )
-  held.set(name, { isOrdered: !isOfPerson || isBehindPerson })
-  return waits && !isOfPerson ? before.map(([other]) => `${other} > ${name}`) : []
+  held.set(name, { isOrdered: !isOfUser || isBehindUser })
+  return waits && !isOfUser ? before.map(([other]) => `${other} > ${name}`) : []
 }
 
 /** Judges the statements of one connection: returns the pairs of a statement that break the order. */
@@ -193,7 +193,7 @@ function buildJudge(functions: FunctionBodies): () => (statement: string) => str
   }
 }
 
-/** What gets a lock against the order; what it throws, the statement throws. */
+/** Handler of a lock against the order; its error is the error of the statement. */
 type Refuse = (wrong: WrongOrder) => void
 
 /** Returns a function that watches a connection, once. */
@@ -219,7 +219,7 @@ function buildClientWatch(functions: FunctionBodies, refuse: Refuse): (client: p
 
 /**
  * Watches the transactions of a pool. `refuse` gets each lock that is waited for while one that comes later is held
- * (`LOCK_ORDER`), or a row of a person whose own row is not. Rows that inserts lock are left out.
+ * (`LOCK_ORDER`), or a row of a user whose own row is not. Rows that inserts lock are left out.
  */
 export function watchLockOrder(pool: pg.Pool, functions: FunctionBodies, refuse: Refuse): void {
   pool.on('acquire', buildClientWatch(functions, refuse))

@@ -48,12 +48,12 @@ function countRowsRead(node: PlanNode): number {
   return (taken + passedOver) * (node['Actual Loops'] ?? 1)
 }
 
-/** What a step reads: a table, or the index of a bitmap scan, which does not name its table. */
+/** Relation that a step reads: a table, or the index of a bitmap scan, which does not name its table. */
 function nameOf(node: PlanNode): string | undefined {
   return node['Relation Name'] ?? (node['Node Type'] === 'Bitmap Index Scan' ? node['Index Name'] : undefined)
 }
 
-/** What read most, for the message of a failure. */
+/** Step that read most, for the message of a failure. */
 function describeReads(executed: readonly ExecutedStatement[]): string {
   return executed
     .flatMap(({ nodes }) => nodes)

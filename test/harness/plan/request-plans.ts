@@ -22,7 +22,7 @@ export interface WholeRead {
   step: string
   /** Whether all that is read is sorted before a row of it is returned: a sort stands above it, and no limit between. */
   isSorted: boolean
-  /** What the tables were when the plan was made. */
+  /** Tables at the time of the plan. */
   state: string
 }
 
@@ -154,7 +154,7 @@ function findWholeReads(
     const isSorted = type === 'Sort' || (above.isSorted && type !== 'Limit')
     const isWhole = READS.includes(type) && !comparesFirst(condition, firstColumns.get(index) ?? index)
     const here = isWhole ? [{ table, sql, step: [type, index, condition].join(' ').trim(), isSorted, state }] : []
-    return [...here, ...(node.Plans ?? []).flatMap((one) => visit(one, { table, isSorted }))]
+    return [...here, ...(node.Plans ?? []).flatMap((plan) => visit(plan, { table, isSorted }))]
   }
   return visit(Plan, { table: '', isSorted: false })
 }

@@ -77,7 +77,7 @@ export async function startNervousSystem(): Promise<NervousSystem> {
       const headers = { authorization: `Bearer ${USERS_TOKEN}` }
       const answer = await fetch(url, { headers }).catch(() => undefined)
       const users = answer ? ((await answer.json()) as { document_id: string; status: string }[]) : []
-      return users.find((one) => one.document_id === user)?.status
+      return users.find((item) => item.document_id === user)?.status
     },
     letRetriesComeDue: async () => {
       await pool.query(`

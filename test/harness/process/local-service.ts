@@ -16,7 +16,7 @@ import { buildServiceEnvironment, callService, type ServiceProcess } from './ser
  * the others. It starts in a tenth of the processor time of a process of its own, so it stands where no test ends it.
  */
 export interface LocalService extends Pick<ServiceProcess, 'url' | 'call'>, AsyncDisposable {
-  /** What it logged so far. */
+  /** Log so far. */
   logged(): string
   /** Waits until it has logged a line like this. */
   waitForLog(pattern: RegExp): Promise<unknown>

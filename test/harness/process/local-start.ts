@@ -9,7 +9,7 @@ import { waitFor } from '../run/wait.ts'
 
 /** `signalbox serve` in the process of the tests: its start, what it prints, and its stop. Stopped at the end of its scope. */
 export interface LocalStart extends AsyncDisposable {
-  /** What it printed so far. */
+  /** Output so far. */
   stdout(): string
   /** The lines that it logged so far. */
   logged(): string

@@ -17,9 +17,9 @@ export interface ProcessEnding {
 /** A program of this project in a process of its own. Killed at the end of its scope (`await using`). */
 export interface TestProcess extends AsyncDisposable {
   pid: number
-  /** What it wrote to standard output so far. */
+  /** Standard output so far. */
   stdout(): string
-  /** What it wrote to standard error so far. */
+  /** Standard error so far. */
   stderr(): string
   /** Writes to its standard input. */
   type(text: string): void

@@ -8,7 +8,7 @@ import type { TargetId } from '../../../src/provisioning/target/target.store.ts'
 import { targetSecretContextOf } from '../../../src/provisioning/target/target.ts'
 import type { ManualClock } from '../run/manual-clock.ts'
 
-/** What a test may say of a target that it writes straight into the table. */
+/** Fields of a target that a test writes straight into the table. */
 interface TargetRow {
   url?: string
   protocol?: 'webhook' | 'scim'

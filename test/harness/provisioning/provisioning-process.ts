@@ -19,7 +19,7 @@ import { waitFor } from '../run/wait.ts'
 // biome-ignore lint/suspicious/noExplicitAny: rows of every shape
 type Json = any
 
-/** What calls the API of a service. */
+/** Client of the API of a service. */
 type Caller = Pick<ServiceProcess, 'call'>
 
 /** Services and the example of a target in processes of their own, on one database. */
@@ -126,7 +126,7 @@ export async function openProvisioningFixture(): Promise<ProvisioningFixture> {
       expect(await listTargetUsers()).toEqual(await listUsers())
     },
     [Symbol.asyncDispose]: async () => {
-      await Promise.all([...running.map((one) => one.kill()), ...locals.map((one) => one.stop())])
+      await Promise.all([...running.map((item) => item.kill()), ...locals.map((local) => local.stop())])
       rmSync(folder, { recursive: true, force: true })
       await database[Symbol.asyncDispose]()
     },

@@ -6,7 +6,7 @@ import { type Receiver, startReceiver } from '../fakes/receiver.ts'
 // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what each case asserts
 type Json = any
 
-/** What a target got. */
+/** Requests that a target received. */
 export interface ReceivedChange {
   path: string
   headers: Record<string, string>
@@ -24,7 +24,7 @@ export interface ProvisioningFixture extends AsyncDisposable {
   tryCall: TestCall
   makeTarget(body?: object): Promise<{ id: string; secret: string; path: string }>
   makeUser(body?: object): Promise<{ id: string; email: string }>
-  /** What the target of this path got, in order. */
+  /** Requests that the target of this path received, in order. */
   received(path?: string): ReceivedChange[]
   /** The deliveries of a target, oldest first. */
   listDeliveries(target: string): Promise<Json[]>
@@ -73,12 +73,12 @@ export async function openProvisioning(
     },
     received: (path) =>
       receiver.requests
-        .filter((one) => path === undefined || one.path === path)
-        .map((one) => ({
-          path: one.path,
-          headers: one.headers,
-          raw: one.body.toString(),
-          body: JSON.parse(one.body.toString()),
+        .filter((request) => path === undefined || request.path === path)
+        .map((request) => ({
+          path: request.path,
+          headers: request.headers,
+          raw: request.body.toString(),
+          body: JSON.parse(request.body.toString()),
         })),
     listDeliveries: (target) =>
       call('GET', `/api/v3/provisioning/delivery?filters=target|eq|${target}&sort=created_at&page_size=200`),

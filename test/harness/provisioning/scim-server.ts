@@ -12,7 +12,7 @@ export interface ScimUser {
   displayName?: string
   active?: boolean
   emails?: { value: string; primary?: boolean }[]
-  /** What the service knows of its own. */
+  /** Users of the SCIM service itself. */
   title?: string
   roles?: { value: string }[]
 }
@@ -126,7 +126,7 @@ function declareUsers(users: Map<string, ScimUser>): void {
     .ingress(async (resource, data) => {
       const given = data as unknown as ScimUser
       const name = given.userName.toLowerCase()
-      const taken = [...store.values()].find((one) => one.userName.toLowerCase() === name && one.id !== resource.id)
+      const taken = [...store.values()].find((item) => item.userName.toLowerCase() === name && item.id !== resource.id)
       if (taken) throw new SCIMMY.Types.Error(409, 'uniqueness', 'The userName is taken.')
       if (resource.id) findOne(resource.id)
       ids += 1

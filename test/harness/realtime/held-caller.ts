@@ -45,7 +45,7 @@ async function renewProof(app: TestApp): Promise<void> {
     app.clock.advance(PROOF_EVERY_MS)
     return false
   })
-  // What was granted in realtime is looked at once more after a change: that is no part of the next request.
+  // Realtime grants are checked again after a change; that is no part of the next request.
   app.clock.advance(COLLECT_MS)
   await app.app.realtime.guard?.settled()
   await untilIdle(app)

@@ -41,7 +41,7 @@ export function acceptSockets(server: Server, app: { key: string; secret: string
     closeAll: (code) => {
       for (const { socket } of clients) socket.close(code)
     },
-    countJoined: (channel) => [...clients].filter((one) => one.channels.has(channel)).length,
+    countJoined: (channel) => [...clients].filter((client) => client.channels.has(channel)).length,
   }
 
   function take(client: Client, { event, data }: { event: string; data: Record<string, string> }): unknown {

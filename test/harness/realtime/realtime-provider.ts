@@ -47,7 +47,7 @@ export interface SimulatedProvider {
   messages: PublishedMessage[]
   /** Users whose connections were asked to be closed. */
   terminated: string[]
-  /** What `GET /channels` answers. */
+  /** Answer of `GET /channels`. */
   channels: Record<string, object>
   behave(behaviour: ProviderBehaviour): void
   /** Its connections of clients. */

@@ -173,7 +173,7 @@ async function openRaw(webSocket: WebSocket, sdk: Pusher): Promise<RawConnection
   const find = (event: string, channel?: string) =>
     waitFor(
       `${event} ${channel ?? ''}`,
-      () => frames.find((one) => one.event === event && (channel === undefined || one.channel === channel)),
+      () => frames.find((frame) => frame.event === event && (channel === undefined || frame.channel === channel)),
       { limitMs: 20_000, describe: () => JSON.stringify(frames) },
     )
   const { data } = await find('pusher:connection_established')

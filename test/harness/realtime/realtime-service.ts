@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pusherModule from 'pusher-js'
 import type { TestAnswer } from '../app/app.ts'
-import { signInAdministrator } from '../browser/social-people.ts'
+import { signInAdministrator } from '../browser/social-users.ts'
 import { createTestDatabase, type TestDatabase } from '../database/database.ts'
 import { startLocalService } from '../process/local-service.ts'
 import { findFreePort } from '../process/port.ts'
@@ -13,15 +13,15 @@ const Library = pusherModule as unknown as typeof pusherModule.default
 const KEY = 'key-1'
 const PASSWORD = 'correct horse battery'
 
-/** A person with a session. */
-export interface Person {
+/** A user with a session. */
+export interface User {
   id: string
   email: string
   password: string
   jwt: string
 }
 
-/** What answers at a URL: a process, or a service in the process of the tests. */
+/** Service at a URL: a process, or a service in the process of the tests. */
 type Service = Pick<ServiceProcess, 'url' | 'call'>
 
 /** A service with the embedded server, at BASE_URL. */
@@ -37,8 +37,8 @@ export interface RealtimeService extends AsyncDisposable {
   restart(away: () => Promise<void>, signal?: NodeJS.Signals): Promise<void>
   /** Calls the service as an administrator. Throws unless the status is below 300. */
   call(method: string, path: string, body?: object): Promise<TestAnswer>
-  /** A person who belongs to the account and is signed in. */
-  addMember(): Promise<Person>
+  /** A user who belongs to the account and is signed in. */
+  addMember(): Promise<User>
   addContract(): Promise<string>
   /** Gives a contract another name without an event. */
   renameUnseen(contract: string, name: string): Promise<void>
@@ -94,12 +94,12 @@ export async function openRealtimeService(
       one = await startOne()
     },
     addMember: async () => {
-      const person = { email: `${randomUUID()}@example.com`, password: PASSWORD }
-      const { document_id: id } = (await call('POST', '/api/v3/identity/user', person)).body.data
+      const user = { email: `${randomUUID()}@example.com`, password: PASSWORD }
+      const { document_id: id } = (await call('POST', '/api/v3/identity/user', user)).body.data
       await call('POST', `/api/v3/identity/account/${account}/member`, { user: id })
       const path = '/api/v3/auth/login/local'
-      const { body } = await callService({ url: one.service.url }, { method: 'POST', path, body: person })
-      return { ...person, id, jwt: body.data.jwt as string }
+      const { body } = await callService({ url: one.service.url }, { method: 'POST', path, body: user })
+      return { ...user, id, jwt: body.data.jwt as string }
     },
     addContract: async () => {
       const { body } = await call('POST', '/api/v3/contract/contract', { name: 'A contract', account })
@@ -119,7 +119,7 @@ export async function openRealtimeService(
 export interface RealtimeContext extends RealtimeService {
   other: Service
   /** The official client, connected to a service, that signs in and is authorized through another one. */
-  connect(person: Person, services: { to: Service; through: Service }): PusherClient
+  connect(user: User, services: { to: Service; through: Service }): PusherClient
 }
 
 /** The settings of an embedded server outside development. */
@@ -140,8 +140,8 @@ export async function startRealtimeFixture(): Promise<RealtimeContext> {
   return {
     ...service,
     other,
-    connect: (person, services) => {
-      const client = connectClient(person, services)
+    connect: (user, services) => {
+      const client = connectClient(user, services)
       clients.push(client)
       return client
     },
@@ -153,7 +153,7 @@ export async function startRealtimeFixture(): Promise<RealtimeContext> {
 }
 
 /** The official client, connected to a service, that signs in and is authorized through another one. */
-function connectClient({ jwt }: Person, { to, through }: { to: Service; through: Service }) {
+function connectClient({ jwt }: User, { to, through }: { to: Service; through: Service }) {
   const { hostname, port } = new URL(to.url)
   const headers = { authorization: `Bearer ${jwt}` }
   const client = new Library(KEY, {

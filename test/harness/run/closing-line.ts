@@ -3,7 +3,7 @@ import type { Reporter, TestModule } from 'vitest/node'
 /** Length of the list of the slowest files. */
 const SLOWEST_COUNT = 10
 
-/** Ends every run with its slowest files, then one line for persons and programs: `N passed, N failed`. */
+/** Ends every run with its slowest files, then one line for users and programs: `N passed, N failed`. */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     if (modules.length > 1) process.stdout.write(`\nThe slowest files:\n${listSlowest(modules).join('\n')}\n`)
@@ -13,7 +13,7 @@ export default class ClosingLine implements Reporter {
     let failed = errors.length
     for (const module of modules) {
       if (module.errors().length > 0) failed += 1
-      // What stands around tests: a hook that failed leaves them untested.
+      // Hooks around tests: a failed hook leaves its tests untested.
       for (const suite of module.children.allSuites()) if (suite.errors().length > 0) failed += 1
       for (const test of module.children.allTests()) {
         const { state } = test.result()
@@ -34,7 +34,7 @@ function listSlowest(modules: readonly TestModule[]): string[] {
       const { duration, collectDuration } = module.diagnostic()
       return { seconds: (duration + collectDuration) / 1000, path: module.relativeModuleId }
     })
-    .sort((one, other) => other.seconds - one.seconds)
+    .sort((a, b) => b.seconds - a.seconds)
     .slice(0, SLOWEST_COUNT)
     .map(({ seconds, path }) => `${seconds.toFixed(1).padStart(7)} s  ${path}`)
 }

@@ -47,7 +47,7 @@ export function expectLinear<Input>(build: (size: number) => Input, run: (input:
   throw new Error(`not linear: ${SMALL} characters take ${least.small} ms, ${LARGE} take ${least.large} ms`)
 }
 
-/** What texts of attackers are made of, besides the words of the parsed language. */
+/** Parts of texts of attackers, besides the words of the parsed language. */
 const COMMON_PARTS = [
   ...' \t\r\n"\\\'`,;=&%/:.|+-_~^*#?@<>{}[]()!$aA0é',
   '\u0000',
@@ -72,7 +72,7 @@ export function pumpedText(words: readonly string[]): fc.Arbitrary<(size: number
   )
 }
 
-/** What regular expressions of parsers tell apart, of each kind one. */
+/** Characters that regular expressions of parsers distinguish, one of each kind. */
 const KINDS = [...'a0 \t\n=,.;:/%"\\-']
 
 /**
@@ -80,8 +80,8 @@ const KINDS = [...'a0 \t\n=,.;:/%"\\-']
  * word of the language with each of them, between a beginning that fits and an end that does not.
  */
 export function listRepeatedTexts(words: readonly string[]): ((size: number) => string)[] {
-  const pairs = KINDS.flatMap((one, at) => KINDS.slice(at).map((other) => one + other))
-  const pumps = [...pairs, ...words, ...words.flatMap((word) => KINDS.slice(0, 5).map((one) => word + one))]
+  const pairs = KINDS.flatMap((kind, at) => KINDS.slice(at).map((other) => kind + other))
+  const pumps = [...pairs, ...words, ...words.flatMap((word) => KINDS.slice(0, 5).map((kind) => word + kind))]
   return pumps.map((pump, at) => {
     const before = words.length > 0 && at % 2 === 0 ? words[at % words.length]! : ''
     return (size) => `${before}${pump.repeat(Math.ceil(size / pump.length))}\u0000`

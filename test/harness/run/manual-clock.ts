@@ -25,7 +25,7 @@ export function buildManualClock(startMs = Date.UTC(2026, 8, 11, 12)): ManualClo
         const sleeper = { wakeAtMs: nowMs + ms, wake: resolve }
         sleepers.push(sleeper)
         signal?.addEventListener('abort', () => {
-          sleepers = sleepers.filter((one) => one !== sleeper)
+          sleepers = sleepers.filter((item) => item !== sleeper)
           resolve()
         })
         wakeDue()

@@ -11,6 +11,6 @@ export function filterCommands(commands: readonly Command[], text: string): Comm
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   return commands.filter(({ label }) => {
     const own = label.toLowerCase()
-    return words.every((word) => own.split(/[\s/]+/).some((one) => one.startsWith(word)))
+    return words.every((word) => own.split(/[\s/]+/).some((part) => part.startsWith(word)))
   })
 }

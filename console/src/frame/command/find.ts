@@ -10,7 +10,7 @@ export interface Place {
   search?: Record<string, string>
 }
 
-/** What an id may be of, in the order in which it is looked for: the call that reads it, and where it is shown. */
+/** Kinds of ids, in the order of the search: the call that reads the row, and its screen. */
 const READERS = [
   ['webhook-dispatch:find-one', (id: string) => api.webhook.webhookDispatchFindOne({ path: { id } }), '/deliveries/'],
   ['webhook:find-one', (id: string) => api.webhook.webhookFindOne({ path: { id } }), '/webhooks/'],
@@ -48,7 +48,7 @@ export async function find(given: string, { may }: Access): Promise<Place | unde
         ),
       ),
     )
-    return answers.find((one) => one !== undefined)
+    return answers.find((answer) => answer !== undefined)
   }
   if (text.includes('://')) return { to: '/webhooks', search: { q: text } }
   if (text.includes('@')) return { to: '/users', search: { q: text } }

@@ -8,7 +8,7 @@ const KEY = 'signalbox-console-recent'
 
 const LIMIT = 6
 
-/** Names of people stand in titles: they end with the tab. */
+/** Names of users stand in titles: they end with the tab. */
 export function listRecent(): RecentItem[] {
   try {
     return JSON.parse(sessionStorage.getItem(KEY) ?? '[]') as RecentItem[]

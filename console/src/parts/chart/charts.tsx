@@ -14,7 +14,7 @@ export interface ChartPoint {
 }
 
 interface ChartProps {
-  /** What a reader without sight gets. */
+  /** Text alternative of a chart. */
   summary: string
   points: readonly ChartPoint[]
   series: readonly ChartSeries[]
@@ -37,7 +37,7 @@ const TOOLTIP = {
   isAnimationActive: false,
 } as const
 
-const nameOf = (series: readonly ChartSeries[], key: unknown) => series.find((one) => one.key === key)?.name ?? ''
+const nameOf = (series: readonly ChartSeries[], key: unknown) => series.find((item) => item.key === key)?.name ?? ''
 
 /** Bars, the series of one point on each other in a constant order. */
 export function StackedBars({ summary, points, series, format }: ChartProps) {

@@ -29,7 +29,7 @@ export function CreateWebhook() {
   )
 }
 
-/** What a person types of a new webhook. */
+/** Input of a new webhook. */
 interface Draft {
   url: string
   name: string

@@ -48,7 +48,7 @@ export function DeliveryList({ filters, onClear }: { filters: readonly string[];
   )
 }
 
-/** What the receiver answered last, or why nothing came. */
+/** Last answer of the receiver, or why there is none. */
 function Answer({ row }: { row: Schemas['Dispatch'] }) {
   const { t } = useTranslation('console')
   const { last_status_code: code, last_error: fault } = row

@@ -128,7 +128,7 @@ function Explanation({ delivery }: { delivery: Row }) {
   const { t } = useTranslation('console')
   const { last_error: fault, last_status_code: code, status } = delivery
   if (fault === null || status === 'success') return null
-  const telling = TELLING_CODES.find((one) => one === code)
+  const telling = TELLING_CODES.find((item) => item === code)
   return (
     <Alert color="gray" variant="outline" title={t('explain.title')} icon={<Icon name="warn" />}>
       <Text size="sm">{telling ? t(`explain.${telling}`) : t(`explain.${fault as Fault}`)}</Text>

@@ -16,7 +16,7 @@ type Question = 'rotate' | 'delete'
 
 const listTouched = (id: string) => [['webhook', id], ['webhooks'], ['deliveries'], ['limits']]
 
-/** What can be done with a webhook. */
+/** Actions on a webhook. */
 export function WebhookActions({ webhook }: { webhook: Schemas['Webhook'] }) {
   const { t } = useTranslation('console')
   const { may } = useAccess()

@@ -11,7 +11,7 @@ import { ProblemCard } from '../../parts/problem.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { tell } from '../host.ts'
 
-/** What describes a webhook, and the form that changes it. */
+/** Settings of a webhook, and the form that changes them. */
 export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
   const { t } = useTranslation('console')
   const { may } = useAccess()

@@ -92,9 +92,9 @@ function Sections({ webhook }: { webhook: Schemas['Webhook'] }) {
   return (
     <Tabs value={tab} onChange={setTab} keepMounted={false}>
       <Tabs.List>
-        {TABS.map((one) => (
-          <Tabs.Tab key={one} value={one}>
-            {t(`webhooks.tab.${one}`)}
+        {TABS.map((tab) => (
+          <Tabs.Tab key={tab} value={tab}>
+            {t(`webhooks.tab.${tab}`)}
           </Tabs.Tab>
         ))}
       </Tabs.List>

@@ -41,7 +41,7 @@ export function AccountWebhooks({ account }: { account: string }) {
   )
 }
 
-/** What changed in an account, the newest first. */
+/** Changes in an account, newest first. */
 export function AccountEvents({ account }: { account: string }) {
   const { t } = useTranslation()
   const filters = [`account|eq|${account}`]

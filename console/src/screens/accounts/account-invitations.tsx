@@ -6,7 +6,7 @@ import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { type Column, List, useRows } from '../../parts/list.tsx'
-import { PersonLink, usePeople } from '../../parts/names.tsx'
+import { UserLink, useUsers } from '../../parts/names.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { RoleSelect } from '../../parts/role-select.tsx'
 import { Status } from '../../parts/status.tsx'
@@ -23,7 +23,7 @@ export function AccountInvitations({ account }: { account: string }) {
     key,
     load: (page, signal) => api.identity.accountInvitationFindAll({ path: { id: account }, query: page, signal }),
   })
-  const people = usePeople(rows.shown.map(({ invited_by }) => invited_by))
+  const users = useUsers(rows.shown.map(({ invited_by }) => invited_by))
   const revoke = useChange({
     make: (invitation: string) => api.identity.accountInvitationDelete({ path: { id: account, invitation } }),
     touches: [key],
@@ -31,7 +31,7 @@ export function AccountInvitations({ account }: { account: string }) {
   const columns: Column<Invitation>[] = [
     { label: t('users.email'), cell: ({ email }) => email },
     { label: t('users.state'), cell: ({ status }) => <Status name={status} /> },
-    { label: t('invitations.by'), cell: ({ invited_by }) => <PersonLink id={invited_by} people={people} /> },
+    { label: t('invitations.by'), cell: ({ invited_by }) => <UserLink id={invited_by} users={users} /> },
     { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
     { label: t('sessions.expires'), cell: ({ expires_at }) => <Time at={expires_at} /> },
     {

@@ -85,7 +85,7 @@ function useColumns(ask: (action: 'remove' | 'roles', member: Member) => void): 
   const roles = new Map(useRoles().map(({ document_id, name }) => [document_id, name]))
   return [
     {
-      label: t('users.person'),
+      label: t('users.user'),
       cell: (member) => (
         <Stack gap={0}>
           <TextLink to="/users/$id" params={{ id: member.user }} size="sm" fw={600}>

@@ -15,7 +15,7 @@ import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
 import { AccountForm } from './account-form.tsx'
 
-/** What owns resources: the accounts. */
+/** List of accounts. */
 export function AccountsScreen() {
   const { t } = useTranslation()
   return (

@@ -7,7 +7,7 @@ import { Instant } from '../../parts/time.tsx'
 
 type App = Schemas['OauthClient']
 
-/** What an app has to know of the service, and the first request of a sign-in. */
+/** Endpoints of the service for an app, and the first request of a sign-in. */
 export function AppEndpoints({ app }: { app: App }) {
   const { t } = useTranslation()
   const at = (path: string) => <CopyText text={`${location.origin}${path}`} />

@@ -146,7 +146,7 @@ function RotateSecret({ app, isOpen, onClose }: { app: App; isOpen: boolean; onC
             label={t('apps.overlap')}
             value={String(overlap)}
             onChange={({ currentTarget }) => setOverlap(Number(currentTarget.value))}
-            data={OVERLAPS.map((one) => ({ value: String(one), label: t(`apps.overlap.${one}`) }))}
+            data={OVERLAPS.map((overlap) => ({ value: String(overlap), label: t(`apps.overlap.${overlap}`) }))}
           />
         </Stack>
       </ConfirmDialog>

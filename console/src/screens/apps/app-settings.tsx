@@ -9,7 +9,7 @@ import { SCOPES } from './scopes.ts'
 
 type App = Schemas['OauthClient']
 
-const readLines = (text: string) => text.split(/\s+/).filter((one) => one !== '')
+const readLines = (text: string) => text.split(/\s+/).filter((part) => part !== '')
 
 /** Changes what an app may ask for, and where it is sent back to. */
 export function AppSettings({ app }: { app: App }) {
@@ -73,11 +73,11 @@ export function AppSettings({ app }: { app: App }) {
         <Checkbox.Group
           label={t('apps.scopes')}
           value={draft.scopes}
-          onChange={(values) => change({ scopes: SCOPES.filter((one) => values.includes(one)) })}
+          onChange={(values) => change({ scopes: SCOPES.filter((scope) => values.includes(scope)) })}
         >
           <Group gap="sm" mt="xs">
-            {SCOPES.map((one) => (
-              <Checkbox key={one} value={one} label={one} />
+            {SCOPES.map((scope) => (
+              <Checkbox key={scope} value={scope} label={scope} />
             ))}
           </Group>
         </Checkbox.Group>

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { settings } from '../../frame/settings.ts'
 import { SCOPES } from './scopes.ts'
 
-/** What a person reads who is asked to allow the app. Its buttons do nothing here. */
+/** Preview of the consent page of the app. Its buttons have no effect. */
 export function ConsentPreview({ app }: { app: Schemas['OauthClient'] }) {
   const { t } = useTranslation()
   const hosts = [...new Set(app.redirect_uris.map((uri) => URL.parse(uri)?.host || uri))]
@@ -21,8 +21,8 @@ export function ConsentPreview({ app }: { app: Schemas['OauthClient'] }) {
             {[app.publisher, hosts.join(', ')].filter(Boolean).join(' · ')}
           </Text>
           <List size="sm" spacing={4}>
-            {SCOPES.filter((one) => app.scopes.includes(one)).map((one) => (
-              <List.Item key={one}>{t(`scope.${one}`)}</List.Item>
+            {SCOPES.filter((scope) => app.scopes.includes(scope)).map((scope) => (
+              <List.Item key={scope}>{t(`scope.${scope}`)}</List.Item>
             ))}
           </List>
           <Group grow>

@@ -12,7 +12,7 @@ import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { SCOPES } from './scopes.ts'
 
-/** What a person types of a new app. */
+/** Input of a new app. */
 interface Draft {
   name: string
   type: Schemas['CreateOauthClient']['type']
@@ -41,7 +41,7 @@ function AppForm() {
     scopes: ['openid', 'profile', 'email'],
   })
   const { name, redirects, ...rest } = draft
-  const body = { ...rest, name: name.trim(), redirect_uris: redirects.split(/\s+/).filter((one) => one !== '') }
+  const body = { ...rest, name: name.trim(), redirect_uris: redirects.split(/\s+/).filter((part) => part !== '') }
   const open = (id: string) => void navigate({ to: '/apps/$id', params: { id } })
   const create = useChange({
     make: () => api.oauth.oauthClientCreate({ body }),
@@ -96,8 +96,8 @@ function AppFields({ draft, onChange }: { draft: Draft; onChange: (change: Parti
         onChange={(value) => onChange({ type: value === 'public' ? 'public' : 'confidential' })}
       >
         <Stack gap="xs" mt="xs">
-          {(['confidential', 'public'] as const).map((one) => (
-            <Radio key={one} value={one} label={t(`apps.type.${one}`)} description={t(`apps.type.${one}-text`)} />
+          {(['confidential', 'public'] as const).map((item) => (
+            <Radio key={item} value={item} label={t(`apps.type.${item}`)} description={t(`apps.type.${item}-text`)} />
           ))}
         </Stack>
       </Radio.Group>
@@ -114,11 +114,11 @@ function AppFields({ draft, onChange }: { draft: Draft; onChange: (change: Parti
       <Checkbox.Group
         label={t('apps.scopes')}
         value={draft.scopes}
-        onChange={(values) => onChange({ scopes: SCOPES.filter((one) => values.includes(one)) })}
+        onChange={(values) => onChange({ scopes: SCOPES.filter((scope) => values.includes(scope)) })}
       >
         <Group gap="sm" mt="xs">
-          {SCOPES.map((one) => (
-            <Checkbox key={one} value={one} label={one} />
+          {SCOPES.map((scope) => (
+            <Checkbox key={scope} value={scope} label={scope} />
           ))}
         </Group>
       </Checkbox.Group>

@@ -1,6 +1,6 @@
 import type { Schemas } from '@signalbox/client'
 
-/** The scopes that an app may ask for, in the order of the page that asks the person. */
+/** The scopes that an app may ask for, in the order of the page that asks the user. */
 export const SCOPES: readonly Schemas['OauthScope'][] = [
   'openid',
   'profile',

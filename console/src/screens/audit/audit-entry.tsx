@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { AccountLink, PersonLink, useAccountNames, usePeople } from '../../parts/names.tsx'
+import { AccountLink, UserLink, useAccountNames, useUsers } from '../../parts/names.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
 
@@ -21,7 +21,7 @@ export function AuditEntryPanel({ entry, onClose }: { entry: Entry | undefined; 
 
 function Content({ entry }: { entry: Entry }) {
   const { t } = useTranslation()
-  const people = usePeople([entry.user])
+  const users = useUsers([entry.user])
   const accounts = useAccountNames([entry.account])
   const id = (text: string | null) => text !== null && <CopyText text={text} />
   const line = (label: string, text: string | null) => (text === null ? undefined : ([label, id(text)] as const))
@@ -32,7 +32,7 @@ function Content({ entry }: { entry: Entry }) {
           [t('audit.time'), <Instant key="t" at={entry.created_at} />],
           [t('audit.outcome'), <Status key="o" name={entry.outcome} />],
           entry.count > 1 ? [t('audit.count'), String(entry.count)] : undefined,
-          entry.user === null ? undefined : [t('audit.user'), <PersonLink key="u" id={entry.user} people={people} />],
+          entry.user === null ? undefined : [t('audit.user'), <UserLink key="u" id={entry.user} users={users} />],
           entry.account === null
             ? undefined
             : [t('account.label'), <AccountLink key="a" id={entry.account} names={accounts} />],
@@ -59,7 +59,7 @@ function Content({ entry }: { entry: Entry }) {
 
 const toText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** What the operation noted, name by name. */
+/** Details of the operation, name by name. */
 function Detail({ detail }: { detail: Entry['detail'] }) {
   const { t } = useTranslation()
   const members = Object.entries(detail)

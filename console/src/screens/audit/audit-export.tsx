@@ -57,9 +57,9 @@ export function AuditExport({ filters }: { filters: readonly string[] }) {
         return save(
           'audit-log.ndjson',
           'application/x-ndjson',
-          `${entries.map((one) => JSON.stringify(one)).join('\n')}\n`,
+          `${entries.map((entry) => JSON.stringify(entry)).join('\n')}\n`,
         )
-      const lines = [toCsvLine(COLUMNS), ...entries.map((one) => toCsvLine(COLUMNS.map((name) => one[name])))]
+      const lines = [toCsvLine(COLUMNS), ...entries.map((entry) => toCsvLine(COLUMNS.map((name) => entry[name])))]
       save('audit-log.csv', 'text/csv', `${lines.join('\r\n')}\r\n`)
     },
   })

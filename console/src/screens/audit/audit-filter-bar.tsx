@@ -55,7 +55,7 @@ export function AuditFilterBar({
           onChange={({ currentTarget: { value } }) => change({ since: value })}
           data={[
             { value: '', label: t('filters.any-time') },
-            ...SINCE.map((one) => ({ value: one, label: t(`since.${one}`) })),
+            ...SINCE.map((item) => ({ value: item, label: t(`since.${item}`) })),
             { value: 'custom', label: t('audit.custom') },
           ]}
         />

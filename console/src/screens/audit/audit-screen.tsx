@@ -8,7 +8,7 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { type Column, List, useRows } from '../../parts/list.tsx'
-import { PersonLink, usePeople } from '../../parts/names.tsx'
+import { UserLink, useUsers } from '../../parts/names.tsx'
 import { Page } from '../../parts/page.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
@@ -44,7 +44,7 @@ function Log() {
     load: (page, signal) => api.audit.auditLogFindAll({ query: { ...query, ...page }, signal }),
     isNewestFirst: true,
   })
-  const people = usePeople(rows.shown.map(({ user }) => user))
+  const users = useUsers(rows.shown.map(({ user }) => user))
   const columns: Column<Entry>[] = [
     { label: t('audit.time'), cell: ({ created_at }) => <Time at={created_at} /> },
     {
@@ -56,7 +56,7 @@ function Log() {
       ),
     },
     { label: t('audit.outcome'), cell: ({ outcome }) => <Status name={outcome} /> },
-    { label: t('audit.user'), cell: ({ user }) => <PersonLink id={user} people={people} /> },
+    { label: t('audit.user'), cell: ({ user }) => <UserLink id={user} users={users} /> },
     { label: t('audit.by'), cell: (entry) => <span className="nowrap">{t(`audit.by-${actorOf(entry)}`)}</span> },
     { label: t('audit.target'), cell: ({ target }) => (target === null ? '–' : <CopyText text={target} isShort />) },
     { label: t('audit.address'), cell: ({ address }) => address ?? '–' },

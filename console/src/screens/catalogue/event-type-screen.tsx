@@ -89,7 +89,7 @@ function Detail({ type, isStale }: { type: EventType; isStale: boolean }) {
   )
 }
 
-/** What an administrator may change of it. */
+/** Changes that an administrator may make. */
 function Marks({ type, isStale }: { type: EventType; isStale: boolean }) {
   const { t } = useTranslation()
   const { may } = useAccess()

@@ -17,7 +17,7 @@ export function useEventTypes() {
   return useQuery({ queryKey: ['event-types', 'all'], queryFn: ({ signal }) => readAll(signal), staleTime: 30_000 })
 }
 
-/** How many webhooks subscribe to each event type, by id; empty for a person who may not know. */
+/** How many webhooks subscribe to each event type, by id; empty for a user who may not know. */
 export function useSubscriberCounts(): ReadonlyMap<string, number> {
   const { may } = useAccess()
   const counts = useQuery({
@@ -29,7 +29,7 @@ export function useSubscriberCounts(): ReadonlyMap<string, number> {
   return new Map(counts.data?.data.map(({ document_id, subscribers }) => [document_id, subscribers]))
 }
 
-/** The names that no code produces any more; empty for a person who may not know. */
+/** The names that no code produces any more; empty for a user who may not know. */
 export function useStaleNames(): ReadonlySet<string> {
   return new Set(useCatalogueStatus().data?.data.stale_internals)
 }

@@ -2,7 +2,7 @@ import type { Schemas } from '@signalbox/client'
 
 export type EventType = Schemas['EventType']
 
-/** What becomes of an event type: `stale` has no route any more, `inactive` reaches nobody. Pure. */
+/** State of an event type: `stale` has no route any more, `inactive` reaches nobody. Pure. */
 export function stateOf(
   { internal, is_actived }: EventType,
   stale: ReadonlySet<string>,
@@ -30,6 +30,6 @@ export function filterTypes(
     (type) =>
       (resource === undefined || resourceOf(type.internal) === resource) &&
       (state === undefined || stateOf(type, stale) === state) &&
-      [type.internal, type.route, type.description].some((one) => one?.toLowerCase().includes(text)),
+      [type.internal, type.route, type.description].some((item) => item?.toLowerCase().includes(text)),
   )
 }

@@ -48,18 +48,18 @@ export function RoutingForecast({ type }: { type: EventType }) {
       {forecast.isPending && <Skeleton height={80} />}
       {forecast.isError && <ProblemCard error={forecast.error} onRetry={() => void forecast.refetch()} />}
       {found?.webhooks.length === 0 && <Text c="dimmed">{t('event.no-webhook')}</Text>}
-      {found?.webhooks.map((one) => (
-        <Card key={one.webhook} withBorder p="sm">
+      {found?.webhooks.map((webhook) => (
+        <Card key={webhook.webhook} withBorder p="sm">
           <Group justify="space-between" align="flex-start" wrap="nowrap">
             <Stack gap={2} miw={0}>
-              <TextLink to="/webhooks/$id" params={{ id: one.webhook }} size="sm" fw={600} className="wrap">
-                {one.name ?? one.webhook}
+              <TextLink to="/webhooks/$id" params={{ id: webhook.webhook }} size="sm" fw={600} className="wrap">
+                {webhook.name ?? webhook.webhook}
               </TextLink>
               <Text size="sm" className="wrap">
-                {t(`forecast.${one.verdict}`, { event: type.internal })}
+                {t(`forecast.${webhook.verdict}`, { event: type.internal })}
               </Text>
             </Stack>
-            <Status name={one.verdict === 'deliver' ? 'delivers' : 'skips'} />
+            <Status name={webhook.verdict === 'deliver' ? 'delivers' : 'skips'} />
           </Group>
         </Card>
       ))}

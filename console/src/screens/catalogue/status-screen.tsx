@@ -91,7 +91,7 @@ function LastSync({ sync }: { sync: NonNullable<Report['last_sync']> }) {
   )
 }
 
-/** What a sync would write: rows that are added, and members that change. It removes nothing. */
+/** Preview of a sync: rows that are added, and members that change. It removes nothing. */
 function Diff({ report }: { report: Report }) {
   const { t } = useTranslation()
   const { missing_internals: missing, differences } = report

@@ -31,7 +31,7 @@ export function Subscribers({ type }: { type: EventType }) {
   const { t } = useTranslation()
   const { may } = useAccess()
   const webhooks = useWebhookNames().data?.data ?? []
-  const names = new Map(webhooks.map((one) => [one.document_id, nameOf(one)]))
+  const names = new Map(webhooks.map((webhook) => [webhook.document_id, nameOf(webhook)]))
   const filters = [`event|eq|${type.document_id}`]
   const rows = useRows({
     key: ['subscriptions', type.document_id],
@@ -93,7 +93,7 @@ function Subscribe({ type, webhooks }: { type: EventType; webhooks: readonly Sch
         <Select
           label={t('deliveries.webhook')}
           description={type.account_scope === 'none' ? t('catalogue.rule.none') : undefined}
-          data={webhooks.map((one) => ({ value: one.document_id, label: nameOf(one) }))}
+          data={webhooks.map((webhook) => ({ value: webhook.document_id, label: nameOf(webhook) }))}
           value={webhook}
           onChange={setWebhook}
           searchable

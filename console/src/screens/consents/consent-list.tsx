@@ -7,13 +7,13 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { type Column, List, useRows } from '../../parts/list.tsx'
-import { PersonLink, usePeople } from '../../parts/names.tsx'
+import { UserLink, useUsers } from '../../parts/names.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
 
 type Grant = Schemas['OauthGrant']
 
-/** What people allow apps to do: of one person, of one app, or all; each with what revokes it. */
+/** Grants of one user, of one app, or all; each with its revocation. */
 export function ConsentList({ user, client }: { user?: string; client?: string }) {
   const { t } = useTranslation()
   const { may, session } = useAccess()
@@ -24,7 +24,7 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
     load: (page, signal) =>
       api.oauth.oauthGrantFindAll({ query: { ...page, ...(filters.length > 0 && { filters }) }, signal }),
   })
-  const people = usePeople(user === undefined ? rows.shown.map((row) => row.user) : [])
+  const users = useUsers(user === undefined ? rows.shown.map((row) => row.user) : [])
   const revoke = useChange({
     make: (id: string) => api.oauth.oauthGrantDelete({ path: { id } }),
     touches: [['grants'], ['sessions']],
@@ -32,7 +32,7 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
   })
   const columns: Column<Grant>[] = [
     ...(user === undefined
-      ? [{ label: t('users.person'), cell: (row: Grant) => <PersonLink id={row.user} people={people} /> }]
+      ? [{ label: t('users.user'), cell: (row: Grant) => <UserLink id={row.user} users={users} /> }]
       : []),
     ...(client === undefined
       ? [
@@ -86,9 +86,9 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
 function Scopes({ scopes }: { scopes: readonly string[] }) {
   return (
     <Group gap={4}>
-      {scopes.map((one) => (
-        <Badge key={one} variant="default" tt="none" fw={500}>
-          {one}
+      {scopes.map((scope) => (
+        <Badge key={scope} variant="default" tt="none" fw={500}>
+          {scope}
         </Badge>
       ))}
     </Group>

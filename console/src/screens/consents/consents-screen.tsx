@@ -4,7 +4,7 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ConsentList } from './consent-list.tsx'
 
-/** What people allow apps to do; without the permission for others, what the person itself allows. */
+/** Grants of all users; without the permission for others, those of the user itself. */
 export function ConsentsScreen() {
   const { t } = useTranslation()
   const { mayEverywhere } = useAccess()

@@ -170,7 +170,7 @@ function Total({ delivery }: { delivery: Delivery }) {
   return <>{formatSpan(ms, i18n.language)}</>
 }
 
-/** What one attempt came to, with its times and the answer. */
+/** Outcome of one attempt, with its times and the answer. */
 export function AttemptDetail({ attempt }: { attempt: Schemas['Attempt'] }) {
   const { t } = useTranslation()
   const { status_code: code, error_class: fault, duration_ms: ms, timings, response_excerpt: text } = attempt

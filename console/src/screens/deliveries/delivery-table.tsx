@@ -35,7 +35,7 @@ export function useDeliveryColumns(): Column<Delivery>[] {
   ]
 }
 
-/** What the receiver answered last, or why nothing came. */
+/** Last answer of the receiver, or why there is none. */
 export function LastAnswer({ row }: { row: Delivery }) {
   const { t } = useTranslation()
   const { last_status_code: code, last_error: fault } = row

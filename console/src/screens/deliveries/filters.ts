@@ -67,7 +67,7 @@ export function toApiFilters(filters: DeliveryFilters, nowMs: number): string[] 
     hours !== undefined && `created_at|gte|${new Date(nowMs - hours * 3_600_000).toISOString()}`,
     readInstant('gte', from),
     readInstant('lte', to),
-  ].filter((one) => typeof one === 'string' && one !== '') as string[]
+  ].filter((item) => typeof item === 'string' && item !== '') as string[]
 }
 
 /** `500`, or a class of them: `5xx`. */

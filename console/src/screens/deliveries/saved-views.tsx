@@ -24,7 +24,7 @@ export function SavedViews({
   const [name, setName] = useState('')
   const save = (event: SyntheticEvent) => {
     event.preventDefault()
-    setViews([...views.filter((one) => one.name !== name.trim()), { name: name.trim(), filters }])
+    setViews([...views.filter((view) => view.name !== name.trim()), { name: name.trim(), filters }])
     setName('')
     close()
   }
@@ -50,7 +50,7 @@ export function SavedViews({
             <Menu.Item
               key={view.name}
               color="red"
-              onClick={() => setViews(views.filter((one) => one.name !== view.name))}
+              onClick={() => setViews(views.filter((item) => item.name !== view.name))}
             >
               {t('view.forget', { name: view.name })}
             </Menu.Item>

@@ -67,7 +67,7 @@ export function useLedger(key: QueryKey, query: { sort: 'created_at' | '-created
   }
 }
 
-/** Whether the person reads the list: it is scrolled, something in it has the focus, or a delivery is open beside it. */
+/** Whether the user reads the list: it is scrolled, something in it has the focus, or a delivery is open beside it. */
 function isBeingRead(): boolean {
   const focused = document.activeElement
   return window.scrollY > TOP_PX || focused?.closest('tbody, [role="dialog"]') != null

@@ -97,8 +97,8 @@ function Routing({ routing }: { routing: ReturnType<typeof useStory>['routing'] 
       {routing.isError && <ProblemCard error={routing.error} onRetry={() => void routing.refetch()} />}
       {routing.isPending && <Skeleton height={120} />}
       {verdicts?.webhooks.length === 0 && <Text c="dimmed">{t('event.no-webhook')}</Text>}
-      {verdicts?.webhooks.map((one) => (
-        <Verdict key={one.webhook} verdict={one} />
+      {verdicts?.webhooks.map((webhook) => (
+        <Verdict key={webhook.webhook} verdict={webhook} />
       ))}
       {verdicts?.truncated && <Text c="dimmed">{t('event.truncated')}</Text>}
     </Stack>

@@ -19,7 +19,7 @@ interface Filters {
   resource_id?: string
 }
 
-/** What happened: every event, newest first. */
+/** List of events, newest first. */
 export function EventsScreen() {
   const { t } = useTranslation()
   const { may } = useAccess()

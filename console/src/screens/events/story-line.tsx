@@ -15,7 +15,7 @@ const LOOKS: Record<StoryLook, { icon: IconName; color: string }> = {
   wait: { icon: 'wait', color: 'yellow' },
 }
 
-/** What happened around an event, on one time line from its change to the last attempt. */
+/** Story of an event, on one time line from its change to the last attempt. */
 export function StoryLine({ story, startMs }: { story: ReturnType<typeof useStory>; startMs: number }) {
   const { t } = useTranslation()
   const { entries, isLoading, error, isWhole, hidden } = story

@@ -9,14 +9,14 @@ export interface StoryEntry {
   atMs: number
   key: string
   look: StoryLook
-  /** What happened. `details` are the values of its sentence. */
+  /** Entry of the story. `details` are the values of its sentence. */
   kind: 'change' | 'recorded' | 'routed' | 'attempt' | 'planned' | 'realtime' | 'provisioning'
   details: Record<string, string | number | null>
   /** Where it is shown whole. */
   link?: { to: '/deliveries/$id' | '/users/$id' | '/webhooks/$id'; id: string }
 }
 
-/** What is known of an event; parts that the person may not see, or that have not come, are left out. */
+/** Known parts of an event; those that the user may not see, or that have not loaded, are left out. */
 export interface StoryParts {
   event: Schemas['EventOccurrence']
   audit: readonly Schemas['AuditEntry'][]
@@ -49,40 +49,40 @@ export function buildStory({ event, audit, deliveries, messages, provisioning }:
           },
         ]),
     ...audit.map(
-      (one): StoryEntry => ({
-        atMs: Date.parse(one.created_at),
-        key: `audit ${one.document_id}`,
-        look: lookOf(one.outcome === 'success'),
+      (item): StoryEntry => ({
+        atMs: Date.parse(item.created_at),
+        key: `audit ${item.document_id}`,
+        look: lookOf(item.outcome === 'success'),
         kind: 'change',
         details: {
-          action: one.action,
-          by: one.client_id ?? (one.user ?? one.api_key ?? '').slice(0, 8),
-          request: one.request_id,
+          action: item.action,
+          by: item.client_id ?? (item.user ?? item.api_key ?? '').slice(0, 8),
+          request: item.request_id,
         },
-        ...(one.user !== null && { link: { to: '/users/$id' as const, id: one.user } }),
+        ...(item.user !== null && { link: { to: '/users/$id' as const, id: item.user } }),
       }),
     ),
     ...deliveries.flatMap(({ name, delivery }) => tellDelivery(name, delivery)),
     ...messages.map(
-      (one): StoryEntry => ({
-        atMs: Date.parse(one.ended_at ?? one.last_attempt_at ?? one.created_at),
-        key: `message ${one.document_id}`,
-        look: one.status === 'published' ? 'good' : one.ended_at === null ? 'wait' : 'bad',
+      (message): StoryEntry => ({
+        atMs: Date.parse(message.ended_at ?? message.last_attempt_at ?? message.created_at),
+        key: `message ${message.document_id}`,
+        look: message.status === 'published' ? 'good' : message.ended_at === null ? 'wait' : 'bad',
         kind: 'realtime',
-        details: { status: one.status, channels: one.channels.join(', '), attempts: one.attempts },
+        details: { status: message.status, channels: message.channels.join(', '), attempts: message.attempts },
       }),
     ),
     ...provisioning.map(
-      (one): StoryEntry => ({
-        atMs: Date.parse(one.delivered_at ?? one.last_attempt_at ?? one.created_at),
-        key: `provisioning ${one.document_id}`,
-        look: one.delivered_at !== null ? 'good' : one.next_attempt_at !== null ? 'wait' : 'bad',
+      (item): StoryEntry => ({
+        atMs: Date.parse(item.delivered_at ?? item.last_attempt_at ?? item.created_at),
+        key: `provisioning ${item.document_id}`,
+        look: item.delivered_at !== null ? 'good' : item.next_attempt_at !== null ? 'wait' : 'bad',
         kind: 'provisioning',
-        details: { type: one.type, status: one.status, attempts: one.attempts },
+        details: { type: item.type, status: item.status, attempts: item.attempts },
       }),
     ),
   ]
-  return entries.sort((one, other) => one.atMs - other.atMs || RANKS[one.kind] - RANKS[other.kind])
+  return entries.sort((a, b) => a.atMs - b.atMs || RANKS[a.kind] - RANKS[b.kind])
 }
 
 /** The order of what has one instant: a change before its event, and its event before what came of it. */
@@ -99,12 +99,12 @@ const RANKS: Record<StoryEntry['kind'], number> = {
 function tellDelivery(name: string, delivery: Schemas['DispatchWithAttempts']): StoryEntry[] {
   const link = { to: '/deliveries/$id' as const, id: delivery.document_id }
   const made = delivery.attempts_log.map(
-    (one): StoryEntry => ({
-      atMs: Date.parse(one.started_at),
-      key: `attempt ${delivery.document_id} ${one.attempt}`,
-      look: lookOf(one.error_class === null),
+    (item): StoryEntry => ({
+      atMs: Date.parse(item.started_at),
+      key: `attempt ${delivery.document_id} ${item.attempt}`,
+      look: lookOf(item.error_class === null),
       kind: 'attempt',
-      details: { name, number: one.attempt, code: one.status_code, fault: one.error_class, ms: one.duration_ms },
+      details: { name, number: item.attempt, code: item.status_code, fault: item.error_class, ms: item.duration_ms },
       link,
     }),
   )

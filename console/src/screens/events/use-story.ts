@@ -12,7 +12,7 @@ const AUDIT_REACH_MS = 2_000
 
 const REFRESH_MS = 3_000
 
-/** Everything around an event that the person may see, and the verdict of the routing for each webhook. */
+/** Everything around an event that the user may see, and the verdict of the routing for each webhook. */
 export function useStory(event: Schemas['EventOccurrence']) {
   const { may } = useAccess()
   const { document_id: id } = event
@@ -74,8 +74,8 @@ export function useStory(event: Schemas['EventOccurrence']) {
     routing,
     entries,
     isWhole: sent.length <= DELIVERIES_READ,
-    isLoading: queries.some((one) => one.isLoading),
-    error: queries.find((one) => one.isError)?.error,
+    isLoading: queries.some((query) => query.isLoading),
+    error: queries.find((query) => query.isError)?.error,
     hidden: HIDING.filter((permission) => !may(permission)),
   }
 }

@@ -63,7 +63,7 @@ function TargetList({ found }: { found: Targets }) {
   const number = new Intl.NumberFormat(i18n.language)
   const sum = (origin: string, outcome: 'success' | 'failure') =>
     found.outcomes
-      .filter((one) => one.audience === origin && one.outcome === outcome)
+      .filter((item) => item.audience === origin && item.outcome === outcome)
       .reduce((total, { count }) => total + count, 0)
   const columns: Column<Target>[] = [
     { label: t('handshake.origin'), cell: ({ origin }) => <CopyText text={origin} /> },
@@ -74,7 +74,7 @@ function TargetList({ found }: { found: Targets }) {
     { label: t('handshake.exchanged'), cell: ({ origin }) => number.format(sum(origin, 'success')), isNumber: true },
     { label: t('handshake.refused'), cell: ({ origin }) => number.format(sum(origin, 'failure')), isNumber: true },
   ]
-  const rows = found.targets.map((one) => ({ ...one, document_id: one.origin }))
+  const rows = found.targets.map((target) => ({ ...target, document_id: target.origin }))
   return (
     <Stack gap="xs">
       <Title order={2} size="h4">
@@ -94,8 +94,8 @@ function Outcomes({ found }: { found: Targets }) {
   const { t, i18n } = useTranslation()
   const number = new Intl.NumberFormat(i18n.language)
   const rows = found.outcomes
-    .map((one) => ({ ...one, document_id: `${one.audience} ${one.outcome} ${one.reason}` }))
-    .toSorted((one, other) => other.count - one.count)
+    .map((outcome) => ({ ...outcome, document_id: `${outcome.audience} ${outcome.outcome} ${outcome.reason}` }))
+    .toSorted((a, b) => b.count - a.count)
   const most = Math.max(1, ...rows.map(({ count }) => count))
   const columns: Column<Outcome>[] = [
     { label: t('audit.outcome'), cell: ({ outcome }) => <Status name={outcome} /> },
@@ -147,7 +147,7 @@ const EXPLAINED = [
 
 function Reason({ reason }: { reason: string }) {
   const { t } = useTranslation()
-  const known = EXPLAINED.find((one) => one === reason)
+  const known = EXPLAINED.find((plan) => plan === reason)
   return (
     <Stack gap={0}>
       <span className="mono">{reason}</span>

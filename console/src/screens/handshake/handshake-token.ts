@@ -1,4 +1,4 @@
-/** The claims of a token, read without verifying it: for people to look at. Undefined for what is no JWT. Pure. */
+/** The claims of a token, read without verifying it: for users to look at. Undefined for what is no JWT. Pure. */
 export function readClaims(token: string): Record<string, unknown> | undefined {
   try {
     const payload = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')

@@ -51,8 +51,8 @@ export function HealthScreen() {
       {health.isLoading && <Skeleton height={200} />}
       {health.isError && <ProblemCard error={health.error} onRetry={() => void health.refetch()} />}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
-        {found?.components.map((one) => (
-          <Component key={one.component} {...one} />
+        {found?.components.map((component) => (
+          <Component key={component.component} {...component} />
         ))}
       </SimpleGrid>
       <ServiceCard />

@@ -47,7 +47,7 @@ function KeyForm({ onMade }: { onMade: (key: string) => void }) {
   const [account, setAccount] = useState<string | null>(null)
   const [days, setDays] = useState<string>('90')
   const known = usePermissions().data ?? []
-  const resources = [...new Set(known.map((one) => `${one.split(':')[0]}:*`))]
+  const resources = [...new Set(known.map((item) => `${item.split(':')[0]}:*`))]
   const create = useChange({
     make: () => {
       const expires_at = days === '' ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString()
@@ -95,9 +95,9 @@ function KeyForm({ onMade }: { onMade: (key: string) => void }) {
           label={t('sessions.expires')}
           value={days}
           onChange={({ currentTarget }) => setDays(currentTarget.value)}
-          data={LIFETIMES.map((one) => ({
-            value: one,
-            label: one === '' ? t('keys.never') : t('keys.days', { count: Number(one) }),
+          data={LIFETIMES.map((lifetime) => ({
+            value: lifetime,
+            label: lifetime === '' ? t('keys.never') : t('keys.days', { count: Number(lifetime) }),
           }))}
         />
         {create.isError && <ProblemCard error={create.error} />}

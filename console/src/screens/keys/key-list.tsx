@@ -7,7 +7,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { type Column, List, useRows } from '../../parts/list.tsx'
-import { AccountLink, PersonLink, useAccountNames, usePeople } from '../../parts/names.tsx'
+import { AccountLink, UserLink, useAccountNames, useUsers } from '../../parts/names.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
 
@@ -70,7 +70,7 @@ function useColumns(
 ): Column<Key>[] {
   const { t } = useTranslation()
   const { may, session } = useAccess()
-  const people = usePeople(hasOwner ? keys.map((row) => row.user) : [])
+  const users = useUsers(hasOwner ? keys.map((row) => row.user) : [])
   const accounts = useAccountNames(keys.map((row) => row.account))
   return [
     {
@@ -86,7 +86,7 @@ function useColumns(
         </Stack>
       ),
     },
-    ...(hasOwner ? [{ label: t('keys.owner'), cell: (row: Key) => <PersonLink id={row.user} people={people} /> }] : []),
+    ...(hasOwner ? [{ label: t('keys.owner'), cell: (row: Key) => <UserLink id={row.user} users={users} /> }] : []),
     { label: t('keys.permissions'), cell: ({ permissions }) => <Patterns patterns={permissions} /> },
     {
       label: t('account.label'),

@@ -9,7 +9,7 @@ async function listPermissions(): Promise<string[]> {
   return names
 }
 
-/** The names of all permissions; not asked for a person who may not list them. */
+/** The names of all permissions; not asked for a user who may not list them. */
 export function usePermissions() {
   const { may } = useAccess()
   return useQuery({

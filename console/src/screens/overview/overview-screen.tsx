@@ -17,7 +17,7 @@ import { Causes, SeriesCharts } from './series-charts.tsx'
 /** How often the figures are read again, ms. */
 const REFRESH_MS = 5_000
 
-/** What happened of late, and what needs somebody. */
+/** Recent activity, and what needs attention. */
 export function OverviewScreen() {
   const { t } = useTranslation()
   const { may } = useAccess()
@@ -52,7 +52,7 @@ function Charts() {
   const { may } = useAccess()
   const search = useSearch({ from: '/overview' })
   const navigate = useNavigate()
-  const range = RANGES.find((one) => one === search.range) ?? '24h'
+  const range = RANGES.find((range) => range === search.range) ?? '24h'
   const series = useQuery({
     queryKey: ['dashboard', 'series', range],
     queryFn: ({ signal }) => api.webhook.webhookDashboardSeries({ query: { range }, signal }),
@@ -74,7 +74,7 @@ function Charts() {
           aria-label={t('chart.range')}
           value={range}
           onChange={(value) => choose(value as Range)}
-          data={RANGES.map((one) => ({ value: one, label: t(`since.${one}`) }))}
+          data={RANGES.map((range) => ({ value: range, label: t(`since.${range}`) }))}
         />
       </Group>
       {series.isError && <ProblemCard error={series.error} onRetry={() => void series.refetch()} />}

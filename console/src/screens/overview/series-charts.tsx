@@ -28,11 +28,11 @@ function Attempts({ series }: { series: Series }) {
   const { range, buckets, success, retrying } = series
   const number = new Intl.NumberFormat(i18n.language)
   const lost = series.exhausted + series.failed
-  const shown = buckets.map((one) => ({
-    label: formatBucket(one.at, range, i18n.language),
-    success: one.success,
-    retrying: one.retrying,
-    lost: one.exhausted + one.failed,
+  const shown = buckets.map((bucket) => ({
+    label: formatBucket(bucket.at, range, i18n.language),
+    success: bucket.success,
+    retrying: bucket.retrying,
+    lost: bucket.exhausted + bucket.failed,
   }))
   const names = [
     { key: 'success', name: t('status.success'), color: 'var(--chart-good)' },
@@ -49,7 +49,7 @@ function Attempts({ series }: { series: Series }) {
       title={t('chart.attempts')}
       summary={summary}
       columns={[t('chart.time'), ...names.map(({ name }) => name)]}
-      rows={shown.map((one) => [one.label, ...[one.success, one.retrying, one.lost].map((n) => number.format(n))])}
+      rows={shown.map((row) => [row.label, ...[row.success, row.retrying, row.lost].map((n) => number.format(n))])}
       isEmpty={success + retrying + lost === 0}
     >
       <StackedBars summary={summary} points={shown} series={names} format={(value) => number.format(value)} />
@@ -75,10 +75,10 @@ function Durations({ series }: { series: Series }) {
   const { t, i18n } = useTranslation()
   const { range, buckets, p50_ms: p50, p95_ms: p95 } = series
   const format = (ms: number | null) => (ms === null ? '–' : formatMs(ms, i18n.language))
-  const shown = buckets.map((one) => ({
-    label: formatBucket(one.at, range, i18n.language),
-    p50: one.p50_ms,
-    p95: one.p95_ms,
+  const shown = buckets.map((bucket) => ({
+    label: formatBucket(bucket.at, range, i18n.language),
+    p50: bucket.p50_ms,
+    p95: bucket.p95_ms,
   }))
   const names = [
     { key: 'p50', name: t('chart.median'), color: 'var(--chart-line)' },
@@ -91,7 +91,7 @@ function Durations({ series }: { series: Series }) {
       title={t('chart.duration')}
       summary={summary}
       columns={[t('chart.time'), ...names.map(({ name }) => name)]}
-      rows={shown.map((one) => [one.label, format(one.p50), format(one.p95)])}
+      rows={shown.map((row) => [row.label, format(row.p50), format(row.p95)])}
       isEmpty={p50 === null}
     >
       <Lines summary={summary} points={shown} series={names} format={format} />

@@ -42,8 +42,8 @@ function Providers() {
       {found && (
         <Stack gap="lg">
           <SimpleGrid cols={{ base: 1, md: 2, xl: 3 }}>
-            {found.providers.map((one) => (
-              <ProviderCard key={one.name} provider={one} />
+            {found.providers.map((item) => (
+              <ProviderCard key={item.name} provider={item} />
             ))}
           </SimpleGrid>
           <Text size="sm" c="dimmed">
@@ -115,8 +115,8 @@ function ProviderCard({ provider }: { provider: Provider }) {
           <div>
             <Text size="sm">{t('providers.missing')}</Text>
             <Stack gap={4} mt={4} align="flex-start">
-              {missing_settings.map((one) => (
-                <Code key={one}>{one}</Code>
+              {missing_settings.map((setting) => (
+                <Code key={setting}>{setting}</Code>
               ))}
             </Stack>
           </div>
@@ -134,8 +134,8 @@ function Redirects({ found }: { found: Schemas['SignInProviders'] }) {
         {t('providers.redirects')}
       </Title>
       <Text size="sm">{t('providers.redirects-text')}</Text>
-      {found.redirect_allow_list.map((one) => (
-        <CopyText key={one} text={one} />
+      {found.redirect_allow_list.map((item) => (
+        <CopyText key={item} text={item} />
       ))}
       {found.allows_loopback && <Text size="sm">{t('providers.loopback')}</Text>}
       {found.redirect_allow_list.length === 0 && !found.allows_loopback && <Text size="sm">{t('users.no-role')}</Text>}

@@ -5,7 +5,7 @@ import { useAccess } from '../../frame/session.tsx'
 
 export type Target = Schemas['ProvisioningTarget']
 
-/** The name that a person gave it, else its address. */
+/** The name that a user gave it, else its address. */
 export const nameOf = ({ name, url }: Pick<Target, 'name' | 'url'>) => name ?? url
 
 /** The targets, 50 at most, for lists that name them. */
@@ -21,5 +21,5 @@ function useTargets() {
 
 /** The names of the targets, by id. */
 export function useTargetNames(): ReadonlyMap<string, string> {
-  return new Map(useTargets().data?.data.map((one) => [one.document_id, nameOf(one)]))
+  return new Map(useTargets().data?.data.map((row) => [row.document_id, nameOf(row)]))
 }

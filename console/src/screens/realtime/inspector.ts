@@ -14,7 +14,7 @@ export interface Subscription {
   refusal: { code: string; detail: string; permission: string | null; requestId: string | null } | null
 }
 
-/** What a failed authorization says. Pure. */
+/** Text of a failed authorization. Pure. */
 function describeRefusal(error: unknown): NonNullable<Subscription['refusal']> {
   if (!(error instanceof ProblemError))
     return { code: 'no_answer', detail: String(error), permission: null, requestId: null }
@@ -73,15 +73,16 @@ function useLines() {
 function useSubscriptions() {
   const [subscriptions, setSubscriptions] = useState<Subscription[]>([])
   const change = useCallback((channel: string, members: Partial<Subscription>) => {
-    setSubscriptions((all) => all.map((one) => (one.channel === channel ? { ...one, ...members } : one)))
+    setSubscriptions((all) => all.map((item) => (item.channel === channel ? { ...item, ...members } : item)))
   }, [])
 
   const remove = useCallback(
-    (channel: string) => setSubscriptions((all) => all.filter((one) => one.channel !== channel)),
+    (channel: string) => setSubscriptions((all) => all.filter((item) => item.channel !== channel)),
     [],
   )
   const add = useCallback(
-    (added: Subscription) => setSubscriptions((all) => [...all.filter((one) => one.channel !== added.channel), added]),
+    (added: Subscription) =>
+      setSubscriptions((all) => [...all.filter((item) => item.channel !== added.channel), added]),
     [],
   )
   return { subscriptions, add, change, remove }

@@ -18,7 +18,7 @@ const REFRESH_MS = 5_000
 
 const STATUSES = ['pending', 'retrying', 'published', 'rejected', 'exhausted'] as const
 
-/** What was published of late, and what came of it. */
+/** Recent publications, with their outcomes. */
 export function Messages() {
   const { t } = useTranslation()
   const { status } = useSearch({ from: '/realtime' })
@@ -99,7 +99,7 @@ export function OccupiedChannels() {
       </Paper>
     )
   if (channels.isError) return <ProblemCard error={channels.error} onRetry={() => void channels.refetch()} />
-  const rows = channels.data.data.map((one) => ({ ...one, document_id: one.name }))
+  const rows = channels.data.data.map((row) => ({ ...row, document_id: row.name }))
   if (rows.length === 0)
     return (
       <Paper withBorder p="xl" ta="center">
@@ -127,7 +127,7 @@ export function OccupiedChannels() {
   return <RowTable caption={t('realtime.tab.channels')} columns={columns} rows={rows} isBusy={channels.isFetching} />
 }
 
-/** What happened in channels in the last day. */
+/** Events of channels in the last day. */
 export function ChannelEvents() {
   const { t } = useTranslation()
   const rows = useRows<Schemas['RealtimeChannelEvent']>({

@@ -29,8 +29,8 @@ export function Inspector() {
         </Text>
         <Code>{inspector.state}</Code>
       </Group>
-      {inspector.subscriptions.map((one) => (
-        <SubscriptionCard key={one.channel} subscription={one} onLeave={() => void inspector.leave(one.channel)} />
+      {inspector.subscriptions.map((item) => (
+        <SubscriptionCard key={item.channel} subscription={item} onLeave={() => void inspector.leave(item.channel)} />
       ))}
       <Lines lines={inspector.lines} onClear={inspector.clear} />
     </Stack>

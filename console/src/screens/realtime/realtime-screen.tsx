@@ -26,7 +26,7 @@ export function RealtimeScreen() {
   const { may } = useAccess()
   const { tab, ...rest } = useSearch({ from: '/realtime' })
   const navigate = useNavigate()
-  const current = TABS.find((one) => one === tab) ?? 'inspector'
+  const current = TABS.find((item) => item === tab) ?? 'inspector'
   const choose = (next: string | null) =>
     void navigate({ to: '/realtime', search: { ...rest, ...(next && { tab: next }) }, replace: true })
   if (!may('realtime:inspect'))
@@ -49,9 +49,9 @@ export function RealtimeScreen() {
       </SimpleGrid>
       <Tabs value={current} onChange={choose} keepMounted={false}>
         <Tabs.List mb="md">
-          {TABS.map((one) => (
-            <Tabs.Tab key={one} value={one}>
-              {t(`realtime.tab.${one}`)}
+          {TABS.map((tab) => (
+            <Tabs.Tab key={tab} value={tab}>
+              {t(`realtime.tab.${tab}`)}
             </Tabs.Tab>
           ))}
         </Tabs.List>
@@ -72,7 +72,7 @@ export function RealtimeScreen() {
   )
 }
 
-/** What the component says of its details. */
+/** Details of the component. */
 interface Details {
   missing?: string[]
   last_success_at?: string | null
@@ -144,7 +144,7 @@ function Publishing() {
   )
 }
 
-/** What clients connect with, and how to look into one of them. */
+/** Connection settings of clients, and the debug link. */
 function ClientSettings() {
   const { t } = useTranslation()
   const config = useQuery({

@@ -44,7 +44,7 @@ function Holders({ role }: { role: string }) {
   })
   const columns: Column<Holder>[] = [
     {
-      label: t('users.person'),
+      label: t('users.user'),
       cell: ({ user, name, email }) => (
         <TextLink to="/users/$id" params={{ id: user }} size="sm">
           {name ?? email}

@@ -5,7 +5,7 @@ type Role = Schemas['Role']
 /** The permissions that a role is to have, by its id; a role that is not in it stays as it is. */
 export type Drafts = ReadonlyMap<string, readonly string[]>
 
-/** What a change of a role gives and takes. */
+/** Permissions that a change of a role adds and removes. */
 export interface RoleDiff {
   role: Role
   added: string[]
@@ -24,7 +24,7 @@ export type Holding = 'own' | 'wider' | 'none'
 /** How these patterns hold a permission. Pure. */
 export function holdingOf(patterns: readonly string[], permission: string): Holding {
   if (patterns.includes(permission)) return 'own'
-  return patterns.some((one) => covers(one, permission)) ? 'wider' : 'none'
+  return patterns.some((pattern) => covers(pattern, permission)) ? 'wider' : 'none'
 }
 
 /** The permissions by their resource, in the order of the names. Pure. */
@@ -39,22 +39,22 @@ export function groupPermissions(names: readonly string[]): [resource: string, p
 
 /** The patterns with one given or taken. A pattern that is given takes the place of narrower ones. Pure. */
 export function toggle(patterns: readonly string[], pattern: string): string[] {
-  if (patterns.includes(pattern)) return patterns.filter((one) => one !== pattern)
-  return [...patterns.filter((one) => !covers(pattern, one)), pattern].sort()
+  if (patterns.includes(pattern)) return patterns.filter((item) => item !== pattern)
+  return [...patterns.filter((item) => !covers(pattern, item)), pattern].sort()
 }
 
-/** What the drafts change, role by role. Pure. */
+/** Changes of the drafts, role by role. Pure. */
 export function listDiffs(roles: readonly Role[], drafts: Drafts): RoleDiff[] {
   return roles.flatMap((role) => {
     const draft = drafts.get(role.document_id)
     if (draft === undefined) return []
-    const added = draft.filter((one) => !role.permissions.includes(one))
-    const removed = role.permissions.filter((one) => !draft.includes(one))
+    const added = draft.filter((item) => !role.permissions.includes(item))
+    const removed = role.permissions.filter((permission) => !draft.includes(permission))
     return added.length + removed.length > 0 ? [{ role, added, removed }] : []
   })
 }
 
-/** The permissions that the person loses by the changes: those of its own roles that no other role of it holds. Pure. */
+/** The permissions that the user loses by the changes: those of its own roles that no other role of it holds. Pure. */
 export function listOwnLosses(input: {
   known: readonly string[]
   ownRoles: readonly string[]
@@ -65,5 +65,5 @@ export function listOwnLosses(input: {
   const own = roles.filter(({ document_id }) => ownRoles.includes(document_id))
   const before = own.flatMap(({ permissions }) => permissions)
   const after = own.flatMap(({ document_id, permissions }) => drafts.get(document_id) ?? permissions)
-  return known.filter((name) => before.some((one) => covers(one, name)) && !after.some((one) => covers(one, name)))
+  return known.filter((name) => before.some((item) => covers(item, name)) && !after.some((item) => covers(item, name)))
 }

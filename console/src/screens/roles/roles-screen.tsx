@@ -16,7 +16,7 @@ import { type Drafts, listDiffs } from './role-matrix.ts'
 import { RoleTable } from './role-table.tsx'
 import { SaveRoles } from './save-roles.tsx'
 
-/** What each role may do, as a matrix of permissions and roles. */
+/** Permissions of each role, as a matrix. */
 export function RolesScreen() {
   const { t } = useTranslation()
   return (
@@ -41,7 +41,7 @@ function Roles() {
   })
   const permissions = usePermissions()
   // Those that can be changed stand first.
-  const rows = (roles.data?.data ?? []).toSorted((one, other) => Number(one.is_system) - Number(other.is_system))
+  const rows = (roles.data?.data ?? []).toSorted((a, b) => Number(a.is_system) - Number(b.is_system))
   const diffs = listDiffs(rows, drafts)
   const failed = roles.error ?? permissions.error
   return (

@@ -37,7 +37,7 @@ export function SaveRoles({
   const save = useChange({
     make: async () => {
       for (const { role, added, removed } of diffs) {
-        const kept = role.permissions.filter((one) => !removed.includes(one))
+        const kept = role.permissions.filter((permission) => !removed.includes(permission))
         await api.identity.roleUpdate({ path: { id: role.document_id }, body: { permissions: [...kept, ...added] } })
       }
     },
@@ -61,14 +61,14 @@ export function SaveRoles({
               {role.name}
             </Text>
             <ul className="diff">
-              {added.map((one) => (
-                <li key={one} data-kind="added">
-                  <span className="visually-hidden">{t('roles.gives')} </span>+ {one}
+              {added.map((item) => (
+                <li key={item} data-kind="added">
+                  <span className="visually-hidden">{t('roles.gives')} </span>+ {item}
                 </li>
               ))}
-              {removed.map((one) => (
-                <li key={one} data-kind="removed">
-                  <span className="visually-hidden">{t('roles.takes')} </span>− {one}
+              {removed.map((item) => (
+                <li key={item} data-kind="removed">
+                  <span className="visually-hidden">{t('roles.takes')} </span>− {item}
                 </li>
               ))}
             </ul>

@@ -5,7 +5,7 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { type Column, List, useRows } from '../../parts/list.tsx'
-import { PersonLink, usePeople } from '../../parts/names.tsx'
+import { UserLink, useUsers } from '../../parts/names.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Time } from '../../parts/time.tsx'
 
@@ -21,7 +21,7 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
     load: (page, signal) =>
       api.identity.sessionFindAll({ query: { ...page, ...(asked.length > 0 && { filters: asked }) }, signal }),
   })
-  const people = usePeople(user === undefined ? rows.shown.map((row) => row.user) : [])
+  const users = useUsers(user === undefined ? rows.shown.map((row) => row.user) : [])
   const { may, session } = useAccess()
   const end = useChange({
     make: (id: string) => api.identity.sessionDelete({ path: { id } }),
@@ -30,7 +30,7 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
   const mayEnd = (row: Session) => !row.is_current && (may('session:delete') || row.user === session.user.document_id)
   const columns: Column<Session>[] = [
     ...(user === undefined
-      ? [{ label: t('users.person'), cell: (row: Session) => <PersonLink id={row.user} people={people} /> }]
+      ? [{ label: t('users.user'), cell: (row: Session) => <UserLink id={row.user} users={users} /> }]
       : []),
     { label: t('sessions.device'), cell: (row) => <Device session={row} /> },
     { label: t('audit.address'), cell: ({ address }) => address ?? '–' },

@@ -24,7 +24,7 @@ export function SettingsScreen() {
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         <Choices />
         <Stack>
-          <Person />
+          <User />
           <Service />
         </Stack>
       </SimpleGrid>
@@ -109,15 +109,15 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
   )
 }
 
-function Person() {
+function User() {
   const { t } = useTranslation()
   const { user, session, permissions } = useAccess().session
   return (
-    <Part title={t('prefs.person')}>
+    <Part title={t('prefs.user')}>
       <Facts
         lines={[
           [t('users.email'), user.email],
-          user.name === null ? undefined : [t('users.person'), user.name],
+          user.name === null ? undefined : [t('users.user'), user.name],
           session ? [t('prefs.signed-in'), <Instant key="in" at={session.auth_time} />] : undefined,
           session ? [t('nav.session-ends'), <Instant key="end" at={session.expires_at} />] : undefined,
           [t('prefs.permissions'), permissions.join(', ') || t('users.no-role')],

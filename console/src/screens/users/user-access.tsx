@@ -10,7 +10,7 @@ import { TextLink } from '../../parts/text-link.tsx'
 type EffectiveAccess = Schemas['EffectiveAccess']
 type Reason = Schemas['PermissionReason']
 
-/** What a person may do, and why: each permission with the roles that hold it. */
+/** Effective permissions of a user: each permission with the roles that hold it. */
 export function UserAccess({ user }: { user: string }) {
   const { t } = useTranslation()
   const access = useQuery({

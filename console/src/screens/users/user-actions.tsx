@@ -13,7 +13,7 @@ import { ProblemCard } from '../../parts/problem.tsx'
 
 type Asked = 'disable' | 'sign-out' | 'remove-factors' | 'delete'
 
-/** What ends the access of a person, and what gives it back. */
+/** Actions that end the access of a user, and those that restore it. */
 export function UserActions({ user }: { user: Schemas['User'] }) {
   const { t } = useTranslation()
   const { may, session } = useAccess()
@@ -29,7 +29,7 @@ export function UserActions({ user }: { user: Schemas['User'] }) {
     delete: () => api.identity.userDelete({ path }),
   }
   const act = useChange({
-    make: (one: Asked) => actions[one](),
+    make: (asked: Asked) => actions[asked](),
     touches,
     onDone: () => {
       if (asked === 'delete') void navigate({ to: '/users' })
@@ -38,9 +38,9 @@ export function UserActions({ user }: { user: Schemas['User'] }) {
   })
   const enable = useChange({ make: () => api.identity.userEnable({ path }), touches })
   const isSelf = session.user.document_id === user.document_id
-  const ask = (one: Asked) => {
+  const ask = (asked: Asked) => {
     act.reset()
-    setAsked(one)
+    setAsked(asked)
   }
   return (
     <>
@@ -83,7 +83,7 @@ export function UserActions({ user }: { user: Schemas['User'] }) {
   )
 }
 
-/** What is seldom done to a person, and what deletes it. */
+/** Rare actions on a user, and its deletion. */
 function More({ onAsk }: { onAsk: (one: 'remove-factors' | 'delete') => void }) {
   const { t } = useTranslation()
   const { may } = useAccess()

@@ -10,7 +10,7 @@ import { Time } from '../../parts/time.tsx'
 type Delivery = Schemas['ProvisioningDelivery']
 type Row = Schemas['ProvisioningTarget'] & { last: Delivery | undefined }
 
-/** What each target was sent of a person last, and what came of it. */
+/** Last delivery of a user to each target, with its outcome. */
 export function UserProvisioning({ user }: { user: string }) {
   const { t } = useTranslation()
   const deliveries = useQuery({
@@ -25,8 +25,8 @@ export function UserProvisioning({ user }: { user: string }) {
     key: ['provisioning', 'targets'],
     load: (page, signal) => api.provisioning.provisioningTargetFindAll({ query: page, signal }),
   })
-  const last = (target: string) => deliveries.data?.data.find((one) => one.target === target)
-  const rows = { ...targets, shown: targets.shown.map((one): Row => ({ ...one, last: last(one.document_id) })) }
+  const last = (target: string) => deliveries.data?.data.find((row) => row.target === target)
+  const rows = { ...targets, shown: targets.shown.map((row): Row => ({ ...row, last: last(row.document_id) })) }
   const columns: Column<Row>[] = [
     {
       label: t('provisioned.target'),

@@ -84,7 +84,7 @@ function useColumns(): Column<User>[] {
   const roles = new Map(useRoles().map(({ document_id, name }) => [document_id, name]))
   return [
     {
-      label: t('users.person'),
+      label: t('users.user'),
       cell: ({ document_id, name, email, avatar_url }) => (
         <Group gap="sm" wrap="nowrap">
           <Avatar

@@ -6,7 +6,7 @@ import { useAccess } from '../../frame/session.tsx'
 /** Webhooks of one request (docs/contract/delivery.md#dashboard-series). */
 const WEBHOOKS_AT_ONCE = 200
 
-/** The last 24 hours of these webhooks by their ids; empty while it loads, and for people who may not see it. */
+/** The last 24 hours of these webhooks by their ids; empty while it loads, and for users who may not see it. */
 export function useActivity(ids: readonly string[]): ReadonlyMap<string, Schemas['WebhookActivity']> {
   const { may } = useAccess()
   const activity = useQuery({
@@ -18,7 +18,7 @@ export function useActivity(ids: readonly string[]): ReadonlyMap<string, Schemas
       const answers = await Promise.all(
         parts.map((webhook) => api.webhook.webhookDashboardWebhooks({ query: { webhook: [...webhook] }, signal })),
       )
-      return new Map(answers.flatMap(({ data }) => data).map((one) => [one.webhook, one]))
+      return new Map(answers.flatMap(({ data }) => data).map((item) => [item.webhook, item]))
     },
     enabled: ids.length > 0 && may('webhook:dashboard-webhooks'),
     refetchInterval: 10_000,

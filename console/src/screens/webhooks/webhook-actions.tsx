@@ -14,7 +14,7 @@ import { nameOf } from '../../parts/words/webhook-name.ts'
 
 type Webhook = Schemas['Webhook']
 
-/** What can be done with a webhook. */
+/** Actions on a webhook. */
 export function WebhookActions({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation()
   const { may } = useAccess()
@@ -69,7 +69,7 @@ export function useActivation({ document_id: id, is_actived }: Webhook) {
   })
 }
 
-/** What a person is asked before it happens. */
+/** Confirmation before an action. */
 export type Question = 'rotate' | 'delete' | 'purge'
 
 /** The answers that a change of a webhook makes untrue. */

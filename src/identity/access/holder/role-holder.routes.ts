@@ -7,7 +7,7 @@ import { listRoleHolders, type RoleHolderColumns } from './role-holder.store.ts'
 
 const HOLDER_FIELDS = { created_at: { type: 'timestamp', sortable: true } } as const
 
-/** A person who has a role. */
+/** A user who has a role. */
 const RoleHolderRow = named(
   'RoleHolder',
   Type.Object({

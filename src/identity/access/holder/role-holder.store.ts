@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type BuildParts, buildPart } from '../../../http/listing/page.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 
-/** A person who has a role, by itself or in an account. */
+/** A user who has a role, by itself or in an account. */
 export interface RoleHolderColumns {
   document_id: string
   user: string

@@ -3,7 +3,7 @@ import { type IssuedSession, openLockedSession, type SessionDeps, type SessionOr
 import type { Accepted } from './invitation-acceptance.ts'
 
 /**
- * Opens the first session of a person whom an invitation has just registered, in the transaction of the acceptance: the link
+ * Opens the first session of a user whom an invitation has just registered, in the transaction of the acceptance: the link
  * proved the address, and the password is new.
  */
 export async function openFirstSession(

@@ -12,18 +12,18 @@ import {
 import { findMemberRoles } from '../../access/role.ts'
 import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
 import type { PasswordDeps } from '../../password/password.ts'
-import { findPersonId, hashFirstPassword, proveAddress, registerInvitedPerson } from '../../user/invited-person.ts'
+import { findUserId, hashFirstPassword, proveAddress, registerInvitedUser } from '../../user/invited-user.ts'
 import { buildLinkInvalid, hashProofToken } from '../../user/proof/proof-token.ts'
 import { foldEmail } from '../../user-record/email-key.ts'
 import type { AccountDeps } from '../account.ts'
 import { insertAccountMember, lockCandidate, type NamedAccountMember } from '../account-member.store.ts'
-import { findActivePerson, findOpenInvitation, markAccepted, type OpenInvitation } from './invitation.store.ts'
+import { findActiveUser, findOpenInvitation, markAccepted, type OpenInvitation } from './invitation.store.ts'
 import { INVITE_PERMISSION } from './invitation.ts'
 
 /** Dependencies of accepting an invitation. */
 export type AcceptanceDeps = Pick<AccountDeps, 'ids'> & PasswordDeps
 
-/** What a person sends to accept an invitation; a new person sends a password. */
+/** Input of an acceptance; a new user sends a password. */
 export interface Acceptance {
   token: string
   password: string | undefined
@@ -33,7 +33,7 @@ export interface Acceptance {
   now: Date
 }
 
-/** Who accepts: a person that exists, a new one, or nobody. */
+/** Who accepts: a user that exists, a new one, or nobody. */
 export type PreparedAcceptance =
   | { kind: 'refused'; problem: Problem }
   | { kind: 'person'; userId: UserId }
@@ -46,12 +46,12 @@ export interface Accepted {
   isNewUser: boolean
 }
 
-/** What a person without any role but `member` holds, once it is a member somewhere. */
+/** Permissions of a user whose only role is `member`, once it belongs to an account. */
 const NEW_HOLDINGS: Holdings = { patterns: [], accountPatterns: MEMBER_PATTERNS, membershipPatterns: [], accounts: [] }
 
 /**
- * Finds out who accepts an invitation, and hashes the password of a new person. Runs outside any transaction. A person who
- * has the address already must be signed in; another person cannot accept. Throws a 422 on `password`, for a valid link
+ * Finds out who accepts an invitation, and hashes the password of a new user. Runs outside any transaction. A user who
+ * has the address already must be signed in; another user cannot accept. Throws a 422 on `password`, for a valid link
  * only, and 409 for an API key.
  */
 export async function prepareAcceptance(
@@ -64,7 +64,7 @@ export async function prepareAcceptance(
   const invitation = await findOpenInvitation(db, { tokenHash: hashProofToken(token), now, lock: false })
   if (!invitation) return refuse(buildLinkInvalid('unknown_used_or_expired'))
   const { email } = invitation
-  const holder = await findPersonId(db, email)
+  const holder = await findUserId(db, email)
   if (signedIn) {
     if (holder === signedIn.userId) return { kind: 'person', userId: signedIn.userId }
     const text = 'This invitation is for another e-mail address. Sign in as the person who has it, or sign out.'
@@ -84,7 +84,7 @@ function buildSignInFirst(): Problem {
 }
 
 /**
- * Accepts an invitation in the caller's transaction: makes the person a member with the roles of the invitation that still
+ * Accepts an invitation in the caller's transaction: makes the user a member with the roles of the invitation that still
  * exist, and proves its address. The inviter must hold what it gave still, and must have held it through the token of the
  * invitation. Of two concurrent acceptances one succeeds.
  */
@@ -100,13 +100,13 @@ export async function acceptInvitation(
   const refusal = await findRefusal(tx, invitation, prepared)
   if (refusal) return { problem: refusal }
   const isNewUser = prepared.kind === 'new'
-  const userId = isNewUser ? (await registerInvitedPerson(deps, tx, { ...prepared, name, now })).id : prepared.userId
+  const userId = isNewUser ? (await registerInvitedUser(deps, tx, { ...prepared, name, now })).id : prepared.userId
   if (!isNewUser) await proveAddress(tx, userId, now)
   const member = await join(deps, tx, { invitation, userId, now })
   return { invitation, member, isNewUser }
 }
 
-/** Why a locked invitation cannot be accepted by this person; undefined when it can. Writes nothing. */
+/** Why a locked invitation cannot be accepted by this user; undefined when it can. Writes nothing. */
 async function findRefusal(
   tx: Database,
   invitation: OpenInvitation,
@@ -124,13 +124,13 @@ async function findRefusal(
     holdings = candidate.holdings
   }
   const roles = await findMemberRoles(tx, invitation.roles)
-  const inviter = await findActivePerson(tx, invitedBy)
+  const inviter = await findActiveUser(tx, invitedBy)
   const grants: Grant[] = [
     { pattern: INVITE_PERMISSION, place: account },
     ...listMembershipGrants(holdings, account),
     ...roles.flatMap((role) => listMemberRoleGrants(role, account)),
   ]
-  // What the inviter holds by now, within what the token of the invitation held.
+  // Present permissions of the inviter, within those of the token that invited.
   const giver = inviter && { ...inviter.holdings, ceiling: invitation.tokenPatterns }
   const mayGive = giver && grants.every((grant) => holdsGrant(giver, grant))
   return mayGive ? undefined : buildLinkInvalid('inviter_holds_less')
@@ -157,7 +157,7 @@ export interface InvitationView {
   next: 'accept' | 'sign_in' | 'other_person' | 'register'
 }
 
-/** The open invitation of a link for the person who is signed in, if any; undefined for a link that is not valid. */
+/** The open invitation of a link for the user who is signed in, if any; undefined for a link that is not valid. */
 export async function describeInvitation(
   db: Database,
   { token, signedIn, now }: { token: string; signedIn: UserId | undefined; now: Date },
@@ -165,7 +165,7 @@ export async function describeInvitation(
   const invitation = await findOpenInvitation(db, { tokenHash: hashProofToken(token), now, lock: false })
   if (!invitation) return undefined
   const { accountName, email } = invitation
-  const holder = await findPersonId(db, email)
+  const holder = await findUserId(db, email)
   const next = signedIn ? (holder === signedIn ? 'accept' : 'other_person') : holder ? 'sign_in' : 'register'
   return { accountName, email, next }
 }

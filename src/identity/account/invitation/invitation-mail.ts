@@ -8,11 +8,11 @@ export function buildInvitationMail(facts: {
   texts: Texts
   accountName: string
   link: string
-  /** `BRAND_NAME`, which people know the service by. */
+  /** `BRAND_NAME`, which users know the service by. */
   serviceName: string
 }): MailContent {
   const { texts, link, serviceName: service } = facts
-  // Whoever may invite chose the name, and the person need not know them.
+  // Whoever may invite chose the name, and the user need not know them.
   const account = quoteName(facts.accountName)
   return composeMail({
     texts,

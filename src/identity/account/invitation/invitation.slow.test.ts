@@ -40,8 +40,8 @@ async function createAccount(role = 'account-admin') {
 }
 const setRoles = async (account: string, user: string, roles: string[]) =>
   app.admin('PATCH', `${ACCOUNTS}/${account}/member`, { user, roles: await Promise.all(roles.map(roleOf)) })
-/** A person with this address, signed in. */
-async function createPerson(email = newEmail()) {
+/** A user with this address, signed in. */
+async function createUser(email = newEmail()) {
   const id = await createUserWithPassword(app, { email }, PASSWORD)
   const login = await app.anonymous('POST', '/api/v3/auth/login/local', { email, password: PASSWORD })
   return { id, email, call: app.callAs(login.body.data.jwt) }
@@ -85,7 +85,7 @@ describe('an invitation', () => {
 
   test('makes a person who has the address a member, when signed in, and verifies the address', async () => {
     const { id, boss, path } = await createAccount()
-    const person = await createPerson()
+    const person = await createUser()
     const { token } = await invite(boss.call, path, person.email.toUpperCase(), ['account-developer'])
     const { body } = await app.admin('GET', `${path}?filters=email|eq|${person.email.toUpperCase()}`)
     expect(body.data).toMatchObject([{ status: 'open', accepted_by: null }])
@@ -98,7 +98,7 @@ describe('an invitation', () => {
 
   test('asks a person who has the address to sign in, and lets nobody else accept', async () => {
     const { id, boss, path } = await createAccount()
-    const [person, stranger] = [await createPerson(), await createPerson()]
+    const [person, stranger] = [await createUser(), await createUser()]
     const { token } = await invite(boss.call, path, person.email)
     expect(await accept(token, { password: PASSWORD })).toMatchObject({ status: 409, body: { code: 'conflict' } })
     expect(await lastAudit('account-invitation.accept')).toMatchObject({ detail: { reason: 'not_signed_in' } })
@@ -120,7 +120,7 @@ describe('an invitation', () => {
     const { id, boss, path } = await createAccount()
     const { token } = await invite(boss.call, path, newEmail())
     const replies = await Promise.all(
-      [app, other, app, other].map((one) => accept(token, { password: PASSWORD }, one.anonymous)),
+      [app, other, app, other].map((item) => accept(token, { password: PASSWORD }, item.anonymous)),
     )
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(1)
     expect(replies.every(({ status }) => [200, 409, 410].includes(status))).toBe(true)
@@ -167,7 +167,7 @@ describe('an invitation', () => {
 
   test('of a member already is a conflict', async () => {
     const { id, boss, path } = await createAccount()
-    const person = await createPerson()
+    const person = await createUser()
     const { token } = await invite(boss.call, path, person.email)
     await app.admin('POST', `${ACCOUNTS}/${id}/member`, { user: person.id })
     expect((await accept(token, {}, person.call)).status).toBe(409)
@@ -176,7 +176,7 @@ describe('an invitation', () => {
   test('of a deleted account, and to a person who was disabled, is not valid', async () => {
     const { id, boss, path } = await createAccount()
     const { token } = await invite(boss.call, path, newEmail())
-    const person = await createPerson()
+    const person = await createUser()
     const theirs = await invite(boss.call, path, person.email)
     await app.admin('POST', `/api/v3/identity/user/${person.id}/disable`)
     expect((await accept(theirs.token, {}, person.call)).status).toBe(401)
@@ -221,28 +221,28 @@ describe('inviting', () => {
 
   test('counts what the person brings along: an account-scoped role of its own', async () => {
     const { boss, path } = await createAccount()
-    const person = await createPerson()
-    const body = { name: `publishers of ${person.id}`, permissions: ['event:publish'], is_account_scoped: true }
+    const user = await createUser()
+    const body = { name: `publishers of ${user.id}`, permissions: ['event:publish'], is_account_scoped: true }
     const role = (await app.admin('POST', '/api/v3/identity/role', body)).body.data.document_id
-    await app.admin('PATCH', `/api/v3/identity/user/${person.id}`, { roles: [role] })
-    const { token } = await invite(boss.call, path, person.email)
-    expect(await accept(token, {}, person.call)).toMatchObject(invalid)
+    await app.admin('PATCH', `/api/v3/identity/user/${user.id}`, { roles: [role] })
+    const { token } = await invite(boss.call, path, user.email)
+    expect(await accept(token, {}, user.call)).toMatchObject(invalid)
   })
 
   test('gives no more than the token of the invitation held, whatever its owner holds', async () => {
     const { path } = await createAccount()
-    const person = await createPerson()
-    const body = { name: `senders of ${person.id}`, permissions: ['event:publish'], is_account_scoped: true }
+    const user = await createUser()
+    const body = { name: `senders of ${user.id}`, permissions: ['event:publish'], is_account_scoped: true }
     const role = (await app.admin('POST', '/api/v3/identity/role', body)).body.data.document_id
-    await app.admin('PATCH', `/api/v3/identity/user/${person.id}`, { roles: [role] })
+    await app.admin('PATCH', `/api/v3/identity/user/${user.id}`, { roles: [role] })
     const permissions = [INVITE_PERMISSION, ...MEMBER_PATTERNS]
     const key = await app.admin('POST', '/api/v3/identity/api-key', { name: 'narrow', permissions })
-    const byKey = await invite(app.callAs(key.body.data.key), path, person.email)
-    expect(await accept(byKey.token, {}, person.call)).toMatchObject(invalid)
+    const byKey = await invite(app.callAs(key.body.data.key), path, user.email)
+    expect(await accept(byKey.token, {}, user.call)).toMatchObject(invalid)
     expect(await lastAudit('account-invitation.accept')).toMatchObject({ detail: { reason: 'inviter_holds_less' } })
     app.clock.advance(1)
-    const byAll = await invite(app.admin, path, person.email)
-    expect((await accept(byAll.token, {}, person.call)).status).toBe(200)
+    const byAll = await invite(app.admin, path, user.email)
+    expect((await accept(byAll.token, {}, user.call)).status).toBe(200)
   })
 
   test('takes account-scoped roles that exist, and an e-mail address', async () => {
@@ -256,10 +256,10 @@ describe('inviting', () => {
 
   test('answers the same for an address that a person has and for one that nobody has', async () => {
     const { boss, path } = await createAccount()
-    const person = await createPerson()
+    const user = await createUser()
     const strip = ({ document_id: _, email: __, ...rest }: Record<string, unknown>) => rest
     const [known, unknown] = [
-      (await boss.call('POST', path, { email: person.email })).body,
+      (await boss.call('POST', path, { email: user.email })).body,
       (await boss.call('POST', path, { email: newEmail() })).body,
     ]
     expect(strip(known.data)).toEqual(strip(unknown.data))

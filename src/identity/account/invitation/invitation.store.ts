@@ -71,7 +71,7 @@ const revokeOlder = aheadStatement<{ account: AccountId; email: string; now: Dat
 /** An invitation that is to be. */
 type NewInvitation = Pick<InvitationRecord, 'id' | 'account' | 'email' | 'roles' | 'invitedBy' | 'expiresAt'> & {
   tokenHash: Buffer
-  /** What the token of the inviter holds in the account. */
+  /** Permissions that the token of the inviter holds in the account. */
   tokenPatterns: readonly string[]
   now: Date
 }
@@ -119,7 +119,7 @@ export async function revokeOpenInvitation(
 /** An invitation that may be accepted, with its account. */
 export interface OpenInvitation extends InvitationRecord {
   accountName: string
-  /** What the token of the inviter held in the account; null for an older invitation. */
+  /** Permissions that the token of the inviter held in the account; null for an older invitation. */
   tokenPatterns: string[] | null
 }
 
@@ -163,8 +163,8 @@ const selectHoldings = statement<HoldingsRow & { email: string }, { id: UserId }
   select u.email, ${HOLDINGS_COLUMNS} from "user" u ${HOLDINGS_OF_USER}
   where u.document_id = $id and u.is_actived and u.deleted_at is null`)
 
-/** What an active person holds, with its address. */
-export async function findActivePerson(
+/** Permissions of an active user, with its address. */
+export async function findActiveUser(
   db: Database,
   id: UserId,
 ): Promise<{ email: string; holdings: Holdings } | undefined> {

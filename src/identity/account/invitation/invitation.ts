@@ -39,14 +39,14 @@ export interface InvitationDeps extends MailDeps {
   serviceName: string
 }
 
-/** What a new member without roles of its own holds in an account, by the role `member`. */
+/** Permissions of a new member without its own roles in an account, by the role `member`. */
 function listNewMemberGrants(account: AccountId): Grant[] {
   return listMemberRoleGrants({ patterns: MEMBER_PATTERNS }, account)
 }
 
 /**
  * Invites an address to an account and sends the link (docs/contract/identity.md#invitations), in the caller's transaction.
- * Replaces the open invitation of the same address. Says nothing about whether a person has this address.
+ * Replaces the open invitation of the same address. Says nothing about whether a user has this address.
  * Throws 404 for an account outside the caller's scope, 422 for an unknown or global role, 403 when the membership would
  * give more than the caller holds there, 409 `limit_reached`, 503 when no mail can be sent.
  */

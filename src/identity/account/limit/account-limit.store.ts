@@ -24,7 +24,7 @@ export type RoomOwner = { account: string } | { webhook: string }
 /** The limits of one account that differ from the defaults; null for the default. */
 export type LimitOverrides = Record<LimitName, number | null>
 
-/** What an account has of what is counted. */
+/** Counted rows of an account. */
 export interface AccountUse {
   webhooks: number
   subscriptions: number

@@ -23,7 +23,7 @@ type CountName = 'webhooks' | 'subscriptions'
 /** A limit of what happens in a minute. */
 type RateName = 'published_per_minute' | 'replays_per_minute'
 
-/** What an account has room for; its row is locked, so that nobody else takes the same room. */
+/** Free capacity of an account. Its row is locked, so concurrent requests do not take the same capacity. */
 export interface Room {
   /** Throws 409 `limit_reached` when so many more rows exceed the limit. Fewer rows always fit. */
   check(name: CountName, growth: number): void
@@ -45,7 +45,7 @@ export interface AccountLimiter {
   take(db: Database, name: RateName, accounts: readonly (AccountId | null)[]): Promise<void>
 }
 
-/** What the limits are built from. */
+/** Dependencies of the limits. */
 export interface AccountLimiterDeps {
   /** The limits of an account without its own. */
   defaults: AccountLimits

@@ -9,7 +9,7 @@ import { linkedin } from './provider/linkedin.ts'
 import { microsoft } from './provider/microsoft.ts'
 import type { EnabledProvider, ProviderDeclaration } from './provider/provider-declaration.ts'
 
-/** The providers with a declaration of their own, in the order in which people see them. */
+/** The providers with a declaration of their own, in the order in which users see them. */
 const BUILT_IN: Readonly<Record<string, ProviderDeclaration>> = {
   google,
   apple,
@@ -71,7 +71,7 @@ export function enableProvider(settings: ProviderSettings, isManaged = false): E
 
 const SETTING_OF = { secret: 'CLIENT_SECRET', teamId: 'TEAM_ID', keyId: 'KEY_ID' } as const
 
-/** The built-in providers, in the order in which people see them, each with the settings that enable it. */
+/** The built-in providers, in the order in which users see them, each with the settings that enable it. */
 export function listBuiltInProviders(): { name: string; label: string; settings: string[] }[] {
   return Object.entries(BUILT_IN).map(([name, { label, needs }]) => ({
     name,
@@ -82,7 +82,7 @@ export function listBuiltInProviders(): { name: string; label: string; settings:
   }))
 }
 
-/** In the order of people's choice: the built-in ones first, then the others by name. */
+/** In the order of users's choice: the built-in ones first, then the others by name. */
 export function sortProviders(providers: readonly EnabledProvider[]): EnabledProvider[] {
   const order = Object.keys(BUILT_IN)
   const rank = ({ name }: EnabledProvider) => (order.includes(name) ? order.indexOf(name) : order.length)

@@ -8,7 +8,10 @@ export interface Fault {
   detail: string
 }
 
-/** What providers answer when the person says no (RFC 6749 section 4.1.2.1; LinkedIn and Apple have words of their own). */
+/**
+ * Errors by which providers report that the user declined (RFC 6749 section 4.1.2.1; LinkedIn and Apple have their
+ * own).
+ */
 const DENIALS = ['access_denied', 'user_cancelled_login', 'user_cancelled_authorize', 'user_denied', 'consent_required']
 
 /** Codes of `openid-client` about an answer that is not in the protocol at all. */

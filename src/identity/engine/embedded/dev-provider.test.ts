@@ -4,7 +4,7 @@ import { buildManualClock } from '../../../../test/harness/run/manual-clock.ts'
 import { buildKeyring } from '../../../base/keyring.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { buildDevProvider } from './dev-provider.ts'
-import { SAMPLE_PEOPLE, type SamplePerson } from './sample-person.ts'
+import { SAMPLE_PEOPLE, type SampleUser } from './sample-user.ts'
 
 const BASE = 'http://localhost:3000'
 const CALLBACK = `${BASE}/api/v3/auth/login/oauth/dev/callback`
@@ -18,17 +18,17 @@ const provider = buildDevProvider({
   baseUrl: () => BASE,
 })
 
-const personOf = (id: SamplePerson['id']) => SAMPLE_PEOPLE.find((one) => one.id === id)!
+const userOf = (id: SampleUser['id']) => SAMPLE_PEOPLE.find((user) => user.id === id)!
 
 /** The parameters with which the browser comes back. */
-function answerAs(id: SamplePerson['id']): URLSearchParams {
+function answerAs(id: SampleUser['id']): URLSearchParams {
   const request = {
     redirect_uri: CALLBACK,
     state: 'the state',
     nonce: 'the nonce',
     code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
   }
-  return new URL(provider.answer(request, personOf(id))).searchParams
+  return new URL(provider.answer(request, userOf(id))).searchParams
 }
 
 /** The status of the token endpoint for a new code. */

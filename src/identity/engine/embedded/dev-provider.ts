@@ -4,12 +4,12 @@ import type { Keyring } from '../../../base/keyring.ts'
 import type { Random } from '../../../base/random.ts'
 import { dev } from './provider/dev.ts'
 import type { EnabledProvider } from './provider/provider-declaration.ts'
-import { buildSampleClaims, type SamplePerson } from './sample-person.ts'
+import { buildSampleClaims, type SampleUser } from './sample-user.ts'
 
 /** The path of the provider's issuer. */
 const ISSUER_PATH = '/auth/dev'
 
-/** The path of the page with the sample people: the authorization endpoint. */
+/** The path of the page with the sample users: the authorization endpoint. */
 export const DEV_PAGE_PATH = `${ISSUER_PATH}/authorize`
 
 const CLIENT_ID = 'signalbox'
@@ -50,8 +50,8 @@ export interface DevProvider {
   enabled: EnabledProvider
   /** Whether a request is one that this service makes: the client, its callback, PKCE. */
   isRequestValid(request: DevRequest): boolean
-  /** Where the browser continues when a sample person answers a valid request. */
-  answer(request: DevRequest, person: SamplePerson): string
+  /** Where the browser continues when a sample user answers a valid request. */
+  answer(request: DevRequest, user: SampleUser): string
 }
 
 interface DevProviderDeps {
@@ -109,12 +109,12 @@ export function buildDevProvider(deps: DevProviderDeps): DevProvider {
       request.redirect_uri === `${deps.baseUrl()}/api/v3/auth/login/oauth/dev/callback` &&
       request.code_challenge_method === 'S256' &&
       [request.state, request.nonce, request.code_challenge].every((value) => value !== undefined && value !== ''),
-    answer: (request, person) => {
+    answer: (request, user) => {
       const location = new URL(request.redirect_uri ?? '')
       location.searchParams.set('state', request.state ?? '')
       location.searchParams.set('iss', issuer())
-      if (person.id === 'denied') location.searchParams.set('error', 'access_denied')
-      else location.searchParams.set('code', sealCode(deps, request, person))
+      if (user.id === 'denied') location.searchParams.set('error', 'access_denied')
+      else location.searchParams.set('code', sealCode(deps, request, user))
       return location.href
     },
   }
@@ -134,9 +134,9 @@ function buildDiscovery(issuer: string): Record<string, unknown> {
   }
 }
 
-function sealCode({ keyring, random, clock }: DevProviderDeps, request: DevRequest, person: SamplePerson): string {
+function sealCode({ keyring, random, clock }: DevProviderDeps, request: DevRequest, user: SampleUser): string {
   const code: DevCode = {
-    claims: buildSampleClaims(person, random.bytes(4).toString('hex')),
+    claims: buildSampleClaims(user, random.bytes(4).toString('hex')),
     nonce: request.nonce ?? '',
     challenge: request.code_challenge ?? '',
     redirectUri: request.redirect_uri ?? '',

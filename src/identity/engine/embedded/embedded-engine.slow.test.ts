@@ -35,7 +35,7 @@ beforeEach(() => {
   engine = buildEngine()
   for (const fake of Object.values(fixture.fakes)) {
     fake.fault = undefined
-    fake.person = { ...ADA }
+    fake.user = { ...ADA }
   }
 })
 
@@ -49,7 +49,7 @@ function underTest(provider: PersonalityName): EngineUnderTest {
     callbackUrl: callbackOf(provider),
     now: () => new Date(clock.now()),
     seat: (person) => {
-      fake.person = person
+      fake.user = person
     },
     browse: async (redirectUrl) => {
       const step = await fake.authorize(redirectUrl)
@@ -95,25 +95,25 @@ describe.each(NAMES)('the embedded engine with %s', (name) => {
 
 describe('what is particular to a provider', () => {
   test('Microsoft: an address without xms_edov is never verified', async () => {
-    fixture.fakes.microsoft.person = { ...ADA, email: 'ceo@victim.example', isEmailVerified: false }
+    fixture.fakes.microsoft.user = { ...ADA, email: 'ceo@victim.example', isEmailVerified: false }
     expect(await identityOf('microsoft')).toMatchObject({ email: 'ceo@victim.example', isEmailVerified: false })
   })
 
   test('Microsoft: the issuer of a token must be that of its tenant', async () => {
-    fixture.fakes.microsoft.person = { ...ADA, tid: TENANT }
+    fixture.fakes.microsoft.user = { ...ADA, tid: TENANT }
     expect(await signIn('microsoft')).toMatchObject({ kind: 'identity' })
     expect(await signIn('microsoft', { fault: 'wrong issuer' })).toMatchObject({ reason: 'id_token_invalid' })
   })
 
   test('Microsoft: a tenant that is no UUID names nobody', async () => {
-    fixture.fakes.microsoft.person = { ...ADA, tid: 'common' }
+    fixture.fakes.microsoft.user = { ...ADA, tid: 'common' }
     expect(await signIn('microsoft')).toMatchObject({ kind: 'refused', reason: 'profile_invalid' })
   })
 
   test('Apple: the answer is posted, and the name is in the first one only', async () => {
     const t = underTest('apple')
     const start = () => engine.start({ provider: 'apple', state: 's', callbackUrl: t.callbackUrl, now: t.now() })
-    fixture.fakes.apple.person = { ...ADA, sub: 'apple-name-once' }
+    fixture.fakes.apple.user = { ...ADA, sub: 'apple-name-once' }
     const first = await start()
     expect(new URL(first.redirectUrl).searchParams.get('response_mode')).toBe('form_post')
     expect((await t.browse(first.redirectUrl)).postedName).toBe('Ada Lovelace')
@@ -123,7 +123,7 @@ describe('what is particular to a provider', () => {
   test('every request of the service to a provider goes over the connection of the one before', async () => {
     for (const provider of ['google', 'company', 'github'] as const) {
       const fake = fixture.fakes[provider]
-      fake.person = { ...ADA }
+      fake.user = { ...ADA }
       fake.calls.length = 0
       fake.connections.clear()
       for (let times = 0; times < 2; times += 1) expect(await signIn(provider)).toMatchObject({ kind: 'identity' })
@@ -133,9 +133,9 @@ describe('what is particular to a provider', () => {
   })
 
   test('GitHub: the public address of the profile is never used', async () => {
-    fixture.fakes.github.person = { ...ADA, email: null }
+    fixture.fakes.github.user = { ...ADA, email: null }
     expect((await identityOf('github')).email).toBeNull()
-    fixture.fakes.github.person = { ...ADA, isEmailVerified: false }
+    fixture.fakes.github.user = { ...ADA, isEmailVerified: false }
     expect(await identityOf('github')).toMatchObject({ email: 'ada@example.com', isEmailVerified: false })
   })
 
@@ -158,7 +158,7 @@ describe('what is particular to a provider', () => {
   })
 
   test('every other provider is asked with PKCE S256', async () => {
-    for (const name of NAMES.filter((one) => one !== 'linkedin')) {
+    for (const name of NAMES.filter((name) => name !== 'linkedin')) {
       const now = new Date(clock.now())
       const flow = await engine.start({ provider: name, state: 's', callbackUrl: callbackOf(name), now })
       const query = new URL(flow.redirectUrl).searchParams
@@ -171,14 +171,16 @@ describe('what is particular to a provider', () => {
   })
 
   test('a provider whose addresses are not trusted verifies none', async () => {
-    fixture.enabled = fixture.enabled.map((one) => (one.name === 'google' ? { ...one, isEmailTrusted: false } : one))
+    fixture.enabled = fixture.enabled.map((item) =>
+      item.name === 'google' ? { ...item, isEmailTrusted: false } : item,
+    )
     engine = buildEngine()
     expect(await identityOf('google')).toMatchObject({ email: 'ada@example.com', isEmailVerified: false })
-    fixture.enabled = fixture.enabled.map((one) => (one.name === 'google' ? { ...one, isEmailTrusted: true } : one))
+    fixture.enabled = fixture.enabled.map((item) => (item.name === 'google' ? { ...item, isEmailTrusted: true } : item))
   })
 
   test('names lose control characters, pictures must be https, and addresses must be addresses', async () => {
-    fixture.fakes.google.person = {
+    fixture.fakes.google.user = {
       ...ADA,
       name: `Ada\u0000\n<b>${'x'.repeat(300)}`,
       picture: 'javascript:alert(1)',
@@ -191,7 +193,7 @@ describe('what is particular to a provider', () => {
 })
 
 test('a plain OAuth provider at an http address takes part only where such addresses are allowed', async () => {
-  const providers = fixture.enabled.map((one) => ({ ...one, base: () => 'http://github.internal' }))
+  const providers = fixture.enabled.map((item) => ({ ...item, base: () => 'http://github.internal' }))
   const rest = { providers, fetch: fixture.fetch, random: systemRandom, clock, machineClock: systemClock }
   const start = (isHttpAllowed: boolean) =>
     buildEmbeddedEngine({ ...rest, isHttpAllowed }).start({

@@ -3,7 +3,7 @@ import { asFacts, type ProviderFacts } from '../embedded/provider/provider-decla
 import type { SupabaseClient } from './supabase-client.ts'
 import { toEngineName } from './supabase-identity.ts'
 
-/** What the server says about itself. */
+/** Settings that the server reports. */
 export interface ServerFacts {
   /** `GET /settings`. */
   settings: ProviderFacts
@@ -12,7 +12,7 @@ export interface ServerFacts {
   isOAuthOn: boolean
 }
 
-/** What at the server keeps people or apps from signing in, or mixes people up: sentences for the log. Pure. */
+/** Settings of the server that prevent sign-ins or confuse users, as sentences for the log. Pure. */
 export function judgeServer({ settings, keys, isOAuthOn }: ServerFacts, providers: readonly string[]): string[] {
   const external = asFacts(settings.external)
   // A provider that the settings leave out, such as a custom one, may be on.

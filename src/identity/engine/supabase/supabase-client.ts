@@ -21,7 +21,7 @@ export interface SupabaseClient {
   beginAuthorization(query: Record<string, string>): Promise<SupabaseAnswer>
   /** Redeems the code of a callback; the verifier proves that this service began. */
   redeemCode(code: string, verifier: string): Promise<SupabaseAnswer>
-  /** The person of an access token; refused for a person who is banned since. */
+  /** The user of an access token; refused for a user who is banned since. */
   readUser(accessToken: string): Promise<SupabaseAnswer>
   /** Reads the public keys (RFC 7517). Rejects when the server does not answer them. */
   readKeys(): Promise<unknown>
@@ -29,13 +29,13 @@ export interface SupabaseClient {
   readSettings(): Promise<SupabaseAnswer>
   /** Whether its OAuth server is on. */
   hasOAuth(): Promise<boolean>
-  /** What an app asks of the person of the token, who owns the authorization from then on. */
+  /** Request of an app to the user of the token, who owns the authorization from then on. */
   readAuthorization(accessToken: string, id: string): Promise<SupabaseAnswer>
-  /** Decides an authorization that the person has read. Once for each. */
+  /** Decides an authorization that the user has read. Once for each. */
   decideAuthorization(accessToken: string, id: string, action: 'approve' | 'deny'): Promise<SupabaseAnswer>
-  /** What the person allows which apps, as a list. */
+  /** Apps that the user allows, with their scopes. */
   listGrants(accessToken: string): Promise<SupabaseAnswer>
-  /** Removes what the person allowed an app, and ends the app's sessions there. */
+  /** Removes what the user allowed an app, and ends the app's sessions there. */
   revokeGrant(accessToken: string, clientId: string): Promise<SupabaseAnswer>
   /** Ends the session of an access token, and no other. */
   endSession(accessToken: string): Promise<void>
@@ -122,6 +122,6 @@ async function readJson(answer: Response): Promise<Record<string, unknown> | und
 /** The code of an error: of its header, its body in either version, or none. */
 function readCode(answer: Response, data: Record<string, unknown> | undefined): string {
   const found = [answer.headers.get('x-sb-error-code'), data?.error_code, data?.code, data?.error]
-  const code = found.find((one) => typeof one === 'string' && one !== '')
+  const code = found.find((row) => typeof row === 'string' && row !== '')
   return typeof code === 'string' ? code.replace(/[^\w.-]/g, '_').slice(0, 64) : 'unknown'
 }

@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => simulator[Symbol.asyncDispose]())
 beforeEach(() => {
   simulator.fault = undefined
-  simulator.person = { ...ADA }
+  simulator.user = { ...ADA }
   simulator.rules = { autoConfirms: false, takesMissingAddress: false, takesNobodyNew: false }
   simulator.gatewayKey = undefined
   simulator.off.clear()
@@ -53,8 +53,8 @@ function underTest(provider: string): EngineUnderTest {
     provider,
     callbackUrl: callbackOf(provider),
     now: () => new Date(clock.now()),
-    seat: (person) => {
-      simulator.person = person
+    seat: (user) => {
+      simulator.user = user
     },
     browse: async (redirectUrl) => {
       const query = new URL(await simulator.browse(redirectUrl)).searchParams
@@ -138,42 +138,42 @@ describe('what is particular to Supabase Auth', () => {
 
   test('takes a person without an address where the server does', async () => {
     simulator.rules.takesMissingAddress = true
-    simulator.person = { sub: 'n-1', name: 'No Address' }
+    simulator.user = { sub: 'n-1', name: 'No Address' }
     expect(await signIn()).toMatchObject({ identity: { subject: 'n-1', email: null, isEmailVerified: false } })
   })
 
   test('knows an unverified address, whether the server refuses it or takes it', async () => {
-    simulator.person = { ...ADA, sub: 'u-1', email: 'unverified@example.com', isEmailVerified: false }
+    simulator.user = { ...ADA, sub: 'u-1', email: 'unverified@example.com', isEmailVerified: false }
     expect(await signIn()).toMatchObject({ kind: 'refused', reason: 'email_unverified' })
     simulator.rules.autoConfirms = true
     expect(await signIn()).toMatchObject({ identity: { subject: 'u-1', isEmailVerified: false } })
   })
 
   test('believes no address of Microsoft without xms_edov, which the server takes for verified', async () => {
-    simulator.person = { ...ADA, sub: 'm-1', email: 'tenant@example.com', hasNoEdov: true }
+    simulator.user = { ...ADA, sub: 'm-1', email: 'tenant@example.com', hasNoEdov: true }
     expect(await signIn('microsoft')).toMatchObject({ identity: { subject: 'm-1', isEmailVerified: false } })
-    simulator.person = { ...ADA, sub: 'm-1', email: 'tenant@example.com' }
+    simulator.user = { ...ADA, sub: 'm-1', email: 'tenant@example.com' }
     expect(await signIn('microsoft')).toMatchObject({ identity: { subject: 'm-1', isEmailVerified: true } })
   })
 
   test('reads whether an address is verified from the identity of this provider, not from the user', async () => {
     simulator.rules.autoConfirms = true
-    simulator.person = { ...ADA, sub: 'v-1', email: 'shared@example.com', isEmailVerified: true }
+    simulator.user = { ...ADA, sub: 'v-1', email: 'shared@example.com', isEmailVerified: true }
     await signIn('google')
     // The server links by the unverified address and overwrites the metadata of the user.
-    simulator.person = { ...ADA, sub: 'v-2', email: 'shared@example.com', isEmailVerified: false }
+    simulator.user = { ...ADA, sub: 'v-2', email: 'shared@example.com', isEmailVerified: false }
     expect(await signIn('linkedin')).toMatchObject({
       identity: { provider: 'linkedin', subject: 'v-2', isEmailVerified: false },
     })
-    simulator.person = { ...ADA, sub: 'v-1', email: 'shared@example.com', isEmailVerified: true }
+    simulator.user = { ...ADA, sub: 'v-1', email: 'shared@example.com', isEmailVerified: true }
     expect(await signIn('google')).toMatchObject({ identity: { subject: 'v-1', isEmailVerified: true } })
   })
 
   test('refuses a person who is banned, also one who was banned after the callback', async () => {
-    simulator.person = { ...ADA, sub: 'b-1', email: 'banned@example.com' }
+    simulator.user = { ...ADA, sub: 'b-1', email: 'banned@example.com' }
     simulator.fault = 'bans before'
     expect(await signIn()).toEqual({ kind: 'refused', reason: 'engine_refused', detail: 'user_banned' })
-    simulator.person = { ...ADA, sub: 'b-2', email: 'banned-later@example.com' }
+    simulator.user = { ...ADA, sub: 'b-2', email: 'banned-later@example.com' }
     simulator.fault = 'bans after the callback'
     expect(await signIn()).toEqual({ kind: 'refused', reason: 'engine_refused', detail: 'user_banned' })
   })
@@ -244,7 +244,7 @@ describe('an attacker whose identity the server put together with that of a vict
 
   beforeEach(() => {
     simulator.rules.autoConfirms = true
-    simulator.person = { ...VICTIM }
+    simulator.user = { ...VICTIM }
   })
 
   test('does not see the challenge, with which the flow could be begun at another provider', async () => {
@@ -256,7 +256,7 @@ describe('an attacker whose identity the server put together with that of a vict
 
   test('gets nothing by the code of another provider for a flow with the provider of the victim', async () => {
     await signIn('google')
-    simulator.person = { ...ATTACKER }
+    simulator.user = { ...ATTACKER }
     const code_challenge = createHash('sha256').update('v'.repeat(43)).digest('base64url')
     const query = {
       provider: 'discord',
@@ -272,7 +272,7 @@ describe('an attacker whose identity the server put together with that of a vict
 
   test('gets nothing by tokens of another provider', async () => {
     await signIn('google')
-    simulator.person = { ...ATTACKER }
+    simulator.user = { ...ATTACKER }
     expect(await completeWith(await obtainTokens('discord'))).toMatchObject({
       reason: 'profile_invalid',
       detail: 'AMBIGUOUS_IDENTITY',
@@ -287,20 +287,20 @@ describe('an attacker whose identity the server put together with that of a vict
 
   test('gets nothing by an identity at the same provider, whoever of the two signed in last', async () => {
     await signIn('google')
-    simulator.person = { ...ATTACKER }
+    simulator.user = { ...ATTACKER }
     const ambiguous = { kind: 'refused', reason: 'profile_invalid', detail: 'AMBIGUOUS_IDENTITY' }
     expect(await signIn('google')).toEqual(ambiguous)
-    simulator.person = { ...VICTIM }
+    simulator.user = { ...VICTIM }
     expect(await signIn('google')).toEqual(ambiguous)
   })
 })
 
 test('of two identities of a person, both verified, the one of this sign-in counts', async () => {
   const [one, other] = ['first', 'second'].map((sub) => ({ ...ADA, sub, email: 'both@example.com' }))
-  for (const person of [one!, other!, one!]) {
+  for (const user of [one!, other!, one!]) {
     clock.advance(1000)
-    simulator.person = person
-    expect(await signIn('google')).toMatchObject({ identity: { subject: person.sub, isEmailVerified: true } })
+    simulator.user = user
+    expect(await signIn('google')).toMatchObject({ identity: { subject: user.sub, isEmailVerified: true } })
   }
 })
 

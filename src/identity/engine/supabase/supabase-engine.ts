@@ -36,7 +36,7 @@ const PARAMETERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** The oldest access token of a fragment: a flow lives no longer. In seconds. */
 const TOKEN_AGE_LIMIT_SECONDS = 600
 
-/** Errors with which the engine declines the person itself. */
+/** Errors with which the engine declines the user itself. */
 const DECLINING = ['user_banned', 'signup_disabled', 'email_provider_disabled']
 
 /** How the description of an error begins when the provider shared no address; its code is that of every fault. */
@@ -96,7 +96,7 @@ function refuse(reason: EngineRefusal, detail: string): EngineResult {
 }
 
 /**
- * Redeems the code, asks for the person once more, and ends the session of the engine, unless the caller needs it for a
+ * Redeems the code, asks for the user once more, and ends the session of the engine, unless the caller needs it for a
  * decision.
  */
 async function completeFlow(deps: SupabaseEngineDeps, input: EngineCompletion): Promise<EngineResult> {
@@ -114,7 +114,7 @@ async function completeFlow(deps: SupabaseEngineDeps, input: EngineCompletion): 
   return result
 }
 
-/** The identity of the person that the server answered with. */
+/** The identity of the user that the server answered with. */
 function readResult(
   { providers }: SupabaseEngineDeps,
   { provider, callback }: EngineCompletion,
@@ -147,7 +147,7 @@ async function obtainToken(
 
 /** Whether the methods of a token allow that it came from a provider: a password there proves no identity at one. */
 function isOfProvider(amr: unknown): boolean {
-  return !Array.isArray(amr) || amr.some((one) => asFacts(one).method === 'oauth')
+  return !Array.isArray(amr) || amr.some((item) => asFacts(item).method === 'oauth')
 }
 
 /** The claims of a token, unverified: the server verifies the token when it is used. */

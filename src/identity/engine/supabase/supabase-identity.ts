@@ -37,17 +37,17 @@ export type IdentityFault = 'NO_IDENTITY' | 'AMBIGUOUS_IDENTITY'
 /**
  * Reads who a user of Supabase Auth is at a provider (docs/contract/social-login.md#supabase-engine). The server puts
  * identities of several providers together in one user, by addresses that nobody verified too, and its tokens name the user
- * alone. So where more than one identity can be meant, all of them must be verified: then they are of one person.
+ * alone. So where more than one identity can be meant, all of them must be verified: then they are of one user.
  * `user_metadata` is written by every provider and by the user itself, so only the identity's own data count. Pure.
  */
 export function readSupabaseIdentity(user: ProviderFacts, origin: TokenOrigin): ProviderIdentity | IdentityFault {
   const { provider, isEmailTrusted, isProviderKnown } = origin
   const name = toEngineName(provider)
   const all = Array.isArray(user.identities) ? user.identities.map(asFacts) : []
-  const own = all.filter((one) => one.provider === name)
+  const own = all.filter((item) => item.provider === name)
   const possible = isProviderKnown ? own : all
   if (possible.length > 1 && !possible.every(isVerified)) return 'AMBIGUOUS_IDENTITY'
-  const latest = own.toSorted((one, other) => readLastUse(other).localeCompare(readLastUse(one)))[0]
+  const latest = own.toSorted((a, b) => readLastUse(b).localeCompare(readLastUse(a)))[0]
   if (!latest) return 'NO_IDENTITY'
   const data = asFacts(latest.identity_data)
   const profile = {
@@ -76,7 +76,7 @@ function isVerified(identity: ProviderFacts): boolean {
 function readLastUse({ updated_at: updated, last_sign_in_at: signedIn }: ProviderFacts): string {
   return (
     [updated, signedIn]
-      .filter((one) => typeof one === 'string')
+      .filter((item) => typeof item === 'string')
       .toSorted()
       .at(-1) ?? ''
   )

@@ -21,7 +21,7 @@ const NOTICES = {
 /** Dependencies of these pages. */
 type AccountPageDeps = PageDeps & Pick<SignInPageDeps, 'canSendMail'>
 
-/** The page of a person who is signed in, and the page of errors. */
+/** The page of a user who is signed in, and the page of errors. */
 export const accountPageRoutes: Routes<AccountPageDeps> = [
   definePage(
     { method: 'GET', path: '/auth', resource: 'start-page', action: 'show', summary: 'The way to the account page' },
@@ -38,12 +38,12 @@ export const accountPageRoutes: Routes<AccountPageDeps> = [
     },
     {
       handle: async (deps: AccountPageDeps, { db, visitor, query }) => {
-        const { person, browserId } = visitor
-        if (!person) return askToSignIn(visitor, HOME)
+        const { user, browserId } = visitor
+        if (!user) return askToSignIn(visitor, HOME)
         const notice = findNotice(visitor.texts, NOTICES, query.notice)
-        const description = await describeSession(db, person.caller)
-        const hasPassword = await hasOwnPassword(db, person.userId)
-        const view = { ...description, ...visitor, browserId, notice, hasPassword }
+        const description = await describeSession(db, user.caller)
+        const hasPassword = await hasOwnPassword(db, user.userId)
+        const view = { ...visitor, ...description, browserId, notice, hasPassword }
         return buildPage({ brand: deps.brand, ...buildHomePage(deps, view) })
       },
     },

@@ -10,7 +10,7 @@ import type { PageDeps } from '../frame/page-route.ts'
 import { renderText } from '../frame/text.ts'
 import type { Device } from './device.store.ts'
 
-/** What the page of the devices shows. */
+/** Contents of the page of devices. */
 export interface DevicesView {
   devices: readonly Device[]
   ownSession: SessionId

@@ -4,7 +4,7 @@ import { notFound } from '../../../http/problem/problem.ts'
 import type { Routes } from '../../../http/route/route.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { signOut } from '../../session/session.ts'
-import type { SignedInPerson } from '../browser/browser-session.ts'
+import type { SignedInUser } from '../browser/browser-session.ts'
 import { KEEP_APPS_FIELD } from '../frame/form.ts'
 import { findNotice } from '../frame/notice.ts'
 import { buildPage } from '../frame/page.ts'
@@ -21,20 +21,20 @@ const NOTICES: Readonly<Record<string, TextKey>> = {
   'others-signed-out': 'devices.others-signed-out',
 }
 
-/** Ends these sessions of a person. Returns those that ended, with the ones opened from them. */
+/** Ends these sessions of a user. Returns those that ended, with the ones opened from them. */
 async function endSessions(
   db: Database,
-  { person, sessions, now }: { person: SignedInPerson; sessions: readonly SessionId[]; now: Date },
+  { user, sessions, now }: { user: SignedInUser; sessions: readonly SessionId[]; now: Date },
 ): Promise<SessionId[]> {
   const ended: SessionId[] = []
   for (const sessionId of sessions) {
-    const caller = { userId: person.userId, sessionId }
+    const caller = { userId: user.userId, sessionId }
     ended.push(...(await signOut(db, { caller, all: false, family: false, refreshToken: undefined, now })))
   }
   return ended
 }
 
-/** The devices of a person, and ending one or all others (docs/contract/pages.md#devices). */
+/** The devices of a user, and ending one or all others (docs/contract/pages.md#devices). */
 export const deviceRoutes: Routes<PageDeps> = [
   definePage(
     {
@@ -47,12 +47,12 @@ export const deviceRoutes: Routes<PageDeps> = [
     },
     {
       handle: async (deps: PageDeps, { db, visitor, query, now }) => {
-        const { person, browserId } = visitor
-        if (!person) return askToSignIn(visitor, DEVICES)
-        const devices = await listDevices(db, person.userId, now)
+        const { user, browserId } = visitor
+        if (!user) return askToSignIn(visitor, DEVICES)
+        const devices = await listDevices(db, user.userId, now)
         const notice = findNotice(visitor.texts, NOTICES, query.notice)
         const { texts } = visitor
-        const view = { devices, ownSession: person.sessionId, browserId, texts, notice, now }
+        const view = { devices, ownSession: user.sessionId, browserId, texts, notice, now }
         return buildPage({ brand: deps.brand, ...buildDevicesPage(deps, view) })
       },
     },
@@ -69,23 +69,23 @@ export const deviceRoutes: Routes<PageDeps> = [
     },
     {
       handle: async (deps: PageDeps, { db, visitor, form, now, requestId }) => {
-        const { person } = visitor
-        if (!person) return askToSignIn(visitor, DEVICES)
-        const own = await listDevices(db, person.userId, now)
+        const { user } = visitor
+        if (!user) return askToSignIn(visitor, DEVICES)
+        const own = await listDevices(db, user.userId, now)
         const isAll = form.others !== ''
-        const chosen = own.filter(({ id }) => (isAll ? id !== person.sessionId : id === form.session))
-        // Also for the session of another person: the answer does not tell whether it exists.
+        const chosen = own.filter(({ id }) => (isAll ? id !== user.sessionId : id === form.session))
+        // Also for the session of another user: the answer does not tell whether it exists.
         if (!isAll && chosen.length === 0) return showProblem(deps, notFound('device'), { requestId, visitor })
         const kept = { keepApps: form[KEEP_APPS_FIELD] === '1', keepApiKeys: form['keep-keys'] === '1' }
         const ended = isAll
-          ? await signOut(db, { caller: person, all: 'others', refreshToken: undefined, ...kept, now })
-          : await endSessions(db, { person, sessions: chosen.map(({ id }) => id), now })
+          ? await signOut(db, { caller: user, all: 'others', refreshToken: undefined, ...kept, now })
+          : await endSessions(db, { user, sessions: chosen.map(({ id }) => id), now })
         return {
           kind: 'redirect',
           status: 303,
           location: `${DEVICES}?notice=${isAll ? 'others-signed-out' : 'signed-out'}`,
           changed: ended.map((id) => ({ id, account: null })),
-          actor: { userId: person.userId, sessionId: person.sessionId, account: null },
+          actor: { userId: user.userId, sessionId: user.sessionId, account: null },
         }
       },
     },

@@ -2,7 +2,7 @@ import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { statement } from '../../../postgres/statement/statement.ts'
 
-/** A living session that a person opened, not one that another session opened for an app. */
+/** A living session that a user opened, not one that another session opened for an app. */
 export interface Device {
   id: SessionId
   address: string | null
@@ -23,7 +23,7 @@ const selectDevices = statement<Device, { userId: UserId; now: Date }>(`
     and s.client_id is null
   order by s.last_used_at desc, s.document_id desc limit ${DEVICES_LIMIT}`)
 
-/** The devices of a person, the one that was seen last first. */
+/** The devices of a user, the one that was seen last first. */
 export async function listDevices(db: Database, userId: UserId, now: Date): Promise<Device[]> {
   return selectDevices(db, { userId, now })
 }

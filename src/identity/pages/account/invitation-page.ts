@@ -12,7 +12,7 @@ import type { SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 
 type Deps = Pick<PageDeps, 'browserKeys'> & Pick<SignInPageDeps, 'listProviders'>
 
-/** What the page of an invitation shows. */
+/** Contents of the page of an invitation. */
 export interface InvitationPageView {
   invitation: InvitationView
   token: string
@@ -51,7 +51,7 @@ ${deps.listProviders({ redirectUrl: undefined, next: undefined, texts }).length 
     case 'sign_in':
       return html`<a class="button" href="${buildReturnUrl(token)}">${texts.say('invitation.sign-in')}</a>`
     case 'other_person':
-      return html`<p>${texts.say('invitation.other-person')}</p>
+      return html`<p>${texts.say('invitation.other-user')}</p>
 <a class="button" href="/auth/sign-out">${texts.say('sign-out.title')}</a>`
   }
 }
@@ -61,7 +61,7 @@ function buildReturnUrl(token: string): string {
   return buildSignInUrl({ next: `${INVITATION}?${new URLSearchParams({ token })}` })
 }
 
-/** For a new person who signs in with a provider: its profile has the address that the provider verified. */
+/** For a new user who signs in with a provider: its profile has the address that the provider verified. */
 function renderOtherWay(texts: Texts, token: string): Html {
   const link = html`<a href="${buildReturnUrl(token)}">${texts.say('invitation.other-way-link')}</a>`
   return html`<p class="quiet small">${renderText(texts, 'invitation.other-way', { link })}</p>`

@@ -50,7 +50,7 @@ async function refuseForm(
 ): Promise<RefusalOutcome> {
   const { problem, errors, visitor, form, requestId, now } = refused
   const { token, name } = form
-  const invitation = await describeInvitation(db, { token, signedIn: visitor.person?.userId, now })
+  const invitation = await describeInvitation(db, { token, signedIn: visitor.user?.userId, now })
   if (!invitation || problem.code === 'link_invalid') return showProblem(deps, problem, { requestId, visitor })
   const view = { invitation, token, name, errors, ...visitor }
   return refusePage(deps, { problem, page: buildInvitationPage(deps, view) })
@@ -72,7 +72,7 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
         const token = query.token ?? ''
         if (visitor.isRefreshable)
           return { kind: 'redirect', location: buildRefreshUrl(`${INVITATION}?${new URLSearchParams({ token })}`) }
-        const invitation = await describeInvitation(db, { token, signedIn: visitor.person?.userId, now })
+        const invitation = await describeInvitation(db, { token, signedIn: visitor.user?.userId, now })
         if (!invitation) return showProblem(deps, buildLinkInvalid('page'), { requestId, visitor })
         const view = { invitation, token, ...visitor }
         return buildPage({ brand: deps.brand, ...buildInvitationPage(deps, view) })
@@ -97,7 +97,7 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
         const refused = checkName(visitor.texts, name)
         if (refused) return refused
         const { token, password } = form
-        const acceptance = { token, password, name: name || null, signedIn: visitor.person?.caller, now }
+        const acceptance = { token, password, name: name || null, signedIn: visitor.user?.caller, now }
         try {
           return { acceptance, prepared: await prepareAcceptance(deps, db, acceptance) }
         } catch (error) {

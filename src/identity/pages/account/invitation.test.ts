@@ -6,14 +6,14 @@ import { buildPageVisitor, PAGE_ENV, PAGE_ORIGIN } from '../../../../test/harnes
 
 const PASSWORD = 'correct horse battery'
 let app: TestApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   app = await createTestApp({ env: PAGE_ENV })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-async function invite(email = `guest-${++people}@example.test`, by = app) {
+async function invite(email = `guest-${++users}@example.test`, by = app) {
   const account = await by.admin('POST', '/api/v3/identity/account', { name: 'Northwind <Rail>' })
   const id = account.body.data.document_id as string
   const { status } = await by.admin('POST', `/api/v3/identity/account/${id}/invitation`, { email })
@@ -28,7 +28,7 @@ async function listMembers(account: string): Promise<string[]> {
 }
 
 async function signInNew() {
-  const email = `member-${++people}@example.test`
+  const email = `member-${++users}@example.test`
   await createUserWithPassword(app, { email }, PASSWORD)
   const visitor = buildPageVisitor(app)
   await visitor.get('/auth/sign-in')

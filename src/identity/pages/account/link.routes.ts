@@ -21,8 +21,8 @@ import type { FormError } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, refusePage } from '../frame/page-route.ts'
 import { HOME } from '../frame/page-url.ts'
-import { definePersonPage } from '../frame/person-page.ts'
 import { renderError } from '../frame/problem-page.ts'
+import { defineUserPage } from '../frame/user-page.ts'
 import {
   buildForgotPage,
   buildLinkSentPage,
@@ -229,7 +229,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: ASK_TO_VERIFY,
@@ -241,7 +241,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       summary: 'Ask for a link that confirms the own address',
     },
     {
-      handle: async (deps: LinkPageDeps, { db, person, visitor, now }) => {
+      handle: async (deps: LinkPageDeps, { db, user: person, visitor, now }) => {
         const { userId } = person
         const result = await requestVerification(deps, db, { userId, texts: visitor.texts, now })
         return {

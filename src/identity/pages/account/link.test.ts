@@ -7,16 +7,16 @@ import { buildPageVisitor, PAGE_ENV, type PageVisitor } from '../../../../test/h
 const PASSWORD = 'correct horse battery'
 const NEXT_PASSWORD = 'staple of another stable'
 let app: TestApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   app = await createTestApp({ env: PAGE_ENV })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-async function createPerson() {
-  people += 1
-  const email = `reader-${people}@example.test`
+async function createUser() {
+  users += 1
+  const email = `reader-${users}@example.test`
   return { email, id: await createUserWithPassword(app, { email }, PASSWORD) }
 }
 
@@ -38,7 +38,7 @@ async function askForLink(visitor: PageVisitor, email: string) {
 
 describe('an address that is not confirmed', () => {
   test('gets a link by the account page, which offers none once it is confirmed', async () => {
-    const { email, id } = await createPerson()
+    const { email, id } = await createUser()
     const { visitor } = await signIn(email)
     expect((await visitor.get('/auth/')).body).toContain('Not confirmed yet')
     const reply = await visitor.post('/auth/verify/request')
@@ -54,7 +54,7 @@ describe('an address that is not confirmed', () => {
   })
 
   test('gets no link by the form of a visitor who is not signed in', async () => {
-    const { email } = await createPerson()
+    const { email } = await createUser()
     const { visitor } = await signIn(email)
     await visitor.get('/auth/')
     visitor.cookies.delete('signalbox_session')
@@ -66,7 +66,7 @@ describe('an address that is not confirmed', () => {
 
 describe('a forgotten password', () => {
   test('is replaced by the link of a mail, which ends every session and works once', async () => {
-    const { email } = await createPerson()
+    const { email } = await createUser()
     const { visitor: elsewhere } = await signIn(email)
     const visitor = buildPageVisitor(app)
     expect((await visitor.get('/auth/sign-in')).body).toContain('href="/auth/forgot"')
@@ -90,7 +90,7 @@ describe('a forgotten password', () => {
   })
 
   test('is not replaced by one that breaks a rule: the form names it and keeps its link', async () => {
-    const { email } = await createPerson()
+    const { email } = await createUser()
     const visitor = buildPageVisitor(app)
     await askForLink(visitor, email)
     await visitor.get(`/auth/reset?token=${await readToken(email)}`)
@@ -123,7 +123,7 @@ test('where no mail is sent, the sign-in page offers no link', async () => {
 
 describe('a verification link', () => {
   test('verifies the address by its button, and not by opening it', async () => {
-    const { email, id } = await createPerson()
+    const { email, id } = await createUser()
     const { visitor } = await signIn(email)
     const jwt = visitor.cookies.get('signalbox_session')!.value
     await app.callAs(jwt)('POST', '/api/v3/auth/email/verify/request')
@@ -140,7 +140,7 @@ describe('a verification link', () => {
 
 describe('changing the password', () => {
   test('needs the present one, ends the other sessions and keeps this one', async () => {
-    const { email } = await createPerson()
+    const { email } = await createUser()
     const { visitor } = await signIn(email)
     const { visitor: other } = await signIn(email)
     await visitor.get('/auth/password')
@@ -154,7 +154,7 @@ describe('changing the password', () => {
   })
 
   test('names an empty field and a broken rule, and audits the attempt', async () => {
-    const { email, id } = await createPerson()
+    const { email, id } = await createUser()
     const { visitor } = await signIn(email)
     await visitor.get('/auth/password')
     expect((await visitor.post('/auth/password', { current: '', password: '' })).body).toContain(
@@ -179,7 +179,7 @@ describe('changing the password', () => {
 })
 
 test('the mails of development are a page for a browser, with links to follow, and data for a program', async () => {
-  const { email } = await createPerson()
+  const { email } = await createUser()
   const visitor = buildPageVisitor(app)
   await askForLink(visitor, email)
   await readMails(app, email)

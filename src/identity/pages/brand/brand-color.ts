@@ -12,7 +12,7 @@ export interface SchemeColors {
   link: string
 }
 
-/** What a scheme draws on. As in style.css. */
+/** Background colours of a scheme, as in style.css. */
 const GROUNDS = {
   light: ['#f5f6f8', '#ffffff', '#f7f8fa'],
   dark: ['#0d0f14', '#161a22', '#1c212b'],
@@ -30,25 +30,25 @@ function read(hex: string): Rgb {
   return [value >> 16, (value >> 8) & 255, value & 255]
 }
 
-const write = (rgb: Rgb) => `#${rgb.map((one) => Math.round(one).toString(16).padStart(2, '0')).join('')}`
+const write = (rgb: Rgb) => `#${rgb.map((channel) => Math.round(channel).toString(16).padStart(2, '0')).join('')}`
 
 /** The relative luminance of a colour, from 0 to 1 (WCAG 2.2). */
 function findLuminance(hex: string): number {
-  const [red, green, blue] = read(hex).map((one) => {
-    const part = one / 255
+  const [red, green, blue] = read(hex).map((item) => {
+    const part = item / 255
     return part <= 0.040_45 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
   }) as unknown as Rgb
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
 /** The contrast of two colours, from 1 to 21 (WCAG 2.2). Pure. */
-export function findContrast(one: string, other: string): number {
-  const [a, b] = [findLuminance(one), findLuminance(other)]
+export function findContrast(text: string, other: string): number {
+  const [a, b] = [findLuminance(text), findLuminance(other)]
   return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
 }
 
-function mix(one: string, other: string, share: number): string {
-  const [from, to] = [read(one), read(other)]
+function mix(text: string, other: string, share: number): string {
+  const [from, to] = [read(text), read(other)]
   return write(from.map((part, index) => part + ((to[index] ?? 0) - part) * share) as unknown as Rgb)
 }
 

@@ -24,7 +24,7 @@ export interface CookieSettings {
   domain: string | undefined
 }
 
-/** What a request holds of these cookies. */
+/** Values of these cookies in a request. */
 export interface CookieValues {
   session: string | undefined
   refresh: string | undefined

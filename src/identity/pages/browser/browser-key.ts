@@ -3,7 +3,7 @@ import type { Random } from '../../../base/random.ts'
 import type { KnownBrowser } from '../../../http/pipeline/pipeline-deps.ts'
 import { foldEmail } from '../../user-record/email-key.ts'
 
-/** What a code of the browser vouches for. Each purpose has keys of its own. */
+/** Purpose of a browser code. Each purpose has its own keys. */
 type Purpose = 'form' | 'refresh' | 'known'
 
 const SALT_BYTES = 16
@@ -34,7 +34,7 @@ export interface BrowserKeys {
   isFormToken(token: string, browserId: string): boolean
   /** A refresh token as its cookie holds it: bound to the browser, so that it is worth nothing in another one. */
   sealRefreshToken(token: string, browserId: string): string
-  /** A new id for a browser in which a person signs in. */
+  /** A new id for a browser in which a user signs in. */
   createKnownBrowserId(signIn: BrowserSignIn): string
   /**
    * The browser of an id that was made for a sign-in with this e-mail address at this service, at most `KNOWN_MS` ago;
@@ -105,13 +105,13 @@ export function buildBrowserKeys({
 
 const toCode = (signature: string) => Buffer.from(signature, 'base64url').subarray(0, KNOWN_BYTES)
 
-/** What stands before the first dot, and all that stands behind it. */
+/** Text before the first dot, and the rest behind it. */
 function splitOnce(text: string): [string, string] {
   const at = text.indexOf('.')
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
 }
 
-function isSame(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)]
+function isSame(text: string, other: string): boolean {
+  const [a, b] = [Buffer.from(text), Buffer.from(other)]
   return a.length === b.length && timingSafeEqual(a, b)
 }

@@ -6,16 +6,16 @@ import { listPages } from '../../../app/feature/pages.ts'
 
 const PASSWORD = 'correct horse battery'
 let app: TestApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   app = await createTestApp({ env: PAGE_ENV })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-async function createPerson() {
-  people += 1
-  const email = `person-${people}@example.test`
+async function createUser() {
+  users += 1
+  const email = `person-${users}@example.test`
   return { email, id: await createUserWithPassword(app, { email }, PASSWORD) }
 }
 
@@ -27,8 +27,8 @@ async function signIn(email: string): Promise<PageVisitor> {
 }
 
 async function signInNew() {
-  const person = await createPerson()
-  return { ...person, visitor: await signIn(person.email) }
+  const user = await createUser()
+  return { ...user, visitor: await signIn(user.email) }
 }
 
 /** Removes what a browser drops when its lifetime ends. */
@@ -40,7 +40,7 @@ async function isLiving(jwt: string): Promise<boolean> {
 
 describe('a page without a session', () => {
   test.each(['/auth/', '/auth/devices'])('%s asks to sign in, and comes back', async (path) => {
-    const { email } = await createPerson()
+    const { email } = await createUser()
     const visitor = buildPageVisitor(app)
     const reply = await visitor.get(path)
     expect([reply.status, reply.location]).toEqual([303, `/auth/sign-in?next=${encodeURIComponent(path)}`])

@@ -17,8 +17,8 @@ export interface BrowserDeps {
   authenticate: (authorization: string) => Promise<Caller | undefined>
 }
 
-/** A person who is signed in. */
-export interface SignedInPerson {
+/** A user who is signed in. */
+export interface SignedInUser {
   userId: UserId
   sessionId: SessionId
   caller: Caller
@@ -26,8 +26,8 @@ export interface SignedInPerson {
 
 /** Who asks for a page. */
 export interface Visitor {
-  /** The person of a valid session cookie. */
-  person: SignedInPerson | undefined
+  /** The user of a valid session cookie. */
+  user: SignedInUser | undefined
   /** The refresh token of this browser. */
   refreshToken: string | undefined
   /** Whether to go through the refresh: there is a refresh token and no valid session, and it was not tried just now. */
@@ -53,17 +53,17 @@ export async function findVisitor(
   const values = cookies.read(typeof headers.cookie === 'string' ? headers.cookie : undefined)
   const caller = values.session === undefined ? undefined : await authenticate(`Bearer ${values.session}`)
   const { sessionId = null, userId, clientId } = caller ?? {}
-  // An API key in the cookie is not a session, and the session of an app is not a person at a browser.
-  const person = caller && userId && sessionId && clientId === null ? { userId, sessionId, caller } : undefined
+  // An API key in the cookie is not a session, and the session of an app is not a user at a browser.
+  const user = caller && userId && sessionId && clientId === null ? { userId, sessionId, caller } : undefined
   const known = values.browser
   const refreshToken =
     known !== undefined && values.refresh !== undefined
       ? browserKeys.openRefreshToken(values.refresh, known)
       : undefined
   return {
-    person,
+    user,
     refreshToken,
-    isRefreshable: !person && refreshToken !== undefined && !values.isRefreshed,
+    isRefreshable: !user && refreshToken !== undefined && !values.isRefreshed,
     browserId: known ?? createBrowserId(random),
     knownBrowserId: known,
     texts: chooseRequestTexts(headers),

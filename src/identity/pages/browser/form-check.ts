@@ -3,7 +3,7 @@ import { Problem } from '../../../http/problem/problem.ts'
 /** Why a form is refused. For the log and the audit log. */
 type FormRefusal = 'other_site' | 'no_origin' | 'no_cookie' | 'form_token'
 
-/** What tells where a form came from. */
+/** Headers that tell where a form came from. */
 export interface FormProof {
   headers: Readonly<Record<string, string | string[] | undefined>>
   /** The origin of the service. */

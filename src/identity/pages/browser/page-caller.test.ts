@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import type { Caller } from '../../../http/shape/caller.ts'
 import { buildPageAuthenticate } from './page-caller.ts'
 
-const person = { userId: 'user', sessionId: 'session', clientId: null } as unknown as Caller
+const user = { userId: 'user', sessionId: 'session', clientId: null } as unknown as Caller
 
-/** Asks as a page of the service in a browser of that person does, with other headers or another caller. */
-const ask = (headers: Record<string, string | undefined> = {}, caller: Caller | undefined = person) =>
+/** Asks as a page of the service in a browser of that user does, with other headers or another caller. */
+const ask = (headers: Record<string, string | undefined> = {}, caller: Caller | undefined = user) =>
   buildPageAuthenticate({
     baseUrl: () => 'https://service.example/',
     cookies: { read: () => ({ session: 'the session', browser: 'the browser' }) },
@@ -14,9 +14,9 @@ const ask = (headers: Record<string, string | undefined> = {}, caller: Caller | 
   } as unknown as Parameters<typeof buildPageAuthenticate>[0])({ 'x-form-token': 'token of the browser', ...headers })
 
 test('a page of the service calls as the person of its session', async () => {
-  expect(await ask()).toBe(person)
-  expect(await ask({ 'sec-fetch-site': 'same-origin', origin: 'https://other.example' })).toBe(person)
-  expect(await ask({ origin: 'https://service.example' })).toBe(person)
+  expect(await ask()).toBe(user)
+  expect(await ask({ 'sec-fetch-site': 'same-origin', origin: 'https://other.example' })).toBe(user)
+  expect(await ask({ origin: 'https://service.example' })).toBe(user)
 })
 
 test.each<[string, Record<string, string | undefined>]>([
@@ -30,6 +30,6 @@ test.each<[string, Record<string, string | undefined>]>([
 })
 
 test('an API key and the session of an app are no person at a page', async () => {
-  expect(await ask({}, { ...person, sessionId: null })).toBeUndefined()
-  expect(await ask({}, { ...person, clientId: 'an app' } as unknown as Caller)).toBeUndefined()
+  expect(await ask({}, { ...user, sessionId: null })).toBeUndefined()
+  expect(await ask({}, { ...user, clientId: 'an app' } as unknown as Caller)).toBeUndefined()
 })

@@ -5,15 +5,15 @@ import type { BrowserDeps } from './browser-session.ts'
 /** The header by which a page of the service proves that it makes a call (docs/contract/pages.md#calls-of-the-console). */
 const FORM_TOKEN_HEADER = 'x-form-token'
 
-/** What the callers of pages are found by. */
+/** Dependencies of the callers of pages. */
 export interface PageCallerDeps extends Pick<BrowserDeps, 'cookies' | 'browserKeys' | 'authenticate'> {
   /** The base URL of the service. */
   baseUrl: () => string
 }
 
 /**
- * Finds the person at a page of the service that calls the API, by the session cookie: the page sends the token of a form
- * with the call. Undefined for a call without the token, of another site, or with another session than that of a person.
+ * Finds the user at a page of the service that calls the API, by the session cookie: the page sends the token of a form
+ * with the call. Undefined for a call without the token, of another site, or with another session than that of a user.
  */
 export function buildPageAuthenticate(
   deps: PageCallerDeps,
@@ -25,7 +25,7 @@ export function buildPageAuthenticate(
     if (session === undefined || browser === undefined || !deps.browserKeys.isFormToken(token, browser))
       return undefined
     const caller = await deps.authenticate(`Bearer ${session}`)
-    // An API key in the cookie is not a session, and the session of an app is not a person at a browser.
+    // An API key in the cookie is not a session, and the session of an app is not a user at a browser.
     return caller?.sessionId && caller.clientId === null ? caller : undefined
   }
 }

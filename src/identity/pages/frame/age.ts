@@ -42,7 +42,7 @@ export function describeAge(texts: Texts, at: Date, now: Date): string {
   const { date, age } = findFormats(texts.lang)
   const seconds = Math.max(0, Math.floor((now.getTime() - at.getTime()) / 1000))
   if (seconds >= DATE_AFTER_SECONDS) return texts.say('age.on', { date: date.format(at) })
-  const unit = UNITS.find((one) => seconds >= one.seconds)
+  const unit = UNITS.find((unit) => seconds >= unit.seconds)
   if (unit === undefined) return texts.say('age.just-now')
   return age.format(-Math.floor(seconds / unit.seconds), unit.name)
 }

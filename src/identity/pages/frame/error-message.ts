@@ -1,9 +1,9 @@
 import { isTextKey, type TextKey, type Texts } from '../../../base/language/texts.ts'
 
-/** What a person reads for an error. The reason is in the log and in the audit log. */
+/** Text of an error. The reason is in the log and in the audit log. */
 export interface ErrorMessage {
   title: string
-  /** What happened and what to do, in one or two sentences. */
+  /** Cause and remedy, in one or two sentences. */
   text: string
 }
 
@@ -30,7 +30,7 @@ export function findErrorMessage(texts: Texts, code: string, cause?: string): Er
   return { title: texts.say('problem.unknown.title'), text: texts.say('problem.unknown.text') }
 }
 
-/** What is wrong with a new password, by the code of the rule that it breaks. */
+/** Fault of a new password, by the code of the broken rule. */
 export const PASSWORD_RULES: Readonly<Record<string, TextKey>> = {
   required: 'password.rule.required',
   too_short: 'password.rule.too-short',

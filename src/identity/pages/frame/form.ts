@@ -7,11 +7,11 @@ export interface Field {
   name: string
   label: string
   type: 'text' | 'email' | 'password'
-  /** What the browser may fill in (WHATWG HTML, autofill): `username`, `current-password`, `one-time-code`. */
+  /** Autofill hint for the browser (WHATWG HTML, autofill): `username`, `current-password`, `one-time-code`. */
   autocomplete: string
   value?: string
   hint?: string
-  /** What is wrong with the value. */
+  /** Fault of the value. */
   error?: string | undefined
   /** A keyboard other than that of the type. */
   inputMode?: 'numeric' | 'email'
@@ -42,7 +42,7 @@ export function renderCheckbox({ name, label }: { name: string; label: string })
   return html`<p class="choice"><input type="checkbox" id="${name}" name="${name}" value="1"> <label for="${name}">${label}</label></p>`
 }
 
-/** Whether apps outlive what ends a person's access (docs/contract/sessions.md#what-ends-what). */
+/** Whether apps outlive what ends a user's access (docs/contract/sessions.md#what-ends-what). */
 export const KEEP_APPS_FIELD = 'keep-apps'
 
 export const renderKeepApps = (texts: Texts): Html =>

@@ -9,7 +9,7 @@ const LINKS = [
   { path: '/auth/devices', label: 'navigation.devices' },
 ] as const
 
-/** The links of a person who is signed in, and the button that signs out. */
+/** The links of a user who is signed in, and the button that signs out. */
 export function renderNavigation(
   deps: Pick<PageDeps, 'browserKeys'>,
   { path, browserId, texts }: { path: string; browserId: string; texts: Texts },

@@ -70,7 +70,7 @@ export interface PageRequest<Field extends string, Name extends string, Prepared
   requestId: string
 }
 
-/** What the pages of a route answer. */
+/** Answers of the pages of a route. */
 export type PageAnswer = PageOutcome | RedirectOutcome | RefusalOutcome
 
 /** The steps of a page, in the order in which they run. */
@@ -80,7 +80,7 @@ export interface PageBehaviour<Deps, Field extends string, Name extends string, 
   handle: (deps: Deps, request: PageRequest<Field, Name, Prepared>) => Promise<PageAnswer>
 }
 
-/** What `prepare` of a page hands to `handle`. */
+/** Result of `prepare` of a page, passed to `handle`. */
 type Checked<Prepared> = { visitor: Visitor; problem: Problem } | { visitor: Visitor; prepared: Prepared }
 
 /**

@@ -1,7 +1,7 @@
 import type { RedirectOutcome } from '../../../http/route/route.ts'
 import type { Visitor } from '../browser/browser-session.ts'
 
-/** The page of a person who is signed in. */
+/** The page of a user who is signed in. */
 export const HOME = '/auth/'
 
 /** The address that refreshes the session of the browser and then continues at a path of the service. */
@@ -11,7 +11,7 @@ export function buildRefreshUrl(next: string): string {
 
 /**
  * The address of the sign-in page: continues at a path of the service or returns to an app, and shows a message by its name.
- * With `again` it asks also a person who is signed in.
+ * With `again` it asks also a user who is signed in.
  */
 export function buildSignInUrl({
   next,

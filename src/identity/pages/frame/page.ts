@@ -9,14 +9,14 @@ import { hrefOf, loadPageFile, type PageFile } from '../brand/page-file.ts'
 /** The icon of every page in the browser's tab. */
 export const ICON = loadPageFile('/auth/icon.svg', 'image/svg+xml', new URL('./icon.svg', import.meta.url))
 
-/** What a page consists of. */
+/** Parts of a page. */
 export interface PageParts {
   brand: Brand
   /** The name of the page, without that of the product. */
   title: string
-  /** What stands in `main`, with one `h1`. */
+  /** Content of `main`, with one `h1`. */
   content: Html
-  /** Links of the header, for a person who is signed in. */
+  /** Links of the header, for a user who is signed in. */
   navigation?: Html
   /** The texts that the page is written with. */
   texts: Texts
@@ -26,7 +26,7 @@ export interface PageParts {
   layout?: 'card' | 'wide'
 }
 
-/** What a page may do besides loading the style sheet and images of the service. */
+/** Permissions of a page beyond the style sheet and images of the service. */
 export interface PageRights {
   /** Whether it loads scripts of the service, which may call the service. */
   hasScripts?: boolean

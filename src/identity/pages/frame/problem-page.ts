@@ -9,13 +9,13 @@ import { CLEAN_ADDRESS } from './clean-address.ts'
 import { findErrorMessage } from './error-message.ts'
 import { buildPage } from './page.ts'
 
-/** Where a person continues after an error. */
+/** Where a user continues after an error. */
 export interface Continuation {
   href: string
   label: TextKey
 }
 
-/** Where a person continues after a problem with a cause of its own. */
+/** Where a user continues after a problem with a cause of its own. */
 const WAYS: Readonly<Record<string, Continuation>> = {
   'link_invalid.answered': { href: '/auth/apps', label: 'problem.to-apps' },
   'link_invalid.other_browser': { href: '/auth/', label: 'problem.to-home' },
@@ -48,7 +48,7 @@ ${error.requestId && html`<p class="after reference">${texts.say('problem.refere
   return { title, content, texts }
 }
 
-/** What the words for a problem depend on. */
+/** Facts that the text of a problem depends on. */
 export function describeProblem({ code, errors }: Problem): { code: string; cause: string | undefined } {
   return { code, cause: errors?.[0]?.code }
 }

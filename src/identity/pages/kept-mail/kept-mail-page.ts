@@ -5,7 +5,7 @@ import type { Brand } from '../brand/brand.ts'
 import { describeInstant } from '../frame/age.ts'
 import { buildPage } from '../frame/page.ts'
 
-/** Builds the page of the mails that development kept, the newest first, with links that a person can follow. */
+/** Builds the page of the mails that development kept, the newest first, with links that a user can follow. */
 export function buildKeptMailsPage(brand: Brand, texts: Texts, mails: readonly KeptMail[]) {
   const content = html`<div class="lead">
 <h1>${texts.say('mails.title')}</h1>

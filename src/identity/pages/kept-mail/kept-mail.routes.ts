@@ -22,7 +22,7 @@ const KeptMailRow = named(
 
 /**
  * The kept mails (docs/contract/sessions.md#mail). Mounted where mails are kept: in development and tests without a mail
- * server. They hold links that sign people in, so where they are mounted only this machine reads them.
+ * server. They hold links that sign users in, so where they are mounted only this machine reads them.
  */
 export const keptMailRoutes: Routes<{ brand: Brand }> = [
   defineRoute(

@@ -17,7 +17,7 @@ import { SHOW_PASSWORD } from './password-script.ts'
 type Deps = Pick<PageDeps, 'browserKeys'>
 type Page = Omit<PageParts, 'brand'>
 
-/** What a form shows besides its fields. */
+/** Contents of a form besides its fields. */
 interface FormView {
   browserId: string
   texts: Texts
@@ -130,7 +130,7 @@ export function buildVerifiedPage({ texts }: { texts: Texts }): Page {
   return { texts, title: texts.say('verify.done'), content }
 }
 
-/** Builds the page on which a person changes its password. */
+/** Builds the page on which a user changes its password. */
 export function buildChangePage(
   deps: Deps,
   { browserId, texts, errors = [], email }: FormView & { email: string },
@@ -169,7 +169,7 @@ ${renderKeepApps(texts)}
 /** Where the form goes that asks for a link to a first password. */
 export const ASK_FOR_PASSWORD = '/auth/password/request'
 
-/** Builds the page of a person without a password: a link by mail leads to one. */
+/** Builds the page of a user without a password: a link by mail leads to one. */
 export function buildNoPasswordPage(
   deps: Deps & { canSendMail: boolean },
   { browserId, texts, email }: FormView & { email: string },

@@ -10,10 +10,10 @@ import {
   renameOwnPasskey,
 } from '../../sign-in/passkey-login/passkey-registration.ts'
 import { loadUser } from '../../user/user.ts'
-import type { SignedInPerson, Visitor } from '../browser/browser-session.ts'
+import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
 import { buildPage, type PageParts } from '../frame/page.ts'
 import { type PageAnswer, refusePage, showProblem } from '../frame/page-route.ts'
-import { definePersonPage } from '../frame/person-page.ts'
+import { defineUserPage } from '../frame/user-page.ts'
 import { CREDENTIAL_LIMIT, readNewCredential } from '../sign-in/passkey-form.ts'
 import { answerNewFactor, RETURN, raise, returnWith, type SecurityPageDeps } from './security.routes.ts'
 import { buildNewPasskeyPage, SECURITY } from './security-page.ts'
@@ -35,18 +35,18 @@ function readName(text: string): string {
 async function askBrowser(
   deps: SecurityPageDeps,
   db: Database,
-  request: { person: SignedInPerson; visitor: Visitor; error?: string; address: string; now: Date },
+  request: { user: SignedInUser; visitor: Visitor; error?: string; address: string; now: Date },
 ): Promise<Omit<PageParts, 'brand'>> {
-  const { person, visitor, error, address, now } = request
-  const { userId, sessionId } = person
+  const { user, visitor, error, address, now } = request
+  const { userId, sessionId } = user
   const { email, name } = await loadUser(db, userId)
   const options = await askForNewPasskey(deps, db, { userId, sessionId, email, name, address, now })
   return buildNewPasskeyPage(deps, { options, ...visitor, ...(error && { errors: [{ text: error }] }) })
 }
 
-/** The passkeys of a person (docs/contract/pages.md#sign-in-and-security). */
+/** The passkeys of a user (docs/contract/pages.md#sign-in-and-security). */
 export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: `${SECURITY}/passkey/begin`,
@@ -58,13 +58,13 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       summary: 'The form for a new passkey',
     },
     {
-      handle: async (deps: SecurityPageDeps, { db, person, visitor, address, now }) => {
-        const page = await askBrowser(deps, db, { person, visitor, address, now })
+      handle: async (deps: SecurityPageDeps, { db, user, visitor, address, now }) => {
+        const page = await askBrowser(deps, db, { user, visitor, address, now })
         return buildPage({ brand: deps.brand, ...page })
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: `${SECURITY}/passkey`,
@@ -78,18 +78,18 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       fields: { name: NAME_LIMIT, credential: CREDENTIAL_LIMIT },
     },
     {
-      handle: async (deps: SecurityPageDeps, { db, person, visitor, form, address, now }) => {
-        const { userId, sessionId } = person
+      handle: async (deps: SecurityPageDeps, { db, user, visitor, form, address, now }) => {
+        const { userId, sessionId } = user
         const credential = toRegistration(readNewCredential(form.credential))
         const asked = { userId, sessionId, address, now }
         const result = await registerPasskey(deps, db, { ...asked, name: readName(form.name), credential })
         if ('problem' in result) {
           const error = visitor.texts.say('passkey.not-added')
-          const page = await askBrowser(deps, db, { person, visitor, error, address, now })
+          const page = await askBrowser(deps, db, { user, visitor, error, address, now })
           return refusePage(deps, { problem: result.problem, page, target: userId })
         }
         const { passkey, recoveryCodes } = result
-        const cookies = await raise(deps, db, { person, methods: [methodOf(passkey)], now })
+        const cookies = await raise(deps, db, { user, methods: [methodOf(passkey)], now })
         return {
           ...answerNewFactor(deps, { codes: recoveryCodes, visitor, notice: 'passkey-added' }),
           cookies,
@@ -98,7 +98,7 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: `${SECURITY}/passkey/rename`,
@@ -109,14 +109,14 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       fields: { id: 36, name: NAME_LIMIT },
     },
     {
-      handle: async (deps: SecurityPageDeps, { db, person, visitor, form, now, requestId }) => {
+      handle: async (deps: SecurityPageDeps, { db, user, visitor, form, now, requestId }) => {
         if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
-        await renameOwnPasskey(db, { id: form.id, userId: person.userId, name: readName(form.name), now })
+        await renameOwnPasskey(db, { id: form.id, userId: user.userId, name: readName(form.name), now })
         return returnWith('passkey-renamed')
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: `${SECURITY}/passkey/remove`,
@@ -130,9 +130,9 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       fields: { id: 36 },
     },
     {
-      handle: async (deps: SecurityPageDeps, { db, person, visitor, form, now, requestId }) => {
+      handle: async (deps: SecurityPageDeps, { db, user, visitor, form, now, requestId }) => {
         if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
-        const removed = await removePasskey(db, { id: form.id, userId: person.userId, now })
+        const removed = await removePasskey(db, { id: form.id, userId: user.userId, now })
         return { ...returnWith('passkey-removed'), changed: [{ id: removed.id, account: null, url: null }] }
       },
     },

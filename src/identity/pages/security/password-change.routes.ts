@@ -13,12 +13,12 @@ import {
 } from '../../user/password/password-change.ts'
 import { type LinkDeps, requestReset } from '../../user/password/password-reset.ts'
 import { toPasswordError } from '../account/link.routes.ts'
-import type { SignedInPerson, Visitor } from '../browser/browser-session.ts'
+import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
 import { type FormError, KEEP_APPS_FIELD } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { type PageDeps, refusePage } from '../frame/page-route.ts'
 import { HOME } from '../frame/page-url.ts'
-import { definePersonPage } from '../frame/person-page.ts'
+import { defineUserPage } from '../frame/user-page.ts'
 import { ASK_FOR_PASSWORD, buildChangePage, buildNoPasswordPage } from '../password/password-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
 
@@ -53,7 +53,7 @@ function toFormErrors(texts: Texts, problem: Problem): FormError[] {
 async function refuseChange(
   deps: PageDeps,
   db: Database,
-  { person, visitor, problem, errors }: Refused & { person: SignedInPerson; visitor: Visitor },
+  { user: person, visitor, problem, errors }: Refused & { user: SignedInUser; visitor: Visitor },
 ): Promise<RefusalOutcome> {
   const { user } = await describeSession(db, person.caller)
   const page = buildChangePage(deps, { ...visitor, email: user.email, errors })
@@ -61,9 +61,9 @@ async function refuseChange(
   return refusePage(deps, { problem, page, target: person.userId, actor })
 }
 
-/** The page on which a person changes its password (docs/contract/pages.md#changing-a-password). */
+/** The page on which a user changes its password (docs/contract/pages.md#changing-a-password). */
 export const passwordChangeRoutes: Routes<ChangePageDeps> = [
-  definePersonPage(
+  defineUserPage(
     {
       method: 'GET',
       path: CHANGE,
@@ -73,7 +73,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       summary: 'The form to change the password',
     },
     {
-      handle: async (deps: ChangePageDeps, { db, person, visitor }) => {
+      handle: async (deps: ChangePageDeps, { db, user: person, visitor }) => {
         const { user } = await describeSession(db, person.caller)
         const view = { ...visitor, email: user.email }
         const hasPassword = await hasOwnPassword(db, person.userId)
@@ -82,7 +82,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: CHANGE,
@@ -95,7 +95,10 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       fields: { username: 320, current: 1024, password: 1024, [KEEP_APPS_FIELD]: 1 },
     },
     {
-      prepare: async (deps: ChangePageDeps, { db, person, visitor, form, address, now }): Promise<PreparedChange> => {
+      prepare: async (
+        deps: ChangePageDeps,
+        { db, user: person, visitor, form, address, now },
+      ): Promise<PreparedChange> => {
         if (form.current === '') return { kind: 'refused', ...buildPresentMissing(visitor.texts) }
         const passwords = { currentPassword: form.current, newPassword: form.password }
         const keepApps = form[KEEP_APPS_FIELD] === '1'
@@ -106,12 +109,17 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
           return { kind: 'refused', ...toPasswordError(visitor.texts, error, 'password') }
         }
       },
-      handle: async (deps, { db, person, visitor, prepared }) => {
-        if (prepared.kind === 'refused') return refuseChange(deps, db, { ...prepared, person, visitor })
+      handle: async (deps, { db, user: person, visitor, prepared }) => {
+        if (prepared.kind === 'refused') return refuseChange(deps, db, { ...prepared, user: person, visitor })
         const result = await changeOwnPassword(db, prepared)
         if ('problem' in result) {
           const { problem } = result
-          return refuseChange(deps, db, { problem, errors: toFormErrors(visitor.texts, problem), person, visitor })
+          return refuseChange(deps, db, {
+            problem,
+            errors: toFormErrors(visitor.texts, problem),
+            user: person,
+            visitor,
+          })
         }
         return {
           kind: 'redirect',
@@ -122,7 +130,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: ASK_FOR_PASSWORD,
@@ -134,7 +142,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       summary: 'Ask for a link to a first password',
     },
     {
-      handle: async (deps: ChangePageDeps, { db, person, visitor, now }) => {
+      handle: async (deps: ChangePageDeps, { db, user: person, visitor, now }) => {
         const { user } = await describeSession(db, person.caller)
         const { result, userId } = await requestReset(deps, db, { email: user.email, texts: visitor.texts, now })
         return {

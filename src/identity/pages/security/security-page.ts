@@ -19,7 +19,7 @@ export const SECURITY = '/auth/security'
 type Deps = Pick<PageDeps, 'browserKeys'>
 type Page = Omit<PageParts, 'brand'>
 
-/** What the page of the second factors shows. */
+/** Contents of the page of second factors. */
 export interface SecurityView {
   count: FactorCount
   passkeys: readonly Passkey[]
@@ -50,7 +50,7 @@ function renderButton(
   return html`<form method="post" action="${SECURITY}/${action}" class="actions">${renderFormToken(deps, browserId)}${hidden}<button class="plain" type="submit">${texts.say(label)}</button></form>`
 }
 
-/** Builds the page of the second factors of a person. */
+/** Builds the page of the second factors of a user. */
 export function buildSecurityPage(deps: Deps, view: SecurityView): Page {
   const { count, passkeys, texts, notice } = view
   const hasFactor = count.hasTotp || passkeys.length > 0
@@ -138,7 +138,7 @@ ${renderButton(deps, view, { action: 'recovery-codes', label: 'security.recovery
 </section>`
 }
 
-/** Builds the page on which a person sets an app up. */
+/** Builds the page on which a user sets an app up. */
 export function buildAppPage(
   deps: Deps,
   view: Reader & { enrolled: EnrolledTotp; errors?: readonly FormError[] },

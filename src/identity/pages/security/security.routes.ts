@@ -11,7 +11,7 @@ import { hasWayBesidePasskeys, listOwnPasskeys } from '../../sign-in/passkey-log
 import {
   describeFactors,
   type FactorDeps,
-  readPersonSession,
+  readUserSession,
   renewRecoveryCodes,
 } from '../../sign-in/second-factor/second-factor.ts'
 import {
@@ -22,13 +22,13 @@ import {
 } from '../../sign-in/second-factor/totp-factor.ts'
 import { chargeFactorAttempt, forgiveFactorAttempt } from '../../throttle/login-attempt.ts'
 import { buildThrottled } from '../../throttle/login-problem.ts'
-import type { SignedInPerson, Visitor } from '../browser/browser-session.ts'
+import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
 import type { FormError } from '../frame/form.ts'
 import { findNotice } from '../frame/notice.ts'
 import { buildPage } from '../frame/page.ts'
 import { type PageAnswer, type PageDeps, refusePage } from '../frame/page-route.ts'
-import { definePersonPage } from '../frame/person-page.ts'
 import { renderError } from '../frame/problem-page.ts'
+import { defineUserPage } from '../frame/user-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
 import { buildCodeMissing } from '../sign-in/second-step.routes.ts'
 import { buildAppPage, buildRecoveryCodesPage, buildSecurityPage, SECURITY } from './security-page.ts'
@@ -54,13 +54,13 @@ export function returnWith(notice: string): { kind: 'redirect'; status: 303; loc
   return { kind: 'redirect', status: 303, location: `${SECURITY}?notice=${notice}` }
 }
 
-/** Marks the session of a person as one with a second factor. Returns the cookies of its new JWT. */
+/** Marks the session of a user as one with a second factor. Returns the cookies of its new JWT. */
 export async function raise(
   deps: SecurityPageDeps,
   db: Database,
-  { person, methods, now }: { person: SignedInPerson; methods: readonly AuthMethod[]; now: Date },
+  { user, methods, now }: { user: SignedInUser; methods: readonly AuthMethod[]; now: Date },
 ): Promise<AnswerCookie[]> {
-  const sessionId = readPersonSession(person.caller)
+  const sessionId = readUserSession(user.caller)
   return deps.cookies.renewSession(signFor(deps, await raiseSession(db, { sessionId, methods, now }), now))
 }
 
@@ -89,9 +89,9 @@ async function refuseCode(
 
 const TO_SECURITY = { href: SECURITY, label: 'security.title' } as const
 
-/** The authenticator app and the recovery codes of a person (docs/contract/pages.md#sign-in-and-security). */
+/** The authenticator app and the recovery codes of a user (docs/contract/pages.md#sign-in-and-security). */
 export const securityRoutes: Routes<SecurityPageDeps> = [
-  definePersonPage(
+  defineUserPage(
     {
       method: 'GET',
       path: SECURITY,
@@ -101,8 +101,8 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       query: ['notice'],
     },
     {
-      handle: async (deps: SecurityPageDeps, { db, person, visitor, query, now }) => {
-        const { userId } = person
+      handle: async (deps: SecurityPageDeps, { db, user, visitor, query, now }) => {
+        const { userId } = user
         const { count } = await describeFactors(db, userId)
         const passkeys = await listOwnPasskeys(db, userId)
         const isLastWay = passkeys.length === 1 && !(await hasWayBesidePasskeys(db, userId))
@@ -112,7 +112,7 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: `${SECURITY}/app`,
@@ -125,8 +125,8 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       summary: 'Enrol an authenticator app with the form',
     },
     {
-      handle: async (deps: SecurityPageDeps, { db, person, visitor, now }) => {
-        const { userId } = person
+      handle: async (deps: SecurityPageDeps, { db, user, visitor, now }) => {
+        const { userId } = user
         const enrolled = await enrolAuthenticator(deps, db, { userId, now })
         return {
           ...buildPage({ brand: deps.brand, ...buildAppPage(deps, { enrolled, ...visitor }) }),
@@ -135,7 +135,7 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: `${SECURITY}/app/confirm`,
@@ -149,13 +149,13 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       fields: { code: 64 },
     },
     {
-      prepare: async (_deps: SecurityPageDeps, { db, person, form, address, now }) => {
+      prepare: async (_deps: SecurityPageDeps, { db, user, form, address, now }) => {
         if (form.code.trim() === '') return undefined
-        const attempt = { userId: person.userId, address, now }
+        const attempt = { userId: user.userId, address, now }
         return { attempt, until: await chargeFactorAttempt(db, attempt) }
       },
-      handle: async (deps, { db, person, visitor, form, now, prepared }) => {
-        const { userId } = person
+      handle: async (deps, { db, user, visitor, form, now, prepared }) => {
+        const { userId } = user
         const { texts } = visitor
         if (!prepared) return refuseCode(deps, db, { ...buildCodeMissing(texts), visitor, userId })
         const { attempt, until } = prepared
@@ -167,7 +167,7 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
           const text = problem.errors ? texts.say('proof.code-wrong') : describeLoginProblem(texts, problem)
           return refuseCode(deps, db, { problem, errors: [{ field: 'code', text }], visitor, userId })
         }
-        const cookies = await raise(deps, db, { person, methods: ['otp'], now })
+        const cookies = await raise(deps, db, { user, methods: ['otp'], now })
         await forgiveFactorAttempt(db, attempt)
         return {
           ...answerNewFactor(deps, { codes: confirmed.recoveryCodes, visitor, notice: 'app-added' }),
@@ -177,7 +177,7 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: `${SECURITY}/app/remove`,
@@ -190,13 +190,13 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       summary: 'Remove the authenticator app with the form',
     },
     {
-      handle: async (_deps: SecurityPageDeps, { db, person, now }) => {
-        const id = await removeAuthenticator(db, { userId: person.userId, now })
+      handle: async (_deps: SecurityPageDeps, { db, user, now }) => {
+        const id = await removeAuthenticator(db, { userId: user.userId, now })
         return { ...returnWith('app-removed'), changed: [{ id, account: null, url: null }] }
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: `${SECURITY}/recovery-codes`,
@@ -209,8 +209,8 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       summary: 'Replace the recovery codes with the form',
     },
     {
-      handle: async (deps: SecurityPageDeps, { db, person, visitor, now }) => {
-        const { userId } = person
+      handle: async (deps: SecurityPageDeps, { db, user, visitor, now }) => {
+        const { userId } = user
         const codes = await renewRecoveryCodes(deps, db, { userId, now })
         return {
           ...buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) }),

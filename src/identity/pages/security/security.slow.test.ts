@@ -8,7 +8,7 @@ import {
   readCode,
   readPasskeyOptions,
   signInOnPage,
-} from '../../../../test/harness/browser/page-person.ts'
+} from '../../../../test/harness/browser/page-user.ts'
 import { buildPageVisitor, PAGE_ENV } from '../../../../test/harness/browser/page-visitor.ts'
 
 let app: TestApp
@@ -42,15 +42,15 @@ describe('the page of the second factors', () => {
   })
 
   test('enrols an authenticator app: a code to scan, the key, and ten recovery codes once', async () => {
-    const person = await signInOnPage(app)
-    await person.visitor.get('/auth/security')
-    const shown = await person.visitor.post('/auth/security/app')
+    const user = await signInOnPage(app)
+    await user.visitor.get('/auth/security')
+    const shown = await user.visitor.post('/auth/security/app')
     expect(shown.body).toMatch(/<svg class="qr"[^>]+role="img" aria-label="QR code/)
     expect(shown.body).toContain('href="otpauth://totp/Signalbox:')
-    const { codes, page } = await enrolAppOnPage(app, person)
+    const { codes, page } = await enrolAppOnPage(app, user)
     expect([page.status, codes.length]).toEqual([200, 10])
     expect(await readEvents(2)).toEqual(['totp-factor.confirm', 'totp-factor.create'])
-    const later = await person.visitor.get('/auth/security')
+    const later = await user.visitor.get('/auth/security')
     expect(later.body).toContain('10 are left')
     for (const code of codes) expect(later.body).not.toContain(code)
   })
@@ -69,25 +69,25 @@ describe('the page of the second factors', () => {
   })
 
   test('removes the app, and with the last factor the second step', async () => {
-    const person = await signInOnPage(app)
-    await enrolAppOnPage(app, person)
-    const reply = await person.visitor.post('/auth/security/app/remove')
-    expect((await person.visitor.follow(reply)).body).toContain('The authenticator app is removed.')
-    expect((await enterPassword(app, person.email)).reply.status).toBe(303)
+    const user = await signInOnPage(app)
+    await enrolAppOnPage(app, user)
+    const reply = await user.visitor.post('/auth/security/app/remove')
+    expect((await user.visitor.follow(reply)).body).toContain('The authenticator app is removed.')
+    expect((await enterPassword(app, user.email)).reply.status).toBe(303)
   })
 
   test('adds, renames and removes a passkey', async () => {
-    const person = await signInOnPage(app)
-    const { page } = await addPasskeyOnPage(person, 'My <phone>')
+    const user = await signInOnPage(app)
+    const { page } = await addPasskeyOnPage(user, 'My <phone>')
     expect(page.body).toContain('Store your recovery codes')
-    const listed = await person.visitor.get('/auth/security')
+    const listed = await user.visitor.get('/auth/security')
     expect(listed.body).toContain('<strong>My &lt;phone&gt;</strong>')
     expect(listed.body).toContain('10 are left')
     const id = readId(listed.body)
-    const renamed = await person.visitor.post('/auth/security/passkey/rename', { id, name: 'Key ring\n' })
-    expect((await person.visitor.follow(renamed)).body).toContain('<strong>Key ring</strong>')
-    const removed = await person.visitor.post('/auth/security/passkey/remove', { id })
-    const left = await person.visitor.follow(removed)
+    const renamed = await user.visitor.post('/auth/security/passkey/rename', { id, name: 'Key ring\n' })
+    expect((await user.visitor.follow(renamed)).body).toContain('<strong>Key ring</strong>')
+    const removed = await user.visitor.post('/auth/security/passkey/remove', { id })
+    const left = await user.visitor.follow(removed)
     expect(left.body).toContain('The passkey is removed.')
     expect(left.body).not.toContain('<h2 id="recovery">')
     expect(await readEvents(2)).toEqual(['passkey.delete', 'passkey.create'])
@@ -107,30 +107,30 @@ describe('the page of the second factors', () => {
   })
 
   test('shows the form again for an answer that the options did not ask for', async () => {
-    const person = await signInOnPage(app)
-    const { passkey } = await addPasskeyOnPage(person)
-    const asked = await person.visitor.post('/auth/security/passkey/begin')
+    const user = await signInOnPage(app)
+    const { passkey } = await addPasskeyOnPage(user)
+    const asked = await user.visitor.post('/auth/security/passkey/begin')
     const credential = JSON.stringify(passkey.create({ ...readPasskeyOptions(asked), challenge: 'AAAA' }))
-    const refused = await person.visitor.post('/auth/security/passkey', { name: 'Again', credential })
+    const refused = await user.visitor.post('/auth/security/passkey', { name: 'Again', credential })
     expect([refused.status, refused.body.includes('The passkey was not added.')]).toEqual([422, true])
   })
 
   test('keeps the last way in: a passkey of a person without password and provider stays', async () => {
-    const person = await signInOnPage(app)
-    await addPasskeyOnPage(person)
-    await app.database.pool.query('update "user" set password_hash = null where document_id = $1', [person.userId])
-    const id = readId((await person.visitor.get('/auth/security')).body)
-    const reply = await person.visitor.post('/auth/security/passkey/remove', { id })
+    const user = await signInOnPage(app)
+    await addPasskeyOnPage(user)
+    await app.database.pool.query('update "user" set password_hash = null where document_id = $1', [user.userId])
+    const id = readId((await user.visitor.get('/auth/security')).body)
+    const reply = await user.visitor.post('/auth/security/passkey/remove', { id })
     expect([reply.status, reply.body.includes('your last way to sign in')]).toEqual([409, true])
-    expect((await person.visitor.get('/auth/security')).body).toContain('<strong>Phone</strong>')
+    expect((await user.visitor.get('/auth/security')).body).toContain('<strong>Phone</strong>')
   })
 })
 
 describe('a fresh proof', () => {
   test('is asked of a session whose proof is old, by a code, and the person repeats the step', async () => {
-    const person = await signInOnPage(app)
-    const { secret } = await enrolAppOnPage(app, person)
-    const { visitor } = person
+    const user = await signInOnPage(app)
+    const { secret } = await enrolAppOnPage(app, user)
+    const { visitor } = user
     app.clock.advance(ELEVEN_MINUTES)
     await visitor.get('/auth/security')
     const refused = await visitor.post('/auth/security/recovery-codes')
@@ -149,26 +149,26 @@ describe('a fresh proof', () => {
   })
 
   test('is refused and audited as at the API', async () => {
-    const person = await signInOnPage(app)
-    await enrolAppOnPage(app, person)
+    const user = await signInOnPage(app)
+    await enrolAppOnPage(app, user)
     app.clock.advance(ELEVEN_MINUTES)
-    await person.visitor.get('/auth/security')
-    await person.visitor.post('/auth/security/app/remove')
+    await user.visitor.get('/auth/security')
+    await user.visitor.post('/auth/security/app/remove')
     const { rows } = await app.database.pool.query(
       "select outcome, detail->>'reason' as reason, \"user\" from audit_log where action = 'totp-factor.delete' order by document_id desc limit 1",
     )
-    expect(rows).toEqual([{ outcome: 'failure', reason: 'factor_not_fresh', user: person.userId }])
+    expect(rows).toEqual([{ outcome: 'failure', reason: 'factor_not_fresh', user: user.userId }])
   })
 
   test('is given by a passkey too', async () => {
-    const person = await signInOnPage(app)
-    const { passkey } = await addPasskeyOnPage(person)
+    const user = await signInOnPage(app)
+    const { passkey } = await addPasskeyOnPage(user)
     app.clock.advance(ELEVEN_MINUTES)
-    const asked = await person.visitor.get('/auth/step-up?next=%2Fauth%2Fpassword')
+    const asked = await user.visitor.get('/auth/step-up?next=%2Fauth%2Fpassword')
     const credential = JSON.stringify(passkey.get(readPasskeyOptions(asked)))
-    const proven = await person.visitor.post('/auth/step-up', { credential })
+    const proven = await user.visitor.post('/auth/step-up', { credential })
     expect([proven.status, proven.location]).toEqual([303, '/auth/password'])
-    expect((await person.visitor.follow(proven)).body).toContain('Change your password')
+    expect((await user.visitor.follow(proven)).body).toContain('Change your password')
   })
 
   test('of a person without a second factor is a new sign-in', async () => {
@@ -184,14 +184,14 @@ describe('a fresh proof', () => {
   })
 
   test('stands before the form that changes the password', async () => {
-    const person = await signInOnPage(app)
-    await enrolAppOnPage(app, person)
+    const user = await signInOnPage(app)
+    await enrolAppOnPage(app, user)
     app.clock.advance(ELEVEN_MINUTES)
-    expect((await person.visitor.get('/auth/password')).location).toBe('/auth/step-up?next=%2Fauth%2Fpassword')
-    await person.visitor.get('/auth/security')
+    expect((await user.visitor.get('/auth/password')).location).toBe('/auth/step-up?next=%2Fauth%2Fpassword')
+    await user.visitor.get('/auth/security')
     const fields = { current: PAGE_PASSWORD, password: 'staple of another stable' }
-    expect((await person.visitor.post('/auth/password', fields)).location).toContain('/auth/step-up')
-    expect((await enterPassword(app, person.email)).reply.body).toContain('Confirm that it is you')
+    expect((await user.visitor.post('/auth/password', fields)).location).toContain('/auth/step-up')
+    expect((await enterPassword(app, user.email)).reply.body).toContain('Confirm that it is you')
   })
 
   test('continues at no other site', async () => {

@@ -7,12 +7,12 @@ import { askForPasskey } from '../../sign-in/passkey/passkey.ts'
 import { describeFactors, type FactorDeps, listFactorMethods } from '../../sign-in/second-factor/second-factor.ts'
 import { chargeStepUp, type StepUp, stepUp } from '../../sign-in/step-up/step-up.ts'
 import { readNextPath } from '../../sso/next-path.ts'
-import type { SignedInPerson } from '../browser/browser-session.ts'
+import type { SignedInUser } from '../browser/browser-session.ts'
 import { buildTitle, type FormError, renderErrors, renderFormToken } from '../frame/form.ts'
 import { buildPage, type PageParts } from '../frame/page.ts'
 import { type PageDeps, refusePage } from '../frame/page-route.ts'
 import { buildSignInUrl, HOME } from '../frame/page-url.ts'
-import { definePersonPage } from '../frame/person-page.ts'
+import { defineUserPage } from '../frame/user-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
 import { CREDENTIAL_LIMIT, PASSKEY_SCRIPT } from '../sign-in/passkey-form.ts'
 import { buildCodeMissing, readFormProof } from '../sign-in/second-step.routes.ts'
@@ -24,7 +24,7 @@ export interface StepUpPageDeps extends PageDeps, FactorDeps {}
 const STEP_UP = '/auth/step-up'
 
 interface StepUpRequest {
-  person: SignedInPerson
+  user: SignedInUser
   browserId: string
   texts: Texts
   next: string
@@ -33,14 +33,14 @@ interface StepUpRequest {
   now: Date
 }
 
-/** Builds the page that asks for a fresh proof: of the second factor, or a new sign-in of a person without one. */
+/** Builds the page that asks for a fresh proof: of the second factor, or a new sign-in of a user without one. */
 async function buildStepUpPage(
   deps: StepUpPageDeps,
   tx: Database,
   request: StepUpRequest,
 ): Promise<Omit<PageParts, 'brand'>> {
-  const { person, browserId, texts, next, errors, address, now } = request
-  const { userId, sessionId } = person
+  const { user, browserId, texts, next, errors, address, now } = request
+  const { userId, sessionId } = user
   const { count } = await describeFactors(tx, userId)
   const methods = listFactorMethods(count)
   const passkeyOptions = methods.includes('passkey')
@@ -65,7 +65,7 @@ ${
   return { texts, title: buildTitle(texts, title, errors), content, scripts: [PASSKEY_SCRIPT] }
 }
 
-/** What is wrong with a proof: a code, a passkey, or that too many came. */
+/** Fault of a proof: of a code, of a passkey, or too many attempts. */
 function describeRefusal(texts: Texts, problem: Problem): FormError {
   const path = problem.errors?.[0]?.path
   if (path === 'code') return { field: 'code', text: texts.say('proof.code-wrong') }
@@ -78,13 +78,13 @@ async function refuseProof(
   { problem, ...request }: StepUpRequest & { problem: Problem },
 ): Promise<RefusalOutcome> {
   const page = await buildStepUpPage(deps, db, request)
-  const { userId, sessionId } = request.person
+  const { userId, sessionId } = request.user
   return refusePage(deps, { problem, page, target: sessionId, actor: { userId, sessionId, account: null } })
 }
 
 /** The page that asks for a fresh proof (docs/contract/pages.md#confirmation). */
 export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
-  definePersonPage(
+  defineUserPage(
     {
       method: 'GET',
       path: STEP_UP,
@@ -97,15 +97,15 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
       query: ['next'],
     },
     {
-      handle: async (deps: StepUpPageDeps, { db, person, visitor, query, address, now }) => {
+      handle: async (deps: StepUpPageDeps, { db, user, visitor, query, address, now }) => {
         const next = readNextPath(query.next) ?? HOME
         const { browserId, texts } = visitor
-        const request = { person, browserId, texts, next, errors: [], address, now }
+        const request = { user, browserId, texts, next, errors: [], address, now }
         return buildPage({ brand: deps.brand, ...(await buildStepUpPage(deps, db, request)) })
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: STEP_UP,
@@ -117,16 +117,16 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
       fields: { code: 64, credential: CREDENTIAL_LIMIT, next: 4096 },
     },
     {
-      prepare: async (_deps: StepUpPageDeps, { db, person, form, address, now }) => {
+      prepare: async (_deps: StepUpPageDeps, { db, user, form, address, now }) => {
         const proof = readFormProof(form)
         if (!proof) return undefined
-        const input: StepUp = { caller: person.caller, proof, address, now }
+        const input: StepUp = { caller: user.caller, proof, address, now }
         return { input, until: await chargeStepUp(db, input) }
       },
-      handle: async (deps, { db, person, visitor, form, address, now, prepared }) => {
+      handle: async (deps, { db, user, visitor, form, address, now, prepared }) => {
         const next = readNextPath(form.next) ?? HOME
         const { browserId, texts } = visitor
-        const shown = { person, browserId, texts, next, address, now }
+        const shown = { user, browserId, texts, next, address, now }
         if (!prepared) return refuseProof(deps, db, { ...buildCodeMissing(texts), ...shown })
         const result = await stepUp(deps, db, prepared)
         if ('problem' in result) {
@@ -138,7 +138,7 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
           status: 303,
           location: next,
           cookies: deps.cookies.renewSession(result),
-          changed: [{ id: person.sessionId, account: null, url: null }],
+          changed: [{ id: user.sessionId, account: null, url: null }],
         }
       },
     },

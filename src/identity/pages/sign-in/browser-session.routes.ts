@@ -23,7 +23,7 @@ async function findOwnSession(
   db: Database,
   { visitor, origin, now }: { visitor: Visitor; origin: SessionOrigin; now: Date },
 ): Promise<{ userId: UserId; sessionId: SessionId } | undefined> {
-  if (visitor.person) return visitor.person
+  if (visitor.user) return visitor.user
   if (visitor.refreshToken === undefined) return undefined
   const { session } = await refreshSession(deps, db, { refreshToken: visitor.refreshToken, origin, now })
   return session && { userId: session.userId, sessionId: session.id }
@@ -46,7 +46,7 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
     {
       handle: async (deps: BrowserSessionDeps, { db, visitor, query, address, userAgent, now }) => {
         const next = readNextPath(query.next) ?? HOME
-        if (visitor.person) return continueAt(next)
+        if (visitor.user) return continueAt(next)
         if (visitor.refreshToken === undefined) return continueAt(buildSignInUrl({ next }))
         const origin = { address, userAgent }
         const result = await refreshSession(deps, db, { refreshToken: visitor.refreshToken, origin, now })
@@ -83,7 +83,7 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
     },
     {
       handle: async (deps: BrowserSessionDeps, { visitor }) => {
-        if (!visitor.person && visitor.refreshToken === undefined) return continueAt(SIGNED_OUT)
+        if (!visitor.user && visitor.refreshToken === undefined) return continueAt(SIGNED_OUT)
         const { texts } = visitor
         const content = html`<div class="panel">
 <div class="lead">

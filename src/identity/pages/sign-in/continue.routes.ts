@@ -24,16 +24,16 @@ export const continueRoutes: Routes<SignInPageDeps> = [
       handle: async (deps: SignInPageDeps, { db, visitor, query, now }) => {
         const goal = readGoal(deps, query)
         checkWeb(goal)
-        const { person } = visitor
+        const { user } = visitor
         if (!goal.target) return { kind: 'redirect', location: HOME }
         const { url } = goal.target
-        if (!person) {
+        if (!user) {
           const location = visitor.isRefreshable
             ? buildRefreshUrl(buildContinueUrl(url))
             : buildSignInUrl({ redirect_url: url })
           return { kind: 'redirect', status: 303, location }
         }
-        const { userId, sessionId } = person
+        const { userId, sessionId } = user
         const opened = await deps.openTarget(db, { userId, sessionId, isNew: false, targetUrl: url, now })
         return {
           kind: 'redirect',

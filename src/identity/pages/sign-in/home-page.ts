@@ -11,7 +11,7 @@ import type { SignInPageDeps } from './sign-in-goal.ts'
 /** Where the form goes that asks for a link to confirm the own address. */
 export const ASK_TO_VERIFY = '/auth/verify/request'
 
-/** What the page shows. */
+/** Contents of the page. */
 export interface HomeView extends SessionDescription {
   texts: Texts
   browserId: string
@@ -21,7 +21,7 @@ export interface HomeView extends SessionDescription {
 
 type HomePageDeps = Pick<PageDeps, 'browserKeys'> & Pick<SignInPageDeps, 'canSendMail'>
 
-/** Builds the page of a person who is signed in. */
+/** Builds the page of a user who is signed in. */
 export function buildHomePage(deps: HomePageDeps, view: HomeView): Omit<PageParts, 'brand'> {
   const { user, accounts, browserId, notice, texts } = view
   const name = user.name ?? user.email

@@ -1,7 +1,7 @@
 import type { Texts } from '../../../base/language/texts.ts'
 import type { Problem } from '../../../http/problem/problem.ts'
 
-/** What a person reads of a refused proof: of a password, a code or a passkey. */
+/** Text for a refused proof: a password, a code or a passkey. */
 export function describeLoginProblem(texts: Texts, { code, headers }: Problem): string {
   const seconds = headers['retry-after']
   if (code === 'rate_limited' && seconds !== undefined) return texts.say('sign-in.throttled', { seconds })

@@ -15,11 +15,11 @@ import { type Goal, listFormTargets, renderGoal, type SignInPageDeps } from './s
 /** Where the form of the second step goes. */
 export const SECOND_STEP = '/auth/second-step'
 
-/** What a page that asks for a second factor shows. */
+/** Contents of a page that asks for a second factor. */
 export interface ProofFormView {
   action: string
   methods: readonly FactorMethod[]
-  /** The options of a passkey; undefined for a person without one. */
+  /** The options of a passkey; undefined for a user without one. */
   passkeyOptions: object | undefined
   /** The hidden fields, with the token of the form. */
   hidden: Html
@@ -27,7 +27,7 @@ export interface ProofFormView {
   texts: Texts
 }
 
-/** Renders the forms of a second factor: a code, and a passkey where the person has one. */
+/** Renders the forms of a second factor: a code, and a passkey where the user has one. */
 export function renderProofForms(view: ProofFormView): Html {
   const { action, methods, passkeyOptions, hidden, texts } = view
   const hasCode = methods.includes('totp') || methods.includes('recovery-code')
@@ -73,7 +73,7 @@ interface SecondStepView {
   goal: Goal
   browserId: string
   texts: Texts
-  /** Whether the person has just set a new password by a link. */
+  /** Whether the user has just set a new password by a link. */
   isReset?: boolean | undefined
   errors?: readonly FormError[]
 }
@@ -105,7 +105,7 @@ ${renderProofForms({ action: SECOND_STEP, methods, passkeyOptions, hidden, error
   }
 }
 
-/** Builds the page that asks for the second step, with options for a passkey of a person who has one. */
+/** Builds the page that asks for the second step, with options for a passkey of a user who has one. */
 export async function askForSecondStep(
   deps: SignInPageDeps,
   tx: Database,

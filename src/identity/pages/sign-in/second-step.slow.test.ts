@@ -8,7 +8,7 @@ import {
   readCode,
   readPasskeyOptions,
   signInOnPage,
-} from '../../../../test/harness/browser/page-person.ts'
+} from '../../../../test/harness/browser/page-user.ts'
 import { buildPageVisitor, PAGE_ENV } from '../../../../test/harness/browser/page-visitor.ts'
 
 let app: TestApp
@@ -29,9 +29,9 @@ async function readAudit(action: string) {
 
 describe('the second step of a sign-in', () => {
   test('asks for a code after the right password, and signs in with it', async () => {
-    const person = await signInOnPage(app)
-    const { secret } = await enrolAppOnPage(app, person)
-    const { visitor, reply } = await enterPassword(app, person.email, '?next=%2Fauth%2Fdevices')
+    const user = await signInOnPage(app)
+    const { secret } = await enrolAppOnPage(app, user)
+    const { visitor, reply } = await enterPassword(app, user.email, '?next=%2Fauth%2Fdevices')
     expect([reply.status, reply.body.includes('<h1>Confirm that it is you</h1>')]).toEqual([401, true])
     expect(visitor.cookies.has('signalbox_session')).toBe(false)
     const done = await visitor.post('/auth/second-step', { code: readCode(app, secret) })
@@ -43,20 +43,20 @@ describe('the second step of a sign-in', () => {
   })
 
   test('takes a recovery code, once', async () => {
-    const person = await signInOnPage(app)
-    const { codes } = await enrolAppOnPage(app, person)
+    const user = await signInOnPage(app)
+    const { codes } = await enrolAppOnPage(app, user)
     const statuses: number[] = []
     for (let count = 0; count < 2; count += 1) {
-      const { visitor } = await enterPassword(app, person.email)
+      const { visitor } = await enterPassword(app, user.email)
       statuses.push((await visitor.post('/auth/second-step', { code: ` ${codes[0]?.toUpperCase()} ` })).status)
     }
     expect(statuses).toEqual([303, 401])
   })
 
   test('shows the form again for a wrong code and for none, and audits the reason', async () => {
-    const person = await signInOnPage(app)
-    const { secret } = await enrolAppOnPage(app, person)
-    const { visitor } = await enterPassword(app, person.email)
+    const user = await signInOnPage(app)
+    const { secret } = await enrolAppOnPage(app, user)
+    const { visitor } = await enterPassword(app, user.email)
     const empty = await visitor.post('/auth/second-step', { code: ' ' })
     expect([empty.status, empty.body.includes('Enter the code')]).toEqual([422, true])
     const wrong = await visitor.post('/auth/second-step', { code: '000000' })
@@ -66,19 +66,19 @@ describe('the second step of a sign-in', () => {
   })
 
   test('begins anew when the challenge is not valid any more', async () => {
-    const person = await signInOnPage(app)
-    const { secret } = await enrolAppOnPage(app, person)
-    const { visitor } = await enterPassword(app, person.email)
+    const user = await signInOnPage(app)
+    const { secret } = await enrolAppOnPage(app, user)
+    const { visitor } = await enterPassword(app, user.email)
     app.clock.advance(6 * 60_000)
     const late = await visitor.post('/auth/second-step', { code: readCode(app, secret) })
     expect([late.status, late.body.includes('<h1>Sign in</h1>')]).toEqual([401, true])
   })
 
   test('takes a passkey, and returns to the app', async () => {
-    const person = await signInOnPage(app)
-    const { passkey } = await addPasskeyOnPage(person)
+    const user = await signInOnPage(app)
+    const { passkey } = await addPasskeyOnPage(user)
     const target = 'https://app.example.test/welcome'
-    const { visitor, reply } = await enterPassword(app, person.email, `?redirect_url=${encodeURIComponent(target)}`)
+    const { visitor, reply } = await enterPassword(app, user.email, `?redirect_url=${encodeURIComponent(target)}`)
     const policy = String(reply.headers['content-security-policy'])
     expect(policy).toContain("form-action 'self' https://app.example.test")
     expect(policy).toContain("script-src 'self'")
@@ -88,10 +88,10 @@ describe('the second step of a sign-in', () => {
   })
 
   test('refuses the passkey of another person and a damaged answer', async () => {
-    const person = await signInOnPage(app)
-    await addPasskeyOnPage(person)
+    const user = await signInOnPage(app)
+    await addPasskeyOnPage(user)
     const { passkey: foreign } = await addPasskeyOnPage(await signInOnPage(app))
-    const { visitor, reply } = await enterPassword(app, person.email)
+    const { visitor, reply } = await enterPassword(app, user.email)
     const credential = JSON.stringify(foreign.get(readPasskeyOptions(reply)))
     expect((await visitor.post('/auth/second-step', { credential })).status).toBe(401)
     expect(await readAudit('login.factor')).toEqual({ outcome: 'failure', reason: 'passkey_of_other_person' })
@@ -100,9 +100,9 @@ describe('the second step of a sign-in', () => {
   })
 
   test('is refused from another site', async () => {
-    const person = await signInOnPage(app)
-    const { secret } = await enrolAppOnPage(app, person)
-    const { visitor } = await enterPassword(app, person.email)
+    const user = await signInOnPage(app)
+    const { secret } = await enrolAppOnPage(app, user)
+    const { visitor } = await enterPassword(app, user.email)
     const headers = { origin: 'https://evil.test', 'sec-fetch-site': 'cross-site' }
     const reply = await visitor.post('/auth/second-step', { code: readCode(app, secret) }, headers)
     expect([reply.status, visitor.cookies.has('signalbox_session')]).toEqual([403, false])
@@ -114,8 +114,8 @@ describe('a sign-in with a passkey alone', () => {
     (await app.anonymous('POST', '/api/v3/auth/login/passkey/options')).body.data.options as { challenge: string }
 
   test('needs no address and no password', async () => {
-    const person = await signInOnPage(app)
-    const { passkey } = await addPasskeyOnPage(person)
+    const user = await signInOnPage(app)
+    const { passkey } = await addPasskeyOnPage(user)
     const visitor = buildPageVisitor(app)
     await visitor.get('/auth/sign-in?next=%2Fauth%2Fsecurity')
     const credential = JSON.stringify(passkey.get(await readOptions()))

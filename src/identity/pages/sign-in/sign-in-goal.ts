@@ -15,7 +15,7 @@ import { buildContinueUrl, HOME } from '../frame/page-url.ts'
 
 /** A button that signs in with another provider. */
 export interface ProviderButton {
-  /** What it does, with the name of the provider as people know it. */
+  /** Label of its action, with the display name of the provider. */
   text: string
   /** The start of its sign-in, on this service. */
   href: string
@@ -45,7 +45,7 @@ export interface ProviderWish {
   /** The page of the service, without a `redirectUrl`. */
   next: string | undefined
   texts: Texts
-  /** Only those of a managed engine, by which the person can decide there: another one would lead back to the question. */
+  /** Only those of a managed engine, by which the user can decide there: another one would lead back to the question. */
   isForDecision?: boolean
 }
 
@@ -80,7 +80,7 @@ export function checkWeb({ target }: Goal): void {
   })
 }
 
-/** Where the browser of a person who is signed in continues: to an app on another domain by a handshake. */
+/** Where the browser of a user who is signed in continues: to an app on another domain by a handshake. */
 export function locate({ needsHandshake }: Pick<SignInPageDeps, 'needsHandshake'>, { target, next }: Goal): string {
   if (!target) return next ?? HOME
   return needsHandshake(target.url) ? buildContinueUrl(target.url) : target.url
@@ -107,8 +107,7 @@ export async function continueSignedIn(
   db: Database,
   { visitor, goal, signedIn, now }: { visitor: Visitor; goal: Goal; signedIn: SignIn; now: Date },
 ): Promise<RedirectOutcome> {
-  if (visitor.person)
-    await signOut(db, { caller: visitor.person, all: false, family: false, refreshToken: undefined, now })
+  if (visitor.user) await signOut(db, { caller: visitor.user, all: false, family: false, refreshToken: undefined, now })
   const { user, issued } = signedIn
   return {
     kind: 'redirect',

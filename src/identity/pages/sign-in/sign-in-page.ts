@@ -10,7 +10,7 @@ import { SHOW_PASSWORD } from '../password/password-script.ts'
 import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
 import { type Goal, listFormTargets, type ProviderButton, renderGoal, type SignInPageDeps } from './sign-in-goal.ts'
 
-/** What the sign-in page shows. */
+/** Contents of the sign-in page. */
 export interface SignInView extends Goal {
   texts: Texts
   browserId: string
@@ -24,7 +24,7 @@ export interface SignInView extends Goal {
   canSendMail: boolean
 }
 
-/** What the sign-in page shows for a goal. */
+/** Contents of the sign-in page for a goal. */
 export async function buildSignInView(
   deps: SignInPageDeps,
   db: Database,

@@ -47,7 +47,7 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
       handle: async (deps: SignInPageDeps, { db, visitor, query, cookieHeader, now }) => {
         const goal = readGoal(deps, query)
         if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildSignInUrl(query)) }
-        if (visitor.person && goal.target?.kind !== 'deep-link' && query.again !== '1')
+        if (visitor.user && goal.target?.kind !== 'deep-link' && query.again !== '1')
           return { kind: 'redirect', location: locate(deps, goal) }
         const notice = findNotice(visitor.texts, NOTICES, query.notice)
         const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })

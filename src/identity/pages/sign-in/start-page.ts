@@ -25,10 +25,10 @@ interface Development {
 /** Where the commands that call a service look for it when nothing names another one. */
 const USUAL_URL = 'http://localhost:3000'
 
-/** What the start page leads to. */
+/** Links of the start page. */
 export interface StartPageDeps {
   brand: Brand
-  /** In development: what a person at the machine that runs the service may try. */
+  /** In development: what a user at the machine that runs the service may try. */
   development: Development | undefined
   /** Counts a request; throws `rate_limited`. */
   limit: (request: FastifyRequest, reply: FastifyReply) => void

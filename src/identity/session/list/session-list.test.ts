@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, NO_ID, type Person } from '../../../../test/harness/app/identity-app.ts'
+import { buildIdentityApp, type IdentityApp, NO_ID, type User } from '../../../../test/harness/app/identity-app.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { findSession } from '../session.store.ts'
 import { issueSession, SESSION_LIFETIME_MS } from '../session.ts'
@@ -15,12 +15,12 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 let count = 0
-const person = (roles: readonly string[] = []) => app.person(`lister-${count++}`, roles)
+const user = (roles: readonly string[] = []) => app.user(`lister-${count++}`, roles)
 const now = () => new Date(app.clock.now())
 const deps = () => ({ ids: app.ids, random: systemRandom, keys: app.keys })
-const open = async (one: Person, more: object = {}) =>
+const open = async (user: User, more: object = {}) =>
   (await issueSession(deps(), app.db, {
-    userId: one.user.id,
+    userId: user.user.id,
     origin: { address: '192.0.2.7', userAgent: FIREFOX },
     amr: ['pwd'],
     now: now(),
@@ -29,15 +29,15 @@ const open = async (one: Person, more: object = {}) =>
 const list = (token: string, query = '') => app.call('GET', `${SESSIONS}${query}`, { token })
 const end = (token: string, id: string) => app.call('DELETE', `${SESSIONS}/${id}`, { token })
 const statusOf = async (token: string) => (await app.call('GET', '/api/v3/auth/session', { token })).status
-const keyOf = async (one: Person, permissions: string[]) => {
+const keyOf = async (user: User, permissions: string[]) => {
   const body = { name: 'key', permissions }
-  return (await app.call('POST', '/api/v3/identity/api-key', { token: one.token, body })).body.data.key as string
+  return (await app.call('POST', '/api/v3/identity/api-key', { token: user.token, body })).body.data.key as string
 }
 
 describe('the list of sessions', () => {
   test("shows the caller's living sessions with device, last use and sign-in, and which one is current", async () => {
-    const someone = await person()
-    await person()
+    const someone = await user()
+    await user()
     app.clock.advance(1000)
     const second = await open(someone)
     const { body } = await list(someone.token)
@@ -57,7 +57,7 @@ describe('the list of sessions', () => {
   })
 
   test('leaves revoked and expired sessions out, at the very instant', async () => {
-    const someone = await person()
+    const someone = await user()
     const second = await open(someone)
     await end(someone.token, second.sessionId)
     expect((await list(someone.token)).body.data).toHaveLength(1)
@@ -65,13 +65,13 @@ describe('the list of sessions', () => {
     const third = await open(someone)
     expect((await list(third.jwt)).body.data).toHaveLength(2)
     app.clock.advance(1000)
-    expect((await list(third.jwt)).body.data.map((one: { document_id: string }) => one.document_id)).toEqual([
+    expect((await list(third.jwt)).body.data.map((row: { document_id: string }) => row.document_id)).toEqual([
       third.sessionId,
     ])
   })
 
   test('shows all users to a caller with session:find-all, and filters by user', async () => {
-    const [someone, reader] = [await person(), await app.callerWith('session reader', ['session:find-all'])]
+    const [someone, reader] = [await user(), await app.callerWith('session reader', ['session:find-all'])]
     const mine = (await list(someone.token, `?filters=user|eq|${reader.user.id}`)).body.data
     expect(mine).toEqual([])
     const theirs = (await list(reader.token, `?filters=user|eq|${someone.user.id}`)).body.data
@@ -86,7 +86,7 @@ describe('the list of sessions', () => {
   })
 
   test('tells the last use of a session to five minutes', async () => {
-    const someone = await person()
+    const someone = await user()
     const lastUse = async () => (await findSession(app.db, someone.session.sessionId))!.lastUsedAt
     const openedAt = now()
     app.clock.advance(5 * 60_000 - 1)
@@ -100,7 +100,7 @@ describe('the list of sessions', () => {
 
 describe('ending a session', () => {
   test('ends it with those opened from it, at any depth, and no other', async () => {
-    const someone = await person()
+    const someone = await user()
     const root = await open(someone)
     const child = await open(someone, { parent: (await findSession(app.db, root.sessionId))!, amr: undefined })
     const grandchild = await open(someone, { parent: (await findSession(app.db, child.sessionId))!, amr: undefined })
@@ -113,7 +113,7 @@ describe('ending a session', () => {
   })
 
   test("does not reach another user's session without the permission: 404, as for an unknown one", async () => {
-    const [someone, stranger] = [await person(), await person()]
+    const [someone, stranger] = [await user(), await user()]
     expect((await end(stranger.token, someone.session.sessionId)).status).toBe(404)
     expect((await end(stranger.token, NO_ID)).status).toBe(404)
     expect(await statusOf(someone.token)).toBe(200)
@@ -130,7 +130,7 @@ describe('ending a session', () => {
   })
 
   test('by two requests at once succeeds once', async () => {
-    const someone = await person()
+    const someone = await user()
     const second = await open(someone)
     const replies = await Promise.all([1, 2, 3].map(() => end(someone.token, second.sessionId)))
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 404, 404])

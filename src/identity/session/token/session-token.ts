@@ -31,7 +31,7 @@ export interface SessionClaims {
   expiresAt: Date
 }
 
-/** How and when the person signed in (docs/contract/sessions.md#how-a-person-signed-in). For readers of the token: requests use the row. */
+/** How and when the user signed in (docs/contract/sessions.md#how-a-user-signed-in). For readers of the token: requests use the row. */
 export interface SignInFacts {
   amr: readonly string[]
   acr: string | null

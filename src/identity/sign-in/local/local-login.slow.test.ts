@@ -1,6 +1,6 @@
 import { Piscina } from 'piscina'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type Person } from '../../../../test/harness/app/identity-app.ts'
+import { buildIdentityApp, type IdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
 import { SMALL_HASH_COST } from '../../../../test/harness/app/small-hash.ts'
 import { untilWaiting } from '../../../../test/harness/plan/lock-waits.ts'
 import { systemRandom } from '../../../base/random.ts'
@@ -14,7 +14,7 @@ const LOGIN = '/api/v3/auth/login/local'
 const PASSWORD = 'correct horse'
 
 let app: IdentityApp
-let root: Person
+let root: User
 
 beforeAll(async () => {
   app = await buildIdentityApp()
@@ -26,7 +26,7 @@ let count = 0
 /** A new user with an e-mail and a network address of its own, so that tests do not throttle each other. */
 async function newcomer() {
   count += 1
-  const { user } = await app.person(`person-${count}`, [], PASSWORD)
+  const { user } = await app.user(`person-${count}`, [], PASSWORD)
   return { user, address: `10.1.${count}.1` }
 }
 const logIn = (email: string, password: string, address = '10.0.0.1') =>
@@ -103,7 +103,7 @@ describe('a sign-in with the correct password', () => {
 describe('a refused sign-in', () => {
   test('has the same answer for an unknown address, a wrong password, no password and a disabled user', async () => {
     const [known, disabled] = [await newcomer(), await newcomer()]
-    const social = await app.person('social-only')
+    const social = await app.user('social-only')
     await app.db.updateTable('user').set({ is_actived: false }).where('document_id', '=', disabled.user.id).execute()
     const replies = [
       await logIn('nobody@example.test', PASSWORD, known.address),

@@ -3,7 +3,7 @@ import { Problem } from '../../../http/problem/problem.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { PasswordDeps, PasswordHashing } from '../../password/password.ts'
 import type { SessionDeps } from '../../session/session.ts'
-import { lockPerson } from '../../session/session-proof.ts'
+import { lockUser } from '../../session/session-proof.ts'
 import { chargeAttempt, dropAttempt, forgiveAttempt } from '../../throttle/login-attempt.ts'
 import { buildThrottled } from '../../throttle/login-problem.ts'
 import { type Credentials, updateUser } from '../../user-record/user.store.ts'
@@ -33,7 +33,7 @@ export type CheckedLogin =
 export interface RefusedLogin {
   problem: Problem
   userId: UserId | null
-  /** The second step, when the password was right and the person has a second factor. */
+  /** The second step, when the password was right and the user has a second factor. */
   secondStep?: OpenStep
 }
 
@@ -51,7 +51,7 @@ export async function checkLocalLogin(
   if (charged.kind === 'waits') return { kind: 'throttled', until: charged.until }
   const { credentials, hasFactor } = charged
   const isCorrect = await lookAtPassword(passwords, login, credentials).catch(async (error: unknown) => {
-    // No place for it: the password was not looked at, so a crowd of others counts nothing against this person.
+    // No place for it: the password was not looked at, so a crowd of others counts nothing against this user.
     if (isOverloaded(error)) await dropAttempt(db, charged, login.now)
     throw error
   })
@@ -69,7 +69,7 @@ async function lookAtPassword(
   { password, now }: LocalLogin,
   credentials: Credentials | undefined,
 ): Promise<boolean> {
-  // Of a person who is there no more, everything has ended.
+  // Of a user who is there no more, everything has ended.
   passwords.judgePlace(credentials ? credentials.accessEndedAt : now)
   return await passwords.isCorrect(password, credentials?.passwordHash ?? null)
 }
@@ -86,7 +86,7 @@ async function hashAgain(passwords: PasswordHashing, password: string): Promise<
 
 /**
  * Opens the session of a checked sign-in, in the caller's transaction, or returns the refusal, which the caller commits. For
- * a person with a second factor the refusal holds the second step.
+ * a user with a second factor the refusal holds the second step.
  */
 export async function logInLocally(
   deps: SessionDeps,
@@ -120,7 +120,7 @@ function findReason(credentials: Credentials | undefined, isCorrect: boolean): L
 }
 
 /**
- * Opens the session for a correct password, or the second step of a person with a second factor. Undefined when the user
+ * Opens the session for a correct password, or the second step of a user with a second factor. Undefined when the user
  * was disabled, or the password was changed, since the check: a session must not survive either.
  */
 async function openSession(
@@ -161,7 +161,7 @@ async function replaceStaleHash(
   input: { userId: UserId; passwordHash: string; freshHash: string; now: Date },
 ): Promise<void> {
   const { userId, passwordHash, freshHash, now } = input
-  await lockPerson(tx, userId)
+  await lockUser(tx, userId)
   if ((await findPresentPasswordHash(tx, userId)) !== passwordHash) return
   await updateUser(tx, userId, { passwordHash: freshHash, now })
 }

@@ -21,7 +21,7 @@ export function buildLoginOutcome(signedIn: SignIn): DataOutcome<Static<typeof L
 
 /**
  * The outcome of an attempt to sign in. A refusal names the user whom the attempt meant, for the audit entry, and the `email`
- * that was tried: those of one address are counted together, whether a person has it or not.
+ * that was tried: those of one address are counted together, whether a user has it or not.
  */
 export function toLoginOutcome(
   result: SignIn | { problem: Problem; userId: UserId | null },

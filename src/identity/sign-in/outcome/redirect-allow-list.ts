@@ -61,11 +61,11 @@ export function findNearestEntry(text: string, entries: readonly AllowedRedirect
   return best?.text ?? null
 }
 
-function countCommon(one: string, other: string): number {
-  const shorter = Math.min(one.length, other.length)
+function countCommon(text: string, other: string): number {
+  const shorter = Math.min(text.length, other.length)
   let start = 0
-  while (start < shorter && one[start] === other[start]) start += 1
+  while (start < shorter && text[start] === other[start]) start += 1
   let end = 0
-  while (end < shorter - start && one.at(-1 - end) === other.at(-1 - end)) end += 1
+  while (end < shorter - start && text.at(-1 - end) === other.at(-1 - end)) end += 1
   return start + end
 }

@@ -31,7 +31,7 @@ export async function signIn(
     amr?: readonly AuthMethod[]
     /** The assurance, where `amr` does not say it. */
     acr?: string
-    /** When the person proved its identity, if not now. */
+    /** When the user proved its identity, if not now. */
     authTime?: Date
     isNewUser: boolean
     redirectUrl: string | null

@@ -8,7 +8,7 @@ import { PasskeyLoginBody, RequestOptions, toAuthentication } from '../passkey/p
 import { askForPasskey } from '../passkey/passkey.ts'
 import { askForFactorPasskey } from '../second-factor/factor-login.ts'
 import { ChallengeSchema } from '../second-factor/second-factor.schema.ts'
-import { type FactorDeps, readPersonSession } from '../second-factor/second-factor.ts'
+import { type FactorDeps, readUserSession } from '../second-factor/second-factor.ts'
 import { logInWithPasskey } from './passkey-login.ts'
 
 const FactorOptionsBody = named(
@@ -102,7 +102,7 @@ export const passkeyLoginRoutes: Routes<FactorDeps> = [
     },
     {
       handle: async (deps: FactorDeps, { db, caller, address, now }) => {
-        const sessionId = readPersonSession(caller)
+        const sessionId = readUserSession(caller)
         const ask = { purpose: 'passkey-factor', userId: caller.userId, sessionId, address, now } as const
         const options = await askForPasskey(deps, db, ask)
         return { data: { options }, message: 'Prove the passkey in the browser.', headers: NO_STORE }

@@ -7,15 +7,15 @@ import { loadUser } from '../../user/user.ts'
 import { type SignIn, signIn } from '../outcome/sign-in.ts'
 import { methodOf, type PasskeyRefusal, usePasskey } from '../passkey/passkey.ts'
 
-/** A refused sign-in with a passkey. `userId` is the person of the passkey, where it is known. */
+/** A refused sign-in with a passkey. `userId` is the user of the passkey, where it is known. */
 export interface RefusedPasskeyLogin {
   problem: Problem
   userId: UserId | null
 }
 
 /**
- * Signs a person in by a passkey alone, in the caller's transaction, which the caller commits also for a refusal
- * (docs/contract/second-factor.md#passkeys). The device has verified the person, so the passkey counts for two factors.
+ * Signs a user in by a passkey alone, in the caller's transaction, which the caller commits also for a refusal
+ * (docs/contract/second-factor.md#passkeys). The device has verified the user, so the passkey counts for two factors.
  */
 export async function logInWithPasskey(
   deps: SessionDeps,

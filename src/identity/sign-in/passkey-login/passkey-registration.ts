@@ -2,7 +2,7 @@ import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON }
 import type { SessionId, UserId } from '../../../base/id.ts'
 import { notFound, Problem } from '../../../http/problem/problem.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { lockPerson } from '../../session/session-proof.ts'
+import { lockUser } from '../../session/session-proof.ts'
 import { countAttempt, useChallenge } from '../challenge/factor-challenge.store.ts'
 import {
   CHALLENGE_LIFETIME_MS,
@@ -22,11 +22,11 @@ import {
 import { loadWebAuthn, readClientData, readRelyingParty } from '../passkey/passkey.ts'
 import { createFirstRecoveryCodes, endLastFactor, type FactorDeps } from '../second-factor/second-factor.ts'
 
-/** Limit of passkeys of one person. */
+/** Limit of passkeys of one user. */
 const PASSKEY_LIMIT = 20
 
-/** A person in its session. */
-interface Person {
+/** A user in its session. */
+interface User {
   userId: UserId
   sessionId: SessionId
   address: string
@@ -40,19 +40,19 @@ interface Person {
 export async function askForNewPasskey(
   deps: FactorDeps,
   tx: Database,
-  { email, name, ...person }: Person & { email: string; name: string | null },
+  { email, name, ...user }: User & { email: string; name: string | null },
 ): Promise<PublicKeyCredentialCreationOptionsJSON> {
-  const own = await listPasskeys(tx, person.userId)
+  const own = await listPasskeys(tx, user.userId)
   checkLimit(own.length)
-  const challenge = await createChallenge(deps.random, tx, { purpose: 'passkey-registration', ...person })
+  const challenge = await createChallenge(deps.random, tx, { purpose: 'passkey-registration', ...user })
   const { generateRegistrationOptions } = await loadWebAuthn()
   return generateRegistrationOptions({
     rpName: deps.serviceName,
     rpID: readRelyingParty(deps.keys.issuer()).rpId,
     userName: email,
     userDisplayName: name ?? email,
-    // An id without a meaning, which an answer to a sign-in names the person by.
-    userID: new Uint8Array(Buffer.from(person.userId)),
+    // An id without a meaning, which an answer to a sign-in names the user by.
+    userID: new Uint8Array(Buffer.from(user.userId)),
     challenge: new Uint8Array(Buffer.from(challenge, 'base64url')),
     timeout: CHALLENGE_LIFETIME_MS,
     attestationType: 'none',
@@ -66,7 +66,7 @@ function checkLimit(count: number): void {
   throw new Problem('limit_reached', `A person has at most ${PASSKEY_LIMIT} passkeys. Remove one first.`)
 }
 
-/** A passkey that was registered. `recoveryCodes` is null for a person that has recovery codes. */
+/** A passkey that was registered. `recoveryCodes` is null for a user that has recovery codes. */
 export interface RegisteredPasskey {
   passkey: Passkey
   recoveryCodes: string[] | null
@@ -79,15 +79,15 @@ export interface RegisteredPasskey {
 export async function registerPasskey(
   deps: FactorDeps,
   tx: Database,
-  input: Person & { name: string; credential: RegistrationResponseJSON },
+  input: User & { name: string; credential: RegistrationResponseJSON },
 ): Promise<RegisteredPasskey | { problem: Problem }> {
   const { userId, sessionId, address, name, credential, now } = input
   const data = readClientData(credential.response.clientDataJSON)
   if (!data || data.isCrossOrigin) return { problem: buildNotRegistered('passkey_malformed') }
   const hash = hashChallenge(data.challenge)
   const expected = { purpose: 'passkey-registration', address, userId, sessionId, now } as const
-  // The person before its challenges, as whoever removes a factor.
-  await lockPerson(tx, userId)
+  // The user before its challenges, as whoever removes a factor.
+  await lockUser(tx, userId)
   const refusal = findChallengeRefusal(await countAttempt(tx, hash), expected)
   if (refusal) return { problem: buildNotRegistered(refusal) }
   await useChallenge(tx, hash, now)
@@ -153,17 +153,17 @@ function buildNotRegistered(reason: string): Problem {
   return new Problem('validation_failed', `credential: ${message}`, { errors, reason })
 }
 
-/** The passkeys of a person, the oldest first. */
+/** The passkeys of a user, the oldest first. */
 export function listOwnPasskeys(db: Database, userId: UserId): Promise<Passkey[]> {
   return listPasskeys(db, userId)
 }
 
-/** Whether a person can sign in without any passkey: by a password or a connected provider. */
+/** Whether a user can sign in without any passkey: by a password or a connected provider. */
 export function hasWayBesidePasskeys(db: Database, userId: UserId): Promise<boolean> {
   return findOtherWay(db, userId)
 }
 
-/** Renames a passkey of a person. Throws 404. */
+/** Renames a passkey of a user. Throws 404. */
 export async function renameOwnPasskey(
   tx: Database,
   passkey: { id: string; userId: UserId; name: string; now: Date },
@@ -171,12 +171,12 @@ export async function renameOwnPasskey(
   if (!(await renamePasskey(tx, passkey))) throw notFound('passkey')
 }
 
-/** Removes a passkey of a person. Throws 404, and 409 when it is the last way in. */
+/** Removes a passkey of a user. Throws 404, and 409 when it is the last way in. */
 export async function removePasskey(
   tx: Database,
   { id, userId, now }: { id: string; userId: UserId; now: Date },
 ): Promise<Passkey> {
-  await lockPerson(tx, userId)
+  await lockUser(tx, userId)
   const deleted = await deletePasskey(tx, id, userId)
   if (!deleted) throw notFound('passkey')
   if (!deleted.hasOtherWay)

@@ -13,7 +13,7 @@ import {
 } from '../passkey/passkey.schema.ts'
 import { selectPasskeys, toPasskeyRow } from '../passkey/passkey.store.ts'
 import { methodOf } from '../passkey/passkey.ts'
-import { type FactorDeps, readPersonSession } from '../second-factor/second-factor.ts'
+import { type FactorDeps, readUserSession } from '../second-factor/second-factor.ts'
 import { askForNewPasskey, registerPasskey, removePasskey } from './passkey-registration.ts'
 
 const PASSKEY_FIELDS = {
@@ -42,7 +42,7 @@ export const passkeyRoutes: Routes<FactorDeps> = [
     },
     {
       handle: async (deps: FactorDeps, { db, caller, address, now }) => {
-        const sessionId = readPersonSession(caller)
+        const sessionId = readUserSession(caller)
         const { email, name } = await loadUser(db, caller.userId)
         const options = await askForNewPasskey(deps, db, {
           userId: caller.userId,
@@ -77,10 +77,10 @@ export const passkeyRoutes: Routes<FactorDeps> = [
     {
       handle: async (deps: FactorDeps, { db, body, caller, address, now }) => {
         const { userId } = caller
-        const sessionId = readPersonSession(caller)
+        const sessionId = readUserSession(caller)
         const credential = toRegistration(body.credential)
-        const person = { userId, sessionId, address, now }
-        const result = await registerPasskey(deps, db, { ...person, name: body.name, credential })
+        const user = { userId, sessionId, address, now }
+        const result = await registerPasskey(deps, db, { ...user, name: body.name, credential })
         if ('problem' in result) return { kind: 'refusal', problem: result.problem, target: userId }
         const { passkey, recoveryCodes } = result
         await raiseSession(db, { sessionId, methods: [methodOf(passkey)], now })
@@ -108,7 +108,7 @@ export const passkeyRoutes: Routes<FactorDeps> = [
     },
     {
       handle: async (_deps: FactorDeps, { db, caller, listing }) => {
-        readPersonSession(caller)
+        readUserSession(caller)
         const page = await readPage(db, selectPasskeys(db, caller.userId), {
           listing,
           fields: PASSKEY_FIELDS,
@@ -135,7 +135,7 @@ export const passkeyRoutes: Routes<FactorDeps> = [
     },
     {
       handle: async (_deps: FactorDeps, { db, params, caller, now }) => {
-        readPersonSession(caller)
+        readUserSession(caller)
         const removed = await removePasskey(db, { id: params.id, userId: caller.userId, now })
         return {
           data: toPasskeyRow(removed),

@@ -14,7 +14,7 @@ const COMMON = {
   clientExtensionResults: Type.Object({}, open),
 }
 
-/** What `PublicKeyCredential.toJSON()` makes of a new passkey (WebAuthn section 5.1). */
+/** Result of `PublicKeyCredential.toJSON()` for a new passkey (WebAuthn section 5.1). */
 export const NewCredential = named(
   'PasskeyRegistration',
   Type.Object(
@@ -36,7 +36,7 @@ export const NewCredential = named(
   ),
 )
 
-/** What `PublicKeyCredential.toJSON()` makes of a proof by a passkey. */
+/** Result of `PublicKeyCredential.toJSON()` for a proof by a passkey. */
 export const CredentialProof = named(
   'PasskeyProof',
   Type.Object(

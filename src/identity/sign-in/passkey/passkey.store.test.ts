@@ -19,7 +19,7 @@ const clock = buildManualClock()
 const ids = buildIdMaker(clock, systemRandom)
 const now = () => new Date(clock.now())
 
-async function addPerson(db: Database, passwordHash: string | null = null): Promise<UserId> {
+async function addUser(db: Database, passwordHash: string | null = null): Promise<UserId> {
   const id = ids.next<'user'>() as UserId
   const at = { created_at: now(), updated_at: now() }
   const row = { document_id: id, email: `${id}@example.test`, password_hash: passwordHash, ...at }
@@ -39,7 +39,7 @@ const read = async (db: Database, { credentialId }: Passkey) => (await findPassk
 test('a use is recorded by a counter that grew, and of a passkey that does not count by 0 alone', async () => {
   await using database = await createTestDatabase()
   const { db } = database
-  const userId = await addPerson(db)
+  const userId = await addUser(db)
   const use = (passkey: Passkey, counter: number) =>
     recordPasskeyUse(db, passkey.id, { counter, isBackedUp: true, now: now() })
   const counting = await addPasskey(db, userId, 7)
@@ -61,7 +61,7 @@ test('a use is recorded by a counter that grew, and of a passkey that does not c
 test('a use is kept with its counter, its backup and its time, of that passkey alone', async () => {
   await using database = await createTestDatabase()
   const { db } = database
-  const userId = await addPerson(db)
+  const userId = await addUser(db)
   const [used, other] = [await addPasskey(db, userId), await addPasskey(db, userId)]
   clock.advance(1000)
   expect(await recordPasskeyUse(db, used.id, { counter: 3, isBackedUp: true, now: now() })).toBe(true)
@@ -73,7 +73,7 @@ test('a use is kept with its counter, its backup and its time, of that passkey a
 test('of two concurrent uses of one counter, the one that waits for the other is refused', async () => {
   await using database = await createTestDatabase()
   const { db } = database
-  const passkey = await addPasskey(db, await addPerson(db), 1)
+  const passkey = await addPasskey(db, await addUser(db), 1)
   const use = (tx: Database) => recordPasskeyUse(tx, passkey.id, { counter: 2, isBackedUp: false, now: now() })
   const first = async (tx: Database) => expect(await use(tx)).toBe(true)
   expect(await whileHeld(db, first, () => use(db))).toBe(false)
@@ -82,7 +82,7 @@ test('of two concurrent uses of one counter, the one that waits for the other is
 test('a person renames a passkey of their own alone', async () => {
   await using database = await createTestDatabase()
   const { db } = database
-  const [userId, stranger] = [await addPerson(db), await addPerson(db)]
+  const [userId, stranger] = [await addUser(db), await addUser(db)]
   const [passkey, other] = [await addPasskey(db, userId), await addPasskey(db, userId)]
   clock.advance(1000)
   const rename = (by: UserId) => renamePasskey(db, { id: passkey.id, userId: by, name: 'new', now: now() })
@@ -95,22 +95,22 @@ test('a person renames a passkey of their own alone', async () => {
 test('another way to sign in is an own password or an own identity', async () => {
   await using database = await createTestDatabase()
   const { db } = database
-  const [alone, known] = [await addPerson(db), await addPerson(db, 'hash')]
+  const [alone, known] = [await addUser(db), await addUser(db, 'hash')]
   expect([await findOtherWay(db, alone), await findOtherWay(db, known)]).toEqual([false, true])
   await addIdentity(db, alone)
   expect(await findOtherWay(db, alone)).toBe(true)
-  expect(await findOtherWay(db, await addPerson(db))).toBe(false)
+  expect(await findOtherWay(db, await addUser(db))).toBe(false)
 })
 
 test('a removed passkey says what is left of its own person: a password, an identity, a passkey, an app', async () => {
   await using database = await createTestDatabase()
   const { db } = database
-  const withEverything = await addPerson(db, 'hash')
+  const withEverything = await addUser(db, 'hash')
   await addIdentity(db, withEverything)
   await addPasskey(db, withEverything)
   await addApp(db, withEverything, now())
   const removeFrom = async (prepare: (userId: UserId) => Promise<unknown>, passwordHash: string | null = null) => {
-    const userId = await addPerson(db, passwordHash)
+    const userId = await addUser(db, passwordHash)
     const passkey = await addPasskey(db, userId)
     await prepare(userId)
     expect(await deletePasskey(db, passkey.id, withEverything)).toBeUndefined()

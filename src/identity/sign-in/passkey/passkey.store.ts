@@ -17,12 +17,12 @@ const passkey = defineRecord(
 export type Passkey = RecordOf<typeof passkey>
 export const toPasskeyRow = wireOf(passkey, PasskeyRow)
 
-/** The passkeys of a person, as the base of a list. */
+/** The passkeys of a user, as the base of a list. */
 export function selectPasskeys(db: Database, userId: UserId) {
   return selectRecord(db.selectFrom('passkey'), passkey).where('user', '=', userId)
 }
 
-/** All passkeys of a person, the oldest first. */
+/** All passkeys of a user, the oldest first. */
 export async function listPasskeys(db: Database, userId: UserId): Promise<Passkey[]> {
   return selectPasskeys(db, userId).orderBy('created_at').execute()
 }
@@ -34,7 +34,7 @@ const count = countBehindLock<{ passkeys: number }, { userId: UserId }>({
   count: 'select count(*)::int as passkeys from passkey where "user" = $userId',
 })
 
-/** How many passkeys a person has: none is added or removed by another transaction until this one ends. */
+/** How many passkeys a user has: none is added or removed by another transaction until this one ends. */
 export async function countPasskeys(db: Database, userId: UserId): Promise<number> {
   const [row] = await count(db, { userId })
   return row?.passkeys ?? 0
@@ -44,7 +44,7 @@ const select = statement<Passkey, { credentialId: string }>(
   `select ${passkey.members()} from passkey where credential_id = $credentialId`,
 )
 
-/** The passkey with this credential id, of any person. */
+/** The passkey with this credential id, of any user. */
 export async function findPasskey(db: Database, credentialId: string): Promise<Passkey | undefined> {
   const [row] = await select(db, { credentialId })
   return row
@@ -82,7 +82,7 @@ export async function recordPasskeyUse(
 const rename = changeStatement<{ id: string; userId: UserId; name: string; now: Date }>(`
   update passkey set name = $name, updated_at = $now where document_id = $id and "user" = $userId`)
 
-/** Renames a passkey of a person. False when the person has none with this id. */
+/** Renames a passkey of a user. False when the user has none with this id. */
 export async function renamePasskey(
   db: Database,
   { id, userId, name, now }: { id: string; userId: UserId; name: string; now: Date },
@@ -94,7 +94,7 @@ const selectOtherWay = statement<{ has_other_way: boolean }, { userId: UserId }>
   select exists (select from "user" where document_id = $userId and password_hash is not null)
     or exists (select from identity where "user" = $userId) as has_other_way`)
 
-/** Whether a person has a password or a connected provider. */
+/** Whether a user has a password or a connected provider. */
 export async function findOtherWay(db: Database, userId: UserId): Promise<boolean> {
   const [row] = await selectOtherWay(db, { userId })
   return row?.has_other_way ?? false
@@ -111,8 +111,8 @@ const remove = statement<Passkey & { hasOtherWay: boolean; hasOtherFactor: boole
   from removed, other`)
 
 /**
- * Removes a passkey of a locked person, and says whether another way to sign in is left (a passkey, a password or a connected
- * provider), and another factor. Undefined when the person has none with this id.
+ * Removes a passkey of a locked user, and says whether another way to sign in is left (a passkey, a password or a connected
+ * provider), and another factor. Undefined when the user has none with this id.
  */
 export async function deletePasskey(
   db: Database,

@@ -1,6 +1,6 @@
 import { sign, X509Certificate } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { BASE_URL, buildIdentityApp, type IdentityApp, type Person } from '../../../../test/harness/app/identity-app.ts'
+import { BASE_URL, buildIdentityApp, type IdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
 import {
   type CborValue,
   type Deviation,
@@ -16,7 +16,7 @@ const LOGIN = '/api/v3/auth/login'
 const STEP_UP = '/api/v3/auth/session/step-up'
 
 let app: IdentityApp
-let root: Person
+let root: User
 
 beforeAll(async () => {
   app = await buildIdentityApp()
@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 let count = 0
-interface PasskeyPerson extends Person {
+interface PasskeyUser extends User {
   device: SoftwareAuthenticator
   address: string
   recoveryCodes: string[]
@@ -37,25 +37,25 @@ const optionsOf = async (path: string, request: { token?: string; address: strin
   expect(reply.status).toBe(200)
   return reply.body.data.options
 }
-async function register(person: Person, device: SoftwareAuthenticator, deviation: Deviation = {}) {
-  const { token } = person
+async function register(user: User, device: SoftwareAuthenticator, deviation: Deviation = {}) {
+  const { token } = user
   const address = '10.30.0.1'
   const options = await optionsOf(`${FACTOR}/options`, { token, address })
   const body = { name: 'My phone', credential: device.create(options, deviation) }
   return app.call('POST', FACTOR, { token, address, body })
 }
-/** A person with one passkey. */
-async function newcomer(device = new SoftwareAuthenticator(SITE)): Promise<PasskeyPerson> {
+/** A user with one passkey. */
+async function newcomer(device = new SoftwareAuthenticator(SITE)): Promise<PasskeyUser> {
   count += 1
-  const person = await app.person(`passkey-${count}`, [], PASSWORD)
-  const reply = await register(person, device)
+  const user = await app.user(`passkey-${count}`, [], PASSWORD)
+  const reply = await register(user, device)
   expect(reply.status).toBe(201)
   const { document_id: passkeyId, recovery_codes: recoveryCodes } = reply.body.data
-  return { ...person, device, address: `10.31.${count}.1`, recoveryCodes, passkeyId }
+  return { ...user, device, address: `10.31.${count}.1`, recoveryCodes, passkeyId }
 }
 const logIn = (credential: object, address: string) =>
   app.call('POST', `${LOGIN}/passkey`, { address, body: { credential } })
-async function logInWith({ device, address }: PasskeyPerson, deviation: Deviation = {}) {
+async function logInWith({ device, address }: PasskeyUser, deviation: Deviation = {}) {
   const options = await optionsOf(`${LOGIN}/passkey/options`, { address })
   return logIn(device.get(options, deviation), address)
 }
@@ -79,7 +79,7 @@ describe('registration', () => {
 
   test('shows the authenticator the name of the person, or the address of one without a name', async () => {
     count += 1
-    const person = await app.person(`named-${count}`, [], PASSWORD)
+    const person = await app.user(`named-${count}`, [], PASSWORD)
     const path = `/api/v3/identity/user/${person.user.id}`
     const showAs = async (name: string | null) => {
       expect((await app.call('PATCH', path, { token: root.token, body: { name } })).status).toBe(200)
@@ -110,14 +110,14 @@ describe('registration', () => {
     ['a statement that none was asked for', { attestation: () => ({ fmt: 'none', attStmt: new Map([['x', 1]]) }) }],
   ])('is refused with %s', async (_name, deviation) => {
     count += 1
-    const person = await app.person(`refused-${count}`, [], PASSWORD)
+    const person = await app.user(`refused-${count}`, [], PASSWORD)
     expect(await register(person, new SoftwareAuthenticator(SITE), deviation)).toMatchObject(notAccepted)
     expect((await app.call('GET', FACTOR, { token: person.token })).body.data).toEqual([])
   })
 
   test("is refused with a stranger's certificate, although its signature is right", async () => {
     count += 1
-    const person = await app.person(`refused-${count}`, [], PASSWORD)
+    const person = await app.user(`refused-${count}`, [], PASSWORD)
     const { key, cert } = await createSelfSigned(['Key Maker'])
     const certificate = new Uint8Array(new X509Certificate(cert).raw)
     const attestation = ({ rpIdHash, clientDataHash, id, point }: Registered) => {
@@ -133,7 +133,7 @@ describe('registration', () => {
 
   test('serves one passkey for a challenge, in the session that asked', async () => {
     count += 1
-    const [person, other] = [await app.person(`one-${count}`), await app.person(`two-${count}`)]
+    const [person, other] = [await app.user(`one-${count}`), await app.user(`two-${count}`)]
     const address = '10.30.0.1'
     const options = await optionsOf(`${FACTOR}/options`, { token: person.token, address })
     const send = (token: string) => {
@@ -147,26 +147,26 @@ describe('registration', () => {
 
   test('of a credential that another person has is refused', async () => {
     const { device } = await newcomer()
-    const other = await app.person(`copier-${count}`)
+    const other = await app.user(`copier-${count}`)
     expect(await register(other, device)).toMatchObject(notAccepted)
   })
 })
 
 describe('sign-in with a passkey alone', () => {
   test('asks for no person, needs user verification, and opens a session of two factors', async () => {
-    const person = await newcomer()
-    const options = await optionsOf(`${LOGIN}/passkey/options`, { address: person.address })
+    const user = await newcomer()
+    const options = await optionsOf(`${LOGIN}/passkey/options`, { address: user.address })
     expect(options).toMatchObject({ rpId: 'service.test', userVerification: 'required', allowCredentials: [] })
-    const reply = await logIn(person.device.get(options), person.address)
+    const reply = await logIn(user.device.get(options), user.address)
     expect(reply).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } })
-    expect(reply.body.data.user.document_id).toBe(person.user.id)
+    expect(reply.body.data.user.document_id).toBe(user.user.id)
     expect(await readSession(reply.body.data.jwt)).toMatchObject({ amr: ['hwk', 'user', 'mfa'], acr: 'aal2' })
   })
 
   test('says swk of a passkey that is copied between devices, and takes its counter of 0', async () => {
-    const person = await newcomer(new SoftwareAuthenticator(SITE, { isSynced: true }))
-    expect((await logInWith(person)).status).toBe(200)
-    const reply = await logInWith(person)
+    const user = await newcomer(new SoftwareAuthenticator(SITE, { isSynced: true }))
+    expect((await logInWith(user)).status).toBe(200)
+    const reply = await logInWith(user)
     expect(await readSession(reply.body.data.jwt)).toMatchObject({ amr: ['swk', 'user', 'mfa'] })
   })
 
@@ -181,37 +181,37 @@ describe('sign-in with a passkey alone', () => {
     ['the user handle of nobody', { userHandle: null }, 'passkey_of_other_person'],
     ['an unknown credential', { id: 'AAAA' }, 'passkey_unknown'],
   ])('is refused with %s', async (_name, deviation, reason) => {
-    const person = await newcomer()
-    expect(await logInWith(person, deviation)).toMatchObject(failed)
-    expect(await lastReason(person.address)).toBe(reason)
+    const user = await newcomer()
+    expect(await logInWith(user, deviation)).toMatchObject(failed)
+    expect(await lastReason(user.address)).toBe(reason)
   })
 
   test("is refused with one's own signature for another person's credential or user handle", async () => {
-    const [person, victim] = [await newcomer(), await newcomer()]
+    const [user, victim] = [await newcomer(), await newcomer()]
     const id = victim.device.id.toString('base64url')
     const userHandle = Buffer.from(victim.user.id).toString('base64url')
-    expect(await logInWith(person, { id, userHandle })).toMatchObject(failed)
-    expect(await logInWith(person, { userHandle })).toMatchObject(failed)
-    expect(await logInWith(person, { id })).toMatchObject(failed)
+    expect(await logInWith(user, { id, userHandle })).toMatchObject(failed)
+    expect(await logInWith(user, { userHandle })).toMatchObject(failed)
+    expect(await logInWith(user, { id })).toMatchObject(failed)
   })
 
   test('takes an answer once, also of concurrent ones', async () => {
-    const person = await newcomer()
-    const options = await optionsOf(`${LOGIN}/passkey/options`, { address: person.address })
-    const answer = person.device.get(options)
-    const replies = await Promise.all([1, 2, 3].map(() => logIn(answer, person.address)))
+    const user = await newcomer()
+    const options = await optionsOf(`${LOGIN}/passkey/options`, { address: user.address })
+    const answer = user.device.get(options)
+    const replies = await Promise.all([1, 2, 3].map(() => logIn(answer, user.address)))
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 401, 401])
   })
 
   test('takes an answer until 5 minutes have passed, from the same network', async () => {
-    const person = await newcomer()
-    const ask = () => optionsOf(`${LOGIN}/passkey/options`, { address: person.address })
+    const user = await newcomer()
+    const ask = () => optionsOf(`${LOGIN}/passkey/options`, { address: user.address })
     const [early, late, elsewhere] = [await ask(), await ask(), await ask()]
-    expect(await logIn(person.device.get(elsewhere), '10.32.0.1')).toMatchObject(failed)
+    expect(await logIn(user.device.get(elsewhere), '10.32.0.1')).toMatchObject(failed)
     app.clock.advance(5 * 60_000 - 1)
-    expect((await logIn(person.device.get(early), person.address)).status).toBe(200)
+    expect((await logIn(user.device.get(early), user.address)).status).toBe(200)
     app.clock.advance(1)
-    expect(await logIn(person.device.get(late), person.address)).toMatchObject(failed)
+    expect(await logIn(user.device.get(late), user.address)).toMatchObject(failed)
   })
 
   test('is refused of a disabled person and of a removed passkey', async () => {
@@ -228,7 +228,7 @@ describe('sign-in with a passkey alone', () => {
 })
 
 describe('a passkey as the second factor', () => {
-  async function openStep({ user, address }: PasskeyPerson): Promise<string> {
+  async function openStep({ user, address }: PasskeyUser): Promise<string> {
     const body = { email: user.email, password: PASSWORD }
     const reply = await app.call('POST', `${LOGIN}/local`, { address, body })
     expect(reply.body.second_factor.methods).toEqual(['passkey', 'recovery-code'])
@@ -274,8 +274,8 @@ describe('a passkey as the second factor', () => {
     const remove = () => app.call('DELETE', `${FACTOR}/${person.passkeyId}`, { token })
     expect(await remove()).toMatchObject({ status: 403, body: { code: 'fresh_factor_required' } })
     const ask = () => optionsOf(`${STEP_UP}/options`, { token, address })
-    const send = (one: string, credential: object) =>
-      app.call('POST', STEP_UP, { token: one, address, body: { credential } })
+    const send = (text: string, credential: object) =>
+      app.call('POST', STEP_UP, { token: text, address, body: { credential } })
     expect(await send(other, device.get(await ask()))).toMatchObject(notAccepted)
     const answer = device.get(await ask())
     expect((await send(token, answer)).status).toBe(200)

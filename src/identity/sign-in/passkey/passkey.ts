@@ -7,7 +7,7 @@ import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { AuthMethod } from '../../session/auth-method.ts'
 import type { SessionDeps } from '../../session/session.ts'
-import { lockPerson } from '../../session/session-proof.ts'
+import { lockUser } from '../../session/session-proof.ts'
 import { type ChallengePurpose, countAttempt, useChallenge } from '../challenge/factor-challenge.store.ts'
 import {
   CHALLENGE_LIFETIME_MS,
@@ -64,7 +64,7 @@ export function methodOf({ isBackupEligible }: Pick<Passkey, 'isBackupEligible'>
 /** For whom and what a challenge of a passkey is made. */
 export interface PasskeyAsk {
   purpose: Extract<ChallengePurpose, 'passkey-sign-in' | 'passkey-factor'>
-  /** Null for a sign-in, whose answer names the person. */
+  /** Null for a sign-in, whose answer names the user. */
   userId: UserId | null
   /** The session of a step-up; null for a sign-in. */
   sessionId: SessionId | null
@@ -73,7 +73,7 @@ export interface PasskeyAsk {
 }
 
 /**
- * Asks for a proof by a passkey (docs/contract/second-factor.md#passkeys): of a person one of its own passkeys, else any
+ * Asks for a proof by a passkey (docs/contract/second-factor.md#passkeys): of a user one of its own passkeys, else any
  * that the browser knows. Returns the options of `navigator.credentials.get`.
  */
 export async function askForPasskey(
@@ -121,13 +121,13 @@ export async function usePasskey(
   const verified = await verify(deps, { passkey, credential, challenge: data.challenge, ask })
   if (!verified) return { ok: false, reason: explain(passkey, credential), userId }
   const { newCounter: counter, credentialBackedUp: isBackedUp, userVerified: isUserVerified } = verified
-  // The person before its passkey, as whoever removes one. A sign-in without a password learns the person only here.
-  await lockPerson(tx, userId)
+  // The user before its passkey, as whoever removes one. A sign-in without a password learns the user only here.
+  await lockUser(tx, userId)
   const isUsed = await recordPasskeyUse(tx, passkey.id, { counter, isBackedUp, now: ask.now })
   return isUsed ? { ok: true, passkey, isUserVerified } : { ok: false, reason: 'passkey_counter_regressed', userId }
 }
 
-/** Whether a passkey is of the person that was asked, and the user handle of the answer says the same. Pure. */
+/** Whether a passkey is of the user that was asked, and the user handle of the answer says the same. Pure. */
 function isOwner(passkey: Passkey, { userId }: PasskeyAsk, { response }: AuthenticationResponseJSON): boolean {
   const handle = response.userHandle ? Buffer.from(response.userHandle, 'base64url').toString('utf8') : undefined
   // An answer to nobody in particular has to say whose it is (WebAuthn section 7.2, step 6).

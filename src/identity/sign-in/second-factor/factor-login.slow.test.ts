@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type Person } from '../../../../test/harness/app/identity-app.ts'
-import { codeOf, enrolPerson as enrol, type FactorPerson } from '../../../../test/harness/browser/factor-person.ts'
+import { buildIdentityApp, type IdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
+import { codeOf, enrolUser as enrol, type FactorUser } from '../../../../test/harness/browser/factor-user.ts'
 import { verifySessionToken } from '../../session/token/session-token.ts'
 
 const PASSWORD = 'correct horse'
 
 let app: IdentityApp
-let root: Person
+let root: User
 
 beforeAll(async () => {
   app = await buildIdentityApp()
@@ -15,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 let count = 0
-/** A person with a confirmed app, in a network of its own. The clock is a step after the confirming code. */
-async function newcomer(): Promise<FactorPerson & { address: string }> {
+/** A user with a confirmed app, in a network of its own. The clock is a step after the confirming code. */
+async function newcomer(): Promise<FactorUser & { address: string }> {
   count += 1
   const address = `10.7.${count}.1`
   return { ...(await enrol(app, `factor-${count}`, { password: PASSWORD, address })), address }
@@ -25,8 +25,8 @@ const firstStep = (email: string, address: string, password = PASSWORD) =>
   app.call('POST', '/api/v3/auth/login/local', { body: { email, password }, address })
 const secondStep = (challenge: string, code: string, address: string) =>
   app.call('POST', '/api/v3/auth/login/factor', { body: { challenge, code }, address })
-async function openChallenge(person: { user: { email: string }; address: string }): Promise<string> {
-  const reply = await firstStep(person.user.email, person.address)
+async function openChallenge(user: { user: { email: string }; address: string }): Promise<string> {
+  const reply = await firstStep(user.user.email, user.address)
   expect(reply).toMatchObject({ status: 401, body: { code: 'second_factor_required' } })
   return reply.body.second_factor.challenge
 }
@@ -40,8 +40,8 @@ const lastReason = async (address: string) =>
 
 describe('two steps', () => {
   test('the right password answers a challenge and its methods, and no token', async () => {
-    const person = await newcomer()
-    const { status, body, headers } = await firstStep(person.user.email, person.address)
+    const user = await newcomer()
+    const { status, body, headers } = await firstStep(user.user.email, user.address)
     expect(status).toBe(401)
     expect(headers['cache-control']).toBe('no-store')
     expect(body).toMatchObject({
@@ -53,19 +53,19 @@ describe('two steps', () => {
       },
     })
     expect(JSON.stringify(body)).not.toMatch(/eyJ|sbr_/)
-    expect(await lastReason(person.address)).toBe('second_factor_required')
+    expect(await lastReason(user.address)).toBe('second_factor_required')
   })
 
   test('a wrong password of a person with a factor looks like any wrong password', async () => {
-    const person = await newcomer()
-    const reply = await firstStep(person.user.email, person.address, 'wrong horse')
+    const user = await newcomer()
+    const reply = await firstStep(user.user.email, user.address, 'wrong horse')
     expect(reply).toMatchObject({ status: 401, body: { code: 'login_failed' } })
     expect(reply.body.second_factor).toBeUndefined()
   })
 
   test('a code completes the sign-in with amr pwd, otp, mfa and acr aal2', async () => {
-    const person = await newcomer()
-    const reply = await secondStep(await openChallenge(person), codeOf(app, person.secret), person.address)
+    const user = await newcomer()
+    const reply = await secondStep(await openChallenge(user), codeOf(app, user.secret), user.address)
     expect(reply.status).toBe(200)
     expect(reply.headers['cache-control']).toBe('no-store')
     const token = reply.body.data.jwt
@@ -79,61 +79,61 @@ describe('two steps', () => {
   })
 
   test('a recovery code completes one sign-in, in any case and spacing', async () => {
-    const person = await newcomer()
-    const [code] = person.recoveryCodes as [string]
+    const user = await newcomer()
+    const [code] = user.recoveryCodes as [string]
     const typed = ` ${code.toUpperCase().replaceAll('-', ' ')} `
-    expect((await secondStep(await openChallenge(person), typed, person.address)).status).toBe(200)
-    expect(await secondStep(await openChallenge(person), code, person.address)).toMatchObject(failed)
-    expect(await lastReason(person.address)).toBe('recovery_code_wrong')
-    const { data } = (await app.call('GET', '/api/v3/auth/factor', { token: person.token })).body
+    expect((await secondStep(await openChallenge(user), typed, user.address)).status).toBe(200)
+    expect(await secondStep(await openChallenge(user), code, user.address)).toMatchObject(failed)
+    expect(await lastReason(user.address)).toBe('recovery_code_wrong')
+    const { data } = (await app.call('GET', '/api/v3/auth/factor', { token: user.token })).body
     expect(data.recovery_codes).toBe(9)
   })
 
   test('a recovery code of another person is refused', async () => {
-    const [person, other] = [await newcomer(), await newcomer()]
-    expect(await secondStep(await openChallenge(person), other.recoveryCodes[0]!, person.address)).toMatchObject(failed)
+    const [user, other] = [await newcomer(), await newcomer()]
+    expect(await secondStep(await openChallenge(user), other.recoveryCodes[0]!, user.address)).toMatchObject(failed)
   })
 })
 
 describe('attacks on the second step', () => {
   test('a code that was accepted is refused at the next sign-in, also in a later step', async () => {
-    const person = await newcomer()
-    const code = codeOf(app, person.secret)
-    expect((await secondStep(await openChallenge(person), code, person.address)).status).toBe(200)
-    expect(await secondStep(await openChallenge(person), code, person.address)).toMatchObject(failed)
-    expect(await lastReason(person.address)).toBe('code_used')
+    const user = await newcomer()
+    const code = codeOf(app, user.secret)
+    expect((await secondStep(await openChallenge(user), code, user.address)).status).toBe(200)
+    expect(await secondStep(await openChallenge(user), code, user.address)).toMatchObject(failed)
+    expect(await lastReason(user.address)).toBe('code_used')
     app.clock.advance(30_000)
-    expect(await secondStep(await openChallenge(person), code, person.address)).toMatchObject(failed)
+    expect(await secondStep(await openChallenge(user), code, user.address)).toMatchObject(failed)
   })
 
   test('a challenge completes one sign-in', async () => {
-    const person = await newcomer()
-    const challenge = await openChallenge(person)
-    expect((await secondStep(challenge, codeOf(app, person.secret), person.address)).status).toBe(200)
+    const user = await newcomer()
+    const challenge = await openChallenge(user)
+    expect((await secondStep(challenge, codeOf(app, user.secret), user.address)).status).toBe(200)
     app.clock.advance(30_000)
-    expect(await secondStep(challenge, codeOf(app, person.secret), person.address)).toMatchObject(failed)
-    expect(await lastReason(person.address)).toBe('challenge_used')
+    expect(await secondStep(challenge, codeOf(app, user.secret), user.address)).toMatchObject(failed)
+    expect(await lastReason(user.address)).toBe('challenge_used')
   })
 
   test('of concurrent second steps with one code one succeeds', async () => {
-    const person = await newcomer()
-    const challenges = [await openChallenge(person), await openChallenge(person)]
-    const code = codeOf(app, person.secret)
-    const steps = Array.from({ length: 4 }, (_, at) => secondStep(challenges[at % 2]!, code, person.address))
+    const user = await newcomer()
+    const challenges = [await openChallenge(user), await openChallenge(user)]
+    const code = codeOf(app, user.secret)
+    const steps = Array.from({ length: 4 }, (_, at) => secondStep(challenges[at % 2]!, code, user.address))
     const statuses = (await Promise.all(steps)).map(({ status }) => status)
     expect(statuses.sort()).toEqual([200, 401, 401, 401])
   })
 
   test("another person's code does not answer a challenge", async () => {
-    const [person, other] = [await newcomer(), await newcomer()]
-    const challenge = await openChallenge(person)
-    expect(await secondStep(challenge, codeOf(app, other.secret), person.address)).toMatchObject(failed)
+    const [user, other] = [await newcomer(), await newcomer()]
+    const challenge = await openChallenge(user)
+    expect(await secondStep(challenge, codeOf(app, other.secret), user.address)).toMatchObject(failed)
   })
 
   test('a challenge is of no use from another network, and of use from the same /64', async () => {
-    const person = await newcomer()
-    const challenge = await openChallenge({ ...person, address: '2001:db8:1:1::1' })
-    const code = codeOf(app, person.secret)
+    const user = await newcomer()
+    const challenge = await openChallenge({ ...user, address: '2001:db8:1:1::1' })
+    const code = codeOf(app, user.secret)
     expect(await secondStep(challenge, code, '2001:db8:1:2::1')).toMatchObject(failed)
     expect(await lastReason('2001:db8:1:2::1')).toBe('other_network')
     expect((await secondStep(challenge, code, '2001:db8:1:1::2')).status).toBe(200)
@@ -150,58 +150,58 @@ describe('attacks on the second step', () => {
   })
 
   test('a challenge takes five wrong codes, and then no right one', async () => {
-    const person = await newcomer()
-    const challenge = await openChallenge(person)
+    const user = await newcomer()
+    const challenge = await openChallenge(user)
     for (let at = 0; at < 5; at += 1)
-      expect(await secondStep(challenge, 'aaaa-aaaa-aaaa-aaaa', person.address)).toMatchObject(failed)
+      expect(await secondStep(challenge, 'aaaa-aaaa-aaaa-aaaa', user.address)).toMatchObject(failed)
     app.clock.advance(60_000)
-    expect(await secondStep(challenge, codeOf(app, person.secret), person.address)).toMatchObject(failed)
-    expect(await lastReason(person.address)).toBe('challenge_exhausted')
+    expect(await secondStep(challenge, codeOf(app, user.secret), user.address)).toMatchObject(failed)
+    expect(await lastReason(user.address)).toBe('challenge_exhausted')
   })
 
   test('an unknown challenge fails like a wrong code', async () => {
-    const person = await newcomer()
-    const wrong = await secondStep(await openChallenge(person), '000000x', person.address)
-    const unknown = await secondStep('x'.repeat(43), codeOf(app, person.secret), person.address)
+    const user = await newcomer()
+    const wrong = await secondStep(await openChallenge(user), '000000x', user.address)
+    const unknown = await secondStep('x'.repeat(43), codeOf(app, user.secret), user.address)
     const { request_id: _, ...first } = wrong.body
     const { request_id: __, ...second } = unknown.body
     expect(second).toEqual(first)
   })
 
   test('wrong codes lock the person for 15 minutes in every network, and correct passwords do not clear them', async () => {
-    const person = await newcomer()
+    const user = await newcomer()
     let failures = 0
     for (let network = 1; failures < 10; network += 1) {
       const address = `10.8.${count}.${network}`
-      const challenge = await openChallenge({ ...person, address })
+      const challenge = await openChallenge({ ...user, address })
       for (let at = 0; at < 3 && failures < 10; at += 1, failures += 1) {
         expect(await secondStep(challenge, 'aaaa-aaaa-aaaa-aaaa', address)).toMatchObject(failed)
         if (failures < 9) app.clock.advance(60_000)
       }
     }
-    const elsewhere = { ...person, address: `10.9.${count}.1` }
-    const locked = await secondStep(await openChallenge(elsewhere), codeOf(app, person.secret), elsewhere.address)
+    const elsewhere = { ...user, address: `10.9.${count}.1` }
+    const locked = await secondStep(await openChallenge(elsewhere), codeOf(app, user.secret), elsewhere.address)
     expect(locked).toMatchObject({ status: 429, headers: { 'retry-after': '900' } })
     app.clock.advance(15 * 60_000)
     const challenge = await openChallenge(elsewhere)
-    expect((await secondStep(challenge, codeOf(app, person.secret), elsewhere.address)).status).toBe(200)
+    expect((await secondStep(challenge, codeOf(app, user.secret), elsewhere.address)).status).toBe(200)
   })
 
   test('a password that is changed between the steps ends the sign-in', async () => {
-    const person = await newcomer()
-    const challenge = await openChallenge(person)
-    const path = `/api/v3/identity/user/${person.user.id}`
+    const user = await newcomer()
+    const challenge = await openChallenge(user)
+    const path = `/api/v3/identity/user/${user.user.id}`
     const changed = await app.call('PATCH', path, { token: root.token, body: { password: 'another horse battery' } })
     expect(changed.status).toBe(200)
-    expect(await secondStep(challenge, codeOf(app, person.secret), person.address)).toMatchObject(failed)
-    expect(await lastReason(person.address)).toBe('password_changed')
+    expect(await secondStep(challenge, codeOf(app, user.secret), user.address)).toMatchObject(failed)
+    expect(await lastReason(user.address)).toBe('password_changed')
   })
 
   test('a person who is disabled between the steps does not sign in', async () => {
-    const person = await newcomer()
-    const challenge = await openChallenge(person)
-    await app.call('POST', `/api/v3/identity/user/${person.user.id}/disable`, { token: root.token })
-    expect(await secondStep(challenge, codeOf(app, person.secret), person.address)).toMatchObject(failed)
-    expect(await lastReason(person.address)).toBe('disabled')
+    const user = await newcomer()
+    const challenge = await openChallenge(user)
+    await app.call('POST', `/api/v3/identity/user/${user.user.id}/disable`, { token: root.token })
+    expect(await secondStep(challenge, codeOf(app, user.secret), user.address)).toMatchObject(failed)
+    expect(await lastReason(user.address)).toBe('disabled')
   })
 })

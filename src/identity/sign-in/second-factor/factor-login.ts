@@ -5,7 +5,7 @@ import type { Random } from '../../../base/random.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { SessionOrigin } from '../../session/session.ts'
-import { lockPerson } from '../../session/session-proof.ts'
+import { lockUser } from '../../session/session-proof.ts'
 import { chargeFactorAttempt, forgiveFactorAttempt } from '../../throttle/login-attempt.ts'
 import { buildThrottled } from '../../throttle/login-problem.ts'
 import { loadUser } from '../../user/user.ts'
@@ -33,7 +33,7 @@ const hashProof = (passwordHash: string) => createHash('sha256').update(password
 
 /**
  * Begins the second step of a sign-in whose password was right, in the caller's transaction
- * (docs/contract/second-factor.md#second-step). Undefined for a person without a second factor.
+ * (docs/contract/second-factor.md#second-step). Undefined for a user without a second factor.
  */
 export async function openSecondStep(
   deps: { random: Random },
@@ -50,7 +50,7 @@ export async function openSecondStep(
   }
 }
 
-/** The answer to a right password of a person with a second factor. */
+/** The answer to a right password of a user with a second factor. */
 export function buildFactorRequired({ challenge, methods }: OpenStep): Problem {
   return new Problem('second_factor_required', 'The password is right. Prove your second factor to sign in.', {
     headers: { 'www-authenticate': 'Bearer' },
@@ -75,7 +75,7 @@ export type CheckedFactorLogin =
   | { kind: 'refused'; reason: ChallengeRefusal }
   | { kind: 'charged'; userId: UserId }
 
-/** A refused second step. `userId` is the person of the challenge. */
+/** A refused second step. `userId` is the user of the challenge. */
 export interface RefusedFactorLogin {
   problem: Problem
   userId: UserId | null
@@ -99,7 +99,7 @@ export async function checkFactorLogin(db: Database, login: FactorLogin): Promis
 
 /**
  * Takes the second step of a sign-in in the caller's transaction: opens the session and uses the challenge up, or returns
- * the refusal, which the caller commits. Concurrent steps of one person follow each other by its lock.
+ * the refusal, which the caller commits. Concurrent steps of one user follow each other by its lock.
  */
 export async function logInWithFactor(
   deps: FactorDeps,
@@ -120,8 +120,8 @@ async function takeStep(
   const { origin, proof, now } = login
   const { address } = origin
   const hash = hashChallenge(login.challenge)
-  // The person before its factors and challenges, as whoever removes one.
-  await lockPerson(tx, userId)
+  // The user before its factors and challenges, as whoever removes one.
+  await lockUser(tx, userId)
   const challenge = await countAttempt(tx, hash)
   const reason = findChallengeRefusal(challenge, { purpose: 'sign-in', address, userId, now })
   if (reason) return { reason }

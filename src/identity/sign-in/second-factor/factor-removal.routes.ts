@@ -8,7 +8,7 @@ import { loadManagedUser, loadUser } from '../../user/user.ts'
 import { RemovedFactorRow } from './second-factor.schema.ts'
 import { removeAllFactors } from './second-factor.ts'
 
-/** Help for a person who lost its second factor (docs/contract/second-factor.md#lost-factors). */
+/** Help for a user who lost its second factor (docs/contract/second-factor.md#lost-factors). */
 export const factorRemovalRoutes: Routes<object> = [
   defineRoute(
     {

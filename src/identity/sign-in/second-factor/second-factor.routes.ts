@@ -13,7 +13,7 @@ import {
   toEnrolledTotpRow,
   toFactorsRow,
 } from './second-factor.schema.ts'
-import { describeFactors, type FactorDeps, readPersonSession, renewRecoveryCodes } from './second-factor.ts'
+import { describeFactors, type FactorDeps, readUserSession, renewRecoveryCodes } from './second-factor.ts'
 import { confirmAuthenticator, enrolAuthenticator, removeAuthenticator } from './totp-factor.ts'
 
 /** The second factors of the caller (docs/contract/second-factor.md#authenticator-app). */
@@ -32,7 +32,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
     },
     {
       handle: async (_deps: FactorDeps, { db, caller }) => {
-        readPersonSession(caller)
+        readUserSession(caller)
         const { factor, count } = await describeFactors(db, caller.userId)
         return {
           data: toFactorsRow(factor, count),
@@ -61,7 +61,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
     },
     {
       handle: async (deps: FactorDeps, { db, caller, now }) => {
-        readPersonSession(caller)
+        readUserSession(caller)
         const enrolled = await enrolAuthenticator(deps, db, { userId: caller.userId, now })
         return {
           data: toEnrolledTotpRow(enrolled),
@@ -91,7 +91,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
     },
     {
       prepare: async (_deps: FactorDeps, { db, caller, address, now }) => {
-        readPersonSession(caller)
+        readUserSession(caller)
         const attempt = { userId: caller.userId, address, now }
         return { attempt, until: await chargeFactorAttempt(db, attempt) }
       },
@@ -100,7 +100,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
         if (until) return { kind: 'refusal', problem: buildThrottled(until, now), target: caller.userId }
         const confirmed = await confirmAuthenticator(deps, db, { userId: caller.userId, code: body.code, now })
         if ('problem' in confirmed) return { kind: 'refusal', problem: confirmed.problem, target: caller.userId }
-        await raiseSession(db, { sessionId: readPersonSession(caller), methods: ['otp'], now })
+        await raiseSession(db, { sessionId: readUserSession(caller), methods: ['otp'], now })
         await forgiveFactorAttempt(db, attempt)
         return {
           data: { document_id: confirmed.id, recovery_codes: confirmed.recoveryCodes },
@@ -129,7 +129,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
     },
     {
       handle: async (_deps: FactorDeps, { db, caller, now }) => {
-        readPersonSession(caller)
+        readUserSession(caller)
         const id = await removeAuthenticator(db, { userId: caller.userId, now })
         return {
           data: { document_id: id },
@@ -156,7 +156,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
     },
     {
       handle: async (deps: FactorDeps, { db, caller, now }) => {
-        readPersonSession(caller)
+        readUserSession(caller)
         const codes = await renewRecoveryCodes(deps, db, { userId: caller.userId, now })
         return {
           data: { recovery_codes: codes },

@@ -42,7 +42,7 @@ const TotpRow = named(
   }),
 )
 
-/** The second factors of a person. */
+/** The second factors of a user. */
 export const FactorsRow = named(
   'SecondFactors',
   Type.Object({
@@ -75,7 +75,7 @@ export const RecoveryCodesRow = named('RecoveryCodes', Type.Object({ recovery_co
 
 export const RemovedFactorRow = named('RemovedFactor', Type.Object({ document_id: UuidSchema }))
 
-/** Maps the factors of a person for the wire. */
+/** Maps the factors of a user for the wire. */
 export function toFactorsRow(factor: TotpFactor | undefined, count: FactorCount): Static<typeof FactorsRow> {
   return {
     totp: factor

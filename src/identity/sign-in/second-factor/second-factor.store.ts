@@ -3,7 +3,7 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { changeStatement, closingStatement, type Joined, statement } from '../../../postgres/statement/statement.ts'
 import { OF_TOTP, type TotpFactor } from './totp-factor.store.ts'
 
-/** What a person can prove a second factor with. */
+/** Second factors of a user. */
 export interface FactorCount {
   hasTotp: boolean
   passkeys: number
@@ -18,7 +18,7 @@ const selectFactors = statement<Omit<FactorCount, 'hasTotp'> & Joined<TotpFactor
       (select count(*)::int from recovery_code where "user" = $userId and used_at is null) as "recoveryCodes") c
     left join totp_factor t on t."user" = $userId`)
 
-/** What a person has enrolled: its authenticator app, confirmed or not, and the count of its factors. */
+/** Enrolled factors of a user: its authenticator app, confirmed or not, and the count of its factors. */
 export async function findFactors(
   db: Database,
   userId: UserId,
@@ -30,7 +30,7 @@ export async function findFactors(
   return { factor, count: { hasTotp, passkeys, recoveryCodes } }
 }
 
-/** Counts the factors of a person. */
+/** Counts the factors of a user. */
 export async function countFactors(db: Database, userId: UserId): Promise<FactorCount> {
   return (await findFactors(db, userId)).count
 }
@@ -39,7 +39,7 @@ const lockFactor = statement<{ has_factor: boolean }, { userId: UserId }>(
   'select lock_has_factor($userId) as has_factor',
 )
 
-/** Locks a person until the transaction ends, and says behind the lock whether it has a second factor. */
+/** Locks a user until the transaction ends, and says behind the lock whether it has a second factor. */
 export async function lockHasFactor(db: Database, userId: UserId): Promise<boolean> {
   const [row] = await lockFactor(db, { userId })
   return row?.has_factor === true
@@ -51,7 +51,7 @@ const replaceCodes = closingStatement<{ userId: UserId; hashes: readonly Buffer[
     insert into recovery_code ("user", code_hash, created_at)
     select $userId, x.hash, $now from unnest($hashes::bytea[]) as x (hash))`)
 
-/** Replaces the recovery codes of a locked person, with the last statement of the transaction. */
+/** Replaces the recovery codes of a locked user, with the last statement of the transaction. */
 export async function replaceRecoveryCodes(
   db: Database,
   { userId, hashes, now }: { userId: UserId; hashes: readonly Buffer[]; now: Date },
@@ -76,7 +76,7 @@ const removeAll = closingStatement<{ userId: UserId }>(`
   no_codes as (delete from recovery_code where "user" = $userId),
   no_challenges as (delete from factor_challenge where "user" = $userId)`)
 
-/** Removes every factor, recovery code and open challenge of a locked person, with the last statement of the transaction. */
+/** Removes every factor, recovery code and open challenge of a locked user, with the last statement of the transaction. */
 export async function deleteFactors(db: Database, userId: UserId): Promise<void> {
   await removeAll(db, { userId }, { notes: `u:${userId}` })
 }
@@ -84,7 +84,7 @@ export async function deleteFactors(db: Database, userId: UserId): Promise<void>
 const hash = statement<{ password_hash: string | null }, { userId: UserId }>(`
   select password_hash from "user" where document_id = $userId and is_actived and deleted_at is null`)
 
-/** The hash of the password of an active person, to see that it is still the one that was right. */
+/** The hash of the password of an active user, to see that it is still the one that was right. */
 export async function findPresentPasswordHash(db: Database, userId: UserId): Promise<string | undefined> {
   const [row] = await hash(db, { userId })
   return row?.password_hash ?? undefined

@@ -31,12 +31,12 @@ export interface FactorDeps extends SessionDeps {
 /** The ways to prove a second factor. */
 export type FactorMethod = 'totp' | 'recovery-code' | 'passkey'
 
-/** Whether a person has a second factor. Recovery codes alone are none. Pure. */
+/** Whether a user has a second factor. Recovery codes alone are none. Pure. */
 function hasFactor({ hasTotp, passkeys }: Pick<FactorCount, 'hasTotp' | 'passkeys'>): boolean {
   return hasTotp || passkeys > 0
 }
 
-/** The ways in which a person can prove a second factor. Pure. */
+/** The ways in which a user can prove a second factor. Pure. */
 export function listFactorMethods(count: FactorCount): FactorMethod[] {
   if (!hasFactor(count)) return []
   return [
@@ -46,8 +46,8 @@ export function listFactorMethods(count: FactorCount): FactorMethod[] {
   ]
 }
 
-/** The session of a caller. Throws 409 for an API key: a factor belongs to a person. */
-export function readPersonSession(caller: Pick<Caller, 'sessionId'>): SessionId {
+/** The session of a caller. Throws 409 for an API key: a factor belongs to a user. */
+export function readUserSession(caller: Pick<Caller, 'sessionId'>): SessionId {
   if (caller.sessionId !== null) return caller.sessionId
   throw new Problem('conflict', 'An API key has no second factor. Sign in and use the session.')
 }
@@ -116,15 +116,15 @@ export async function takeCodeOf(
 }
 
 /**
- * Replaces the recovery codes of a person, which are returned once and stored as hashes. Locks the person: of two renewals
- * one comes after the other, and none comes after the last factor has gone. Throws 409 for a person without a factor.
+ * Replaces the recovery codes of a user, which are returned once and stored as hashes. Locks the user: of two renewals
+ * one comes after the other, and none comes after the last factor has gone. Throws 409 for a user without a factor.
  */
 export async function renewRecoveryCodes(
   deps: { random: Random },
   tx: Database,
-  person: { userId: UserId; now: Date },
+  user: { userId: UserId; now: Date },
 ): Promise<string[]> {
-  if (await lockHasFactor(tx, person.userId)) return createNewRecoveryCodes(deps, tx, person)
+  if (await lockHasFactor(tx, user.userId)) return createNewRecoveryCodes(deps, tx, user)
   throw new Problem(
     'conflict',
     'Recovery codes belong to a second factor. Enrol an authenticator app or a passkey first.',
@@ -142,18 +142,18 @@ async function createNewRecoveryCodes(
   return codes
 }
 
-/** Recovery codes for the first factor of a locked person; null for a further one, which leaves those there are. */
+/** Recovery codes for the first factor of a locked user; null for a further one, which leaves those there are. */
 export async function createFirstRecoveryCodes(
   deps: { random: Random },
   tx: Database,
-  person: { userId: UserId; now: Date },
+  user: { userId: UserId; now: Date },
 ): Promise<string[] | null> {
-  const { recoveryCodes } = await countFactors(tx, person.userId)
-  return recoveryCodes > 0 ? null : createNewRecoveryCodes(deps, tx, person)
+  const { recoveryCodes } = await countFactors(tx, user.userId)
+  return recoveryCodes > 0 ? null : createNewRecoveryCodes(deps, tx, user)
 }
 
 /**
- * Ends what came of the factors of a locked person whose last one was removed: the recovery codes, the open challenges and
+ * Ends what came of the factors of a locked user whose last one was removed: the recovery codes, the open challenges and
  * the mark `mfa` of its sessions, which then hold no role that needs a second factor.
  */
 export async function endLastFactor(tx: Database, { userId, now }: { userId: UserId; now: Date }): Promise<void> {
@@ -161,13 +161,13 @@ export async function endLastFactor(tx: Database, { userId, now }: { userId: Use
   await lowerSessions(tx, userId, now)
 }
 
-/** Removes every factor of a locked person, and clears its throttle of codes. */
-export async function removeAllFactors(tx: Database, person: { userId: UserId; now: Date }): Promise<void> {
-  await endLastFactor(tx, person)
-  await clearFactorThrottle(tx, person.userId)
+/** Removes every factor of a locked user, and clears its throttle of codes. */
+export async function removeAllFactors(tx: Database, user: { userId: UserId; now: Date }): Promise<void> {
+  await endLastFactor(tx, user)
+  await clearFactorThrottle(tx, user.userId)
 }
 
-/** What a person has enrolled: its authenticator app, confirmed or not, and the count of its factors. */
+/** Enrolled factors of a user: its authenticator app, confirmed or not, and the count of its factors. */
 export function describeFactors(
   db: Database,
   userId: UserId,

@@ -37,7 +37,7 @@ const enrol = statement<
   select ${totp.members('e')}, u.email from enrolled e join "user" u on u.document_id = e."user"`)
 
 /**
- * Enrols a secret; replaces one that was not confirmed. Returns it with the address of the person; undefined when the person
+ * Enrols a secret; replaces one that was not confirmed. Returns it with the address of the user; undefined when the user
  * has a confirmed one.
  */
 export async function enrolTotp(
@@ -54,7 +54,7 @@ const select = statement<TotpFactor, { userId: UserId }>(
   `select ${totp.members()} from totp_factor where "user" = $userId`,
 )
 
-/** The factor of a person, confirmed or not. */
+/** The factor of a user, confirmed or not. */
 export async function findTotp(db: Database, userId: UserId): Promise<TotpFactor | undefined> {
   const [row] = await select(db, { userId })
   return row
@@ -81,7 +81,7 @@ const remove = statement<{ id: TotpFactorId; hasPasskey: boolean }, { userId: Us
   delete from totp_factor where "user" = $userId
   returning document_id as id, exists (select from passkey p where p."user" = $userId) as "hasPasskey"`)
 
-/** Removes the factor of a locked person, and says whether it has a passkey. Undefined when it has no such factor. */
+/** Removes the factor of a locked user, and says whether it has a passkey. Undefined when it has no such factor. */
 export async function deleteTotp(
   db: Database,
   userId: UserId,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildIdentityApp, type IdentityApp } from '../../../../test/harness/app/identity-app.ts'
-import { codeOf, decodeBase32, enrolPerson } from '../../../../test/harness/browser/factor-person.ts'
+import { codeOf, decodeBase32, enrolUser } from '../../../../test/harness/browser/factor-user.ts'
 import { buildKeyring } from '../../../base/keyring.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { openTotpSecret } from './second-factor.ts'
@@ -23,7 +23,7 @@ afterAll(() => app[Symbol.asyncDispose]())
 let count = 0
 const newcomer = () => {
   count += 1
-  return app.person(`enrolling-${count}`, [], PASSWORD)
+  return app.user(`enrolling-${count}`, [], PASSWORD)
 }
 const enrol = (token: string) => app.call('POST', ENROL, { token })
 const confirm = (token: string, code: string) => app.call('POST', CONFIRM, { token, body: { code } })
@@ -56,7 +56,7 @@ describe('enrolment', () => {
 
   test('is confirmed by its first code, and a later code is a use of it', async () => {
     const address = '10.40.0.2'
-    const { token, user, secret } = await enrolPerson(app, `using-${count}`, { password: PASSWORD, address })
+    const { token, user, secret } = await enrolUser(app, `using-${count}`, { password: PASSWORD, address })
     const confirmed = (await findTotp(app.db, user.id))!
     const body = { code: codeOf(app, secret) }
     const used = await app.call('POST', '/api/v3/auth/session/step-up', { token, address, body })
@@ -67,7 +67,7 @@ describe('enrolment', () => {
   })
 
   test('is a conflict when an app is confirmed', async () => {
-    const { token } = await enrolPerson(app, `twice-${count}`, { password: PASSWORD, address: '10.40.0.1' })
+    const { token } = await enrolUser(app, `twice-${count}`, { password: PASSWORD, address: '10.40.0.1' })
     expect((await enrol(token)).status).toBe(409)
     expect((await confirm(token, '123456')).status).toBe(409)
   })
@@ -79,7 +79,7 @@ describe('enrolment', () => {
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 409, 409])
     const codes = replies.find(({ status }) => status === 200)!.body.data.recovery_codes
     expect(new Set(codes).size).toBe(10)
-    for (const one of codes) expect(one).toMatch(/^[a-z2-7]{4}(-[a-z2-7]{4}){3}$/)
+    for (const code of codes) expect(code).toMatch(/^[a-z2-7]{4}(-[a-z2-7]{4}){3}$/)
   })
 
   test('without an app to confirm or to remove is not found', async () => {
@@ -92,12 +92,12 @@ describe('enrolment', () => {
 describe('recovery codes', () => {
   test('of an earlier set are of no use after new ones were made', async () => {
     const address = '10.41.0.1'
-    const person = await enrolPerson(app, `renewing-${count}`, { password: PASSWORD, address })
-    const { token } = person
+    const user = await enrolUser(app, `renewing-${count}`, { password: PASSWORD, address })
+    const { token } = user
     const renewed = await app.call('POST', '/api/v3/auth/factor/recovery-code', { token })
     const stepUp = (code: string) =>
       app.call('POST', '/api/v3/auth/session/step-up', { token, address, body: { code } })
-    expect(await stepUp(person.recoveryCodes[0]!)).toMatchObject(wrongCode)
+    expect(await stepUp(user.recoveryCodes[0]!)).toMatchObject(wrongCode)
     expect((await stepUp(renewed.body.data.recovery_codes[0])).status).toBe(200)
     expect(await stepUp(renewed.body.data.recovery_codes[0])).toMatchObject(wrongCode)
   })
@@ -109,12 +109,12 @@ describe('recovery codes', () => {
 })
 
 test('a secret under an older key is sealed anew once, and stays the same', async () => {
-  const person = await enrolPerson(app, `rotating-${count}`, { password: PASSWORD, address: '10.42.0.1' })
+  const user = await enrolUser(app, `rotating-${count}`, { password: PASSWORD, address: '10.42.0.1' })
   const keyring = buildKeyring(['the next secret that seals in tests, 32 bytes', KEY], systemRandom)
   expect(await reencryptTotpSecrets({ keyring }, app.db)).toBeGreaterThan(0)
   expect(await reencryptTotpSecrets({ keyring }, app.db)).toBe(0)
-  const factor = (await findTotp(app.db, person.user.id))!
+  const factor = (await findTotp(app.db, user.user.id))!
   expect(factor.secretEncrypted.startsWith(keyring.currentPrefix)).toBe(true)
-  expect(openTotpSecret({ keyring }, factor)).toEqual(person.secret)
+  expect(openTotpSecret({ keyring }, factor)).toEqual(user.secret)
   expect(openTotpSecret({ keyring: buildKeyring([KEY], systemRandom) }, factor)).toBeUndefined()
 })

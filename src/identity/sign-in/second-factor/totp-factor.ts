@@ -2,7 +2,7 @@ import type { UserId } from '../../../base/id.ts'
 import type { Keyring } from '../../../base/keyring.ts'
 import { invalidField, notFound, Problem } from '../../../http/problem/problem.ts'
 import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
-import { lockPerson } from '../../session/session-proof.ts'
+import { lockUser } from '../../session/session-proof.ts'
 import { loadUser } from '../../user/user.ts'
 import {
   createFirstRecoveryCodes,
@@ -34,7 +34,7 @@ export interface EnrolledTotp {
 
 /**
  * Enrols an authenticator app. It is no factor until `confirmTotp`; enrolling again replaces one that was not confirmed.
- * Throws 409 when the person has a confirmed one.
+ * Throws 409 when the user has a confirmed one.
  */
 export async function enrolAuthenticator(
   deps: FactorDeps,
@@ -46,21 +46,21 @@ export async function enrolAuthenticator(
   const secretEncrypted = deps.keyring.seal(secret.toString('base64url'), totpContextOf(id))
   const enrolled = await enrolTotp(tx, { id, userId, secretEncrypted, now })
   if (!enrolled) throw new Problem('conflict', 'You have an authenticator app already. Remove it first.')
-  const otpauthUrl = buildOtpauthUrl(secret, { service: deps.serviceName, person: enrolled.email })
+  const otpauthUrl = buildOtpauthUrl(secret, { service: deps.serviceName, user: enrolled.email })
   return { factor: enrolled.factor, secret: encodeBase32(secret), otpauthUrl }
 }
 
-/** The app of a person that waits for its first code, with its key; undefined when there is none. */
+/** The app of a user that waits for its first code, with its key; undefined when there is none. */
 export async function findEnrolled(deps: FactorDeps, db: Database, userId: UserId): Promise<EnrolledTotp | undefined> {
   const factor = await findTotp(db, userId)
   const secret = factor?.confirmedAt === null ? openTotpSecret(deps, factor) : undefined
   if (!factor || !secret) return undefined
   const { email } = await loadUser(db, userId)
-  const otpauthUrl = buildOtpauthUrl(secret, { service: deps.serviceName, person: email })
+  const otpauthUrl = buildOtpauthUrl(secret, { service: deps.serviceName, user: email })
   return { factor, secret: encodeBase32(secret), otpauthUrl }
 }
 
-/** A factor that was confirmed. `recoveryCodes` is null for a person that has recovery codes. */
+/** A factor that was confirmed. `recoveryCodes` is null for a user that has recovery codes. */
 export interface ConfirmedTotp {
   id: TotpFactorId
   recoveryCodes: string[] | null
@@ -85,7 +85,7 @@ export async function confirmAuthenticator(
   tx: Database,
   { userId, code, now }: { userId: UserId; code: string; now: Date },
 ): Promise<ConfirmedTotp | { problem: Problem }> {
-  await lockPerson(tx, userId)
+  await lockUser(tx, userId)
   const factor = await findTotp(tx, userId)
   if (!factor) throw notFound('authenticator app')
   if (factor.confirmedAt !== null) throw new Problem('conflict', 'The authenticator app is confirmed already.')
@@ -94,12 +94,12 @@ export async function confirmAuthenticator(
   return { id: factor.id, recoveryCodes: await createFirstRecoveryCodes(deps, tx, { userId, now }) }
 }
 
-/** Removes the authenticator app of a person, confirmed or not. Throws 404 when it has none. */
-export async function removeAuthenticator(tx: Database, person: { userId: UserId; now: Date }): Promise<TotpFactorId> {
-  await lockPerson(tx, person.userId)
-  const removed = await deleteTotp(tx, person.userId)
+/** Removes the authenticator app of a user, confirmed or not. Throws 404 when it has none. */
+export async function removeAuthenticator(tx: Database, user: { userId: UserId; now: Date }): Promise<TotpFactorId> {
+  await lockUser(tx, user.userId)
+  const removed = await deleteTotp(tx, user.userId)
   if (!removed) throw notFound('authenticator app')
-  if (!removed.hasPasskey) await endLastFactor(tx, person)
+  if (!removed.hasPasskey) await endLastFactor(tx, user)
   return removed.id
 }
 

@@ -91,7 +91,7 @@ describe('enrolment', () => {
   })
 
   test('the address has what authenticator apps read', () => {
-    expect(buildOtpauthUrl(SECRET, { service: 'Our: Service', person: 'ada@example.com' })).toBe(
+    expect(buildOtpauthUrl(SECRET, { service: 'Our: Service', user: 'ada@example.com' })).toBe(
       'otpauth://totp/Our%20%20Service:ada%40example.com?issuer=Our%20%20Service' +
         '&secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&algorithm=SHA1&digits=6&period=30',
     )
@@ -99,11 +99,11 @@ describe('enrolment', () => {
 
   test('the address names the service and the person, whatever characters they hold', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), fc.emailAddress(), (service, person) => {
-        const url = new URL(buildOtpauthUrl(SECRET, { service, person }))
+      fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), fc.emailAddress(), (service, user) => {
+        const url = new URL(buildOtpauthUrl(SECRET, { service, user }))
         expect(url.searchParams.get('secret')).toBe(encodeBase32(SECRET))
         expect(url.searchParams.get('issuer')).toBe(service.replaceAll(':', ' '))
-        expect(decodeURIComponent(url.pathname)).toBe(`/${service.replaceAll(':', ' ')}:${person}`)
+        expect(decodeURIComponent(url.pathname)).toBe(`/${service.replaceAll(':', ' ')}:${user}`)
       }),
     )
   })

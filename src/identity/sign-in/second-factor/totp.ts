@@ -9,7 +9,7 @@ const STEP_MS = 30_000
 const DIGITS = 6
 const ALGORITHM = 'SHA1'
 
-/** Steps before and after the present one whose codes are accepted, for clocks that differ and people who type. */
+/** Steps before and after the present one whose codes are accepted, for clocks that differ and users who type. */
 const TOLERATED_STEPS = 1
 
 /** Bytes of a secret: the length of the HMAC's output (RFC 4226 section 4). */
@@ -57,11 +57,11 @@ export function encodeBase32(bytes: Buffer): string {
   return toSecret(bytes).base32
 }
 
-/** The address that authenticator apps read from a QR code. `service` and `person` are shown in the app. */
-export function buildOtpauthUrl(secret: Buffer, { service, person }: { service: string; person: string }): string {
+/** The address that authenticator apps read from a QR code. `service` and `user` are shown in the app. */
+export function buildOtpauthUrl(secret: Buffer, { service, user }: { service: string; user: string }): string {
   return new TOTP({
     issuer: service.replaceAll(':', ' '),
-    label: person,
+    label: user,
     secret: toSecret(secret),
     algorithm: ALGORITHM,
     digits: DIGITS,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type Person } from '../../../../test/harness/app/identity-app.ts'
-import { codeOf, enrolPerson, type FactorPerson } from '../../../../test/harness/browser/factor-person.ts'
+import { buildIdentityApp, type IdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
+import { codeOf, enrolUser, type FactorUser } from '../../../../test/harness/browser/factor-user.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { issueSession } from '../../session/session.ts'
 
@@ -8,7 +8,7 @@ const PASSWORD = 'correct horse'
 const TEN_MINUTES = 600_000
 
 let app: IdentityApp
-let root: Person
+let root: User
 
 beforeAll(async () => {
   app = await buildIdentityApp()
@@ -17,10 +17,10 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 let count = 0
-async function newcomer(roles: string[] = []): Promise<FactorPerson & { address: string }> {
+async function newcomer(roles: string[] = []): Promise<FactorUser & { address: string }> {
   count += 1
   const address = `10.17.${count}.1`
-  return { ...(await enrolPerson(app, `stepper-${count}`, { password: PASSWORD, address, roles })), address }
+  return { ...(await enrolUser(app, `stepper-${count}`, { password: PASSWORD, address, roles })), address }
 }
 const stepUp = (token: string, code: string, address: string) =>
   app.call('POST', '/api/v3/auth/session/step-up', { token, address, body: { code } })
@@ -29,8 +29,8 @@ const readSession = async (token: string) => (await app.call('GET', '/api/v3/aut
 const notFresh = { status: 403, body: { code: 'fresh_factor_required' } }
 const wrongCode = { status: 422, body: { errors: [{ path: 'code', code: 'wrong_code' }] } }
 
-/** A second session of a person, by password alone, as one from before the enrolment. */
-async function openWeakSession({ user }: Person): Promise<string> {
+/** A second session of a user, by password alone, as one from before the enrolment. */
+async function openWeakSession({ user }: User): Promise<string> {
   const deps = { ids: app.ids, keys: app.keys, random: systemRandom }
   const origin = { address: null, userAgent: null }
   const opened = await issueSession(deps, app.db, {
@@ -94,7 +94,7 @@ describe('a dangerous route', () => {
   })
 
   test('lets a person without a factor pass, except to the enrolment after an old sign-in', async () => {
-    const person = await app.person('plain', [], PASSWORD)
+    const person = await app.user('plain', [], PASSWORD)
     app.clock.advance(TEN_MINUTES + 1)
     const body = { name: 'key', permissions: ['contract:create'] }
     expect((await app.call('POST', '/api/v3/identity/api-key', { token: person.token, body })).status).toBe(201)
@@ -113,51 +113,51 @@ describe('a dangerous route', () => {
 
 describe('attacks on a step-up', () => {
   test('a code that was used is refused', async () => {
-    const person = await newcomer()
-    const code = codeOf(app, person.secret)
-    expect((await stepUp(person.token, code, person.address)).status).toBe(200)
-    expect(await stepUp(person.token, code, person.address)).toMatchObject(wrongCode)
+    const user = await newcomer()
+    const code = codeOf(app, user.secret)
+    expect((await stepUp(user.token, code, user.address)).status).toBe(200)
+    expect(await stepUp(user.token, code, user.address)).toMatchObject(wrongCode)
   })
 
   test('of concurrent step-ups with one code one succeeds', async () => {
-    const person = await newcomer()
-    const sessions = [person.token, await openWeakSession(person), await openWeakSession(person)]
-    const code = codeOf(app, person.secret)
-    const replies = await Promise.all(sessions.map((token) => stepUp(token, code, person.address)))
+    const user = await newcomer()
+    const sessions = [user.token, await openWeakSession(user), await openWeakSession(user)]
+    const code = codeOf(app, user.secret)
+    const replies = await Promise.all(sessions.map((token) => stepUp(token, code, user.address)))
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 422, 422])
   })
 
   test('the codes of an app that was not confirmed prove nothing', async () => {
-    const person = await app.person('unconfirmed', [], PASSWORD)
-    await app.call('POST', '/api/v3/auth/factor/totp', { token: person.token })
-    expect(await stepUp(person.token, '123456', '10.18.0.1')).toMatchObject(wrongCode)
-    const login = { email: person.user.email, password: PASSWORD }
+    const user = await app.user('unconfirmed', [], PASSWORD)
+    await app.call('POST', '/api/v3/auth/factor/totp', { token: user.token })
+    expect(await stepUp(user.token, '123456', '10.18.0.1')).toMatchObject(wrongCode)
+    const login = { email: user.user.email, password: PASSWORD }
     expect((await app.call('POST', '/api/v3/auth/login/local', { body: login })).status).toBe(200)
   })
 
   test('ten wrong codes lock the person for step-up and sign-in alike', async () => {
-    const person = await newcomer()
+    const user = await newcomer()
     for (let at = 0; at < 10; at += 1) {
-      expect(await stepUp(person.token, 'aaaa-aaaa-aaaa-aaaa', `10.19.${count}.${at}`)).toMatchObject(wrongCode)
+      expect(await stepUp(user.token, 'aaaa-aaaa-aaaa-aaaa', `10.19.${count}.${at}`)).toMatchObject(wrongCode)
       if (at < 9) app.clock.advance(60_000)
     }
-    expect(await stepUp(person.token, codeOf(app, person.secret), person.address)).toMatchObject({ status: 429 })
-    const body = { email: person.user.email, password: PASSWORD }
-    const first = await app.call('POST', '/api/v3/auth/login/local', { body, address: person.address })
+    expect(await stepUp(user.token, codeOf(app, user.secret), user.address)).toMatchObject({ status: 429 })
+    const body = { email: user.user.email, password: PASSWORD }
+    const first = await app.call('POST', '/api/v3/auth/login/local', { body, address: user.address })
     const { challenge } = first.body.second_factor
-    const second = { challenge, code: codeOf(app, person.secret) }
-    const reply = await app.call('POST', '/api/v3/auth/login/factor', { body: second, address: person.address })
+    const second = { challenge, code: codeOf(app, user.secret) }
+    const reply = await app.call('POST', '/api/v3/auth/login/factor', { body: second, address: user.address })
     expect(reply.status).toBe(429)
   })
 
   test('an API key proves and enrols nothing', async () => {
-    const person = await newcomer()
+    const user = await newcomer()
     const created = await app.call('POST', '/api/v3/identity/api-key', {
-      token: person.token,
+      token: user.token,
       body: { name: 'key', permissions: ['contract:create'] },
     })
     const { key } = created.body.data
-    expect(await stepUp(key, codeOf(app, person.secret), person.address)).toMatchObject({ status: 409 })
+    expect(await stepUp(key, codeOf(app, user.secret), user.address)).toMatchObject({ status: 409 })
     for (const path of ['/api/v3/auth/factor/totp', '/api/v3/auth/factor/recovery-code'])
       expect((await app.call('POST', path, { token: key })).status).toBe(409)
     expect((await app.call('GET', '/api/v3/auth/factor', { token: key })).status).toBe(409)
@@ -178,30 +178,30 @@ describe('a role that requires a second factor', () => {
   }
 
   test('holds in a session with a second factor, and in no other of the same person', async () => {
-    const person = await newcomer([await newRole()])
-    expect((await app.call('GET', path, { token: person.token })).status).toBe(200)
-    const weak = await openWeakSession(person)
+    const user = await newcomer([await newRole()])
+    expect((await app.call('GET', path, { token: user.token })).status).toBe(200)
+    const weak = await openWeakSession(user)
     expect((await app.call('GET', path, { token: weak })).status).toBe(403)
     expect((await readSession(weak)).permissions).toEqual([])
-    await stepUp(weak, codeOf(app, person.secret), person.address)
+    await stepUp(weak, codeOf(app, user.secret), user.address)
     expect((await app.call('GET', path, { token: weak })).status).toBe(200)
   })
 
   test('leaves a person without a factor a session that enrols one, and then holds', async () => {
     count += 1
-    const person = await app.person(`enrolling-${count}`, [await newRole()], PASSWORD)
-    expect((await app.call('GET', path, { token: person.token })).status).toBe(403)
+    const user = await app.user(`enrolling-${count}`, [await newRole()], PASSWORD)
+    expect((await app.call('GET', path, { token: user.token })).status).toBe(403)
     const enrolled = await newcomer([await newRole()])
     expect((await app.call('GET', path, { token: enrolled.token })).status).toBe(200)
   })
 
   test('does not hold any more when the last factor was removed', async () => {
-    const person = await newcomer([await newRole()])
-    expect((await app.call('DELETE', '/api/v3/auth/factor/totp', { token: person.token })).status).toBe(200)
-    expect((await app.call('GET', path, { token: person.token })).status).toBe(403)
-    const { session } = await readSession(person.token)
+    const user = await newcomer([await newRole()])
+    expect((await app.call('DELETE', '/api/v3/auth/factor/totp', { token: user.token })).status).toBe(200)
+    expect((await app.call('GET', path, { token: user.token })).status).toBe(403)
+    const { session } = await readSession(user.token)
     expect(session).toMatchObject({ amr: ['otp'], acr: 'aal1' })
-    const { data } = (await app.call('GET', '/api/v3/auth/factor', { token: person.token })).body
+    const { data } = (await app.call('GET', '/api/v3/auth/factor', { token: user.token })).body
     expect(data).toEqual({ totp: null, passkeys: 0, recovery_codes: 0 })
   })
 
@@ -209,11 +209,11 @@ describe('a role that requires a second factor', () => {
     const role = await newRole()
     await app.call('PATCH', `${path}/${role}`, { token: root.token, body: { requires_second_factor: false } })
     count += 1
-    const person = await app.person(`late-${count}`, [role as never], PASSWORD)
-    expect((await app.call('GET', path, { token: person.token })).status).toBe(200)
+    const user = await app.user(`late-${count}`, [role as never], PASSWORD)
+    expect((await app.call('GET', path, { token: user.token })).status).toBe(200)
     const body = { requires_second_factor: true }
     expect((await app.call('PATCH', `${path}/${role}`, { token: root.token, body })).status).toBe(200)
-    expect((await app.call('GET', path, { token: person.token })).status).toBe(403)
+    expect((await app.call('GET', path, { token: user.token })).status).toBe(403)
   })
 
   test('is changed by nobody who does not hold the role', async () => {
@@ -238,17 +238,17 @@ describe('a lost factor', () => {
     app.call('POST', `/api/v3/identity/user/${id}/remove-factors`, { token })
 
   test('is removed by an administrator, with the recovery codes and the lock', async () => {
-    const person = await newcomer()
+    const user = await newcomer()
     for (let at = 0; at < 10; at += 1) {
-      await stepUp(person.token, 'aaaa-aaaa-aaaa-aaaa', `10.20.${count}.${at}`)
+      await stepUp(user.token, 'aaaa-aaaa-aaaa-aaaa', `10.20.${count}.${at}`)
       app.clock.advance(60_000)
     }
     const fresh = await app.administrator(`helper-${count}`)
-    expect((await remove(person.user.id, fresh.token)).status).toBe(200)
-    const body = { email: person.user.email, password: PASSWORD }
-    const login = await app.call('POST', '/api/v3/auth/login/local', { body, address: person.address })
+    expect((await remove(user.user.id, fresh.token)).status).toBe(200)
+    const body = { email: user.user.email, password: PASSWORD }
+    const login = await app.call('POST', '/api/v3/auth/login/local', { body, address: user.address })
     expect(login.status).toBe(200)
-    expect((await app.call('GET', '/api/v3/auth/session', { token: person.token })).status).toBe(401)
+    expect((await app.call('GET', '/api/v3/auth/session', { token: user.token })).status).toBe(401)
     expect((await readSession(login.body.data.jwt)).session.acr).toBe('aal1')
   })
 

@@ -2,11 +2,11 @@ import { Problem } from '../../../http/problem/problem.ts'
 import type { Caller } from '../../../http/shape/caller.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { signFor } from '../../session/session.ts'
-import { lockPerson, raiseSession } from '../../session/session-proof.ts'
+import { lockUser, raiseSession } from '../../session/session-proof.ts'
 import { chargeFactorAttempt, forgiveFactorAttempt } from '../../throttle/login-attempt.ts'
 import { buildThrottled } from '../../throttle/login-problem.ts'
 import { type FactorProof, useFactorProof } from '../second-factor/factor-proof.ts'
-import { type FactorDeps, readPersonSession } from '../second-factor/second-factor.ts'
+import { type FactorDeps, readUserSession } from '../second-factor/second-factor.ts'
 import { buildWrongCode } from '../second-factor/totp-factor.ts'
 
 /** A new proof of a second factor in a session. */
@@ -26,7 +26,7 @@ export interface SteppedUp {
 
 /** Counts a step-up as failed before its code is looked at. Returns until when it has to wait. Outside any transaction. */
 export async function chargeStepUp(db: Database, { caller, proof, address, now }: StepUp): Promise<Date | undefined> {
-  readPersonSession(caller)
+  readUserSession(caller)
   return proof.kind === 'code' ? chargeFactorAttempt(db, { userId: caller.userId, address, now }) : undefined
 }
 
@@ -42,9 +42,9 @@ export async function stepUp(
   const { caller, proof, address, now } = input
   if (until) return { problem: buildThrottled(until, now) }
   const { userId } = caller
-  const sessionId = readPersonSession(caller)
-  // The person before its factors, challenges and sessions, as whoever removes a factor.
-  await lockPerson(tx, userId)
+  const sessionId = readUserSession(caller)
+  // The user before its factors, challenges and sessions, as whoever removes a factor.
+  await lockUser(tx, userId)
   const proven = await useFactorProof(deps, tx, { userId, sessionId, proof, address, now })
   if (!proven.ok) return { problem: buildNotProven(proof, proven.reason) }
   const raised = await raiseSession(tx, { sessionId, methods: proven.methods, now })

@@ -57,7 +57,7 @@ function signText(key: Buffer, provider: string, text: string): Buffer {
   return createHmac('sha256', key).update(`${provider}\n${text}`).digest()
 }
 
-/** What the database keeps of a random secret of 32 bytes; too long to guess, so that a plain hash is enough. */
+/** Stored form of a random secret of 32 bytes: too long to guess, so a plain hash is enough. */
 export function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSocialApp, MOBILE_APP, redirectUrlOf, type SocialApp } from '../../../../test/harness/app/social-app.ts'
 
 let t: SocialApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   t = await createSocialApp()
@@ -13,8 +13,8 @@ beforeEach(() => t.app.clock.advance(60_000))
 afterAll(() => t[Symbol.asyncDispose]())
 
 const someone = () => {
-  people += 1
-  return `60${people}`
+  users += 1
+  return `60${users}`
 }
 
 /** A deep link that asked for a code: the code and the verifier of the app. */

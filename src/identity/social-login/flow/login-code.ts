@@ -9,7 +9,7 @@ import { insertLoginCode, type LoginCode, takeLoginCode } from './login-code.sto
 /** Lifetime of a one-time code (docs/contract/social-login.md#one-time-code). */
 const CODE_LIFETIME_MS = 60_000
 
-/** What a code will stand for. */
+/** Subject of a code. */
 type NewCode =
   | { purpose: 'sign-in'; userId: UserId; codeChallenge: string; isNewUser: boolean }
   | { purpose: 'link'; userId: UserId; identity: ProviderIdentity }

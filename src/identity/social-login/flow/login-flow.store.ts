@@ -3,7 +3,7 @@ import { defineRecord, type RecordOf } from '../../../postgres/statement/record.
 import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
 
 /**
- * A flow. `linkTo` is the person who connects the provider, null for a sign-in; `secret`, sealed, is what the engine keeps of
+ * A flow. `linkTo` is the user who connects the provider, null for a sign-in; `secret`, sealed, is what the engine keeps of
  * the start.
  */
 const flow = defineRecord(

@@ -5,15 +5,15 @@ import { renderFormToken } from '../../pages/frame/form.ts'
 import { renderNavigation } from '../../pages/frame/navigation.ts'
 import type { PageParts } from '../../pages/frame/page.ts'
 import type { PageDeps } from '../../pages/frame/page-route.ts'
-import type { IdentityRecord } from '../person/identity.store.ts'
 import { nameProvider, renderProviderIcon, titleProvider } from '../provider/provider-button.ts'
+import type { IdentityRecord } from '../user/identity.store.ts'
 
 /** The page of the connected providers. */
 export const CONNECTIONS = '/auth/connections'
 
 type Deps = Pick<PageDeps, 'browserKeys'>
 
-/** What the page of the connected providers shows. */
+/** Contents of the page of connected providers. */
 export interface ConnectionsView {
   identities: readonly IdentityRecord[]
   providers: readonly EngineProvider[]
@@ -21,13 +21,13 @@ export interface ConnectionsView {
   isLastWay: boolean
   browserId: string
   texts: Texts
-  /** What came back from a provider: the code, which serves for a minute, once, and whom it connects. */
+  /** Result of a provider: the code, which serves for a minute, once, and whom it connects. */
   asked: { linkCode: string; identity: ProviderIdentity } | undefined
   notice: string | undefined
   problem: string | undefined
 }
 
-/** Builds the page of the connected providers: a question first, when a provider has just sent the person back. */
+/** Builds the page of the connected providers: a question first, when a provider has just sent the user back. */
 export function buildConnectionsPage(deps: Deps, view: ConnectionsView): Omit<PageParts, 'brand'> {
   const { identities, providers, browserId, texts, asked, notice, problem } = view
   // The one that the question is about is not offered once more.

@@ -5,7 +5,7 @@ import type { Routes } from '../../../http/route/route.ts'
 import { findNotice } from '../../pages/frame/notice.ts'
 import { buildPage } from '../../pages/frame/page.ts'
 import { type PageDeps, showProblem } from '../../pages/frame/page-route.ts'
-import { definePersonPage } from '../../pages/frame/person-page.ts'
+import { defineUserPage } from '../../pages/frame/user-page.ts'
 import { beginFlow, type FlowDeps, keepFlow } from '../social-login.ts'
 import { buildConnectionsPage, CONNECTIONS } from './connection-page.ts'
 import { describeConnections, linkIdentity, peekLink, unlinkIdentity } from './identity.ts'
@@ -21,7 +21,7 @@ const NOTICES: Readonly<Record<string, TextKey>> = {
   disconnected: 'connections.disconnected',
 }
 
-/** What went wrong, by the name that a redirect carries: the words of the provider are not repeated. */
+/** Reason of a failure, by the name that a redirect carries: the words of the provider are not repeated. */
 const NOT_CONNECTED =
   'The service was not connected. Start again within a minute, with an account that nobody else has connected.'
 
@@ -29,9 +29,9 @@ const RETURN = `${CONNECTIONS}?notice=confirmed`
 
 const UUID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** The providers of a person (docs/contract/pages.md#connected-services). */
+/** The providers of a user (docs/contract/pages.md#connected-services). */
 export const connectionRoutes: Routes<ConnectionPageDeps> = [
-  definePersonPage(
+  defineUserPage(
     {
       method: 'GET',
       path: CONNECTIONS,
@@ -41,8 +41,8 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       query: ['notice', 'link_code', 'error'],
     },
     {
-      handle: async (deps: ConnectionPageDeps, { db, person, visitor, query, now }) => {
-        const { userId } = person
+      handle: async (deps: ConnectionPageDeps, { db, user, visitor, query, now }) => {
+        const { userId } = user
         const { link_code: linkCode, error } = query
         const identity = linkCode === undefined ? undefined : await peekLink(db, { code: linkCode, userId, now })
         const isLost = linkCode !== undefined && !identity
@@ -58,7 +58,7 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'GET',
       path: `${CONNECTIONS}/begin`,
@@ -72,13 +72,13 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       query: ['provider'],
     },
     {
-      prepare: (deps: ConnectionPageDeps, { person, query, now }) =>
+      prepare: (deps: ConnectionPageDeps, { user, query, now }) =>
         beginFlow(deps, {
           provider: query.provider ?? '',
           redirectUrl: `${deps.baseUrl()}${CONNECTIONS}`,
           codeChallenge: null,
           browser: null,
-          linkTo: person.userId,
+          linkTo: user.userId,
           now,
         }),
       handle: async (_deps, { db, query, prepared, now }) => {
@@ -87,7 +87,7 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: CONNECTIONS,
@@ -101,11 +101,11 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       fields: { code: 200 },
     },
     {
-      handle: async (deps: ConnectionPageDeps, { db, person, form, now }) => {
-        const result = await linkIdentity(deps, db, { code: form.code, caller: person.caller, now })
+      handle: async (deps: ConnectionPageDeps, { db, user, form, now }) => {
+        const result = await linkIdentity(deps, db, { code: form.code, caller: user.caller, now })
         if (result.kind === 'refused') {
           const problem = new Problem('identity_not_linked', NOT_CONNECTED, { reason: result.reason })
-          const actor = { userId: person.userId, sessionId: person.sessionId, account: null }
+          const actor = { userId: user.userId, sessionId: user.sessionId, account: null }
           return { kind: 'refusal', problem, instead: { location: `${CONNECTIONS}?error=${problem.code}` }, actor }
         }
         const { identity } = result
@@ -119,7 +119,7 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       },
     },
   ),
-  definePersonPage(
+  defineUserPage(
     {
       method: 'POST',
       path: `${CONNECTIONS}/disconnect`,
@@ -131,9 +131,9 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       fields: { id: 36 },
     },
     {
-      handle: async (deps: ConnectionPageDeps, { db, person, visitor, form, requestId }) => {
+      handle: async (deps: ConnectionPageDeps, { db, user, visitor, form, requestId }) => {
         if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('identity'), { requestId, visitor })
-        const identity = await unlinkIdentity(deps, db, { id: form.id, caller: person.caller })
+        const identity = await unlinkIdentity(deps, db, { id: form.id, caller: user.caller })
         return {
           kind: 'redirect',
           status: 303,

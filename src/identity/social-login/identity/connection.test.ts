@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createSocialApp, localOf, type SocialApp } from '../../../../test/harness/app/social-app.ts'
-import { signInOnPage } from '../../../../test/harness/browser/page-person.ts'
+import { signInOnPage } from '../../../../test/harness/browser/page-user.ts'
 import type { PageVisitor } from '../../../../test/harness/browser/page-visitor.ts'
 
 let t: SocialApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   // The forms of a visitor come from the origin of PAGE_ORIGIN.
@@ -14,8 +14,8 @@ afterAll(() => t[Symbol.asyncDispose]())
 
 /** Walks from the page to the provider and back: the page with the question. */
 async function comeBack(visitor: PageVisitor) {
-  people += 1
-  t.seat('company', { sub: `c-${people}` })
+  users += 1
+  t.seat('company', { sub: `c-${users}` })
   const begun = await visitor.get('/auth/connections/begin?provider=company')
   const step = await t.fixture.fakes.company.authorize(String(begun.location))
   const bridged = await visitor.get(localOf(step.url).replace('/callback', '/callback-redirect'))
@@ -29,9 +29,9 @@ describe('the page of the connected services', () => {
     const { visitor } = await signInOnPage(t.app)
     expect((await visitor.get('/auth/connections')).body).toContain('None yet.')
     const asked = await comeBack(visitor)
-    expect(asked.body).toContain(`Connect Company as c-${people}@example.com?`)
+    expect(asked.body).toContain(`Connect Company as c-${users}@example.com?`)
     expect(asked.body).toContain('None yet.')
-    // What the question is about is not offered beside it.
+    // The subject of the question is not offered beside it.
     expect(asked.body).not.toContain('/auth/connections/begin?provider=company')
     expect(asked.body).toContain('/auth/connections/begin?provider=google')
     const listed = await visitor.follow(await visitor.post('/auth/connections'))
@@ -76,13 +76,13 @@ describe('the page of the connected services', () => {
   })
 
   test('asks a person with a second factor for a fresh proof before the way to the provider', async () => {
-    const person = await signInOnPage(t.app)
+    const user = await signInOnPage(t.app)
     await t.app.database.pool.query(
       'insert into totp_factor (document_id, "user", secret_encrypted, confirmed_at, created_at, updated_at) values (gen_random_uuid(), $1, \'x\', now(), now(), now())',
-      [person.userId],
+      [user.userId],
     )
     t.app.clock.advance(11 * 60_000)
-    const fresh = await person.visitor.get('/auth/connections/begin?provider=company')
+    const fresh = await user.visitor.get('/auth/connections/begin?provider=company')
     expect(fresh.location).toContain('/auth/step-up?next=')
   })
 

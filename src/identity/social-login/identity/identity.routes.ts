@@ -3,7 +3,6 @@ import { Problem } from '../../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import { NO_STORE } from '../../session/session.routes.ts'
-import { selectIdentities } from '../person/identity.store.ts'
 import type { SocialLoginDeps } from '../social-login.routes.ts'
 import {
   CreateIdentityBody,
@@ -14,6 +13,7 @@ import {
   toIdentityRow,
 } from '../social-login.schema.ts'
 import { beginFlow, checkProvider, keepFlow } from '../social-login.ts'
+import { selectIdentities } from '../user/identity.store.ts'
 import { checkHasSession, linkIdentity, loadOwnIdentity, unlinkIdentity } from './identity.ts'
 
 const IDENTITY_FIELDS = {
@@ -23,7 +23,7 @@ const IDENTITY_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** The providers that a person has connected (docs/contract/social-login.md#connecting-providers). */
+/** The providers that a user has connected (docs/contract/social-login.md#connecting-providers). */
 export const identityRoutes: Routes<SocialLoginDeps> = [
   defineRoute(
     {

@@ -12,7 +12,7 @@ import type { PersonalityName } from '../../../../test/harness/fakes/provider/pe
 const IDENTITY = '/api/v3/identity/identity'
 
 let t: SocialApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   t = await createSocialApp()
@@ -20,11 +20,11 @@ beforeAll(async () => {
 afterAll(() => t[Symbol.asyncDispose]())
 
 const someone = () => {
-  people += 1
-  return `50${people}`
+  users += 1
+  return `50${users}`
 }
 
-/** A person who signed in with Google. */
+/** A user who signed in with Google. */
 async function signedIn() {
   const sub = someone()
   t.seat('google', { sub })
@@ -67,18 +67,18 @@ describe('the identities of a person', () => {
 
 describe('connecting a provider', () => {
   test('joins an identity whose address is another and unverified, because the person proves both sides', async () => {
-    const person = await signedIn()
-    const linked = await link(person.call, 'github')
+    const user = await signedIn()
+    const linked = await link(user.call, 'github')
     expect([linked.status, linked.body.data.provider]).toEqual([201, 'github'])
     const again = await t.signIn(t.browser(), 'github')
-    expect(again.body.data.user.document_id).toBe(person.id)
+    expect(again.body.data.user.document_id).toBe(user.id)
   })
 
   test.each(['apple', 'company', 'linkedin'] as const)('works with %s and for an app', async (provider) => {
-    const person = await signedIn()
+    const user = await signedIn()
     t.seat(provider, { sub: someone() })
-    const code = await obtainLinkCode(person.call, provider, MOBILE_APP)
-    expect((await person.call('POST', IDENTITY, { code })).status).toBe(201)
+    const code = await obtainLinkCode(user.call, provider, MOBILE_APP)
+    expect((await user.call('POST', IDENTITY, { code })).status).toBe(201)
   })
 
   test('is refused for the code of a flow that another user began (link CSRF)', async () => {
@@ -98,28 +98,28 @@ describe('connecting a provider', () => {
   })
 
   test('is refused for a code that was used, is old, or is a code of a sign-in', async () => {
-    const person = await signedIn()
+    const user = await signedIn()
     t.seat('discord', { sub: someone() })
-    const code = await obtainLinkCode(person.call, 'discord')
-    expect((await person.call('POST', IDENTITY, { code })).status).toBe(201)
-    expect((await person.call('POST', IDENTITY, { code })).status).toBe(409)
+    const code = await obtainLinkCode(user.call, 'discord')
+    expect((await user.call('POST', IDENTITY, { code })).status).toBe(201)
+    expect((await user.call('POST', IDENTITY, { code })).status).toBe(409)
     t.seat('discord', { sub: someone() })
-    const late = await obtainLinkCode(person.call, 'discord')
+    const late = await obtainLinkCode(user.call, 'discord')
     t.app.clock.advance(60_000)
-    expect((await person.call('POST', IDENTITY, { code: late })).status).toBe(409)
-    const fresh = await obtainLinkCode(person.call, 'discord')
+    expect((await user.call('POST', IDENTITY, { code: late })).status).toBe(409)
+    const fresh = await obtainLinkCode(user.call, 'discord')
     const exchanged = await t.app.anonymous('POST', '/api/v3/auth/login/code', {
       code: fresh,
       code_verifier: 'v'.repeat(43),
     })
     expect(exchanged.status).toBe(401)
-    expect((await person.call('POST', IDENTITY, { code: fresh })).status).toBe(201)
+    expect((await user.call('POST', IDENTITY, { code: fresh })).status).toBe(201)
   })
 
   test('opens no session and sets no cookie at the callback', async () => {
-    const person = await signedIn()
+    const user = await signedIn()
     t.seat('github', { sub: someone() })
-    const begun = await person.call('POST', `${IDENTITY}/link/github`, { redirect_url: WEB_APP })
+    const begun = await user.call('POST', `${IDENTITY}/link/github`, { redirect_url: WEB_APP })
     const step = await t.fixture.fakes.github.authorize(begun.body.data.redirectUrl)
     const answer = await t.browser().get(redirectUrlOf(step))
     expect([answer.status, answer.headers['set-cookie']]).toEqual([302, undefined])
@@ -127,9 +127,9 @@ describe('connecting a provider', () => {
   })
 
   test('leads the error of the provider to the app', async () => {
-    const person = await signedIn()
+    const user = await signedIn()
     t.seat('github', { sub: someone(), denies: true })
-    expect(await obtainLinkCode(person.call, 'github')).toBe('error access_denied')
+    expect(await obtainLinkCode(user.call, 'github')).toBe('error access_denied')
   })
 
   test('is not open to an API key, or with a redirect_url that is not allowed', async () => {
@@ -138,10 +138,10 @@ describe('connecting a provider', () => {
     const byKey = await t.app.callAs(key)('POST', `${IDENTITY}/link/github`, { redirect_url: WEB_APP })
     expect([byKey.status, byKey.body.code]).toEqual([403, 'permission_denied'])
     expect((await t.app.callAs(key)('POST', IDENTITY, { code: 'c' })).status).toBe(403)
-    const person = await signedIn()
-    const evil = await person.call('POST', `${IDENTITY}/link/github`, { redirect_url: 'https://evil.example/' })
+    const user = await signedIn()
+    const evil = await user.call('POST', `${IDENTITY}/link/github`, { redirect_url: 'https://evil.example/' })
     expect(evil.body.code).toBe('redirect_url_not_allowed')
-    const unknown = await person.call('POST', `${IDENTITY}/link/nothing`, { redirect_url: WEB_APP })
+    const unknown = await user.call('POST', `${IDENTITY}/link/nothing`, { redirect_url: WEB_APP })
     expect(unknown.body.code).toBe('provider_unknown')
   })
 })
@@ -151,36 +151,36 @@ describe('disconnecting a provider', () => {
     (await call('GET', IDENTITY)).body.data.map((row: { document_id: string }) => row.document_id)
 
   test('leaves a person with a passkey in', async () => {
-    const person = await signedIn()
-    const [id] = await idsOf(person.call)
+    const user = await signedIn()
+    const [id] = await idsOf(user.call)
     await t.app.database.pool.query(
       `insert into passkey (document_id, "user", credential_id, public_key, counter, transports, name, is_backup_eligible,
          is_backed_up, created_at, updated_at)
        values (gen_random_uuid(), $1, $2, '\\x00', 0, '{}', 'Phone', false, false, now(), now())`,
-      [person.id, person.id],
+      [user.id, user.id],
     )
-    expect((await person.call('DELETE', `${IDENTITY}/${id}`)).status).toBe(200)
+    expect((await user.call('DELETE', `${IDENTITY}/${id}`)).status).toBe(200)
   })
 
   test('never takes the last way in', async () => {
-    const person = await signedIn()
-    const [id] = await idsOf(person.call)
-    const answer = await person.call('DELETE', `${IDENTITY}/${id}`)
+    const user = await signedIn()
+    const [id] = await idsOf(user.call)
+    const answer = await user.call('DELETE', `${IDENTITY}/${id}`)
     expect([answer.status, answer.body.code]).toEqual([409, 'conflict'])
   })
 
   test('is possible with another provider, and then not any more', async () => {
-    const person = await signedIn()
-    await link(person.call, 'github')
-    const [first, second] = await idsOf(person.call)
-    expect((await person.call('DELETE', `${IDENTITY}/${first}`)).status).toBe(200)
-    expect((await person.call('DELETE', `${IDENTITY}/${second}`)).status).toBe(409)
+    const user = await signedIn()
+    await link(user.call, 'github')
+    const [first, second] = await idsOf(user.call)
+    expect((await user.call('DELETE', `${IDENTITY}/${first}`)).status).toBe(200)
+    expect((await user.call('DELETE', `${IDENTITY}/${second}`)).status).toBe(409)
   })
 
   test('is possible with a password', async () => {
-    const person = await signedIn()
-    await t.app.admin('PATCH', `/api/v3/identity/user/${person.id}`, { password: 'correct horse battery' })
-    t.seat('google', { sub: person.sub })
+    const user = await signedIn()
+    await t.app.admin('PATCH', `/api/v3/identity/user/${user.id}`, { password: 'correct horse battery' })
+    t.seat('google', { sub: user.sub })
     const again = t.app.callAs((await t.signIn(t.browser(), 'google')).body.data.jwt)
     const [id] = await idsOf(again)
     expect((await again('DELETE', `${IDENTITY}/${id}`)).status).toBe(200)
@@ -188,23 +188,23 @@ describe('disconnecting a provider', () => {
   })
 
   test('does not count on a provider that is off', async () => {
-    const person = await signedIn()
-    await link(person.call, 'github')
+    const user = await signedIn()
+    await link(user.call, 'github')
     await t.app.database.db
       .updateTable('identity')
       .set({ provider: 'retired' })
-      .where('user', '=', person.id)
+      .where('user', '=', user.id)
       .where('provider', '=', 'github')
       .execute()
-    const google = (await person.call('GET', `${IDENTITY}?filters=provider|eq|google`)).body.data[0].document_id
-    expect((await person.call('DELETE', `${IDENTITY}/${google}`)).status).toBe(409)
+    const google = (await user.call('GET', `${IDENTITY}?filters=provider|eq|google`)).body.data[0].document_id
+    expect((await user.call('DELETE', `${IDENTITY}/${google}`)).status).toBe(409)
   })
 
   test('of both providers at the same time leaves one', async () => {
-    const person = await signedIn()
-    await link(person.call, 'github')
-    const ids = await idsOf(person.call)
-    const answers = await Promise.all(ids.map((id) => person.call('DELETE', `${IDENTITY}/${id}`)))
+    const user = await signedIn()
+    await link(user.call, 'github')
+    const ids = await idsOf(user.call)
+    const answers = await Promise.all(ids.map((id) => user.call('DELETE', `${IDENTITY}/${id}`)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
   })
 })

@@ -18,9 +18,9 @@ import {
   saveIdentity,
   selectIdentities,
   type WaysIn,
-} from '../person/identity.store.ts'
+} from '../user/identity.store.ts'
 
-/** Checks that the caller is a person with a session: a leaked API key must not add a way in. Throws 403. */
+/** Checks that the caller is a user with a session: a leaked API key must not add a way in. Throws 403. */
 export function checkHasSession(caller: Caller): void {
   if (caller.sessionId !== null) return
   throw new Problem(
@@ -58,7 +58,7 @@ export type LinkResult = { kind: 'linked'; identity: IdentityRecord } | { kind: 
 /**
  * Connects the identity of a `link_code` with the caller (docs/contract/social-login.md#connecting-providers). Only the user
  * who began the flow can: a code that somebody else's flow left in this browser is worth nothing. No address is compared,
- * because the person proves both sides.
+ * because the user proves both sides.
  */
 export async function linkIdentity(
   deps: { ids: IdMaker },
@@ -84,7 +84,7 @@ async function saveLink(
   return { kind: 'linked', identity: await saveIdentity(tx, known?.identity, saved) }
 }
 
-/** The identities of a person for its own page, the oldest first, and whether the one that works is the only way in. */
+/** The identities of a user for its own page, the oldest first, and whether the one that works is the only way in. */
 export async function describeConnections(
   { engine }: { engine: Engine },
   db: Database,
@@ -98,14 +98,14 @@ export async function describeConnections(
   return { identities, isLastWay }
 }
 
-/** Whether a person can still sign in without an identity: by a password, a passkey or another enabled provider. Pure. */
+/** Whether a user can still sign in without an identity: by a password, a passkey or another enabled provider. Pure. */
 function hasOtherWayIn(
   { hasPassword, passkeys, identities }: WaysIn,
   without: IdentityRecord,
   enabled: readonly string[],
 ) {
   if (hasPassword || passkeys > 0) return true
-  return identities.some((one) => one !== without && enabled.includes(one.provider))
+  return identities.some((identity) => identity !== without && enabled.includes(identity.provider))
 }
 
 /**
@@ -154,7 +154,7 @@ export async function unlinkIdentityOfUser(
 
 /** The identity that is to go, of the locked ways in. Pure. Throws 404 and 409. */
 function chooseUnlinked(engine: Engine, ways: WaysIn, { id, last }: { id: string; last: string }): IdentityRecord {
-  const identity = ways.identities.find((one) => one.id === id)
+  const identity = ways.identities.find((identity) => identity.id === id)
   if (!identity) throw notFound('identity')
   const enabled = engine.listProviders().map(({ name }) => name)
   if (!hasOtherWayIn(ways, identity, enabled)) throw new Problem('conflict', last)

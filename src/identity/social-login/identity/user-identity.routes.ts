@@ -5,8 +5,8 @@ import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { loadUser } from '../../user/user.ts'
-import { type IdentityRecord, selectIdentities } from '../person/identity.store.ts'
 import { IdentityRow, toIdentityRow } from '../social-login.schema.ts'
+import { type IdentityRecord, selectIdentities } from '../user/identity.store.ts'
 import { loadIdentityOfUser, unlinkIdentityOfUser } from './identity.ts'
 
 const IDENTITY_FIELDS = {

@@ -4,17 +4,17 @@ import { createSocialApp, type SocialApp } from '../../../../test/harness/app/so
 const NO_ONE = '01990000-0000-7000-8000-000000000000'
 
 let t: SocialApp
-let people = 0
+let users = 0
 
 beforeAll(async () => {
   t = await createSocialApp()
 })
 afterAll(() => t[Symbol.asyncDispose]())
 
-/** A person who signed in with Google, and its identity. */
+/** A user who signed in with Google, and its identity. */
 async function signedIn() {
-  people += 1
-  const sub = `70${people}`
+  users += 1
+  const sub = `70${users}`
   t.seat('google', { sub })
   const { data } = (await t.signIn(t.browser(), 'google')).body
   const id = data.user.document_id as string
@@ -52,7 +52,7 @@ test('of operators who disconnect both providers of a person at once one succeed
     [id, `7${id}`],
   )
   const both = [identity.document_id, second.rows[0].document_id]
-  const removed = await Promise.all(both.map((one) => unlink(id, one)))
+  const removed = await Promise.all(both.map((item) => unlink(id, item)))
   expect(removed.map(({ status }) => status).sort()).toEqual([200, 409])
   await t.app.database.pool.query(`update "user" set password_hash = 'x' where document_id = $1`, [id])
   const left = both[removed.findIndex(({ status }) => status === 409)]

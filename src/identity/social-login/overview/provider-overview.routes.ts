@@ -43,17 +43,17 @@ const ProvidersSchema = named(
   }),
 )
 
-function toProvider(one: ProviderOverview): Static<typeof ProviderSchema> {
+function toProvider(overview: ProviderOverview): Static<typeof ProviderSchema> {
   return {
-    name: one.name,
-    label: one.label,
-    is_enabled: one.isEnabled,
-    is_managed: one.isManaged,
-    callback_url: one.callbackUrl,
-    missing_settings: one.missingSettings,
-    starts: one.starts,
-    successes: one.successes,
-    failures: one.failures,
+    name: overview.name,
+    label: overview.label,
+    is_enabled: overview.isEnabled,
+    is_managed: overview.isManaged,
+    callback_url: overview.callbackUrl,
+    missing_settings: overview.missingSettings,
+    starts: overview.starts,
+    successes: overview.successes,
+    failures: overview.failures,
   }
 }
 

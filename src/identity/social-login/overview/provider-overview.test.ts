@@ -17,7 +17,8 @@ beforeAll(async () => {
 afterAll(() => t[Symbol.asyncDispose]())
 
 const read = async () => (await call('GET', PATH)).body.data
-const providerOf = async (name: string) => (await read()).providers.find((one: { name: string }) => one.name === name)
+const providerOf = async (name: string) =>
+  (await read()).providers.find((provider: { name: string }) => provider.name === name)
 
 test('a provider shows its state, what came of the sign-ins of a day, and no secret', async () => {
   t.seat('google', { sub: '601' })

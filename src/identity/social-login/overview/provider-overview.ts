@@ -26,7 +26,7 @@ export function buildProviderOverview(input: {
   baseUrl: string
 }): ProviderOverview[] {
   const { enabled, counts, baseUrl } = input
-  const others = listBuiltInProviders().filter(({ name }) => !enabled.some((one) => one.name === name))
+  const others = listBuiltInProviders().filter(({ name }) => !enabled.some((item) => item.name === name))
   const build = (
     name: string,
   ): Pick<ProviderOverview, 'name' | 'callbackUrl' | 'starts' | 'successes' | 'failures'> => ({
@@ -65,6 +65,6 @@ function summarize(counts: readonly EntranceCount[]): Pick<ProviderOverview, 'st
   return {
     starts: sum(({ action, outcome }) => action === 'login.oauth-start' && outcome === 'success'),
     successes: sum(({ action, outcome }) => action === 'login.oauth' && outcome === 'success'),
-    failures: failures.sort((one, other) => other.count - one.count || (one.reason < other.reason ? -1 : 1)),
+    failures: failures.sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1)),
   }
 }

@@ -8,18 +8,18 @@ import {
   type DevRequest,
   REQUEST_PARAMETERS,
 } from '../../engine/embedded/dev-provider.ts'
-import { SAMPLE_PEOPLE } from '../../engine/embedded/sample-person.ts'
+import { SAMPLE_PEOPLE } from '../../engine/embedded/sample-user.ts'
 import { buildPage } from '../../pages/frame/page.ts'
 import { definePage, type PageDeps } from '../../pages/frame/page-route.ts'
-import type { PersonDeps } from '../person/person.ts'
+import type { UserDeps } from '../user/user.ts'
 import { prepareSampleUser } from './sample-user.ts'
 
 /** Dependencies of the pages of the development provider. */
-export interface DevProviderDeps extends PageDeps, PersonDeps {
+export interface DevProviderDeps extends PageDeps, UserDeps {
   devProvider: DevProvider
 }
 
-const ANSWER_PATH = `${DEV_PAGE_PATH}/person`
+const ANSWER_PATH = `${DEV_PAGE_PATH}/user`
 
 function pickRequest(query: Readonly<Record<string, string | undefined>>): DevRequest {
   return Object.fromEntries(REQUEST_PARAMETERS.flatMap((name) => (query[name] ? [[name, query[name]]] : [])))
@@ -30,9 +30,9 @@ function checkRequest({ devProvider }: DevProviderDeps, request: DevRequest): vo
   throw new Problem('malformed_request', 'This page is reached from a sign-in with the provider dev.')
 }
 
-function renderPeople(texts: Texts, request: DevRequest): Html {
+function renderUsers(texts: Texts, request: DevRequest): Html {
   const items = SAMPLE_PEOPLE.map(({ id, name }) => {
-    const query = new URLSearchParams({ ...request, person: id })
+    const query = new URLSearchParams({ ...request, user: id })
     return html`<li>
 <div class="what"><p><strong>${name}</strong></p>
 <p class="quiet small">${texts.say(`sample.${id}`)}</p></div>
@@ -67,7 +67,7 @@ export const devProviderRoutes: Routes<DevProviderDeps> = [
         const request = pickRequest(query)
         checkRequest(deps, request)
         const title = texts.say('sample.title')
-        const page = { texts, title, content: renderPeople(texts, request), layout: 'wide' as const }
+        const page = { texts, title, content: renderUsers(texts, request), layout: 'wide' as const }
         return buildPage({ brand: deps.brand, ...page })
       },
     },
@@ -80,16 +80,16 @@ export const devProviderRoutes: Routes<DevProviderDeps> = [
       action: 'answer',
       summary: 'Answer as a sample person',
       writes: true,
-      query: [...REQUEST_PARAMETERS, 'person'],
+      query: [...REQUEST_PARAMETERS, 'user'],
     },
     {
       handle: async (deps: DevProviderDeps, { db, query, now }) => {
         const request = pickRequest(query)
         checkRequest(deps, request)
-        const person = SAMPLE_PEOPLE.find(({ id }) => id === query.person)
-        if (!person) throw new Problem('not_found', 'There is no such sample person.')
-        await prepareSampleUser(deps, db, { person, now })
-        const location = deps.devProvider.answer(request, person)
+        const user = SAMPLE_PEOPLE.find(({ id }) => id === query.user)
+        if (!user) throw new Problem('not_found', 'There is no such sample person.')
+        await prepareSampleUser(deps, db, { user, now })
+        const location = deps.devProvider.answer(request, user)
         return { kind: 'redirect', status: 303, location, headers: { 'referrer-policy': 'no-referrer' } }
       },
     },

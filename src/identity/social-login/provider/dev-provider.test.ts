@@ -19,10 +19,10 @@ async function openPage(browser: TestBrowser) {
   return { url, page: await browser.get(url) }
 }
 
-/** Signs in as a sample person, up to the callback. */
-async function choose(browser: TestBrowser, person: string): Promise<string> {
+/** Signs in as a sample user, up to the callback. */
+async function choose(browser: TestBrowser, user: string): Promise<string> {
   const { page } = await openPage(browser)
-  const href = new RegExp(`href="([^"]*person=${person})"`).exec(page.body)?.[1]?.replaceAll('&amp;', '&')
+  const href = new RegExp(`href="([^"]*user=${user})"`).exec(page.body)?.[1]?.replaceAll('&amp;', '&')
   return String((await browser.get(String(href))).headers.location)
 }
 
@@ -71,9 +71,9 @@ describe('the development provider', () => {
     ['unverified', 403, 'email_not_verified'],
     ['missing', 403, 'email_required'],
     ['disabled', 401, 'social_login_failed'],
-  ])('refuses the %s person with %i %s', async (person, status, code) => {
+  ])('refuses the %s person with %i %s', async (user, status, code) => {
     const browser = buildTestBrowser(app)
-    const answer = await finish(browser, await choose(browser, person))
+    const answer = await finish(browser, await choose(browser, user))
     expect([answer.status, answer.body.code]).toEqual([status, code])
   })
 
@@ -96,8 +96,8 @@ describe('the development provider', () => {
     const changed = new URL(url)
     changed.searchParams.set(name, value)
     expect((await browser.get(changed.href)).status).toBe(400)
-    changed.pathname += '/person'
-    changed.searchParams.set('person', 'new')
+    changed.pathname += '/user'
+    changed.searchParams.set('user', 'new')
     expect((await browser.get(changed.href)).status).toBe(400)
   })
 

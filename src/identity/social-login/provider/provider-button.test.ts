@@ -47,7 +47,7 @@ describe('the buttons of providers', () => {
   const NAMES = ['apple', 'github', 'google', 'linkedin', 'microsoft', 'company']
   const engine = { listProviders: () => NAMES.map((name) => ({ name, label: `<${name}>`, leavesToken: false })) }
   const list = (lang: string) => {
-    const texts = LANGUAGES.find((one) => one.lang === lang)!
+    const texts = LANGUAGES.find((language) => language.lang === lang)!
     return listProviderButtons(engine, { redirectUrl: undefined, next: undefined, baseUrl: 'https://a.test', texts })
   }
 

@@ -32,12 +32,12 @@ export function listProviderButtons(
   }))
 }
 
-/** What people call a provider, in a sentence. */
+/** Display name of a provider, in a sentence. */
 export function nameProvider(texts: Texts, { name, label }: Pick<EngineProvider, 'name' | 'label'>): string {
   return name === 'dev' ? texts.say('sample.provider') : label
 }
 
-/** What people call a provider, in a list. */
+/** Display name of a provider, in a list. */
 export function titleProvider(texts: Texts, { name, label }: Pick<EngineProvider, 'name' | 'label'>): string {
   return name === 'dev' ? texts.say('sample.provider-title') : label
 }

@@ -3,7 +3,7 @@ import { IdParams } from '../../../http/route/schema.ts'
 import { EffectiveAccessRow, toEffectiveAccessRow } from './effective-access.schema.ts'
 import { type EffectiveAccessDeps, loadEffectiveAccess } from './effective-access.ts'
 
-/** What a user may do, and why (docs/contract/identity.md#effective-permissions). */
+/** Effective permissions of a user, with their reasons (docs/contract/identity.md#effective-permissions). */
 export const effectiveAccessRoutes: Routes<EffectiveAccessDeps> = [
   defineRoute(
     {

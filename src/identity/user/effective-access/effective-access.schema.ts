@@ -31,7 +31,7 @@ const ReasonSchema = named(
   }),
 )
 
-/** What a user may do, and why. */
+/** Effective permissions of a user, with their reasons. */
 export const EffectiveAccessRow = named(
   'EffectiveAccess',
   Type.Object({

@@ -67,7 +67,7 @@ describe('the permissions of a user', () => {
       memberships: [{ account, name: 'Acme', roles: [] }],
       is_complete: true,
     })
-    const create = body.data.permissions.find((one: { permission: string }) => one.permission === 'contract:create')
+    const create = body.data.permissions.find((item: { permission: string }) => item.permission === 'contract:create')
     expect(create.reasons).toMatchObject([
       { role_name: 'member', pattern: 'contract:*', place: 'accounts', accounts: [account] },
     ])

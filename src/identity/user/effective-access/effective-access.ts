@@ -31,12 +31,12 @@ export interface EffectivePermission {
   reasons: Reason[]
 }
 
-/** What a user may do, and why (docs/contract/identity.md#effective-permissions). */
+/** Effective permissions of a user, with their reasons (docs/contract/identity.md#effective-permissions). */
 export interface EffectiveAccess extends RolesAndMemberships {
   permissions: EffectivePermission[]
 }
 
-/** What the user with this id may do, and why. Throws 404. */
+/** Effective permissions of the user with this id, with their reasons. Throws 404. */
 export async function loadEffectiveAccess(
   deps: EffectiveAccessDeps,
   db: Database,
@@ -63,7 +63,7 @@ export function listEffectivePermissions(
   const ofAccounts = new Set(known.ofAccounts)
   return known.all.flatMap((permission) => {
     const reasons = sources.flatMap(({ role, place, accounts }): Reason[] => {
-      const pattern = role.patterns.find((one) => matchesPattern(one, permission))
+      const pattern = role.patterns.find((pattern) => matchesPattern(pattern, permission))
       if (pattern === undefined || (place !== 'everywhere' && !ofAccounts.has(permission))) return []
       const { id, name, requiresSecondFactor } = role
       return [{ role: id, roleName: name, pattern, place, accounts, requiresSecondFactor }]

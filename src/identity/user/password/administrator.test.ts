@@ -30,7 +30,7 @@ describe('the first administrator', () => {
     await using app = await buildIdentityApp()
     const now = new Date(app.clock.now())
     const deps = { ids: app.ids, passwords: testPasswords }
-    const { user } = await app.person('someone', [], 'their password')
+    const { user } = await app.user('someone', [], 'their password')
     const result = await createAdministrator(deps, app.db, {
       email: user.email.toUpperCase(),
       password: 'my own phrase',
@@ -60,7 +60,7 @@ describe('the first administrator', () => {
 test('a reset of a password also ends the session of a sign-in that is under way', async () => {
   await using app = await buildIdentityApp()
   await using gate = await buildCommitGate(app.database, ['session'])
-  const { user } = await app.person('signing in')
+  const { user } = await app.user('signing in')
   const now = new Date(app.clock.now())
   const deps = { ids: app.ids, random: systemRandom, keys: app.keys }
   const origin = { address: null, userAgent: null }

@@ -8,7 +8,7 @@ import {
   deleteProofTokens,
   findProofCandidate,
   insertProofToken,
-  lockProvenPerson,
+  lockProvenUser,
   setEmailVerified,
 } from '../proof/proof-token.store.ts'
 import { buildLinkInvalid, createProofToken, hashProofToken } from '../proof/proof-token.ts'
@@ -18,7 +18,7 @@ import { LINKS_LIMIT, LINKS_WINDOW_MS, type LinkDeps, type LinkResult } from './
 export const VERIFICATION_LIFETIME_MS = 24 * 3_600_000
 
 /**
- * Sends a verification link to the address of a person (docs/contract/sessions.md#verification-of-an-address), in the
+ * Sends a verification link to the address of a user (docs/contract/sessions.md#verification-of-an-address), in the
  * caller's transaction. Throws 503 when no mail can be sent.
  */
 export async function requestVerification(
@@ -28,13 +28,13 @@ export async function requestVerification(
 ): Promise<LinkResult> {
   checkCanSend(deps)
   const since = new Date(now.getTime() - LINKS_WINDOW_MS)
-  const person = await findProofCandidate(tx, { userId }, { purpose: 'verification', since, limit: LINKS_LIMIT })
-  if (!person) return 'unknown'
-  if (person.emailVerifiedAt !== null) return 'verified_already'
-  if (person.recent >= LINKS_LIMIT) return 'too_many'
+  const user = await findProofCandidate(tx, { userId }, { purpose: 'verification', since, limit: LINKS_LIMIT })
+  if (!user) return 'unknown'
+  if (user.emailVerifiedAt !== null) return 'verified_already'
+  if (user.recent >= LINKS_LIMIT) return 'too_many'
   const { token, tokenHash } = createProofToken(deps.random)
   const expiresAt = new Date(now.getTime() + VERIFICATION_LIFETIME_MS)
-  const { email } = person
+  const { email } = user
   await insertProofToken(tx, { tokenHash, purpose: 'verification', userId, email, expiresAt, now })
   const content = buildVerificationMail({
     texts,
@@ -50,9 +50,9 @@ export async function verifyByLink(
   tx: Database,
   { token, now }: { token: string; now: Date },
 ): Promise<{ userId: UserId; isChanged: boolean } | { problem: Problem }> {
-  const person = await lockProvenPerson(tx, { tokenHash: hashProofToken(token), purpose: 'verification', now })
-  if (!person) return { problem: buildLinkInvalid('unknown_used_or_expired') }
-  const { userId, isEmailVerified } = person
+  const user = await lockProvenUser(tx, { tokenHash: hashProofToken(token), purpose: 'verification', now })
+  if (!user) return { problem: buildLinkInvalid('unknown_used_or_expired') }
+  const { userId, isEmailVerified } = user
   await deleteProofTokens(tx, userId, 'verification')
   if (!isEmailVerified) await setEmailVerified(tx, userId, now)
   return { userId, isChanged: !isEmailVerified }

@@ -8,7 +8,7 @@ const selectCredentials = statement<
 >(`
   select email, name, password_hash from "user" where document_id = $userId and deleted_at is null`)
 
-/** The address, the name and the hash of the password of a person, for a change of its own password only. */
+/** The address, the name and the hash of the password of a user, for a change of its own password only. */
 export async function findOwnCredentials(
   db: Database,
   userId: UserId,
@@ -28,7 +28,7 @@ const lockCredentials = statement<
   from u cross join lateral lock_tokens(u.document_id) t`)
 
 /**
- * Locks a person with its unrevoked sessions and API keys until the transaction ends, and reads the hash of its password and
+ * Locks a user with its unrevoked sessions and API keys until the transaction ends, and reads the hash of its password and
  * how many sessions end with it: all but `kept`, and `keepApps` spares those of apps. A sign-in with the password before
  * holds the lock: its session is there then.
  */
@@ -47,7 +47,7 @@ const replaceHash = closingStatement<{ userId: UserId; passwordHash: string; ver
     set password_hash = $passwordHash, email_verified_at = coalesce(email_verified_at, $verifiedAt), updated_at = $now
     where document_id = $userId)`)
 
-/** Sets the password of a person, and with `verifiedAt` the address as verified, with the last statement. */
+/** Sets the password of a user, and with `verifiedAt` the address as verified, with the last statement. */
 export async function setPasswordHash(
   db: Database,
   userId: UserId,

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 let count = 0
-async function createPerson() {
+async function createUser() {
   const email = `changer-${count++}@example.com`
   const { body } = await app.admin('POST', '/api/v3/identity/user', { email, password: PASSWORD, name: 'Vera Quill' })
   const signIn = (password = PASSWORD) => app.anonymous('POST', '/api/v3/auth/login/local', { email, password })
@@ -29,7 +29,7 @@ async function createPerson() {
 const change = (more: object = {}) => ({ current_password: PASSWORD, new_password: NEW, ...more })
 const auditOf = async (user: string) =>
   (await app.admin('GET', `/api/v3/audit/log?filters=user|eq|${user}&sort=-created_at`)).body.data.filter(
-    (one: { action: string }) => one.action === 'password.change',
+    (row: { action: string }) => row.action === 'password.change',
   )
 
 describe('a change of the own password', () => {
@@ -42,22 +42,22 @@ describe('a change of the own password', () => {
   })
 
   test('keeps this session, ends the others with the API keys, and makes the new password the only one', async () => {
-    const person = await createPerson()
-    const [mine, other] = [await person.session(), await person.session()]
+    const user = await createUser()
+    const [mine, other] = [await user.session(), await user.session()]
     const key = { name: 'key', permissions: ['contract:*'] }
     const asKey = app.callAs((await mine('POST', '/api/v3/identity/api-key', key)).body.data.key)
     const reply = await mine('POST', CHANGE, change())
     expect(reply).toMatchObject({ status: 200, body: { data: { revoked: 1, api_keys_revoked: 1 } } })
     const statuses = [mine, other, asKey].map(async (call) => (await call('GET', '/api/v3/auth/session')).status)
     expect(await Promise.all(statuses)).toEqual([200, 401, 401])
-    expect((await person.signIn(PASSWORD)).status).toBe(401)
-    expect((await person.signIn(NEW)).status).toBe(200)
-    expect(await auditOf(person.id)).toMatchObject([{ outcome: 'success', target: person.id }])
+    expect((await user.signIn(PASSWORD)).status).toBe(401)
+    expect((await user.signIn(NEW)).status).toBe(200)
+    expect(await auditOf(user.id)).toMatchObject([{ outcome: 'success', target: user.id }])
   })
 
   test('leaves the API keys alone when it says so', async () => {
-    const person = await createPerson()
-    const mine = await person.session()
+    const user = await createUser()
+    const mine = await user.session()
     const key = { name: 'key', permissions: ['contract:*'] }
     const asKey = app.callAs((await mine('POST', '/api/v3/identity/api-key', key)).body.data.key)
     await mine('POST', CHANGE, change({ keep_api_keys: true }))
@@ -65,20 +65,20 @@ describe('a change of the own password', () => {
   })
 
   test('needs the present password: a wrong one changes nothing and is audited', async () => {
-    const person = await createPerson()
-    const mine = await person.session()
+    const user = await createUser()
+    const mine = await user.session()
     const reply = await mine('POST', CHANGE, change({ current_password: 'not the password' }))
     expect(reply).toMatchObject({
       status: 422,
       body: { errors: [{ path: 'current_password', code: 'wrong_password' }] },
     })
-    expect((await person.signIn()).status).toBe(200)
-    expect(await auditOf(person.id)).toMatchObject([{ outcome: 'failure', detail: { reason: 'wrong_password' } }])
+    expect((await user.signIn()).status).toBe(200)
+    expect(await auditOf(user.id)).toMatchObject([{ outcome: 'failure', detail: { reason: 'wrong_password' } }])
   })
 
   test('counts wrong passwords like failed sign-ins, so that a stolen session cannot guess', async () => {
-    const person = await createPerson()
-    const mine = await person.session()
+    const user = await createUser()
+    const mine = await user.session()
     const statuses = []
     for (let attempt = 0; attempt < 6; attempt += 1)
       statuses.push((await mine('POST', CHANGE, change({ current_password: `guess number ${attempt}` }))).status)
@@ -92,8 +92,8 @@ describe('a change of the own password', () => {
     ['password123', 'common'],
     ['veraquill1985', 'personal'],
   ])('refuses the new password %s as %s, before the present one is looked at', async (password, code) => {
-    const person = await createPerson()
-    const mine = await person.session()
+    const user = await createUser()
+    const mine = await user.session()
     const body = change({ new_password: password, current_password: 'wrong as well' })
     expect(await mine('POST', CHANGE, body)).toMatchObject({
       status: 422,
@@ -102,8 +102,8 @@ describe('a change of the own password', () => {
   })
 
   test('is refused for an API key, for a person without a password, and without a token', async () => {
-    const person = await createPerson()
-    const mine = await person.session()
+    const user = await createUser()
+    const mine = await user.session()
     const key = { name: 'key', permissions: ['contract:*'] }
     const asKey = app.callAs((await mine('POST', '/api/v3/identity/api-key', key)).body.data.key)
     expect((await asKey('POST', CHANGE, change())).status).toBe(409)
@@ -113,8 +113,8 @@ describe('a change of the own password', () => {
   })
 
   test('of two at once with one present password, one succeeds', async () => {
-    const person = await createPerson()
-    const mine = await person.session()
+    const user = await createUser()
+    const mine = await user.session()
     const replies = await Promise.all(
       ['first phrase of two', 'second phrase of two'].map((password) =>
         mine('POST', CHANGE, change({ new_password: password })),
@@ -124,17 +124,17 @@ describe('a change of the own password', () => {
   })
 
   test('is the same password in every spelling of Unicode', async () => {
-    const person = await createPerson()
-    const mine = await person.session()
+    const user = await createUser()
+    const mine = await user.session()
     await mine('POST', CHANGE, change({ new_password: 'cafe\u0301 am flussufer' }))
-    expect((await person.signIn('caf\u00e9 am flussufer')).status).toBe(200)
+    expect((await user.signIn('caf\u00e9 am flussufer')).status).toBe(200)
   })
 })
 
 describe('a password that an administrator sets', () => {
   test('follows the same rules, with the name and the address that the person will have', async () => {
-    const person = await createPerson()
-    const path = `/api/v3/identity/user/${person.id}`
+    const user = await createUser()
+    const path = `/api/v3/identity/user/${user.id}`
     const codeOf = async (body: object) => (await app.admin('PATCH', path, body)).body.errors?.[0].code
     expect(await codeOf({ password: 'password123' })).toBe('common')
     expect(await codeOf({ password: 'veraquill1985' })).toBe('personal')

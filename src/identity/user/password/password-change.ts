@@ -6,7 +6,7 @@ import { endUserApiKeys } from '../../access/api-key.ts'
 import type { PasswordDeps } from '../../password/password.ts'
 import { checkNewPassword } from '../../password/password-rule.ts'
 import { endUserAccess } from '../../session/session.ts'
-import { chargeOwnAttempt, forgiveAttempt, type PersonAttempt } from '../../throttle/login-attempt.ts'
+import { chargeOwnAttempt, forgiveAttempt, type UserAttempt } from '../../throttle/login-attempt.ts'
 import { buildThrottled } from '../../throttle/login-problem.ts'
 import { findOwnCredentials, lockOwnCredentials, setPasswordHash } from './own-password.store.ts'
 
@@ -24,7 +24,7 @@ export interface PasswordChange {
 /** A change whose present password was checked, before anything is written. */
 export type CheckedChange =
   | { kind: 'refused'; problem: Problem }
-  | { kind: 'correct'; attempt: PersonAttempt; presentHash: string; passwordHash: string; sessionId: SessionId }
+  | { kind: 'correct'; attempt: UserAttempt; presentHash: string; passwordHash: string; sessionId: SessionId }
 
 /** Whether a user has a password. */
 export async function hasOwnPassword(db: Database, userId: UserId): Promise<boolean> {
@@ -41,7 +41,7 @@ export interface EndedTokens {
  * Checks a change of one's own password (docs/contract/sessions.md#changing-a-password). A wrong present password counts as
  * a failed sign-in, before it is looked at, so that a stolen session does not guess it. Runs outside any transaction:
  * hashing takes time.
- * Throws 409 for an API key and for a person without a password, 422 for a new password that breaks a rule.
+ * Throws 409 for an API key and for a user without a password, 422 for a new password that breaks a rule.
  */
 export async function checkPasswordChange(
   { passwords }: PasswordDeps,
@@ -51,18 +51,18 @@ export async function checkPasswordChange(
   const { caller, address, now, currentPassword, newPassword } = change
   if (caller.sessionId === null)
     throw new Problem('conflict', 'An API key cannot change the password of its owner. Sign in and use the session.')
-  const person = await findOwnCredentials(db, caller.userId)
-  if (!person) throw notFound('user')
-  if (person.passwordHash === null)
+  const user = await findOwnCredentials(db, caller.userId)
+  if (!user) throw notFound('user')
+  if (user.passwordHash === null)
     throw new Problem('conflict', 'You have no password yet. Ask for a reset link by mail to set one.')
-  checkNewPassword(newPassword, { path: 'new_password', owner: person })
+  checkNewPassword(newPassword, { path: 'new_password', owner: user })
   const attempt = { userId: caller.userId, address, now }
   const until = await chargeOwnAttempt(db, attempt)
   if (until) return { kind: 'refused', problem: buildThrottled(until, now) }
-  if (!(await passwords.isCorrect(currentPassword, person.passwordHash)))
+  if (!(await passwords.isCorrect(currentPassword, user.passwordHash)))
     return { kind: 'refused', problem: buildWrongPassword('wrong_password') }
   const passwordHash = await passwords.hash(newPassword)
-  return { kind: 'correct', attempt, presentHash: person.passwordHash, passwordHash, sessionId: caller.sessionId }
+  return { kind: 'correct', attempt, presentHash: user.passwordHash, passwordHash, sessionId: caller.sessionId }
 }
 
 function buildWrongPassword(reason: string): Problem {
@@ -71,7 +71,7 @@ function buildWrongPassword(reason: string): Problem {
 }
 
 /**
- * Sets the new password of a checked change, in the caller's transaction: ends the other sessions of the person, unless
+ * Sets the new password of a checked change, in the caller's transaction: ends the other sessions of the user, unless
  * `keepApps` its apps, and unless `keepApiKeys` its API keys. A password that was changed since the check is a refusal.
  */
 export async function changeOwnPassword(

@@ -31,7 +31,7 @@ afterAll(async () => {
 })
 
 let count = 0
-async function createPerson(more: object = {}) {
+async function createUser(more: object = {}) {
   const email = `forgetful-${count++}@example.com`
   const id = await createUserWithPassword(app, { email, ...more }, PASSWORD)
   const signIn = (password = PASSWORD) => app.anonymous('POST', '/api/v3/auth/login/local', { email, password })
@@ -49,17 +49,17 @@ const invalid = { status: 410, body: { code: 'link_invalid' } }
 
 describe('asking for a reset link', () => {
   test('sends a mail to the address as the person wrote it, whatever case is typed', async () => {
-    const person = await createPerson()
-    expect(await forgot(person.email.toUpperCase())).toMatchObject({ status: 202, body: { data: { accepted: true } } })
-    const [mail, ...more] = await readMails(app, person.email)
+    const user = await createUser()
+    expect(await forgot(user.email.toUpperCase())).toMatchObject({ status: 202, body: { data: { accepted: true } } })
+    const [mail, ...more] = await readMails(app, user.email)
     expect(more).toEqual([])
-    expect(mail).toMatchObject({ to: person.email, subject: 'Set a new password at Signalbox' })
+    expect(mail).toMatchObject({ to: user.email, subject: 'Set a new password at Signalbox' })
     expect(mail!.text).toContain(`${app.app.baseUrl()}/auth/reset?token=`)
     expect(mail!.token).toMatch(/^[\w-]{43}$/)
   })
 
   test('answers the same for a known, an unknown, a disabled and a malformed address, with the same statements', async () => {
-    const [known, disabled] = [await createPerson(), await createPerson()]
+    const [known, disabled] = [await createUser(), await createUser()]
     await app.admin('POST', `/api/v3/identity/user/${disabled.id}/disable`)
     const measure = async (email: string) => {
       app.clock.advance(1)
@@ -71,62 +71,60 @@ describe('asking for a reset link', () => {
     const answers = []
     for (const email of [known.email, 'nobody@example.com', disabled.email, 'not an address'])
       answers.push(await measure(email))
-    for (const one of answers) expect(one).toEqual(answers[0])
+    for (const answer of answers) expect(answer).toEqual(answers[0])
     expect(await readMails(app, disabled.email)).toEqual([])
     expect(await readMails(app, 'nobody@example.com')).toEqual([])
   })
 
   test('is audited with what it came to, and the answer does not say it', async () => {
-    const person = await createPerson()
-    await forgot(person.email)
-    expect(await lastAudit('password.forgot')).toMatchObject({ user: person.id, detail: { result: 'sent' } })
+    const user = await createUser()
+    await forgot(user.email)
+    expect(await lastAudit('password.forgot')).toMatchObject({ user: user.id, detail: { result: 'sent' } })
     await forgot('nobody@example.com')
     expect(await lastAudit('password.forgot')).toMatchObject({ user: null, detail: { result: 'unknown' } })
   })
 
   test('sends at most three mails in 15 minutes', async () => {
-    const person = await createPerson()
-    for (let request = 0; request < 5; request += 1) expect((await forgot(person.email)).status).toBe(202)
-    expect(await readMails(app, person.email)).toHaveLength(3)
+    const user = await createUser()
+    for (let request = 0; request < 5; request += 1) expect((await forgot(user.email)).status).toBe(202)
+    expect(await readMails(app, user.email)).toHaveLength(3)
     expect(await lastAudit('password.forgot')).toMatchObject({ detail: { result: 'too_many' } })
     app.clock.advance(LINKS_WINDOW_MS)
-    await forgot(person.email)
-    expect(await readMails(app, person.email)).toHaveLength(4)
+    await forgot(user.email)
+    expect(await readMails(app, user.email)).toHaveLength(4)
   })
 
   test('sends three mails for forty requests at once, to two processes, and none more in their window', async () => {
-    const person = await createPerson()
+    const user = await createUser()
     const asked = Array.from({ length: 40 }, (_, step) =>
-      (step % 2 === 0 ? app : other).anonymous('POST', FORGOT, { email: person.email }),
+      (step % 2 === 0 ? app : other).anonymous('POST', FORGOT, { email: user.email }),
     )
     for (const { status } of await Promise.all(asked)) expect(status).toBe(202)
-    expect(await readMails(app, person.email)).toHaveLength(3)
+    expect(await readMails(app, user.email)).toHaveLength(3)
     app.clock.advance(LINKS_WINDOW_MS - 1)
-    await forgot(person.email)
-    expect(await readMails(app, person.email)).toHaveLength(3)
+    await forgot(user.email)
+    expect(await readMails(app, user.email)).toHaveLength(3)
   })
 
   test('waits for nobody once three mails were sent, so that a flood holds no connection', async () => {
-    const person = await createPerson()
-    for (let request = 0; request < 3; request += 1) await forgot(person.email)
+    const user = await createUser()
+    for (let request = 0; request < 3; request += 1) await forgot(user.email)
     const holder = await app.database.pool.connect()
     await holder.query('begin')
-    await holder.query('select from "user" where document_id = $1 for update', [person.id])
-    expect((await forgot(person.email)).status).toBe(202)
+    await holder.query('select from "user" where document_id = $1 for update', [user.id])
+    expect((await forgot(user.email)).status).toBe(202)
     await holder.query('rollback')
     holder.release()
-    expect(await readMails(app, person.email)).toHaveLength(3)
+    expect(await readMails(app, user.email)).toHaveLength(3)
   })
 
   test('leaves no token in the database but in the mailbox of development', async () => {
-    const person = await createPerson()
-    await forgot(person.email)
-    const { rows } = await app.database.pool.query('select content from mail_outbox where recipient = $1', [
-      person.email,
-    ])
+    const user = await createUser()
+    await forgot(user.email)
+    const { rows } = await app.database.pool.query('select content from mail_outbox where recipient = $1', [user.email])
     expect(rows[0].content).toMatch(/^v1\./)
-    const { token } = (await readMails(app, person.email))[0]!
-    await app.database.pool.query('delete from kept_mail where recipient = $1', [person.email])
+    const { token } = (await readMails(app, user.email))[0]!
+    await app.database.pool.query('delete from kept_mail where recipient = $1', [user.email])
     expect(await dumpDatabase(app.database.pool)).not.toContain(token)
   })
 
@@ -142,33 +140,33 @@ describe('asking for a reset link', () => {
 
 describe('a reset', () => {
   test('sets the password, verifies the address, ends sessions and API keys, and clears the throttle', async () => {
-    const person = await createPerson()
-    const mine = app.callAs((await person.signIn()).body.data.jwt)
+    const user = await createUser()
+    const mine = app.callAs((await user.signIn()).body.data.jwt)
     const key = { name: 'key', permissions: ['contract:*'] }
     const asKey = app.callAs((await mine('POST', '/api/v3/identity/api-key', key)).body.data.key)
-    for (let attempt = 0; attempt < 10; attempt += 1) await person.signIn('a wrong password')
-    expect((await person.signIn()).status).toBe(429)
-    const token = await linkTo(person.email)
+    for (let attempt = 0; attempt < 10; attempt += 1) await user.signIn('a wrong password')
+    expect((await user.signIn()).status).toBe(429)
+    const token = await linkTo(user.email)
     expect(await reset(token)).toMatchObject({ status: 200, body: { data: { revoked: 1, api_keys_revoked: 1 } } })
     expect((await mine('GET', '/api/v3/auth/session')).status).toBe(401)
     expect((await asKey('GET', '/api/v3/auth/session')).status).toBe(401)
-    expect((await person.signIn(NEW)).status).toBe(200)
-    const { body } = await app.admin('GET', `/api/v3/identity/user/${person.id}`)
+    expect((await user.signIn(NEW)).status).toBe(200)
+    const { body } = await app.admin('GET', `/api/v3/identity/user/${user.id}`)
     expect(body.data.email_verified_at).toBe(new Date(app.clock.now()).toISOString())
-    expect(await lastAudit('password.reset')).toMatchObject({ outcome: 'success', user: person.id })
+    expect(await lastAudit('password.reset')).toMatchObject({ outcome: 'success', user: user.id })
   })
 
   test('keeps API keys when it says so', async () => {
-    const person = await createPerson()
-    const mine = app.callAs((await person.signIn()).body.data.jwt)
+    const user = await createUser()
+    const mine = app.callAs((await user.signIn()).body.data.jwt)
     const key = { name: 'key', permissions: ['contract:*'] }
     const asKey = app.callAs((await mine('POST', '/api/v3/identity/api-key', key)).body.data.key)
-    await reset(await linkTo(person.email), { keep_api_keys: true })
+    await reset(await linkTo(user.email), { keep_api_keys: true })
     expect((await asKey('GET', '/api/v3/auth/session')).status).toBe(200)
   })
 
   test('works until one hour after the link, and not at the hour', async () => {
-    const [early, late] = [await createPerson(), await createPerson()]
+    const [early, late] = [await createUser(), await createUser()]
     const [first, second] = [await linkTo(early.email), await linkTo(late.email)]
     app.clock.advance(RESET_LIFETIME_MS - 1)
     expect((await reset(first)).status).toBe(200)
@@ -177,12 +175,12 @@ describe('a reset', () => {
   })
 
   test('works once, also by parallel requests in two processes, and ends every older link', async () => {
-    const person = await createPerson()
-    const older = await linkTo(person.email)
+    const user = await createUser()
+    const older = await linkTo(user.email)
     app.clock.advance(1)
-    const token = await linkTo(person.email)
+    const token = await linkTo(user.email)
     const replies = await Promise.all(
-      [app, other, app, other].map((one) => one.anonymous('POST', RESET, { token, password: NEW })),
+      [app, other, app, other].map((item) => item.anonymous('POST', RESET, { token, password: NEW })),
     )
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410])
     app.clock.advance(60_000)
@@ -195,8 +193,8 @@ describe('a reset', () => {
   })
 
   test('keeps the link for another try when the new password breaks a rule', async () => {
-    const person = await createPerson()
-    const token = await linkTo(person.email)
+    const user = await createUser()
+    const token = await linkTo(user.email)
     expect(await reset(token, { password: 'password123' })).toMatchObject({
       status: 422,
       body: { errors: [{ path: 'password', code: 'common' }] },
@@ -216,36 +214,36 @@ describe('a reset', () => {
       (id: string) => app.admin('PATCH', `/api/v3/identity/user/${id}`, { password: 'set by the office' }),
     ],
   ])('is refused for a person who was %s since', async (_name, act) => {
-    const person = await createPerson()
-    const token = await linkTo(person.email)
-    expect((await act(person.id)).status).toBe(200)
+    const user = await createUser()
+    const token = await linkTo(user.email)
+    expect((await act(user.id)).status).toBe(200)
     expect(await reset(token)).toMatchObject(invalid)
   })
 
   test('is refused for a token that nobody got, and for one of a verification', async () => {
     expect(await reset('A'.repeat(43))).toMatchObject(invalid)
     expect(await reset('x')).toMatchObject(invalid)
-    const person = await createPerson()
-    const mine = app.callAs((await person.signIn()).body.data.jwt)
+    const user = await createUser()
+    const mine = app.callAs((await user.signIn()).body.data.jwt)
     await mine('POST', `${VERIFY}/request`)
-    const { token } = (await readMails(app, person.email))[0]!
+    const { token } = (await readMails(app, user.email))[0]!
     expect(await reset(token)).toMatchObject(invalid)
   })
 })
 
 describe('the verification of an address', () => {
-  const request = async (person: Awaited<ReturnType<typeof createPerson>>) =>
-    app.callAs((await person.signIn()).body.data.jwt)('POST', `${VERIFY}/request`)
+  const request = async (user: Awaited<ReturnType<typeof createUser>>) =>
+    app.callAs((await user.signIn()).body.data.jwt)('POST', `${VERIFY}/request`)
   const verify = (token: string) => app.anonymous('POST', VERIFY, { token })
   const verifiedAt = async (id: string) =>
     (await app.admin('GET', `/api/v3/identity/user/${id}`)).body.data.email_verified_at
 
   test('marks the address by its link, once, within 24 hours', async () => {
-    const [early, late] = [await createPerson(), await createPerson()]
+    const [early, late] = [await createUser(), await createUser()]
     const tokens = []
-    for (const person of [early, late]) {
-      expect(await request(person)).toMatchObject({ status: 202, body: { data: { accepted: true } } })
-      const [mail] = await readMails(app, person.email)
+    for (const user of [early, late]) {
+      expect(await request(user)).toMatchObject({ status: 202, body: { data: { accepted: true } } })
+      const [mail] = await readMails(app, user.email)
       expect(mail!.text).toContain('/auth/verify?token=')
       tokens.push(mail!.token)
     }
@@ -259,21 +257,21 @@ describe('the verification of an address', () => {
   })
 
   test('answers the same for a verified address, without a mail', async () => {
-    const person = await createPerson()
-    await request(person)
-    await verify((await readMails(app, person.email))[0]!.token)
-    expect((await request(person)).status).toBe(202)
-    expect(await readMails(app, person.email)).toHaveLength(1)
+    const user = await createUser()
+    await request(user)
+    await verify((await readMails(app, user.email))[0]!.token)
+    expect((await request(user)).status).toBe(202)
+    expect(await readMails(app, user.email)).toHaveLength(1)
     expect(await lastAudit('email.request-verification')).toMatchObject({ detail: { result: 'verified_already' } })
   })
 
   test('does not verify an address that the person took later', async () => {
-    const person = await createPerson()
-    await request(person)
-    const { token } = (await readMails(app, person.email))[0]!
-    await app.admin('PATCH', `/api/v3/identity/user/${person.id}`, { email: `moved-${person.email}` })
+    const user = await createUser()
+    await request(user)
+    const { token } = (await readMails(app, user.email))[0]!
+    await app.admin('PATCH', `/api/v3/identity/user/${user.id}`, { email: `moved-${user.email}` })
     expect(await verify(token)).toMatchObject(invalid)
-    expect(await verifiedAt(person.id)).toBeNull()
+    expect(await verifiedAt(user.id)).toBeNull()
   })
 
   test('needs a token to ask for', async () => {

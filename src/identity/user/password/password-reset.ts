@@ -13,9 +13,9 @@ import { buildResetMail } from '../proof/mail-texts.ts'
 import {
   deleteProofTokens,
   findProofCandidate,
-  findProvenPerson,
+  findProvenUser,
   insertProofToken,
-  lockProvenPerson,
+  lockProvenUser,
 } from '../proof/proof-token.store.ts'
 import { buildLinkInvalid, createProofToken, hashProofToken } from '../proof/proof-token.ts'
 import { setPasswordHash } from './own-password.store.ts'
@@ -24,7 +24,7 @@ import type { EndedTokens } from './password-change.ts'
 /** Lifetime of a reset link. */
 export const RESET_LIFETIME_MS = 3_600_000
 
-/** A person gets at most this many links in this time, so that nobody can fill a mailbox. */
+/** A user gets at most this many links in this time, so that nobody can fill a mailbox. */
 export const LINKS_LIMIT = 3
 export const LINKS_WINDOW_MS = 15 * 60_000
 
@@ -37,7 +37,7 @@ export interface LinkDeps extends MailDeps {
   serviceName: string
 }
 
-/** What a request for a link came to. For the audit trail only: the caller gets one answer for all of them. */
+/** Outcome of a request for a link. For the audit trail only: the caller gets one answer for all of them. */
 export type LinkResult = 'sent' | 'unknown' | 'too_many' | 'verified_already'
 
 /**
@@ -51,13 +51,13 @@ export async function requestReset(
 ): Promise<{ result: LinkResult; userId: UserId | null }> {
   checkCanSend(deps)
   const since = new Date(now.getTime() - LINKS_WINDOW_MS)
-  const person = await findProofCandidate(tx, { email }, { purpose: 'reset', since, limit: LINKS_LIMIT })
-  const result = !person ? 'unknown' : person.recent < LINKS_LIMIT ? 'sent' : 'too_many'
+  const user = await findProofCandidate(tx, { email }, { purpose: 'reset', since, limit: LINKS_LIMIT })
+  const result = !user ? 'unknown' : user.recent < LINKS_LIMIT ? 'sent' : 'too_many'
   const isReal = result === 'sent'
   const { token, tokenHash } = createProofToken(deps.random)
   const expiresAt = new Date(now.getTime() + RESET_LIFETIME_MS)
-  const to = person?.email ?? email
-  const userId = person?.userId ?? null
+  const to = user?.email ?? email
+  const userId = user?.userId ?? null
   await insertProofToken(tx, { tokenHash, purpose: 'reset', userId: isReal ? userId : null, email: to, expiresAt, now })
   const content = buildResetMail({
     texts,
@@ -68,9 +68,9 @@ export async function requestReset(
   return { result, userId }
 }
 
-/** Whether a reset link is valid at this time; it stays so. Pages check it before a person thinks of a password. */
+/** Whether a reset link is valid at this time; it stays so. Pages check it before a user thinks of a password. */
 export async function isResetLink(db: Database, { token, now }: { token: string; now: Date }): Promise<boolean> {
-  return (await findProvenPerson(db, { tokenHash: hashProofToken(token), purpose: 'reset', now })) !== undefined
+  return (await findProvenUser(db, { tokenHash: hashProofToken(token), purpose: 'reset', now })) !== undefined
 }
 
 /** A new password that a link allows, or a link that is not valid. */
@@ -85,7 +85,7 @@ export async function prepareReset(
   db: Database,
   { token, password, now }: { token: string; password: string; now: Date },
 ): Promise<PreparedReset> {
-  const owner = await findProvenPerson(db, { tokenHash: hashProofToken(token), purpose: 'reset', now })
+  const owner = await findProvenUser(db, { tokenHash: hashProofToken(token), purpose: 'reset', now })
   if (!owner) return { kind: 'invalid' }
   checkNewPassword(password, { path: 'password', owner })
   return { kind: 'ready', passwordHash: await passwords.hash(password) }
@@ -101,14 +101,14 @@ export async function resetByLink(
 ): Promise<{ userId: UserId; passwordHash: string; ended: EndedTokens } | { problem: Problem }> {
   const { token, prepared, keepApiKeys, now } = input
   if (prepared.kind === 'invalid') return { problem: buildLinkInvalid('unknown_used_or_expired') }
-  const person = await lockProvenPerson(tx, { tokenHash: hashProofToken(token), purpose: 'reset', now })
-  if (!person) return { problem: buildLinkInvalid('used_meanwhile') }
-  const { userId } = person
+  const user = await lockProvenUser(tx, { tokenHash: hashProofToken(token), purpose: 'reset', now })
+  if (!user) return { problem: buildLinkInvalid('used_meanwhile') }
+  const { userId } = user
   await setPasswordHash(tx, userId, { passwordHash: prepared.passwordHash, verifiedAt: now, now })
   await deleteProofTokens(tx, userId, 'reset')
   await clearLoginThrottle(tx, userId)
   await endUserAccess(tx, { userId, now })
   if (!keepApiKeys) await endUserApiKeys(tx, userId, now)
   const { passwordHash } = prepared
-  return { userId, passwordHash, ended: { sessions: person.sessions, apiKeys: keepApiKeys ? 0 : person.apiKeys } }
+  return { userId, passwordHash, ended: { sessions: user.sessions, apiKeys: keepApiKeys ? 0 : user.apiKeys } }
 }

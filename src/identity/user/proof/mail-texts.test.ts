@@ -10,19 +10,19 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 test('every mail to a person names the product by BRAND_NAME, in the subject and in the text', async () => {
-  const person = { email: 'brand@example.test', password: 'correct horse battery' }
-  await app.admin('POST', '/api/v3/identity/user', person)
-  const { jwt } = (await app.anonymous('POST', '/api/v3/auth/login/local', person)).body.data
+  const user = { email: 'brand@example.test', password: 'correct horse battery' }
+  await app.admin('POST', '/api/v3/identity/user', user)
+  const { jwt } = (await app.anonymous('POST', '/api/v3/auth/login/local', user)).body.data
   const account = await app.admin('POST', '/api/v3/identity/account', { name: 'Rail' })
   const statuses = [
-    await app.anonymous('POST', '/api/v3/auth/password/forgot', { email: person.email }),
+    await app.anonymous('POST', '/api/v3/auth/password/forgot', { email: user.email }),
     await app.callAs(jwt)('POST', '/api/v3/auth/email/verify/request'),
     await app.admin('POST', `/api/v3/identity/account/${account.body.data.document_id}/invitation`, {
-      email: person.email,
+      email: user.email,
     }),
   ].map(({ status }) => status)
   expect(statuses.every((status) => status < 300)).toBe(true)
-  const mails = await readMails(app, person.email)
+  const mails = await readMails(app, user.email)
   expect(mails.map(({ subject }) => subject).sort()).toEqual([
     'Confirm your e-mail address at Northwind',
     'Invitation to the account "Rail" at Northwind',

@@ -2,11 +2,11 @@ import type { Texts } from '../../../base/language/texts.ts'
 import type { MailContent } from '../../mail/mail.ts'
 import { composeMail } from '../../mail/mail-template.ts'
 
-/** What a mail of the service says. */
+/** Text of a mail of the service. */
 interface MailFacts {
   texts: Texts
   link: string
-  /** `BRAND_NAME`, which people know the service by. */
+  /** `BRAND_NAME`, which users know the service by. */
   serviceName: string
 }
 

@@ -28,16 +28,16 @@ export async function insertProofToken(db: Database, row: NewProofToken): Promis
   await insert(db, row)
 }
 
-/** The person that a mail is asked for. */
+/** The user that a mail is asked for. */
 export interface ProofCandidate {
   userId: UserId
   email: string
   emailVerifiedAt: Date | null
-  /** Tokens of the purpose that were made since a time. Below the limit the person is locked: no other token is being made. */
+  /** Tokens of the purpose that were made since a time. Below the limit the user is locked: no other token is being made. */
   recent: number
 }
 
-/** What is counted of a person. */
+/** Counts of one user. */
 interface CountedLinks {
   purpose: ProofPurpose
   since: Date
@@ -59,8 +59,8 @@ const findByEmail = findWhere<{ email: string }>(hasEmail('$email'))
 const findById = findWhere<{ userId: UserId }>('u.document_id = $userId')
 
 /**
- * The active person with this address or id, and how many tokens of the purpose were made after `since`: counted behind the
- * lock of the person while they are fewer than `limit`, so that parallel requests pass the limit by none.
+ * The active user with this address or id, and how many tokens of the purpose were made after `since`: counted behind the
+ * lock of the user while they are fewer than `limit`, so that parallel requests pass the limit by none.
  */
 export async function findProofCandidate(
   db: Database,
@@ -71,8 +71,8 @@ export async function findProofCandidate(
   return row
 }
 
-/** The person of a token that may still be used. */
-export interface ProvenPerson {
+/** The user of a token that may still be used. */
+export interface ProvenUser {
   userId: UserId
   email: string
   name: string | null
@@ -85,15 +85,15 @@ interface PresentedProof {
   now: Date
 }
 
-/** A token holds while its address is still that of the active person. */
-const selectValid = statement<ProvenPerson, PresentedProof>(`
+/** A token holds while its address is still that of the active user. */
+const selectValid = statement<ProvenUser, PresentedProof>(`
   select t."user" as "userId", u.email, u.name from proof_token t
   cross join lateral (select * from "user" x where x.document_id = t."user" offset 0) u
   where t.token_hash = $tokenHash and t.purpose = $purpose and ${isAfter('t.expires_at', '$now')}
     and u.is_actived and u.deleted_at is null and email_key(u.email) = email_key(t.email)`)
 
-/** The person of a token. Undefined when it is unknown, used or expired, or the person has another address now. */
-export async function findProvenPerson(db: Database, token: PresentedProof): Promise<ProvenPerson | undefined> {
+/** The user of a token. Undefined when it is unknown, used or expired, or the user has another address now. */
+export async function findProvenUser(db: Database, token: PresentedProof): Promise<ProvenUser | undefined> {
   const [row] = await selectValid(db, token)
   return row
 }
@@ -111,19 +111,19 @@ const lockProven = statement<LockedProven, PresentedProof>(`
   left join lateral lock_tokens(u.document_id) l on $purpose = 'reset'
   where email_key(p.email) = email_key(u.email)`)
 
-/** The person of a token that is being used, locked. */
-export interface LockedProven extends ProvenPerson {
+/** The user of a token that is being used, locked. */
+export interface LockedProven extends ProvenUser {
   isEmailVerified: boolean
-  /** The number of unrevoked sessions and API keys of the person, locked, for a reset; 0 for a verification. */
+  /** The number of unrevoked sessions and API keys of the user, locked, for a reset; 0 for a verification. */
   sessions: number
   apiKeys: number
 }
 
 /**
- * Locks the person of a token until the transaction ends, and reads the token behind the lock: of two concurrent uses one
- * succeeds, if each deletes it (`deleteProofTokens`). Undefined like `findProvenPerson`.
+ * Locks the user of a token until the transaction ends, and reads the token behind the lock: of two concurrent uses one
+ * succeeds, if each deletes it (`deleteProofTokens`). Undefined like `findProvenUser`.
  */
-export async function lockProvenPerson(db: Database, token: PresentedProof): Promise<LockedProven | undefined> {
+export async function lockProvenUser(db: Database, token: PresentedProof): Promise<LockedProven | undefined> {
   const [row] = await lockProven(db, token)
   return row
 }
@@ -132,7 +132,7 @@ const removeAll = closingStatement<{ userId: UserId; purpose: ProofPurpose }>(
   'used_proofs as (delete from proof_token where "user" = $userId and purpose = $purpose)',
 )
 
-/** Deletes the tokens of a person, who is locked, with the last statement of the transaction. */
+/** Deletes the tokens of a user, who is locked, with the last statement of the transaction. */
 export async function deleteProofTokens(db: Database, userId: UserId, purpose: ProofPurpose): Promise<void> {
   await removeAll(db, { userId, purpose })
 }
@@ -152,7 +152,7 @@ const verify = closingStatement<{ userId: UserId; now: Date }>(`
     update "user" set email_verified_at = $now, updated_at = $now
     where document_id = $userId and email_verified_at is null)`)
 
-/** Marks the address of a locked person as verified, with the last statement of the transaction. */
+/** Marks the address of a locked user as verified, with the last statement of the transaction. */
 export async function setEmailVerified(db: Database, userId: UserId, now: Date): Promise<void> {
   await verify(db, { userId, now })
 }

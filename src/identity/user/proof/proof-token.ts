@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Random } from '../../../base/random.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 
-/** What a link proves: that its reader may set a new password, or owns the address. */
+/** Purpose of a link: its reader may set a new password, or proves to own the address. */
 export type ProofPurpose = 'reset' | 'verification'
 
 /** Bytes of a token of a link. */

@@ -143,7 +143,7 @@ function buildRow(
 ): StateRow {
   const { model, idHash, expiresAt, sealedId } = input
   const { jti, userCode, ...payload } = input.payload as AdapterPayload & { jti?: string }
-  // A code that a person types is short; it is found by its hash. The id itself opens what it stands for.
+  // A code that a user types is short; it is found by its hash. The id itself opens what it stands for.
   const rest: Record<string, unknown> = { ...payload }
   for (const name of SEALED_MEMBERS)
     if (typeof rest[name] === 'string') rest[name] = keyring.seal(rest[name], SEAL_CONTEXT)
@@ -176,7 +176,7 @@ function toPayload({ keyring }: StateDeps, found: FoundState, id: string | undef
   return payload as AdapterPayload
 }
 
-/** Refuses a device that asks again too early while its person has not answered (RFC 8628 section 3.5), also in parallel. */
+/** Refuses a device that asks again too early while its user has not answered (RFC 8628 section 3.5), also in parallel. */
 async function refuseEarlyPoll(db: Database, found: FoundState, key: { model: string; idHash: Buffer }): Promise<void> {
   const { accountId, error } = found.payload
   if (Provider.ctx?.oidc?.route !== 'token' || accountId !== undefined || error !== undefined) return

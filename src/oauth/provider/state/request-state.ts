@@ -5,7 +5,7 @@ import type { GrantRecord } from '../../grant/grant.store.ts'
 import type { FoundState, StateRow } from './state.store.ts'
 
 /** Who is signed in in a browser, and how. */
-export interface BrowserPerson {
+export interface BrowserUser {
   userId: UserId
   sessionId: SessionId
   amr: readonly string[]
@@ -47,23 +47,23 @@ export interface RequestState {
   /** By user and client. */
   grants: Map<string, GrantRecord | undefined>
   browser: ExpectedBrowser | undefined
-  person: Promise<BrowserPerson | undefined> | undefined
-  /** What to write at the end, by `keyOf`. */
+  user: Promise<BrowserUser | undefined> | undefined
+  /** Pending writes, by `keyOf`. */
   writes: Map<string, BatchRow>
   spent: SpentState | undefined
   /** The spent refresh token whose first answer is sent again. */
   repeatOf: Buffer | undefined
-  /** What the service does because the request ended a family of tokens. */
+  /** Reactions of the service to a token family that the request ended. */
   endings: Promise<void>[]
 }
 
 /** Where the rows of a request are written at its end. Elsewhere each is written at once. */
 const BATCHED_ROUTES = new Set(['authorization', 'resume', 'token'])
 
-/** What is written at the end. Other rows are read by other requests before, or must be found to be new. */
+/** Models whose writes wait for the end. Other rows are read by other requests before, or must be found to be new. */
 const BATCHED_MODELS = new Set(['AccessToken', 'AuthorizationCode', 'Grant', 'Interaction', 'RefreshToken', 'Session'])
 
-/** What is spent at the end of a request to the token endpoint. */
+/** Models that are consumed at the end of a request to the token endpoint. */
 const SPENT_MODELS = new Set(['AuthorizationCode', 'DeviceCode', 'RefreshToken'])
 
 /** The state of each request that has any, by the context of the library. */
@@ -83,7 +83,7 @@ export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestSt
     accounts: new Map(),
     grants: new Map(),
     browser: undefined,
-    person: undefined,
+    user: undefined,
     writes: new Map(),
     spent: undefined,
     repeatOf: undefined,
@@ -100,7 +100,7 @@ export const findBegunState = (ctx: object | undefined): RequestState | undefine
 const NO_SESSION = '00000000-0000-0000-0000-000000000000'
 
 /**
- * The session of the browser that must live while codes and families of a request are written: that of its person. A request
+ * The session of the browser that must live while codes and families of a request are written: that of its user. A request
  * to the token endpoint comes from no browser.
  */
 export function findBrowserOfRows(ctx: KoaContextWithOIDC | undefined, state: RequestState | undefined): string | null {

@@ -1,10 +1,10 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { SessionId, UserId } from '../../../base/id.ts'
-import { type BrowserPerson, findRequestState } from './request-state.ts'
-import { type ReadDeps, readPerson } from './state-reader.ts'
+import { type BrowserUser, findRequestState } from './request-state.ts'
+import { type ReadDeps, readUser } from './state-reader.ts'
 
-/** Finds the person of a `Cookie` header, and its session. */
-export type FindPerson = (
+/** Finds the user of a `Cookie` header, and its session. */
+export type FindUser = (
   cookieHeader: string | undefined,
 ) => Promise<{ userId: UserId; sessionId: SessionId } | undefined>
 
@@ -28,39 +28,39 @@ export interface SessionModel {
 const SIGN_IN_ROUTES = new Set(['authorization', 'resume', 'code_verification', 'device_resume'])
 
 /**
- * Finds the session of the provider for a request, so that it follows the session of the browser: a person who is signed in
- * here is signed in there, and who signs out or changes the account here is not the person of the next authorization. So
+ * Finds the session of the provider for a request, so that it follows the session of the browser: a user who is signed in
+ * here is signed in there, and who signs out or changes the account here is not the user of the next authorization. So
  * there is one sign-in page, and one place where a session ends (docs/contract/oauth.md#sign-in).
  */
 export async function visitSession(
   model: SessionModel,
   getOwn: SessionModel['get'],
-  deps: ReadDeps & { findPerson: FindPerson },
+  deps: ReadDeps & { findUser: FindUser },
   ctx: KoaContextWithOIDC,
 ): Promise<FollowingSession> {
   // Sign-out reads the session of the provider as it is.
   if (!SIGN_IN_ROUTES.has(ctx.oidc.route)) return getOwn(ctx)
   await expectBrowser(deps, ctx)
   const found = await getOwn(ctx)
-  const session = follow(model, found, await readPerson(deps, ctx))
+  const session = follow(model, found, await readUser(deps, ctx))
   if (session !== found) ctx.oidc.entity('Session', session)
   return session
 }
 
 /** Tells the reads of this request which browser it comes from. */
-async function expectBrowser({ findPerson }: { findPerson: FindPerson }, ctx: KoaContextWithOIDC): Promise<void> {
+async function expectBrowser({ findUser }: { findUser: FindUser }, ctx: KoaContextWithOIDC): Promise<void> {
   const state = findRequestState(ctx)
-  const person = await findPerson(ctx.req.headers.cookie)
+  const user = await findUser(ctx.req.headers.cookie)
   const { client_id: clientId } = ctx.query
-  if (state && person) state.browser = { ...person, clientId: typeof clientId === 'string' ? clientId : undefined }
+  if (state && user) state.browser = { ...user, clientId: typeof clientId === 'string' ? clientId : undefined }
 }
 
-function follow(model: SessionModel, found: FollowingSession, person: BrowserPerson | undefined): FollowingSession {
-  if (!person) return found.accountId === undefined ? found : model.instantiate({})
-  const isOther = found.accountId !== undefined && found.accountId !== person.userId
+function follow(model: SessionModel, found: FollowingSession, user: BrowserUser | undefined): FollowingSession {
+  if (!user) return found.accountId === undefined ? found : model.instantiate({})
+  const isOther = found.accountId !== undefined && found.accountId !== user.userId
   const session = isOther || found.accountId === undefined ? model.instantiate({}) : found
-  if (session.browserSession === person.sessionId) return session
-  const { userId, sessionId, amr, acr, authTime } = person
+  if (session.browserSession === user.sessionId) return session
+  const { userId, sessionId, amr, acr, authTime } = user
   session.loginAccount({
     accountId: userId,
     loginTs: Math.floor(authTime.getTime() / 1000),

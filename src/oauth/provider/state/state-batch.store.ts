@@ -2,7 +2,7 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { isNull, statement } from '../../../postgres/statement/statement.ts'
 import type { BatchRow } from './request-state.ts'
 
-/** What one request spends and writes. */
+/** Rows that one request consumes and writes. */
 export interface StateBatch {
   /** The code or token that is spent, with the encrypted answer of a refresh. */
   spent: { model: string; idHash: Buffer; consumedBy: Buffer | null; answer: string | null } | undefined

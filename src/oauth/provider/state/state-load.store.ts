@@ -22,7 +22,7 @@ interface TokenColumns extends NullableAccount {
 export interface LoadedToken {
   model: string
   found: FoundState
-  /** Its family, the session of the provider that it was issued in, and its person: undefined for what is gone. */
+  /** Its family, the session of the provider that it was issued in, and its user: undefined for what is gone. */
   family: FoundState | undefined
   session: FoundState | undefined
   account: AccountFacts | undefined
@@ -90,14 +90,14 @@ interface BrowserColumns extends NullableAccount {
   family: Payload | null
 }
 
-/** What an authorization starts with. */
+/** Rows at the start of an authorization. */
 export interface LoadedBrowser {
   /** The session of the provider in this browser. */
   session: FoundState | undefined
-  /** How the person signed in; undefined when the session of the browser is gone. */
+  /** How the user signed in; undefined when the session of the browser is gone. */
   signIn: { amr: string[]; acr: string | null; authTime: Date } | undefined
   account: AccountFacts | undefined
-  /** What the person allows the client, and its family of tokens in this browser. */
+  /** Grant of the user to the client, and its token family in this browser. */
   grant: GrantRecord | undefined
   family: FoundState | undefined
 }

@@ -4,7 +4,7 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { type AccountFacts, findActiveAccount } from '../../claims/account-facts.store.ts'
 import { findGrantOf, type GrantRecord } from '../../grant/grant.store.ts'
 import { hashStateId } from '../../grant/state-id.ts'
-import { type BrowserPerson, findRequestState, keyOf, type RequestState } from './request-state.ts'
+import { type BrowserUser, findRequestState, keyOf, type RequestState } from './request-state.ts'
 import { type FoundState, findState, findStateByUid } from './state.store.ts'
 import { loadBrowser, loadTokens } from './state-load.store.ts'
 
@@ -14,7 +14,7 @@ export interface ReadDeps {
   machineClock: Clock
 }
 
-/** What is read together with its family, the session of the provider and the person. */
+/** Models that are read together with their family, the session of the provider and the user. */
 const TOKEN_MODELS = new Set(['AccessToken', 'AuthorizationCode', 'DeviceCode', 'RefreshToken'])
 
 /** Where a token is looked up as an access token and as a refresh token. */
@@ -32,18 +32,18 @@ export function readRow(
   const now = new Date(deps.machineClock.now())
   if (!ctx || !state) return findState(deps.db, { model, idHash, now })
   if (model === 'Session' && state.browser) {
-    state.person ??= readBrowser(deps, state, idHash)
-    return state.person.then(() => state.rows.get(keyOf(model, idHash)))
+    state.user ??= readBrowser(deps, state, idHash)
+    return state.user.then(() => state.rows.get(keyOf(model, idHash)))
   }
   if (!TOKEN_MODELS.has(model)) return keep(state, keyOf(model, idHash), findState(deps.db, { model, idHash, now }))
   const isLookUp = LOOK_UP_ROUTES.has(ctx.oidc.route) && (model === 'AccessToken' || model === 'RefreshToken')
   const models = isLookUp ? (['AccessToken', 'RefreshToken'] as const) : ([model] as const)
   const loaded = readTokens(deps, state, { models, idHash, now })
-  for (const one of models)
+  for (const model of models)
     keep(
       state,
-      keyOf(one, idHash),
-      loaded.then((found) => found.get(one)),
+      keyOf(model, idHash),
+      loaded.then((found) => found.get(model)),
     )
   return loaded.then((found) => found.get(model))
 }
@@ -94,7 +94,7 @@ export async function readAccount(
   return state?.accounts.has(subject) ? state.accounts.get(subject) : findActiveAccount(db, subject)
 }
 
-/** What a user allows a client: known to the request, or else read. */
+/** Grant of a user to a client: cached in the request, or else read. */
 export async function readGrant(
   { db }: ReadDeps,
   { userId, clientId }: { userId: string; clientId: string },
@@ -107,19 +107,19 @@ export async function readGrant(
 
 const grantKey = (userId: string, clientId: string) => `${userId} ${clientId}`
 
-/** The person of the browser that the request expects; read with the session of the provider, if it has one. */
-export async function readPerson(deps: ReadDeps, ctx: KoaContextWithOIDC): Promise<BrowserPerson | undefined> {
+/** The user of the browser that the request expects; read with the session of the provider, if it has one. */
+export async function readUser(deps: ReadDeps, ctx: KoaContextWithOIDC): Promise<BrowserUser | undefined> {
   const state = findRequestState(ctx)
   if (!state?.browser) return undefined
-  state.person ??= readBrowser(deps, state, null)
-  return state.person
+  state.user ??= readBrowser(deps, state, null)
+  return state.user
 }
 
 async function readBrowser(
   { db, machineClock }: ReadDeps,
   state: RequestState,
   idHash: Buffer | null,
-): Promise<BrowserPerson | undefined> {
+): Promise<BrowserUser | undefined> {
   const { browser } = state
   if (!browser) return undefined
   const { userId, sessionId, clientId } = browser

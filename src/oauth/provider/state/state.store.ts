@@ -1,7 +1,7 @@
 import type { Database } from '../../../postgres/statement/database.ts'
 import { changeStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
 
-/** What the provider keeps of one model under one id. */
+/** Stored row of one model under one id. */
 export interface StateRow {
   model: string
   idHash: Buffer

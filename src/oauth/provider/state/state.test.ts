@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthFixture,
-  type OauthPerson,
+  type OauthUser,
   openBrowser,
   startOauthFixture,
 } from '../../../../test/harness/browser/oauth-service.ts'
@@ -10,18 +10,18 @@ import { hashStateId } from '../../grant/state-id.ts'
 import { clearOldAnswers, deleteExpiredState, upsertState } from './state.store.ts'
 
 let fixture: OauthFixture
-let person: OauthPerson
+let user: OauthUser
 let flow: Flow
 beforeAll(async () => {
   fixture = await startOauthFixture()
-  person = await fixture.person()
+  user = await fixture.user()
   flow = await openFlow(fixture, await fixture.client())
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
 test('what the database holds opens nothing: no code, token, session or interaction id is in it', async () => {
   const browser = openBrowser()
-  const begun = await flow.begin(browser, { person, parameters: { prompt: 'consent' } })
+  const begun = await flow.begin(browser, { user, parameters: { prompt: 'consent' } })
   const code = new URL(begun.callback).searchParams.get('code') ?? ''
   const tokens = await flow.redeem(begun)
   const next = await flow.refresh(tokens.refresh_token)
@@ -66,7 +66,7 @@ test('expired rows are deleted in batches, and no others', async () => {
 })
 
 test('the answer to a refresh is kept encrypted, and cleared when it is not repeated any more', async () => {
-  const { tokens } = await flow.signIn(openBrowser(), { person, parameters: { prompt: 'consent' } })
+  const { tokens } = await flow.signIn(openBrowser(), { user, parameters: { prompt: 'consent' } })
   await flow.refresh(tokens.refresh_token)
   const { db, pool } = fixture.app.database
   const read = async () => (await pool.query('select answer from oauth_state where answer is not null')).rows

@@ -25,10 +25,10 @@ const SHARES: Readonly<Record<string, number>> = {
   Client: 1,
 }
 
-/** What a wide network may have, in multiples of what a network in it may have. */
+/** Limit of a wide network, in multiples of the limit of a network in it. */
 const WIDE_SHARE = 5
 
-/** What all strangers of one client may have of a kind, in multiples of the strict limit of a minute. */
+/** Limit of a kind for all strangers of one client, in multiples of the strict limit of a minute. */
 const CLIENT_SHARE = 200
 
 /** Where a row of the model is new. Later requests write the same row again. */

@@ -14,7 +14,7 @@ test('a client reads its answer when all that ended with it has ended', async ()
       await new Promise(setImmediate)
       ended.push(`${grantId} ${cause}`)
     },
-    recordRefusedPerson: async () => {},
+    recordRefusedUser: async () => {},
   }
   followEndings(provider as unknown as Provider, endings)
   const ctx = { ...REQUEST, oidc: { route: 'revocation' } } as unknown as KoaContextWithOIDC

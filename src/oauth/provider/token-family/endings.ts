@@ -12,7 +12,7 @@ export interface EndingFacts {
   requestId: string | null
 }
 
-/** What the service does when the provider ends something. */
+/** Reactions of the service to an end at the provider. */
 export interface ProviderEndings {
   /** Ends the session of a browser that signed out at a client's request. Returns the cookies that remove it. */
   endBrowserSession(session: { userId: string; sessionId: string }, facts: EndingFacts): Promise<AnswerCookie[]>
@@ -21,8 +21,8 @@ export interface ProviderEndings {
    * twice, or by a sign-out. Never rejects.
    */
   recordFamilyEnd(grantId: string, cause: 'revoked' | 'reused' | 'signed out', facts: EndingFacts): Promise<void>
-  /** Records that a client got no token for a person who is disabled or deleted. Never rejects. */
-  recordRefusedPerson(userId: string, facts: EndingFacts): Promise<void>
+  /** Records that a client got no token for a user who is disabled or deleted. Never rejects. */
+  recordRefusedUser(userId: string, facts: EndingFacts): Promise<void>
 }
 
 interface EndedSession {

@@ -18,7 +18,7 @@ export interface FamilyDeps extends ReadDeps {
   apiResource: string
   /**
    * Writes what a first-party client is allowed without a question, with its event and its audit entry. Undefined when the
-   * client was deleted, or the person disabled, meanwhile.
+   * client was deleted, or the user disabled, meanwhile.
    */
   keepSilentGrant: (row: Parameters<typeof widenGrant>[1], facts: EndingFacts) => Promise<GrantRecord | undefined>
 }
@@ -26,8 +26,8 @@ export interface FamilyDeps extends ReadDeps {
 type GrantModel = InstanceType<Provider['Grant']> & { jti: string }
 
 /**
- * The family of tokens that an authorization belongs to: that of this browser, else a new one for what the person allowed
- * before, on whatever device. Undefined when the person has allowed this client nothing, or nothing at this redirect URI, or is
+ * The family of tokens that an authorization belongs to: that of this browser, else a new one for what the user allowed
+ * before, on whatever device. Undefined when the user has allowed this client nothing, or nothing at this redirect URI, or is
  * not signed in in this browser any more. A first-party client on the web is allowed what it asks for without a question, as
  * far as the catalogue has it.
  */

@@ -11,7 +11,7 @@ export interface CachedEvent {
 export interface ChannelCache {
   put(channel: string, event: CachedEvent): void
   find(channel: string, nowMs: number): CachedEvent | undefined
-  /** What has not expired; the channel that was used longest ago comes first. */
+  /** Entries that have not expired, least recently used first. */
   entries(nowMs: number): [channel: string, event: CachedEvent][]
 }
 

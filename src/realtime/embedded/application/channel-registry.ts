@@ -1,13 +1,13 @@
 import type { ChannelName } from '../frame/channel-name.ts'
 import type { Member } from '../frame/server-frame.ts'
 
-/** What a change of subscriptions means for a channel, over all processes. */
+/** Effect of a change of subscriptions on a channel, over all processes. */
 export type Transition =
   | { kind: 'occupied' | 'vacated'; channel: ChannelName }
   | { kind: 'member_added'; channel: ChannelName; member: Member }
   | { kind: 'member_removed'; channel: ChannelName; userId: string }
 
-/** What a process says of its own part of a channel. Counts are totals, so that repeating them changes nothing. */
+/** Report of a process on its part of a channel. Counts are totals, so a repeated report changes nothing. */
 export interface ChannelShare {
   /** Name. */
   c: string

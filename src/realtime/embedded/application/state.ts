@@ -19,13 +19,13 @@ export interface ChannelAccess {
 /** A subscription of a socket that was authorized. */
 export interface Permission extends ChannelAccess {
   socketId: string
-  /** What the channel belongs to; opaque here. */
+  /** Owner of the channel; opaque here. */
   owner?: string
   /** The token of the authorization. */
   token?: { name: string; endsAtMs: number | null } | undefined
 }
 
-/** What ended lately in an application. */
+/** Recent ends in an application. */
 export interface RecentEndings {
   /** When the access of a user to a channel was withdrawn. */
   withdrawals: Map<string, number>
@@ -33,7 +33,7 @@ export interface RecentEndings {
   terminations: Map<string, number>
 }
 
-/** What the processes tell each other. `app` is the id of an application. */
+/** Messages between processes. `app` is the id of an application. */
 export type FleetMessage =
   /** Asks a process for its whole state. */
   | { kind: 'ask'; to: string }
@@ -140,7 +140,7 @@ export interface RecentPublish {
   delivered: number
 }
 
-/** What happens in the server, for an inspector. `app` is the application's id. */
+/** Occurrences in the server, for an inspector. `app` is the application's id. */
 export type Observation = { app: string } & (
   | { kind: 'publish'; publish: RecentPublish; data: string }
   | { kind: 'channel_occupied' | 'channel_vacated'; channel: string }
@@ -161,7 +161,7 @@ export interface RealtimeCounts {
   delivered: number
 }
 
-/** What every part of the server works with. */
+/** State shared by the parts of the server. */
 export interface RealtimeContext {
   clock: Clock
   random: Random

@@ -16,7 +16,7 @@ const PERMISSIONS_LIMIT = 1_000
 /** The users that connections of this process were permitted a channel for. */
 export function listUsersHere({ byUser }: Application): string[] {
   const isPermitted = ([user, connections]: [string, Set<Connection>]) =>
-    [...connections].some(({ permitted }) => [...permitted.values()].some((one) => one.user === user))
+    [...connections].some(({ permitted }) => [...permitted.values()].some((item) => item.user === user))
   return [...byUser].filter(isPermitted).map(([user]) => user)
 }
 
@@ -98,7 +98,7 @@ function holdToken(connection: Connection, channel: string, { name, user, endsAt
 
 /**
  * Ends what was permitted with a token on the connections of this process: its subscriptions, and the sign-in of connections.
- * What was permitted with another token stays, and so do the connections.
+ * Subscriptions permitted with another token stay, and so do the connections.
  */
 export function endTokenHere(context: RealtimeContext, { tokens }: Application, name: string): void {
   const held = tokens.get(name)

@@ -16,7 +16,7 @@ import { decideHandshake } from './handshake.ts'
 /** A client that does not answer a close is ended after this. */
 const CLOSE_LIMIT_MS = 5_000
 
-/** What the door is built from. */
+/** Dependencies of the door. */
 export interface DoorParts {
   context: RealtimeContext
   addresses: AddressBook
@@ -73,7 +73,7 @@ export function buildDoor(parts: DoorParts) {
   function refuse(webSocket: WebSocket, name: CloseName): void {
     const { code, reason } = CLOSE_REASONS[name]
     counts.refused += 1
-    // What a refused client sends is not read, and neither is a fault of it.
+    // Bytes and errors of a refused client are ignored.
     webSocket.on('error', () => {})
     webSocket.send(writeError(reason, code))
     webSocket.close(code, reason)

@@ -3,10 +3,10 @@ import type { AddressBook } from '../frame/address-book.ts'
 import { type CloseName, classifyVersion } from '../frame/close-reason.ts'
 import type { RealtimeLimits } from '../frame/limits.ts'
 
-/** What becomes of a request for a connection: opened, refused over HTTP, or opened and closed with a code. */
+/** Decision on a request for a connection: opened, refused over HTTP, or opened and closed with a code. */
 export type HandshakeVerdict = { key: string } | { status: 429 | 503 } | { close: CloseName }
 
-/** What decides on a handshake. */
+/** Facts that decide on a handshake. */
 export interface HandshakeFacts {
   /** Path and query. */
   url: string

@@ -5,7 +5,7 @@ import type { RealtimeLimits } from '../frame/limits.ts'
 /** The client pings after the activity timeout; the server does so this much later, for clients that do not. */
 const CLIENT_FIRST_MS = 10_000
 
-/** What is due for a connection. */
+/** Action that is due for a connection. */
 export type LivenessVerdict = 'nothing' | 'ping' | CloseName
 
 /** Decides by the last sign of life of a connection what is due. Pure. */

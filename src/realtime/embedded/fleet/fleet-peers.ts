@@ -38,7 +38,7 @@ export function buildPeerList(callbacks: {
   onPeerGone: (process: string) => void
 }): PeerList {
   const peers = new Map<string, Peer>()
-  /** What processes last said before they fell silent: their connections may live on. */
+  /** Last reports of processes that fell silent: their connections may live on. */
   const silent = new Map<string, number>()
   /** The last message of each process that was taken for ended: if it lives, reading goes on there. */
   const lasts = new Map<string, number>()
@@ -88,7 +88,8 @@ export function buildPeerList(callbacks: {
       for (const kept of [ended, lasts]) for (const process of kept.keys()) if (!byId.has(process)) kept.delete(process)
       // A row without a lock is one of a process that ended, or that has not begun to listen.
       for (const other of others)
-        if (other.isListening && ![peers, silent, ended].some((one) => one.has(other.id))) add(other.id, other.seenAtMs)
+        if (other.isListening && ![peers, silent, ended].some((item) => item.has(other.id)))
+          add(other.id, other.seenAtMs)
     },
     end: (process) => {
       ended.add(process)

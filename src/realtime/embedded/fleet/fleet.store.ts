@@ -35,9 +35,9 @@ export async function sendMessages(
   from: { process: string; now: Date },
   messages: readonly OutgoingMessage[],
 ): Promise<void> {
-  const numbers = messages.map((one) => one.number)
-  const payloads = messages.map((one) => one.payload)
-  await send(db, { ...from, numbers, payloads, notes: messages.map((one) => one.note) })
+  const numbers = messages.map((message) => message.number)
+  const payloads = messages.map((message) => message.payload)
+  await send(db, { ...from, numbers, payloads, notes: messages.map((message) => message.note) })
 }
 
 const read = statement<{ number: number; payload: string }, { process: string; after: number; upTo: number }>(`

@@ -202,7 +202,7 @@ function buildFleetSender({ id, db, clock }: FleetOptions) {
       const sent = sendMessages(
         db,
         from,
-        batch.map((one) => one.message),
+        batch.map((entry) => entry.message),
       )
       const failure = await sent.then(
         () => undefined,

@@ -1,4 +1,6 @@
-/** What a channel demands of its subscribers. `user` is the channel of one signed-in user (`#server-to-user-<id>`). */
+/**
+ * Requirement of a channel on its subscribers. `user` is the channel of one signed-in user (`#server-to-user-<id>`).
+ */
 export type ChannelKind = 'public' | 'private' | 'presence' | 'encrypted' | 'user'
 
 /** A valid channel name and what its prefix says. */

@@ -50,7 +50,7 @@ export function isSameText(expected: string, given: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** What a token `<key>:<signature>` is worth. */
+/** Validity of a token `<key>:<signature>`. */
 export type TokenVerdict = 'valid' | 'missing' | 'wrong-key' | 'wrong-signature'
 
 /** Classifies the `auth` of a subscription or a sign-in. */

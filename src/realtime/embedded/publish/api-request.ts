@@ -13,7 +13,7 @@ const TIMESTAMP_TOLERANCE_SECONDS = 600
 /** Bytes of a request body: ten events of 10 KiB whose every character is escaped, and the names of their channels. */
 const BODY_LIMIT_BYTES = 1024 * 1024
 
-/** An answer of the HTTP API: an object as JSON, a text for people. */
+/** An answer of the HTTP API: an object as JSON, a text for users. */
 export interface ApiAnswer {
   status: number
   body: object | string
@@ -25,7 +25,7 @@ export function refuse(status: number, body: string, headers?: Record<string, st
   return { status, body, ...(headers && { headers }) }
 }
 
-/** What a request asks for. */
+/** Parsed request. */
 export interface ApiTarget {
   /** As it was sent and signed. */
   path: string

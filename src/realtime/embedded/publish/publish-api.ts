@@ -72,9 +72,9 @@ async function serve(context: RealtimeContext, request: IncomingMessage): Promis
   const { application, parameters, rest } = signed
   const segments = rest.split('/').map(decode)
   const known = CALLS.filter((call) => matches(call.path, segments))
-  const call = known.find((one) => one.method === request.method)
+  const call = known.find((item) => item.method === request.method)
   if (!call && known.length > 0)
-    return refuse(405, 'Method not allowed', { allow: known.map((one) => one.method).join(', ') })
+    return refuse(405, 'Method not allowed', { allow: known.map((item) => item.method).join(', ') })
   if (!call) return refuse(404, 'There is no such path')
   const body = await readBody(request, parameters)
   if (!Buffer.isBuffer(body)) return body

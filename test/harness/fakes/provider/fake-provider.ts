@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { challengeOf, findKey, signToken } from './signed-token.ts'
 
-/** What a fake provider does wrong, one at a time. */
+/** Faults of a fake provider, one at a time. */
 export type Fault =
   | 'wrong nonce'
   | 'wrong issuer'
@@ -29,8 +29,8 @@ export type Fault =
   | 'private token endpoint'
   | 'plain token endpoint'
 
-/** A person at a fake provider; the members that a personality does not use are ignored. */
-export interface FakePerson {
+/** A user at a fake provider; the members that a personality does not use are ignored. */
+export interface FakeUser {
   sub: string
   email?: string | null
   isEmailVerified?: boolean
@@ -38,25 +38,25 @@ export interface FakePerson {
   picture?: string
   /** Microsoft: the tenant. */
   tid?: string
-  /** What the person answers on the consent page. */
+  /** Answer of the user on the consent page. */
   denies?: boolean
 }
 
 /** An authorization that was given, by its code. */
 export interface Grant {
-  person: FakePerson
+  user: FakeUser
   query: URLSearchParams
   isFirst: boolean
 }
 
-/** What a request to the token endpoint or the API is decided on. */
+/** Facts that decide on a request to the token endpoint or the API. */
 export interface FakeCall {
   form: URLSearchParams
   headers: IncomingMessage['headers']
   url: URL
 }
 
-/** What makes a fake provider behave like a real one, its oddities included. */
+/** Traits that make a fake provider behave like a real one, its oddities included. */
 export interface Personality {
   /** The public origins that the fake stands for. */
   origins: readonly string[]
@@ -65,7 +65,7 @@ export interface Personality {
   /** Paths on any of the origins. */
   authorizePath: string
   tokenPath: string
-  /** The error of a provider whose person declines. */
+  /** The error of a provider whose user declines. */
   denial: string
   /** Parameters of the answer besides code and state. */
   answerParameters?: Record<string, string>
@@ -76,16 +76,16 @@ export interface Personality {
   /** OpenID: the discovery document for these public endpoints. */
   discovery?: { path: string; build: (paths: { jwks: string; userinfo: string }) => Record<string, unknown> }
   /** OpenID: the claims of the ID token, without `aud`, `iat`, `exp` and the nonce. */
-  buildClaims?: (person: FakePerson) => Record<string, unknown>
+  buildClaims?: (user: FakeUser) => Record<string, unknown>
   hasNonce?: boolean
   userinfoPath?: string
   /** The status and body of a refused code. */
   refuseCode?: { status: number; body: object }
   /** The API of a plain OAuth provider, by path. */
-  api?: Record<string, (person: FakePerson, call: FakeCall & { token: string }) => { status: number; body: unknown }>
+  api?: Record<string, (user: FakeUser, call: FakeCall & { token: string }) => { status: number; body: unknown }>
 }
 
-/** What the browser does next after the consent page. */
+/** Next step of the browser after the consent page. */
 export interface BrowserStep {
   method: 'GET' | 'POST'
   url: string
@@ -96,13 +96,13 @@ export interface BrowserStep {
 export interface FakeProvider extends AsyncDisposable {
   personality: Personality
   origin: string
-  person: FakePerson
+  user: FakeUser
   fault: Fault | undefined
-  /** Opens the authorization URL as the person's browser and answers the consent page. */
+  /** Opens the authorization URL as the user's browser and answers the consent page. */
   authorize(redirectUrl: string): Promise<BrowserStep>
   /** The paths that were called, in order. */
   calls: string[]
-  /** The connections over which the service called; the browser of a person has its own. */
+  /** The connections over which the service called; the browser of a user has its own. */
   connections: Set<unknown>
 }
 
@@ -112,7 +112,7 @@ type Reply = { status: number; body: unknown; headers?: Record<string, string> }
 /** Starts a fake provider with this personality. `now` is the time of its tokens. */
 export async function startFakeProvider(personality: Personality, now: () => number): Promise<FakeProvider> {
   const grants = new Map<string, Grant>()
-  const tokens = new Map<string, FakePerson>()
+  const tokens = new Map<string, FakeUser>()
   const known = new Set<string>()
   const server = createServer((request, response) => void serve(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -120,7 +120,7 @@ export async function startFakeProvider(personality: Personality, now: () => num
   const fake: FakeProvider = {
     personality,
     origin,
-    person: { sub: 'person-1', email: 'ada@example.com', isEmailVerified: true, name: 'Ada Lovelace' },
+    user: { sub: 'person-1', email: 'ada@example.com', isEmailVerified: true, name: 'Ada Lovelace' },
     fault: undefined,
     calls: [],
     connections: new Set(),
@@ -184,25 +184,25 @@ export async function startFakeProvider(personality: Personality, now: () => num
     if (query.get('response_type') !== 'code') return { status: 400, body: 'unsupported response type' }
     const redirectUri = query.get('redirect_uri') ?? ''
     const state = query.get('state') ?? ''
-    if (fake.person.denies) {
+    if (fake.user.denies) {
       const { iss } = personality.answerParameters ?? {}
       return leave(query, redirectUri, { error: personality.denial, state, ...(iss !== undefined && { iss }) })
     }
     const code = randomBytes(12).toString('base64url')
-    grants.set(code, { person: { ...fake.person }, query, isFirst: !known.has(fake.person.sub) })
+    grants.set(code, { user: { ...fake.user }, query, isFirst: !known.has(fake.user.sub) })
     const extra = { ...personality.answerParameters }
     if (fake.fault === 'foreign iss') extra.iss = 'https://attacker.example'
     if (fake.fault === 'no iss') delete extra.iss
     const step = leave(query, redirectUri, { code, state, ...extra })
-    known.add(fake.person.sub)
+    known.add(fake.user.sub)
     return step
   }
 
   function leave(query: URLSearchParams, redirectUri: string, parameters: Record<string, string>): Reply {
     if (query.get('response_mode') === 'form_post') {
-      const [firstName = '', lastName = ''] = (fake.person.name ?? '').split(' ')
-      const isFirst = !known.has(fake.person.sub) && parameters.code !== undefined
-      const user = isFirst ? { user: JSON.stringify({ name: { firstName, lastName }, email: fake.person.email }) } : {}
+      const [firstName = '', lastName = ''] = (fake.user.name ?? '').split(' ')
+      const isFirst = !known.has(fake.user.sub) && parameters.code !== undefined
+      const user = isFirst ? { user: JSON.stringify({ name: { firstName, lastName }, email: fake.user.email }) } : {}
       return { status: 200, body: { method: 'POST', url: redirectUri, form: { ...parameters, ...user } } }
     }
     const location = new URL(redirectUri)
@@ -234,12 +234,12 @@ export async function startFakeProvider(personality: Personality, now: () => num
     if (!grant || !isProven || !isSame || fake.fault === 'code refused')
       return personality.refuseCode ?? { status: 400, body: { error: 'invalid_grant' } }
     const token = `at-${randomBytes(12).toString('base64url')}`
-    tokens.set(token, grant.person)
+    tokens.set(token, grant.user)
     const idToken = personality.buildClaims && fake.fault !== 'no id token' ? { id_token: buildIdToken(grant) } : {}
     return { status: 200, body: { access_token: token, token_type: 'bearer', expires_in: 3600, ...idToken } }
   }
 
-  function buildIdToken({ person, query }: Grant): string {
+  function buildIdToken({ user: person, query }: Grant): string {
     const issuedAt = Math.floor(now() / 1000) - (fake.fault === 'expired token' ? 7200 : 0)
     const nonce = personality.hasNonce === false ? {} : { nonce: query.get('nonce') ?? undefined }
     const claims: Record<string, unknown> = {
@@ -267,7 +267,7 @@ export async function startFakeProvider(personality: Personality, now: () => num
     })
   }
 
-  function buildUserinfo({ sub, email, isEmailVerified, name, picture }: FakePerson): unknown {
+  function buildUserinfo({ sub, email, isEmailVerified, name, picture }: FakeUser): unknown {
     const subject = fake.fault === 'userinfo of another' ? 'somebody-else' : sub
     return { sub: subject, name, picture, ...(email && { email, email_verified: isEmailVerified }) }
   }

@@ -1,5 +1,5 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto'
-import type { FakeCall, FakePerson, Personality } from './fake-provider.ts'
+import type { FakeCall, FakeUser, Personality } from './fake-provider.ts'
 import { readEs256 } from './signed-token.ts'
 
 const SECRET = 'client-secret-of-tests'
@@ -16,12 +16,12 @@ const checkPosted =
       ? undefined
       : 'invalid_client'
 
-const standardClaims = (iss: string) => (person: FakePerson) => ({
+const standardClaims = (iss: string) => (user: FakeUser) => ({
   iss,
-  sub: person.sub,
-  name: person.name,
-  picture: person.picture,
-  ...(person.email && { email: person.email, email_verified: person.isEmailVerified === true }),
+  sub: user.sub,
+  name: user.name,
+  picture: user.picture,
+  ...(user.email && { email: user.email, email_verified: user.isEmailVerified === true }),
 })
 
 function openId(input: {
@@ -91,14 +91,14 @@ const linkedinPersonality = openId({
     takesPkce: false,
     hasNonce: false,
     denial: 'user_cancelled_login',
-    buildClaims: (person) => ({
-      ...standardClaims('https://www.linkedin.com/oauth')(person),
-      ...(person.email && { email_verified: String(person.isEmailVerified === true) }),
+    buildClaims: (user) => ({
+      ...standardClaims('https://www.linkedin.com/oauth')(user),
+      ...(user.email && { email_verified: String(user.isEmailVerified === true) }),
     }),
   },
 })
 
-/** The tenant of Microsoft's fake people. */
+/** The tenant of Microsoft's fake users. */
 export const TENANT = '4f1c2a9e-0000-4000-8000-00000000a001'
 
 /** Microsoft: a template as issuer, the tenant in the token, no word about the address but `xms_edov`. */
@@ -129,7 +129,7 @@ export const APPLE_KEY = appleKey.privateKey
   .trim()
   .replaceAll('\n', '\\n')
 
-/** Apple: posts its answer, takes a signed secret, names the person at the first sign-in only, has no userinfo. */
+/** Apple: posts its answer, takes a signed secret, names the user at the first sign-in only, has no userinfo. */
 const applePersonality = openId({
   name: 'apple',
   origin: 'https://appleid.apple.com',

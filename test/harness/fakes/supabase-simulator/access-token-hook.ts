@@ -9,7 +9,7 @@ export interface SimulatedHook {
 /** Members that the server demands of the claims in the answer of a hook. */
 const REQUIRED = 'aud exp iat sub email phone role aal session_id is_anonymous'.split(' ')
 
-/** What a hook decided: the claims to sign, or the refusal. */
+/** Decision of a hook: the claims to sign, or the refusal. */
 export type HookDecision = { claims: object } | { error: { http_code: number; message: string } }
 
 /** Calls the hook as the server does: the secret signs without its version, and the answer has to hold each claim. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
-/** A person at the providers behind the simulator. */
-export interface SimulatedPerson {
+/** A user at the providers behind the simulator. */
+export interface SimulatedUser {
   sub: string
   email?: string | null
   isEmailVerified?: boolean
@@ -34,7 +34,7 @@ export interface User {
   metadata: Record<string, unknown>
 }
 
-/** Settings of the server that decide on people. */
+/** Settings of the server that decide on users. */
 export interface DirectoryRules {
   /** `MAILER_AUTOCONFIRM`: unverified addresses count as verified for linking and for sign-in. */
   autoConfirms: boolean
@@ -50,8 +50,8 @@ export type DirectoryResult = { user: User } | { status: number; code: string; m
 /** The users of the simulator. */
 export interface Directory {
   find(id: string): User | undefined
-  /** What the callback of a provider does: finds, links or makes the user. */
-  signIn(provider: string, person: SimulatedPerson): DirectoryResult
+  /** Effect of the callback of a provider: it finds, links or makes the user. */
+  signIn(provider: string, user: SimulatedUser): DirectoryResult
 }
 
 interface Profile {
@@ -61,8 +61,8 @@ interface Profile {
 }
 
 /** The profile that the server makes of what a provider says, in the members and with the oddities of its sources. */
-function readProfile(provider: string, person: SimulatedPerson): Profile {
-  const { sub, email, isEmailVerified = false, name, hasNoEdov = false } = person
+function readProfile(provider: string, user: SimulatedUser): Profile {
+  const { sub, email, isEmailVerified = false, name, hasNoEdov = false } = user
   const address = email?.toLowerCase()
   const isAzure = provider === 'azure'
   const isVerified = address !== undefined && (isAzure && hasNoEdov ? true : isEmailVerified)
@@ -101,7 +101,7 @@ export function buildDirectory(rules: () => DirectoryRules, iso: () => string): 
   function choose({ address, isVerified }: Profile): User {
     if (!isVerified && !rules().autoConfirms) return create(isTaken(address) ? '' : (address ?? ''))
     const similar = [...users.values()].find(
-      ({ email, identities }) => email === address || identities.some((one) => one.email === address),
+      ({ email, identities }) => email === address || identities.some((identity) => identity.email === address),
     )
     return (address !== undefined && similar) || create(address ?? '')
   }
@@ -115,7 +115,7 @@ export function buildDirectory(rules: () => DirectoryRules, iso: () => string): 
 
   function findKnown(provider: string, sub: string): { user: User; identity: SimulatedIdentity } | undefined {
     for (const user of users.values()) {
-      const identity = user.identities.find((one) => one.provider === provider && one.id === sub)
+      const identity = user.identities.find((identity) => identity.provider === provider && identity.id === sub)
       if (identity) return { user, identity }
     }
     return undefined

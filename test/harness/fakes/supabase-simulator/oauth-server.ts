@@ -134,7 +134,7 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
     const state = query.get('state')
     const refuse = (error_description: string) =>
       backTo(redirectUri, { error: 'invalid_request', error_description, ...(state !== null && { state }) })
-    if (scope.split(' ').some((one) => !SCOPES.includes(one))) return refuse('unsupported scope')
+    if (scope.split(' ').some((part) => !SCOPES.includes(part))) return refuse('unsupported scope')
     const [challenge, method] = [query.get('code_challenge') ?? '', query.get('code_challenge_method') ?? '']
     if (challenge === '' || method === '') return refuse('PKCE flow requires code_challenge_method and code_challenge')
     const authorization: Authorization = {
@@ -157,7 +157,7 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
     headers: { location: `${redirectUri}?${new URLSearchParams(query)}` },
   })
 
-  /** The first person who reads an authorization owns it. An earlier consent that covers the scopes approves at once. */
+  /** The first user who reads an authorization owns it. An earlier consent that covers the scopes approves at once. */
   function showAuthorization(id: string, user: User): Reply {
     const one = authorizations.get(id)
     if (!one || one.expiresAtMs <= now() || (one.userId ?? user.id) !== user.id)
@@ -181,10 +181,10 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
     }
   }
 
-  function approve(one: Authorization): string {
-    one.status = 'approved'
-    one.code = randomUUID()
-    return `${one.redirectUri}?${new URLSearchParams({ code: one.code, ...(one.state && { state: one.state }) })}`
+  function approve(authorization: Authorization): string {
+    authorization.status = 'approved'
+    authorization.code = randomUUID()
+    return `${authorization.redirectUri}?${new URLSearchParams({ code: authorization.code, ...(authorization.state && { state: authorization.state }) })}`
   }
 
   function decide(id: string, user: User, action: string): Reply {

@@ -13,7 +13,7 @@ export function buildOfficialClient(simulator: SupabaseSimulator): InstanceType<
   return new AuthClient({ url: simulator.url, storage, ...options })
 }
 
-/** Signs the person who sits at the provider in with the official client. Throws when nobody is signed in. */
+/** Signs the user who sits at the provider in with the official client. Throws when nobody is signed in. */
 export async function signInOfficially(simulator: SupabaseSimulator, redirectTo: string) {
   const official = buildOfficialClient(simulator)
   const { data } = await official.signInWithOAuth({

@@ -7,7 +7,7 @@ export interface Reply {
   headers?: Record<string, string>
 }
 
-/** What an endpoint answers to a person: `session` is the id of the session of its token. */
+/** Answer of an endpoint to a user: `session` is the id of the session of its token. */
 export type AnswerUser = (user: User, session: string) => Reply
 
 /** An error in the shape of a server without a version; `toVersion` turns it into the other one. */

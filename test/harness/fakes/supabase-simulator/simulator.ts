@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { type IssuerKey, makeKey, signParts } from '../../app/token-issuer.ts'
 import { readEs256 } from '../provider/signed-token.ts'
 import { askHook } from './access-token-hook.ts'
-import { buildDirectory, type DirectoryRules, type SimulatedPerson, type User } from './directory.ts'
+import { buildDirectory, type DirectoryRules, type SimulatedUser, type User } from './directory.ts'
 import { buildOAuthServer, type OAuthServer } from './oauth-server.ts'
 import { type AnswerUser, fail, type Reply, toVersion } from './reply.ts'
 
@@ -15,7 +15,7 @@ const FLOW_LIFETIME_MS = 300_000
 /** Lifetime of an access token, in seconds. */
 const TOKEN_SECONDS = 3600
 
-/** What the simulator does wrong, or does on behalf of an administrator. */
+/** Faults of the simulator, and actions on behalf of an administrator. */
 export type SimulatorFault =
   | 'down'
   | 'answers text'
@@ -36,7 +36,7 @@ interface Flow {
 /** A server that behaves like Supabase Auth for social sign-in, its oddities included. */
 export interface SupabaseSimulator extends AsyncDisposable {
   url: string
-  person: SimulatedPerson
+  user: SimulatedUser
   fault: SimulatorFault | undefined
   /** The settings of the server, as they are by default. */
   rules: DirectoryRules
@@ -72,7 +72,7 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
 
   const simulator: SupabaseSimulator = {
     url,
-    person: { sub: '1', email: 'ada@example.com', isEmailVerified: true, name: 'Ada Lovelace' },
+    user: { sub: '1', email: 'ada@example.com', isEmailVerified: true, name: 'Ada Lovelace' },
     fault: undefined,
     rules: { autoConfirms: false, takesMissingAddress: false, takesNobodyNew: false },
     gatewayKey: undefined,
@@ -192,7 +192,7 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
       challenge: challenge === '' ? undefined : challenge,
       expiresAtMs: now() + FLOW_LIFETIME_MS,
     })
-    // What the server does not know goes on to the provider.
+    // Parameters that the server does not know are passed to the provider.
     const passed = new URLSearchParams({ state })
     for (const name of ['redirect_to', 'prompt', 'login_hint'])
       if (query.has(name)) passed.set(name, query.get(name) ?? '')
@@ -202,7 +202,7 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
   function answerProvider(query: URLSearchParams): Reply {
     const state = query.get('state') ?? ''
     return redirect(
-      `${url}/callback?state=${state}&${simulator.person.denies ? 'error=access_denied&error_description=The+user+denied' : 'code=at-the-provider'}`,
+      `${url}/callback?state=${state}&${simulator.user.denies ? 'error=access_denied&error_description=The+user+denied' : 'code=at-the-provider'}`,
     )
   }
 
@@ -215,7 +215,7 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
     const error = query.get('error')
     // A provider's own error is passed on without a code.
     if (error) return backWith(flow, { error, error_description: query.get('error_description') ?? '' })
-    const found = directory.signIn(flow.provider, simulator.person)
+    const found = directory.signIn(flow.provider, simulator.user)
     if ('user' in found && simulator.fault === 'bans before') found.user.isBanned = true
     if (!('user' in found)) return backWith(flow, toCallbackError(found))
     const { user } = found

@@ -12,11 +12,11 @@ export const ENGINE_REDIRECT = 'https://app.example.com/back'
 
 const HOOK_SECRET = `v1,whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
-/** What a person has that signed in here through the engine: the browser, and the official client of the engine. */
+/** State of a user who signed in through the engine: the browser, and the official client of the engine. */
 export interface EngineSignUp extends Awaited<ReturnType<typeof signInOfficially>> {
   browser: TestBrowser
   userId: string
-  /** The id that the engine has for the person. */
+  /** The id that the engine has for the user. */
   subject: string
 }
 
@@ -24,11 +24,11 @@ export interface EngineSignUp extends Awaited<ReturnType<typeof signInOfficially
 export interface SupabaseApp extends AsyncDisposable {
   app: TestApp
   simulator: SupabaseSimulator
-  /** Makes the next one the person at the engine, without a fault of the engine. */
-  nextPerson(): void
+  /** Makes the next one the user at the engine, without a fault of the engine. */
+  nextUser(): void
   /** Registers an app at the engine. */
   register(name: string): SimulatedClient
-  /** Signs the person in here through the engine, and at the engine with its official client. */
+  /** Signs the user in here through the engine, and at the engine with its official client. */
   signUp(): Promise<EngineSignUp>
   /** An app begins: the browser is sent to the consent page with this authorization. */
   beginAuthorization(client: SimulatedClient, scope?: string): Promise<{ id: string; verifier: string }>
@@ -58,14 +58,14 @@ export async function startSupabaseApp(): Promise<SupabaseApp> {
   await app.app.start()
   simulator.oauth.consentUrl = `${app.app.baseUrl()}/auth/oauth/engine`
   simulator.oauth.hook = { url: `${app.app.baseUrl()}/api/v3/oauth/hook/access-token`, secret: HOOK_SECRET }
-  let people = 0
+  let users = 0
   return {
     app,
     simulator,
-    nextPerson: () => {
-      people += 1
+    nextUser: () => {
+      users += 1
       simulator.fault = undefined
-      simulator.person = { sub: `p-${people}`, email: `p-${people}@example.com`, isEmailVerified: true, name: 'Ada' }
+      simulator.user = { sub: `p-${users}`, email: `p-${users}@example.com`, isEmailVerified: true, name: 'Ada' }
     },
     register: (name) => simulator.oauth.register(ENGINE_REDIRECT, name),
     signUp: () => signUp(app, simulator),
@@ -105,7 +105,7 @@ async function signUp(app: TestApp, simulator: SupabaseSimulator): Promise<Engin
   if (done.status !== 200) throw new Error(`nobody signed in: ${JSON.stringify(done.body)}`)
   const { rows } = await app.database.pool.query<{ user: string; engine_subject: string }>(
     'select "user", engine_subject from identity where subject = $1',
-    [simulator.person.sub],
+    [simulator.user.sub],
   )
   const [row] = rows
   if (!row) throw new Error('nobody signed in')

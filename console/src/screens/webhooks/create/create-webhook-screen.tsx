@@ -16,7 +16,7 @@ import { NoPermission, ProblemCard } from '../../../parts/problem.tsx'
 import { EventPicker } from '../event-picker.tsx'
 import { checkUrl, URL_RULES } from './url-checks.ts'
 
-/** What a person types of a new webhook. */
+/** Input of a new webhook. */
 interface Draft {
   url: string
   name: string
@@ -145,8 +145,8 @@ function StepBar({ place, lastOpen, onShow }: { place: number; lastOpen: number;
   return (
     <nav aria-label={t('create.steps')}>
       <ol className="steps">
-        {STEPS.map((one, index) => (
-          <li key={one} data-done={index < place || undefined}>
+        {STEPS.map((step, index) => (
+          <li key={step} data-done={index < place || undefined}>
             <Button
               size="compact-sm"
               variant={index === place ? 'filled' : 'default'}
@@ -154,7 +154,7 @@ function StepBar({ place, lastOpen, onShow }: { place: number; lastOpen: number;
               aria-current={index === place ? 'step' : undefined}
               onClick={() => onShow(index)}
             >
-              {t('create.step', { number: index + 1, name: t(`create.step.${one}`) })}
+              {t('create.step', { number: index + 1, name: t(`create.step.${step}`) })}
             </Button>
           </li>
         ))}

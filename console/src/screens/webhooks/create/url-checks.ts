@@ -1,4 +1,4 @@
-/** What a callback URL has to be (docs/contract/webhooks.md#callback-guard), as far as a browser can tell. */
+/** Rules of a callback URL (docs/contract/webhooks.md#callback-guard), as far as a browser can tell. */
 export const URL_RULES = ['https', 'host', 'length', 'user'] as const
 
 export type UrlRule = (typeof URL_RULES)[number]

@@ -1,10 +1,10 @@
-/** What is wrong with a signature, in the order in which it is looked at; `valid` for nothing. */
+/** Fault of a signature, in the order of the checks; `valid` for none. */
 export type SignatureVerdict = 'valid' | 'header' | 'secret' | 'too-old' | 'too-new' | 'other-secret-or-body'
 
 /** How far the timestamp of a signature may be from the time of the receiver, seconds (docs/contract/webhooks.md). */
 const TOLERANCE_SECONDS = 300
 
-/** What a person pastes. */
+/** Pasted input. */
 export interface SignedDelivery {
   /** `t=<seconds>,v1=<hex>`. */
   header: string

@@ -78,7 +78,7 @@ export function WebhookEventSet({ webhook }: { webhook: Webhook }) {
   )
 }
 
-/** What a replacement adds, and what it removes. */
+/** Additions and removals of a replacement. */
 function Difference({ added, removed }: { added: readonly string[]; removed: readonly string[] }) {
   if (added.length === 0 && removed.length === 0) return null
   return (

@@ -64,7 +64,7 @@ function Figure({ label, value }: { label: string; value: ReactNode }) {
 function Hours({ activity }: { activity: Schemas['WebhookActivity'] | undefined }) {
   const { t, i18n } = useTranslation()
   const first = (Math.floor(Date.now() / HOUR_MS) - HOURS + 1) * HOUR_MS
-  const byHour = new Map(activity?.hours.map((one) => [Date.parse(one.hour), one]))
+  const byHour = new Map(activity?.hours.map((hour) => [Date.parse(hour.hour), hour]))
   const points = Array.from({ length: HOURS }, (_, index) => {
     const at = first + index * HOUR_MS
     const { success = 0, retrying = 0, failed = 0 } = byHour.get(at) ?? {}
@@ -82,7 +82,7 @@ function Hours({ activity }: { activity: Schemas['WebhookActivity'] | undefined 
       title={t('chart.attempts')}
       summary={summary}
       columns={[t('chart.time'), ...names.map(({ name }) => name)]}
-      rows={points.map((one) => [one.label, String(one.success), String(one.retrying), String(one.failed)])}
+      rows={points.map((point) => [point.label, String(point.success), String(point.retrying), String(point.failed)])}
       isEmpty={success + retrying + failed === 0}
     >
       <StackedBars summary={summary} points={points} series={names} format={(value) => String(value)} />

@@ -104,7 +104,7 @@ function Sections({ webhook }: { webhook: Webhook }) {
   const params = { id: webhook.document_id }
   return (
     <Tabs
-      value={TABS.find((one) => one === tab) ?? 'overview'}
+      value={TABS.find((item) => item === tab) ?? 'overview'}
       onChange={(value) =>
         void navigate({ to: '/webhooks/$id', params, search: value === null ? {} : { tab: value }, replace: true })
       }
@@ -112,17 +112,17 @@ function Sections({ webhook }: { webhook: Webhook }) {
     >
       <div className="scroll">
         <Tabs.List style={{ flexWrap: 'nowrap', minWidth: 'max-content' }}>
-          {TABS.map((one) => (
-            <Tabs.Tab key={one} value={one}>
-              {t(`webhooks.tab.${one}`)}
+          {TABS.map((tab) => (
+            <Tabs.Tab key={tab} value={tab}>
+              {t(`webhooks.tab.${tab}`)}
             </Tabs.Tab>
           ))}
         </Tabs.List>
       </div>
-      {TABS.map((one) => {
-        const Section = SECTIONS[one]
+      {TABS.map((tab) => {
+        const Section = SECTIONS[tab]
         return (
-          <Tabs.Panel key={one} value={one} pt="md">
+          <Tabs.Panel key={tab} value={tab} pt="md">
             <Section webhook={webhook} />
           </Tabs.Panel>
         )

@@ -13,7 +13,7 @@ import { type Question, Removal, RotateSecret } from '../webhook-actions.tsx'
 
 type Webhook = Schemas['Webhook']
 
-/** What describes a webhook, and the form that changes it. */
+/** Settings of a webhook, and the form that changes them. */
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation()
   const { may } = useAccess()
@@ -89,7 +89,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   )
 }
 
-/** What ends something, each with what it does. */
+/** Destructive actions, each with its effect. */
 const DANGERS = [
   ['rotate', 'webhook:rotate-secret'],
   ['delete', 'webhook:delete'],

@@ -5,7 +5,7 @@ import { useAccess } from '../../../frame/session.tsx'
 import { useChange } from '../../../frame/use-change.ts'
 import { ProblemCard } from '../../../parts/problem.tsx'
 
-/** What can be done with the chosen webhooks, one request each. */
+/** Actions on the selected webhooks, one request each. */
 export function BulkBar({ chosen, onDone }: { chosen: ReadonlySet<string>; onDone: () => void }) {
   const { t } = useTranslation()
   const { may } = useAccess()

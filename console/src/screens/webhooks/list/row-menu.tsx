@@ -10,7 +10,7 @@ import { ProblemCard } from '../../../parts/problem.tsx'
 import { nameOf } from '../../../parts/words/webhook-name.ts'
 import { type Question, Removal, RotateSecret, useActivation, useTest } from '../webhook-actions.tsx'
 
-/** What can be done with a webhook of the list. */
+/** Actions on a webhook of the list. */
 export function RowMenu({ webhook }: { webhook: Schemas['Webhook'] }) {
   const { t } = useTranslation()
   const { may } = useAccess()

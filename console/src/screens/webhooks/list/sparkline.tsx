@@ -13,18 +13,18 @@ export function Sparkline({ activity, nowMs }: { activity: Schemas['WebhookActiv
   if (!activity) return <>–</>
   const { success, retrying, failed, hours } = activity
   const first = (Math.floor(nowMs / HOUR_MS) - HOURS + 1) * HOUR_MS
-  const highest = Math.max(1, ...hours.map((one) => one.success + one.retrying + one.failed))
+  const highest = Math.max(1, ...hours.map((hour) => hour.success + hour.retrying + hour.failed))
   const summary = t('spark.summary', { success, failed: retrying + failed })
   return (
     <Tooltip label={summary}>
       <svg width={HOURS * STEP} height={HEIGHT} role="img" aria-label={summary} style={{ display: 'block' }}>
         <line x1={0} x2={HOURS * STEP} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} stroke="var(--line)" />
-        {hours.map((one) => {
-          const place = Math.round((Date.parse(one.hour) - first) / HOUR_MS)
-          const good = (one.success / highest) * HEIGHT
-          const bad = ((one.retrying + one.failed) / highest) * HEIGHT
+        {hours.map((hour) => {
+          const place = Math.round((Date.parse(hour.hour) - first) / HOUR_MS)
+          const good = (hour.success / highest) * HEIGHT
+          const bad = ((hour.retrying + hour.failed) / highest) * HEIGHT
           return (
-            <g key={one.hour}>
+            <g key={hour.hour}>
               <rect x={place * STEP} width={STEP - 1} y={HEIGHT - good} height={good} fill="var(--chart-good)" />
               <rect x={place * STEP} width={STEP - 1} y={HEIGHT - good - bad} height={bad} fill="var(--chart-bad)" />
             </g>

@@ -7,7 +7,7 @@ import { type ProviderClient, type ProviderDeclaration, readStandardClaims } fro
 const SECRET_SECONDS = 300
 
 /**
- * Apple, by OpenID Connect. It posts its answer to the callback, with the person's name beside it at the first sign-in only.
+ * Apple, by OpenID Connect. It posts its answer to the callback, with the user's name beside it at the first sign-in only.
  * The client secret is a JWT that the service signs with the key of `SOCIAL_APPLE_CLIENT_SECRET`.
  */
 export const apple: ProviderDeclaration = {

@@ -5,8 +5,8 @@ import { asFacts, type ProviderDeclaration } from './provider-declaration.ts'
 const VERSION = 'v23.0'
 
 /**
- * Facebook, by OAuth 2.0. A person may have no address or withhold it. Facebook has no claim about verification, and shares
- * an address only after the person has confirmed it, so a shared one counts as verified; `SOCIAL_FACEBOOK_TRUST_EMAIL=false`
+ * Facebook, by OAuth 2.0. A user may have no address or withhold it. Facebook has no claim about verification, and shares
+ * an address only after the user has confirmed it, so a shared one counts as verified; `SOCIAL_FACEBOOK_TRUST_EMAIL=false`
  * does not rely on that.
  */
 export const facebook: ProviderDeclaration = {

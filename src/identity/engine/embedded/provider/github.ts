@@ -24,7 +24,7 @@ export const github: ProviderDeclaration = {
   readProfile: (facts) => {
     const email = findPrimary(facts.emails)
     return {
-      // A number: the login can be renamed and then taken by another person.
+      // A number: the login can be renamed and then taken by another user.
       subject: typeof facts.id === 'number' ? String(facts.id) : undefined,
       email: email?.email,
       isEmailVerified: email?.verified === true,
@@ -35,5 +35,5 @@ export const github: ProviderDeclaration = {
 }
 
 function findPrimary(emails: unknown): ProviderFacts | undefined {
-  return Array.isArray(emails) ? emails.map(asFacts).find((one) => one.primary === true) : undefined
+  return Array.isArray(emails) ? emails.map(asFacts).find((item) => item.primary === true) : undefined
 }

@@ -11,7 +11,7 @@ export interface ProviderClient {
   keyId?: string | undefined
 }
 
-/** What a provider says about a person: the claims of an ID token, the answer of its API. Unchecked. */
+/** Claims of a provider about a user: those of an ID token, the answer of its API. Unchecked. */
 export type ProviderFacts = Readonly<Record<string, unknown>>
 
 /** The profile that a declaration reads from the facts, before it is cleaned. */
@@ -24,7 +24,7 @@ export interface ReadProfile {
   avatarUrl: unknown
 }
 
-/** Reads one JSON resource of a provider's API with the person's access token. Rejects unless the status is 200. */
+/** Reads one JSON resource of a provider's API with the user's access token. Rejects unless the status is 200. */
 export type ReadResource = (url: string, query?: Record<string, string>) => Promise<unknown>
 
 /** How a provider is reached: by OpenID Connect with discovery, or by plain OAuth 2.0 and an API of its own. */
@@ -43,7 +43,7 @@ export type ProviderProtocol =
     }
 
 /**
- * What is particular to one provider (docs/contract/social-login.md#providers). A further provider is a further file with
+ * Settings of one provider (docs/contract/social-login.md#providers). A further provider is a further file with
  * one of these, and its entry in `built-in-providers.ts`.
  */
 export interface ProviderDeclaration {

@@ -1,7 +1,7 @@
 import type { UserId } from '../../../base/id.ts'
 import type { ProviderIdentity } from '../../engine/engine.ts'
 
-/** Why a person with a proven identity is not signed in. For the log and the audit trail; `disabled` stays there. */
+/** Why a user with a proven identity is not signed in. For the log and the audit trail; `disabled` stays there. */
 export type LinkRefusal =
   | 'disabled'
   | 'email_missing'
@@ -10,15 +10,15 @@ export type LinkRefusal =
   /** A user has the address and has not verified it here. */
   | 'owner_unverified'
 
-/** What happens to a person whom a provider has proven. */
+/** Decision on a user whose identity a provider has verified. */
 export type LinkDecision =
   | { kind: 'sign-in'; userId: UserId }
   | { kind: 'link'; userId: UserId }
   | { kind: 'register'; email: string }
   | { kind: 'refuse'; reason: LinkRefusal; userId: UserId | null }
 
-/** What the database knows of the person. */
-export interface KnownPerson {
+/** Facts of the database about the user. */
+export interface KnownUser {
   /** The user of this identity, not deleted. */
   linked: { userId: UserId; isActived: boolean } | undefined
   /** The user with the address of the identity, not deleted. */
@@ -31,7 +31,7 @@ export interface KnownPerson {
  * user who has verified it here too, or to nobody. A user with an unverified address may have been made by somebody who
  * waits for its owner, so nothing is linked to that user. Pure.
  */
-export function decideLinking(identity: ProviderIdentity, { linked, owner }: KnownPerson): LinkDecision {
+export function decideLinking(identity: ProviderIdentity, { linked, owner }: KnownUser): LinkDecision {
   const refuse = (reason: LinkRefusal, userId: UserId | null): LinkDecision => ({ kind: 'refuse', reason, userId })
   if (linked) return linked.isActived ? { kind: 'sign-in', userId: linked.userId } : refuse('disabled', linked.userId)
   if (identity.email === null) return refuse('email_missing', null)

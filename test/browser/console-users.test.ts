@@ -33,7 +33,7 @@ beforeAll(async () => {
   })
   await d.t.app.start()
   origin = d.t.app.baseUrl()
-  operator = await createPerson(OPERATOR)
+  operator = await createUser(OPERATOR)
   const { body } = await d.call('GET', `${IDENTITY}/role?filters=name|eq|administrator`)
   await d.call('PATCH', `${IDENTITY}/user/${operator}`, { roles: [body.data[0].document_id] })
   browser = await shareChromium()
@@ -43,11 +43,11 @@ afterAll(async () => {
   await d?.[Symbol.asyncDispose]()
 })
 
-const createPerson = (person: { email: string; name: string }) => createUserWithPassword(d.t, person, PASSWORD)
+const createUser = (user: { email: string; name: string }) => createUserWithPassword(d.t, user, PASSWORD)
 const created = async (path: string, body: object): Promise<string> =>
   (await d.call('POST', path, body)).body.data.document_id
 
-/** Opens a path as a person, and records what the browser complains of and asks of others. */
+/** Opens a path as a user, and records what the browser complains of and asks of others. */
 async function open(path: string, email = OPERATOR.email) {
   const context = await browser.newContext({ baseURL: origin, viewport: { width: 1280, height: 900 } })
   const page = await context.newPage()
@@ -77,16 +77,16 @@ const confirm = (page: Page, name: string) => dialog(page, name).getByRole('butt
 
 describe('an operator, in the browser alone', () => {
   test('disables a user, whose session ends in its own browser, and reads why it may what it may', async () => {
-    const person = { email: 'paul@example.test', name: 'Paul Person' }
-    const id = await createPerson(person)
-    await using theirs = await open('/auth/devices', person.email)
+    const user = { email: 'paul@example.test', name: 'Paul Person' }
+    const id = await createUser(user)
+    await using theirs = await open('/auth/devices', user.email)
     await theirs.page.getByRole('heading', { level: 1 }).waitFor()
     await using opened = await open('/console/users')
     const { page, complaints } = opened
     await page.getByRole('textbox', { name: 'Search' }).fill('paul')
     await page.getByRole('button', { name: 'Apply' }).click()
-    await page.getByRole('link', { name: person.name }).click()
-    await heading(page, person.name)
+    await page.getByRole('link', { name: user.name }).click()
+    await heading(page, user.name)
     await page.getByRole('tab', { name: 'Roles and permissions' }).click()
     await page.getByRole('heading', { name: 'permission' }).waitFor()
     await page.getByRole('tab', { name: 'Sign-ins' }).click()
@@ -105,7 +105,7 @@ describe('an operator, in the browser alone', () => {
     await page.getByRole('menuitem', { name: 'Delete the user' }).click()
     const asked = dialog(page, 'Delete the user')
     await expect.poll(() => asked.getByRole('button', { name: 'Delete the user' }).isDisabled()).toBe(true)
-    await asked.getByLabel(`Type ${person.email} to confirm`).fill(person.email)
+    await asked.getByLabel(`Type ${user.email} to confirm`).fill(user.email)
     await confirm(page, 'Delete the user')
     await heading(page, 'Users')
     expect((await d.t.admin('GET', `${IDENTITY}/user/${id}`)).status).toBe(404)
@@ -130,7 +130,7 @@ describe('an operator, in the browser alone', () => {
 
   test('changes what a role may in the matrix, after reading what changes and who has it', async () => {
     const role = await created(`${IDENTITY}/role`, { name: 'support', permissions: ['user:find-all'] })
-    await d.call('PATCH', `${IDENTITY}/user/${await createPerson({ email: 's@example.test', name: 'Sam Support' })}`, {
+    await d.call('PATCH', `${IDENTITY}/user/${await createUser({ email: 's@example.test', name: 'Sam Support' })}`, {
       roles: [role],
     })
     await using opened = await open('/console/roles')
@@ -159,7 +159,7 @@ describe('an operator, in the browser alone', () => {
   test('is warned when it takes a permission from itself', async () => {
     const permissions = ['role:*', 'permission:find-all', 'user:find-one', 'contract:find-all']
     const role = await created(`${IDENTITY}/role`, { name: 'keeper', permissions })
-    const id = await createPerson({ email: 'keeper@example.test', name: 'Kim Keeper' })
+    const id = await createUser({ email: 'keeper@example.test', name: 'Kim Keeper' })
     await d.call('PATCH', `${IDENTITY}/user/${id}`, { roles: [role] })
     await using opened = await open('/console/roles', 'keeper@example.test')
     const { page } = opened
@@ -168,7 +168,7 @@ describe('an operator, in the browser alone', () => {
     await page.getByRole('button', { name: 'Review the changes' }).click()
     const review = dialog(page, 'Review the changes')
     await review.getByText('You lose these permissions yourself').waitFor()
-    // What the person may not see is not offered, and a direct link names the permission.
+    // Screens that the user may not see are not offered, and a direct link names the permission.
     expect(await page.getByRole('link', { name: 'Accounts' }).count()).toBe(0)
     await page.goto('/console/accounts')
     await page.getByText('account:find-all').waitFor()
@@ -276,7 +276,7 @@ async function fillScreens(): Promise<[path: string, text: string][]> {
   await d.makeWebhook({ account: account as never })
   await d.call('POST', '/api/v3/contract/contract', { account, name: 'Lease' })
   for (const name of ['Ada Lovelace', 'Grace Hopper', 'Alan Turing', 'Edsger Dijkstra'])
-    await createPerson({ email: `${name.toLowerCase().replace(' ', '.')}@example.test`, name })
+    await createUser({ email: `${name.toLowerCase().replace(' ', '.')}@example.test`, name })
   const app = await created('/api/v3/oauth/client', {
     name: 'Partner',
     type: 'public',

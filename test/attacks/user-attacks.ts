@@ -7,15 +7,15 @@ type Case = AttackCase<AttackFixture>
 
 const CONSENT = '/auth/oauth/consent'
 
-/** A new person in a new browser, who stands before the question for consent. */
+/** A new user in a new browser, who stands before the question for consent. */
 async function standBefore({
   fixture,
   flow,
 }: AttackFixture): Promise<{ browser: Visitor; page: Visited; userId: string }> {
-  const [browser, person] = [openBrowser(), await fixture.person()]
+  const [browser, user] = [openBrowser(), await fixture.user()]
   const { url } = await flow.prepare({ scope: 'openid email' })
-  const page = await fixture.walk(browser, url, { person, decision: 'stop' })
-  return { browser, page, userId: person.userId }
+  const page = await fixture.walk(browser, url, { user, decision: 'stop' })
+  return { browser, page, userId: user.userId }
 }
 
 /** Whether a form that approves is taken, with changed fields and headers. */
@@ -67,9 +67,9 @@ const FORGERY: Case[] = [
   {
     name: 'a form with a guessed token signs the person out',
     brokenBy: 'forms of the provider have no token',
-    attack: async ({ fixture, flow, person }) => {
+    attack: async ({ fixture, flow, user }) => {
       const browser = openBrowser()
-      await flow.signIn(browser, { person })
+      await flow.signIn(browser, { user })
       await browser.visit(`${fixture.issuer}/end-session`)
       const form = { logout: 'yes', xsrf: 'guess' }
       await browser.visit(`${fixture.issuer}/end-session/confirm`, { method: 'POST', form })
@@ -78,7 +78,7 @@ const FORGERY: Case[] = [
   },
 ]
 
-/** The pages where a person decides something. */
+/** The pages where a user decides something. */
 const PAGES: [name: string, open: (fixture: AttackFixture) => Promise<Visited>][] = [
   ['consent', async (fixture) => (await standBefore(fixture)).page],
   ['sign-out', ({ fixture, browser }) => browser.visit(`${fixture.issuer}/end-session`)],
@@ -112,9 +112,9 @@ const FORWARDING: Case[] = [
     name: 'the password of a sign-in is posted on to the next address',
     brokenBy: 'redirects repeat the form',
     attack: async ({ fixture, flow }) => {
-      const [browser, person] = [openBrowser(), await fixture.person()]
+      const [browser, user] = [openBrowser(), await fixture.user()]
       const page = await fixture.walk(browser, (await flow.prepare()).url)
-      const form = { ...readForm(page.body, '/auth/sign-in'), email: person.email, password: person.password }
+      const form = { ...readForm(page.body, '/auth/sign-in'), email: user.email, password: user.password }
       return repeatsForm(await browser.visit(`${fixture.baseUrl}/auth/sign-in`, { method: 'POST', form }))
     },
   },
@@ -147,5 +147,5 @@ const READERS: Case[] = PAGES.map(
   }),
 )
 
-/** Attacks on the person who decides. */
+/** Attacks on the user who decides. */
 export const PERSON_ATTACKS: readonly Case[] = [...FORGERY, ...FRAMES, ...FORWARDING, ...READERS]

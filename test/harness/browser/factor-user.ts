@@ -1,9 +1,9 @@
 import { expect } from 'vitest'
 import { computeTotp, findStep } from '../../../src/identity/sign-in/second-factor/totp.ts'
-import type { IdentityApp, Person } from '../app/identity-app.ts'
+import type { IdentityApp, User } from '../app/identity-app.ts'
 
-/** A person with a confirmed authenticator app. */
-export interface FactorPerson extends Person {
+/** A user with a confirmed authenticator app. */
+export interface FactorUser extends User {
   secret: Buffer
   recoveryCodes: string[]
 }
@@ -22,17 +22,17 @@ export function codeOf(app: Pick<IdentityApp, 'clock'>, secret: Buffer, steps = 
 }
 
 /**
- * A new person who enrols an app and confirms it. The clock then advances by a step, because the code that confirmed is
+ * A new user who enrols an app and confirms it. The clock then advances by a step, because the code that confirmed is
  * used.
  */
-export async function enrolPerson(
+export async function enrolUser(
   app: IdentityApp,
   name: string,
   options: { password: string; address: string; roles?: readonly string[] },
-): Promise<FactorPerson> {
+): Promise<FactorUser> {
   const { password, address, roles = [] } = options
-  const person = await app.person(name, roles, password)
-  const { token } = person
+  const user = await app.user(name, roles, password)
+  const { token } = user
   const enrolled = await app.call('POST', '/api/v3/auth/factor/totp', { token, address })
   expect(enrolled.status).toBe(201)
   const secret = decodeBase32(enrolled.body.data.secret)
@@ -40,5 +40,5 @@ export async function enrolPerson(
   const confirmed = await app.call('POST', '/api/v3/auth/factor/totp/confirm', { token, address, body })
   expect(confirmed.status).toBe(200)
   app.clock.advance(30_000)
-  return { ...person, secret, recoveryCodes: confirmed.body.data.recovery_codes }
+  return { ...user, secret, recoveryCodes: confirmed.body.data.recovery_codes }
 }

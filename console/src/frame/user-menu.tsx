@@ -8,13 +8,13 @@ import { useAccess } from './session.tsx'
 import { settings } from './settings.ts'
 
 /** Who is signed in and until when, and what concerns the person. */
-export function PersonMenu() {
+export function UserMenu() {
   const { t, i18n } = useTranslation()
   const { user, session } = useAccess().session
   return (
     <Menu position="bottom-end">
       <Menu.Target>
-        <Button variant="default" size="xs" h={32} aria-label={t('nav.person', { name: user.name ?? user.email })}>
+        <Button variant="default" size="xs" h={32} aria-label={t('nav.user', { name: user.name ?? user.email })}>
           <Icon name="users" />
         </Button>
       </Menu.Target>
@@ -33,9 +33,9 @@ export function PersonMenu() {
         <Menu.Item component={Link} to="/settings">
           {t('nav.settings')}
         </Menu.Item>
-        {LANGUAGES.filter((one) => one !== i18n.language).map((one) => (
-          <Menu.Item key={one} lang={one} onClick={() => void chooseLanguage(one)}>
-            {one === 'de' ? 'Deutsch' : 'English'}
+        {LANGUAGES.filter((language) => language !== i18n.language).map((language) => (
+          <Menu.Item key={language} lang={language} onClick={() => void chooseLanguage(language)}>
+            {language === 'de' ? 'Deutsch' : 'English'}
           </Menu.Item>
         ))}
         <Menu.Item component="a" href="/docs">

@@ -6,12 +6,12 @@ import { findUserByEmail, type UserWithRoles } from '../user-record/user.store.t
 import { setEmailVerified } from './proof/proof-token.store.ts'
 import { registerUser, type UserDeps } from './user.ts'
 
-/** The id of the person with this address, active or not. */
-export async function findPersonId(db: Database, email: string): Promise<UserId | undefined> {
+/** The id of the user with this address, active or not. */
+export async function findUserId(db: Database, email: string): Promise<UserId | undefined> {
   return (await findUserByEmail(db, email))?.id
 }
 
-/** Checks the first password of an invited person and hashes it. Throws a 422 on `password`. */
+/** Checks the first password of an invited user and hashes it. Throws a 422 on `password`. */
 export async function hashFirstPassword(
   { passwords }: PasswordDeps,
   { password, owner }: { password: string; owner: { email: string; name: string | null } },
@@ -20,8 +20,8 @@ export async function hashFirstPassword(
   return passwords.hash(password)
 }
 
-/** Registers a person whose address an invitation proved. Throws 409 when the address was taken meanwhile. */
-export function registerInvitedPerson(
+/** Registers a user whose address an invitation proved. Throws 409 when the address was taken meanwhile. */
+export function registerInvitedUser(
   deps: UserDeps,
   tx: Database,
   input: { email: string; name: string | null; passwordHash: string; now: Date },
@@ -29,7 +29,7 @@ export function registerInvitedPerson(
   return registerUser(deps, tx, { ...input, emailVerifiedAt: input.now })
 }
 
-/** Marks the address of a person as verified, when a link that was sent there came back. */
+/** Marks the address of a user as verified, when a link that was sent there came back. */
 export async function proveAddress(tx: Database, userId: UserId, now: Date): Promise<void> {
   await setEmailVerified(tx, userId, now)
 }

@@ -2,8 +2,8 @@ import type { Json } from '../contract/contract-fixture.ts'
 import type { TestCall } from '../harness/app/app.ts'
 import type { Request } from './route-requests.ts'
 
-/** Builds the requests of what operators read and change of people; a part for each place of the route tree. */
-export function buildPeopleRouteRequests({
+/** Builds the requests of what operators read and change of users; a part for each place of the route tree. */
+export function buildUsersRouteRequests({
   created,
   email,
   newIdentity,

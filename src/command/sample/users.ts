@@ -38,13 +38,13 @@ const AGENTS = [
 export interface SampleAccount {
   id: AccountId
   slug: string
-  members: SamplePerson[]
+  members: SampleUser[]
   /** Id of the API key of its backend. */
   apiKey: string
 }
 
-/** A person of the sample. */
-export interface SamplePerson {
+/** A user of the sample. */
+export interface SampleUser {
   id: UserId
   email: string
   name: string
@@ -55,8 +55,8 @@ export interface SamplePerson {
   sessions: { id: string; at: Date }[]
 }
 
-/** Builds accounts with members and roles, their keys, and the sessions of people. */
-export function buildPeople(plan: SamplePlan): { rows: SampleRows; accounts: SampleAccount[] } {
+/** Builds accounts with members and roles, their keys, and the sessions of users. */
+export function buildUsers(plan: SamplePlan): { rows: SampleRows; accounts: SampleAccount[] } {
   const { dice, idOf, before } = plan
   const rows = {
     account: [],
@@ -66,8 +66,8 @@ export function buildPeople(plan: SamplePlan): { rows: SampleRows; accounts: Sam
     account_member_role: [],
     session: [],
     api_key: [],
-  } satisfies SampleRows as Required<Pick<SampleRows, PeopleTable>>
-  let people = 0
+  } satisfies SampleRows as Required<Pick<SampleRows, UsersTable>>
+  let users = 0
   const accounts = ACCOUNTS.map(([name, slug], number): SampleAccount => {
     const id = idOf('account', number)
     const createdAt = before((60 + 11 * number) * DAY_MS + dice.between(0, 20) * HOUR_MS)
@@ -76,50 +76,50 @@ export function buildPeople(plan: SamplePlan): { rows: SampleRows; accounts: Sam
       ...{ created_at: createdAt, updated_at: createdAt },
     })
     const members = Array.from({ length: dice.between(3, 7) }, (_, place) => {
-      const person = addPerson(plan, rows, { number: people, slug, joinedAt: createdAt })
-      people += 1
-      addMember(plan, rows, { person, account: id, place, number: people })
-      return person
+      const user = addUser(plan, rows, { number: users, slug, joinedAt: createdAt })
+      users += 1
+      addMember(plan, rows, { user, account: id, place, number: users })
+      return user
     })
     return { id, slug, members, apiKey: addKey(plan, rows, { number, account: id, owner: members[0]!, createdAt }) }
   })
   return { rows, accounts }
 }
 
-type PeopleTable = 'account' | 'user' | 'user_role' | 'account_member' | 'account_member_role' | 'session' | 'api_key'
-type PeopleRows = Required<Pick<SampleRows, PeopleTable>>
+type UsersTable = 'account' | 'user' | 'user_role' | 'account_member' | 'account_member_role' | 'session' | 'api_key'
+type UsersRows = Required<Pick<SampleRows, UsersTable>>
 
-function addPerson(
+function addUser(
   plan: SamplePlan,
-  rows: PeopleRows,
+  rows: UsersRows,
   { number, slug, joinedAt }: { number: number; slug: string; joinedAt: Date },
-): SamplePerson {
+): SampleUser {
   const { dice, idOf, now } = plan
   const [first, last] = [FIRST_NAMES[number % FIRST_NAMES.length]!, LAST_NAMES[(number * 7) % LAST_NAMES.length]!]
   const age = now.getTime() - joinedAt.getTime()
   const createdAt = new Date(joinedAt.getTime() + Math.floor(dice.next() * (age - 35 * DAY_MS)))
-  const person = {
+  const user = {
     ...{ id: idOf('user', number), email: `${first}.${last}@${slug}.example`.toLowerCase(), name: `${first} ${last}` },
     // One in seventeen was disabled: its last sign-in is that of before.
     ...{ isActived: number % 17 !== 11, createdAt, address: `203.0.113.${1 + (number % 250)}`, sessions: [] },
-  } satisfies SamplePerson
-  const updatedAt = person.isActived ? createdAt : plan.before(dice.between(2, 20) * DAY_MS)
+  } satisfies SampleUser
+  const updatedAt = user.isActived ? createdAt : plan.before(dice.between(2, 20) * DAY_MS)
   rows.user.push({
-    ...{ document_id: person.id, email: person.email, name: person.name, is_actived: person.isActived },
+    ...{ document_id: user.id, email: user.email, name: user.name, is_actived: user.isActived },
     email_verified_at: number % 9 === 4 ? null : new Date(createdAt.getTime() + 5 * MINUTE_MS),
-    ...{ created_at: createdAt, updated_at: updatedAt, access_ended_at: person.isActived ? null : updatedAt },
+    ...{ created_at: createdAt, updated_at: updatedAt, access_ended_at: user.isActived ? null : updatedAt },
   })
   const role = plan.roles.get('member')
-  if (role) rows.user_role.push({ user: person.id, role, created_at: createdAt })
-  addSessions(plan, rows, { person, number, endedAt: person.isActived ? undefined : updatedAt })
-  return person
+  if (role) rows.user_role.push({ user: user.id, role, created_at: createdAt })
+  addSessions(plan, rows, { user, number, endedAt: user.isActived ? undefined : updatedAt })
+  return user
 }
 
 /** Sessions of the month: those of before yesterday have ended, by their expiry or a sign-out. */
 function addSessions(
   plan: SamplePlan,
-  rows: PeopleRows,
-  { person, number, endedAt }: { person: SamplePerson; number: number; endedAt: Date | undefined },
+  rows: UsersRows,
+  { user, number, endedAt }: { user: SampleUser; number: number; endedAt: Date | undefined },
 ): void {
   const { dice, idOf } = plan
   const agent = AGENTS[number % AGENTS.length]!
@@ -130,9 +130,9 @@ function addSessions(
     const id = idOf('session', number * 10 + place)
     const isSignedOut = endedAt !== undefined || dice.chance(0.4)
     const lastUsedMs = Math.min(at.getTime() + dice.between(5, 600) * MINUTE_MS, latest)
-    person.sessions.push({ id, at })
+    user.sessions.push({ id, at })
     rows.session.push({
-      ...{ document_id: id, user: person.id, address: person.address, user_agent: agent, amr: ['pwd'] },
+      ...{ document_id: id, user: user.id, address: user.address, user_agent: agent, amr: ['pwd'] },
       ...{ expires_at: new Date(at.getTime() + 7 * DAY_MS), revoked_at: isSignedOut ? new Date(lastUsedMs) : null },
       ...{ created_at: at, updated_at: new Date(lastUsedMs), last_used_at: new Date(lastUsedMs), auth_time: at },
     })
@@ -142,13 +142,13 @@ function addSessions(
 /** The first of an account administers it, the second develops, the others read. */
 function addMember(
   plan: SamplePlan,
-  rows: PeopleRows,
-  { person, account, place, number }: { person: SamplePerson; account: AccountId; place: number; number: number },
+  rows: UsersRows,
+  { user, account, place, number }: { user: SampleUser; account: AccountId; place: number; number: number },
 ): void {
   const member = plan.idOf('account member', number)
-  const { createdAt } = person
+  const { createdAt } = user
   rows.account_member.push({
-    ...{ document_id: member, account, user: person.id, created_at: createdAt, updated_at: createdAt },
+    ...{ document_id: member, account, user: user.id, created_at: createdAt, updated_at: createdAt },
   })
   const role = plan.roles.get(['account-admin', 'account-developer'][place] ?? 'account-viewer')
   if (role) rows.account_member_role.push({ member, role, created_at: createdAt })
@@ -156,8 +156,8 @@ function addMember(
 
 function addKey(
   plan: SamplePlan,
-  rows: PeopleRows,
-  { number, account, owner, createdAt }: { number: number; account: AccountId; owner: SamplePerson; createdAt: Date },
+  rows: UsersRows,
+  { number, account, owner, createdAt }: { number: number; account: AccountId; owner: SampleUser; createdAt: Date },
 ): string {
   const id = plan.idOf('api key', number)
   rows.api_key.push({

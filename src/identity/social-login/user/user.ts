@@ -12,7 +12,7 @@ import { decideLinking, type LinkRefusal } from './linking.ts'
 /** Longest name of an account, in characters. */
 const ACCOUNT_NAME_LIMIT = 200
 
-export interface PersonDeps {
+export interface UserDeps {
   ids: IdMaker
   random: Random
   /** `ENABLE_API_EVENT_QUEUE`. */
@@ -20,7 +20,7 @@ export interface PersonDeps {
 }
 
 /** The user of a proven identity, or why there is none. */
-export type ResolvedPerson =
+export type ResolvedUser =
   | { kind: 'user'; user: UserRecord; isNewUser: boolean; isNewLink: boolean }
   | { kind: 'refused'; reason: LinkRefusal; userId: UserId | null }
 
@@ -28,11 +28,11 @@ export type ResolvedPerson =
  * Finds, links or registers the user of a proven identity, in the caller's transaction. A new user gets the role `member`
  * and an account of its own (docs/contract/social-login.md#automatic-profile).
  */
-export async function resolvePerson(
-  deps: PersonDeps,
+export async function resolveUser(
+  deps: UserDeps,
   tx: Database,
   input: { identity: ProviderIdentity; trace: string | null; now: Date },
-): Promise<ResolvedPerson> {
+): Promise<ResolvedUser> {
   const { identity, now } = input
   const known = await lockIdentity(tx, identity)
   const linked = known?.isLiving ? await loadUser(tx, known.identity.userId) : undefined
@@ -54,7 +54,7 @@ export async function resolvePerson(
 }
 
 async function register(
-  deps: PersonDeps,
+  deps: UserDeps,
   tx: Database,
   input: { identity: ProviderIdentity; email: string; trace: string | null; now: Date },
 ): Promise<UserRecord> {
@@ -71,7 +71,7 @@ async function register(
   return user
 }
 
-/** The person's name, or the part of the address before the `@`. */
+/** The user's name, or the part of the address before the `@`. */
 function nameAccount(name: string | null, email: string): string {
   return (name ?? email.split('@', 1)[0] ?? email).slice(0, ACCOUNT_NAME_LIMIT)
 }

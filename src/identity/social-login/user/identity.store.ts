@@ -43,7 +43,7 @@ export interface KnownIdentity {
 }
 
 /**
- * The identity of a person at a provider. Serializes sign-ins of the person until the transaction ends: those of the same
+ * The identity of a user at a provider. Serializes sign-ins of the user until the transaction ends: those of the same
  * identity, and those with the same address. So two first sign-ins at once make one user.
  */
 export async function lockIdentity(
@@ -112,7 +112,7 @@ const lockWaysIn = statement<IdentityRecord & WaysBeside, { userId: UserId; with
   select ${identity.members('i')}, w.has_password as "hasPassword", w.passkeys
   from lock_ways_in($without, $userId) w cross join lateral identities_of(w.holder) i`)
 
-/** The ways in which a person can sign in. */
+/** The ways in which a user can sign in. */
 export interface WaysIn extends WaysBeside {
   identities: IdentityRecord[]
 }

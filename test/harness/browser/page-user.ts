@@ -2,12 +2,12 @@ import { systemRandom } from '../../../src/base/random.ts'
 import { computeTotp, findStep } from '../../../src/identity/sign-in/second-factor/totp.ts'
 import type { TestApp } from '../app/app.ts'
 import { createUserWithPassword } from '../app/known-password.ts'
-import { decodeBase32 } from './factor-person.ts'
+import { decodeBase32 } from './factor-user.ts'
 import { buildPageVisitor, PAGE_ORIGIN, type PageReply, type PageVisitor } from './page-visitor.ts'
 import { SoftwareAuthenticator } from './software-authenticator.ts'
 
-/** A person in a browser without scripts. */
-export interface PagePerson {
+/** A user in a browser without scripts. */
+export interface PageUser {
   visitor: PageVisitor
   email: string
   userId: string
@@ -15,8 +15,8 @@ export interface PagePerson {
 
 export const PAGE_PASSWORD = 'correct horse battery'
 
-/** Creates a person and signs it in with the form. */
-export async function signInOnPage(app: TestApp): Promise<PagePerson> {
+/** Creates a user and signs it in with the form. */
+export async function signInOnPage(app: TestApp): Promise<PageUser> {
   const email = `person-${systemRandom.bytes(4).toString('hex')}@example.test`
   const userId = await createUserWithPassword(app, { email, name: 'Ada' }, PAGE_PASSWORD)
   const visitor = buildPageVisitor(app)
@@ -44,7 +44,7 @@ export function readCode({ clock }: Pick<TestApp, 'clock'>, secret: Buffer): str
 /** Enrols an authenticator app with the forms. The clock then advances by a step, because the first code is used. */
 export async function enrolAppOnPage(
   app: TestApp,
-  { visitor }: PagePerson,
+  { visitor }: PageUser,
 ): Promise<{ secret: Buffer; codes: string[]; page: PageReply }> {
   await visitor.get('/auth/security')
   const shown = await visitor.post('/auth/security/app')
@@ -73,7 +73,7 @@ export function buildPagePasskey(): SoftwareAuthenticator {
 
 /** Adds a passkey with the forms. */
 export async function addPasskeyOnPage(
-  { visitor }: PagePerson,
+  { visitor }: PageUser,
   name = 'Phone',
 ): Promise<{ passkey: SoftwareAuthenticator; page: PageReply }> {
   const passkey = buildPagePasskey()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { UserId } from '../../../base/id.ts'
 import type { ProviderIdentity } from '../../engine/engine.ts'
-import { decideLinking, type KnownPerson } from './linking.ts'
+import { decideLinking, type KnownUser } from './linking.ts'
 
 const ME = 'me' as UserId
 const OTHER = 'other' as UserId
@@ -15,16 +15,16 @@ const identity = (changes: Partial<ProviderIdentity> = {}): ProviderIdentity => 
   avatarUrl: null,
   ...changes,
 })
-const owner = (changes: Partial<NonNullable<KnownPerson['owner']>> = {}) => ({
+const owner = (changes: Partial<NonNullable<KnownUser['owner']>> = {}) => ({
   userId: OTHER,
   isActived: true,
   isEmailVerified: true,
   ...changes,
 })
-const nobody: KnownPerson = { linked: undefined, owner: undefined }
+const nobody: KnownUser = { linked: undefined, owner: undefined }
 
 describe('the linking rule', () => {
-  test.each<[string, ProviderIdentity, KnownPerson, object]>([
+  test.each<[string, ProviderIdentity, KnownUser, object]>([
     [
       'signs in a known identity',
       identity(),

@@ -19,19 +19,19 @@ export type EngineName = 'embedded' | 'supabase'
 
 /** The service in development in two processes, of which that of the tests is one, a provider, and two apps of their own. */
 export interface IdentityFixture extends AsyncDisposable {
-  /** The URL that people see. */
+  /** The URL that users see. */
   origin: string
   /** The service at that URL, called as an administrator. */
   service: LocalService
   /** A second process on the same database. */
   other: ServiceProcess
-  /** The origins of the apps: in the first people sign in, the second is on another domain. */
+  /** The origins of the apps: in the first users sign in, the second is on another domain. */
   apps: { a: string; b: string }
-  /** Seats a person at the provider. */
-  seat(person: { sub: string; email: string; isEmailVerified: boolean; name: string }): void
+  /** Seats a user at the provider. */
+  seat(user: { sub: string; email: string; isEmailVerified: boolean; name: string }): void
 }
 
-/** What an engine needs: the variables of the service, and who sits at the provider. */
+/** Setup of an engine: the variables of the service, and the user at the provider. */
 async function startProvider(engine: EngineName) {
   const now = () => systemClock.now()
   if (engine === 'supabase') {
@@ -92,8 +92,8 @@ export async function startIdentityFixture(engine: EngineName): Promise<Identity
       service,
       other,
       apps: { a, b },
-      seat: (person) => {
-        provider.server.person = person
+      seat: (user) => {
+        provider.server.user = user
       },
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     }

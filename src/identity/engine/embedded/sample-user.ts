@@ -1,12 +1,12 @@
 /**
- * A sample person of the development provider (docs/contract/social-login.md#development-provider). What choosing one shows
+ * A sample user of the development provider (docs/contract/social-login.md#development-provider). What choosing one shows
  * is the text `sample.<id>`.
  */
-export interface SamplePerson {
+export interface SampleUser {
   /** In the address of the page. */
   id: 'new' | 'returning' | 'unverified' | 'missing' | 'denied' | 'disabled'
   name: string
-  /** The part of the address before the `@`; null for a person without one. */
+  /** The part of the address before the `@`; null for a user without one. */
   mailbox: string | null
   isEmailVerified: boolean
 }
@@ -14,8 +14,8 @@ export interface SamplePerson {
 /** The domain of sample addresses. No mail is ever sent there (RFC 6761). */
 const SAMPLE_DOMAIN = 'people.signalbox.localhost'
 
-/** The sample people, in the order of the page. */
-export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
+/** The sample users, in the order of the page. */
+export const SAMPLE_PEOPLE: readonly SampleUser[] = [
   {
     id: 'new',
     name: 'Nora New',
@@ -54,13 +54,13 @@ export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
   },
 ]
 
-/** The standard claims of a sample person. `mark` tells one new person from another. Pure. */
-export function buildSampleClaims(person: SamplePerson, mark: string) {
-  const suffix = person.id === 'new' ? `-${mark}` : ''
-  const email = person.mailbox && `${person.mailbox}${suffix}@${SAMPLE_DOMAIN}`
+/** The standard claims of a sample user. `mark` tells one new user from another. Pure. */
+export function buildSampleClaims(user: SampleUser, mark: string) {
+  const suffix = user.id === 'new' ? `-${mark}` : ''
+  const email = user.mailbox && `${user.mailbox}${suffix}@${SAMPLE_DOMAIN}`
   return {
-    sub: `sample-${person.id}${suffix}`,
-    name: person.name,
-    ...(email && { email, email_verified: person.isEmailVerified }),
+    sub: `sample-${user.id}${suffix}`,
+    name: user.name,
+    ...(email && { email, email_verified: user.isEmailVerified }),
   }
 }
