@@ -166,6 +166,7 @@ describe('the ledger', () => {
     await using opened = await open('/console/deliveries')
     const { page, complaints } = opened
     await page.getByText('Live', { exact: true }).waitFor()
+    await page.locator('main tbody a').first().waitFor()
     await picture(page, 'ledger')
     const loaded = Number.parseInt(await page.getByText('deliveries loaded').innerText(), 10)
     await addContract('Lease of now')

@@ -266,7 +266,7 @@ describe('the frame', () => {
     await heading(page, 'Overview')
     await page.keyboard.press('Control+k')
     const field = page.getByRole('combobox', { name: 'What are you looking for?' })
-    await field.fill('prov')
+    await field.fill('provisioning')
     await picture(page, 'palette')
     await page.keyboard.press('Enter')
     await heading(page, 'Provisioning')

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import { VERSION } from '../../src/base/version.ts'
 import { buildCatalogue } from '../../src/event/catalogue/catalogue.ts'
 import { findCatalogueDrift } from '../../src/event/catalogue/catalogue-files.ts'
 import { type ContractFixture, expectProblem, type Json, startContractFixture } from './contract-fixture.ts'
@@ -85,6 +86,9 @@ test('events#catalogue-status: a synced catalogue is in sync with equal counts',
     in_sync: true,
     missing_internals: [],
     stale_internals: [],
+    stale: [],
+    differences: [],
+    last_sync: { at: expect.any(String), by: null, version: VERSION, written: generated },
   })
 })
 

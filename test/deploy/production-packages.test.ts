@@ -36,6 +36,8 @@ test('a production installs no package for terminals, pages or tests', async () 
   expect(names).toContain('fastify')
   const unwanted = [
     'pino-pretty',
+    '@signalbox/portal',
+    'packages/portal',
     '@signalbox/realtime',
     'packages/realtime',
     'pusher-js',

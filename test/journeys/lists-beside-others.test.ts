@@ -36,9 +36,14 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
   ])('lists that are %s', (_name, settings) => {
     let fixture: Awaited<ReturnType<typeof openListsFixture>>
     let callers: Awaited<ReturnType<typeof makeCallers>>
+    /** Rows of the operator that paths name: a user, and the role that every user has. */
+    let named: Record<'user' | 'role', string>
     beforeAll(async () => {
       fixture = await openListsFixture(database, settings)
       callers = await makeCallers(fixture.app, filled)
+      const first = async (path: string) =>
+        (await callers.operator('GET', `/api/v3/identity/${path}`)).body.data[0].document_id as string
+      named = { user: await first('user?page_size=1'), role: await first('role?filters=name|eq|member') }
     })
     afterAll(() => fixture?.[Symbol.asyncDispose]())
 
@@ -47,7 +52,9 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
       async (_event, path) => {
         for (const caller of CALLERS) {
           const account = caller === 'member of another' ? filled.other : filled.own[0]
-          const url = `${path.replace('{id}', account ?? '')}?page_size=${PAGE_SIZE}`
+          const [, kind] = /^\/api\/v3\/identity\/(user|role)\/\{id\}/.exec(path) ?? []
+          const id = kind === undefined ? (account ?? '') : named[kind as 'user' | 'role']
+          const url = `${path.replace('{id}', id)}?page_size=${PAGE_SIZE}`
           const { answer, rows, plan } = await fixture.countRead(callers[caller], url)
           if (answer.status === 403) continue
           expect(answer.status).toBe(200)

@@ -62,6 +62,7 @@ const PATHS: Record<string, (victim: Victim) => Record<string, string>> = {
   role: () => ({ id: NO_ONE }),
   event: () => ({ id: NO_ONE }),
   identity: () => ({ id: NO_ONE, provider: 'github' }),
+  'user-identity': ({ user }) => ({ id: user, identity: NO_ONE }),
   passkey: () => ({ id: NO_ONE }),
   'totp-factor': () => ({ id: NO_ONE }),
   'oauth-client': () => ({ id: NO_ONE }),

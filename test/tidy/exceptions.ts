@@ -29,7 +29,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
       'reads what the inviter holds',
     'src/identity/session/list/session-list.store.ts -> src/identity/access/delegation.store.ts':
       'reads a session and what its user holds',
-    'src/identity/social-login/person/identity.store.ts -> src/identity/access/delegation.store.ts':
+    'src/identity/social-login/user/identity.store.ts -> src/identity/access/delegation.store.ts':
       'locks the ways in of a user and reads behind the locks what it holds, in one statement',
     'src/identity/sso/exchange.store.ts -> src/identity/session/session.store.ts':
       'takes the nonce and reads the session in one statement, after the lock',

@@ -120,7 +120,7 @@ export const EXPLAINED: readonly Explained[] = [
     reason: 'only for the types: a session without a parent has a refresh token',
   },
   {
-    path: 'src/identity/social-login/person/person.ts',
+    path: 'src/identity/social-login/user/user.ts',
     lineText: "accountScope: resource === 'account' ? 'account' : 'none',",
     change: "resource === 'account' -> true",
     reason: 'the scope only keeps the account of an event, and the event of a user has none here',
@@ -162,29 +162,17 @@ export const EXPLAINED: readonly Explained[] = [
     reason: 'saves a statement that changes no row',
   },
   {
-    path: 'src/delivery/routing.store.ts',
+    path: 'src/delivery/routing/routing.store.ts',
     lineText:
       'select event_id from event_queue where event_id > $after order by event_id limit $limit for update skip locked))',
     change: '> -> >=',
     reason: 'the event with this id was taken in the round before, or no event has it',
   },
   {
-    path: 'src/delivery/router.ts',
-    lineText: 'while (!isOver && !hasRoom() && !stopping.signal.aborted) {',
-    change: '!stopping.signal.aborted -> true',
-    reason: 'only ends a wait of 50 ms at most earlier when the router stops',
-  },
-  {
     path: 'src/identity/password/password.ts',
     lineText: 'return timingSafeEqual(tag, expected.tag) && parsed !== undefined',
     change: 'parsed !== undefined -> true',
     reason: 'what no password is stored for is compared with 32 zero bytes, which no hash is',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'where not is_held and visit_at <= $now and webhook <> all($blocked::uuid[])',
-    change: 'visit_at <= $now -> true',
-    reason: 'due webhooks come first by the order, and of others no row is claimed: saves their visits',
   },
   {
     path: 'src/webhook/delivery/incident.ts',

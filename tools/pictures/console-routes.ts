@@ -5,9 +5,13 @@ const ROUTER = join(import.meta.dirname, '..', '..', 'console', 'src', 'frame', 
 
 /** The row that a route with an id shows: a list of the API whose first row it is. */
 export const ROWS: Readonly<Record<string, string>> = {
+  'accounts/$id': '/api/v3/identity/account?sort=created_at',
   'apps/$id': '/api/v3/oauth/client?sort=created_at',
+  'catalogue/$id': '/api/v3/webhook/event?filters=internal|eq|contract.update',
   'deliveries/$id': '/api/v3/webhook/dispatch?filters=status|eq|exhausted',
   'events/$id': '/api/v3/webhook/event-occurrence?filters=event|eq|contract.update',
+  'provisioning/$id': '/api/v3/provisioning/target?sort=created_at',
+  'provisioning/deliveries/$id': '/api/v3/provisioning/delivery?filters=status|eq|dead_letter',
   'users/$id': '/api/v3/identity/user?filters=email|like|finch.example',
   'webhooks/$id': '/api/v3/webhook/webhook?filters=name|eq|Dunning',
 }

@@ -10344,6 +10344,11 @@ export interface components {
              */
             deleted_at: string | null;
         };
+        WebhookActivities: components["schemas"]["WebhookActivity"][];
+        WebhookActivitiesAnswer: {
+            data: components["schemas"]["WebhookActivities"];
+            message: string;
+        };
         WebhookActivity: {
             /**
              * Format: uuid
@@ -16414,10 +16419,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["WebhookActivity"][];
-                        message: string;
-                    };
+                    "application/json": components["schemas"]["WebhookActivitiesAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];

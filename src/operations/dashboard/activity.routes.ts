@@ -132,7 +132,7 @@ export const activityRoutes: Routes<object> = [
       query: Type.Object({
         webhook: Type.Array(UuidSchema, { minItems: 1, maxItems: WEBHOOKS_LIMIT, description: 'Ids of webhooks.' }),
       }),
-      data: Type.Array(ActivitySchema),
+      data: named('WebhookActivities', Type.Array(ActivitySchema)),
     },
     {
       handle: async (_deps: object, { db, query, scope, now }) => ({
