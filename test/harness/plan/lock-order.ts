@@ -186,7 +186,8 @@ function buildJudge(functions: FunctionBodies): () => (statement: string) => str
     let transaction: Held | undefined
     return (statement) => {
       if (/^\s*begin\b/i.test(statement)) transaction = new Map()
-      if (/^\s*(commit|rollback)\b/i.test(statement)) transaction = undefined
+      // A text of several statements may begin a transaction and end it.
+      if (/^\s*(?:commit|rollback)\b|;\s*(?:commit|rollback)\s*;?\s*$/i.test(statement)) transaction = undefined
       const held: Held = transaction ?? new Map()
       return parse(statement).flatMap((lock) => take(held, lock))
     }
