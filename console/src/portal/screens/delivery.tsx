@@ -1,17 +1,16 @@
-import { Alert, Anchor, Button, Checkbox, Code, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Alert, Anchor, Button, Code, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
-import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
 import { RetryStrip } from '../../screens/deliveries/retry-strip.tsx'
@@ -140,11 +139,11 @@ function Replay({ delivery }: { delivery: Row }) {
   const { t } = useTranslation('console')
   const { may } = useAccess()
   const [isOpen, { open, close }] = useDisclosure(false)
-  const [isConfirmed, setIsConfirmed] = useState(false)
   const id = delivery.document_id
   const isRisky = ['success', ...ACTIVE].includes(delivery.status)
   const replay = useChange({
-    make: () => api.webhook.webhookDispatchReplay({ path: { id }, body: { confirm_duplicate: isConfirmed } }),
+    make: (isConfirmed: boolean) =>
+      api.webhook.webhookDispatchReplay({ path: { id }, body: { confirm_duplicate: isConfirmed } }),
     touches: [['delivery', id], ['deliveries']],
     onDone: () => {
       tell({ type: 'happened', name: 'delivery-replayed', id })
@@ -157,26 +156,15 @@ function Replay({ delivery }: { delivery: Row }) {
       <Button size="compact-md" variant={isRisky ? 'default' : 'filled'} onClick={open}>
         {t('replay.do')}
       </Button>
-      <ConfirmDialog
+      <ReplayDialog
         title={t('replay.title')}
         label={t('replay.do')}
+        text={t('replay.text')}
+        confirmation={isRisky ? t('replay.confirm') : undefined}
         isOpen={isOpen}
         onClose={close}
-        onConfirm={() => replay.mutate(undefined)}
-        isRunning={replay.isPending}
-        error={replay.error}
-      >
-        <Stack gap="xs">
-          <Text size="sm">{t('replay.text')}</Text>
-          {isRisky && (
-            <Checkbox
-              label={t('replay.confirm')}
-              checked={isConfirmed}
-              onChange={({ currentTarget }) => setIsConfirmed(currentTarget.checked)}
-            />
-          )}
-        </Stack>
-      </ConfirmDialog>
+        replay={replay}
+      />
     </>
   )
 }

@@ -1,9 +1,9 @@
-import { Alert, Button, Checkbox, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
+import { Alert, Button, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { use, useState } from 'react'
+import { use } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { Icon } from '../../frame/icons.tsx'
@@ -12,9 +12,9 @@ import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
-import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
@@ -232,11 +232,11 @@ function Replay({ delivery }: { delivery: Delivery }) {
   const { t } = useTranslation()
   const { may } = useAccess()
   const [isOpen, { open, close }] = useDisclosure(false)
-  const [isConfirmed, setIsConfirmed] = useState(false)
   const isRisky = ['success', ...ACTIVE].includes(delivery.status)
   const path = { id: delivery.document_id }
   const replay = useChange({
-    make: () => api.webhook.webhookDispatchReplay({ path, body: { confirm_duplicate: isConfirmed } }),
+    make: (isConfirmed: boolean) =>
+      api.webhook.webhookDispatchReplay({ path, body: { confirm_duplicate: isConfirmed } }),
     touches: [['delivery', delivery.document_id], ['deliveries'], ['dashboard']],
     onDone: close,
   })
@@ -246,26 +246,15 @@ function Replay({ delivery }: { delivery: Delivery }) {
       <Button size="compact-sm" data-key="r" onClick={open}>
         {isRisky ? t('replay.force') : t('replay.do')}
       </Button>
-      <ConfirmDialog
+      <ReplayDialog
         title={t('replay.title')}
         label={t('replay.do')}
+        text={t('replay.text')}
+        confirmation={isRisky ? t('replay.confirm') : undefined}
         isOpen={isOpen}
         onClose={close}
-        onConfirm={() => replay.mutate(undefined)}
-        isRunning={replay.isPending}
-        error={replay.error}
-      >
-        <Stack gap="xs">
-          <Text size="sm">{t('replay.text')}</Text>
-          {isRisky && (
-            <Checkbox
-              label={t('replay.confirm')}
-              checked={isConfirmed}
-              onChange={({ currentTarget }) => setIsConfirmed(currentTarget.checked)}
-            />
-          )}
-        </Stack>
-      </ConfirmDialog>
+        replay={replay}
+      />
     </>
   )
 }

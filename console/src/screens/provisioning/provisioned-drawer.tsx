@@ -1,9 +1,8 @@
-import { Button, Checkbox, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
+import { Button, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { Icon } from '../../frame/icons.tsx'
@@ -12,9 +11,9 @@ import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
-import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
@@ -150,10 +149,9 @@ function Replay({ delivery }: { delivery: Delivery }) {
   const { t } = useTranslation()
   const { may } = useAccess()
   const [isOpen, { open, close }] = useDisclosure(false)
-  const [isConfirmed, setIsConfirmed] = useState(false)
   const isRisky = ['delivered', 'retrying'].includes(delivery.status)
   const replay = useChange({
-    make: () =>
+    make: (isConfirmed: boolean) =>
       api.provisioning.provisioningDeliveryReplay({
         path: { id: delivery.document_id },
         body: { confirm_duplicate: isConfirmed },
@@ -167,26 +165,15 @@ function Replay({ delivery }: { delivery: Delivery }) {
       <Button size="compact-sm" data-key="r" onClick={open}>
         {isRisky ? t('replay.force') : t('redrive.one')}
       </Button>
-      <ConfirmDialog
+      <ReplayDialog
         title={t('redrive.one')}
         label={t('redrive.do')}
+        text={t('redrive.text')}
+        confirmation={isRisky ? t('provisioning.confirm') : undefined}
         isOpen={isOpen}
         onClose={close}
-        onConfirm={() => replay.mutate(undefined)}
-        isRunning={replay.isPending}
-        error={replay.error}
-      >
-        <Stack gap="xs">
-          <Text size="sm">{t('redrive.text')}</Text>
-          {isRisky && (
-            <Checkbox
-              label={t('provisioning.confirm')}
-              checked={isConfirmed}
-              onChange={({ currentTarget }) => setIsConfirmed(currentTarget.checked)}
-            />
-          )}
-        </Stack>
-      </ConfirmDialog>
+        replay={replay}
+      />
     </>
   )
 }
