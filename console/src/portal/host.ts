@@ -37,7 +37,7 @@ let resized = 0
 /** Whether a page frames this one and has connected. */
 export const hasHost = () => port !== undefined
 
-/** Tells the framing page. Nothing is told before it has connected. */
+/** Sends a message to the framing page. Messages before its connection are dropped. */
 export function tell(message: Told): void {
   port?.postMessage(message)
 }

@@ -85,7 +85,7 @@ export const LOCK_ORDER = [
   'login_throttle',
 ] as const
 
-/** Rows that only whoever holds the row of their user changes: behind that lock they need no order of their own. */
+/** Rows that change only behind the lock of their user, so they need no order of their own. */
 export const ROWS_OF_A_PERSON = [
   'identity',
   'totp_factor',

@@ -13,7 +13,7 @@ import { Time } from '../../parts/time.tsx'
 import { Sections } from './sections.tsx'
 import { nameOf, type Target } from './targets.ts'
 
-/** The platforms that are told of users. */
+/** The platforms that receive changes of users. */
 export function TargetsScreen() {
   const { t } = useTranslation()
   const { may } = useAccess()

@@ -86,7 +86,7 @@ export async function registerPasskey(
   if (!data || data.isCrossOrigin) return { problem: buildNotRegistered('passkey_malformed') }
   const hash = hashChallenge(data.challenge)
   const expected = { purpose: 'passkey-registration', address, userId, sessionId, now } as const
-  // The user before its challenges, as whoever removes a factor.
+  // Locks the user before its challenges, in the order of a removal of a factor.
   await lockUser(tx, userId)
   const refusal = findChallengeRefusal(await countAttempt(tx, hash), expected)
   if (refusal) return { problem: buildNotRegistered(refusal) }

@@ -120,7 +120,7 @@ async function takeStep(
   const { origin, proof, now } = login
   const { address } = origin
   const hash = hashChallenge(login.challenge)
-  // The user before its factors and challenges, as whoever removes one.
+  // Locks the user before its factors and challenges, in the order of a removal.
   await lockUser(tx, userId)
   const challenge = await countAttempt(tx, hash)
   const reason = findChallengeRefusal(challenge, { purpose: 'sign-in', address, userId, now })

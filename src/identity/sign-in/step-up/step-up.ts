@@ -43,7 +43,7 @@ export async function stepUp(
   if (until) return { problem: buildThrottled(until, now) }
   const { userId } = caller
   const sessionId = readUserSession(caller)
-  // The user before its factors, challenges and sessions, as whoever removes a factor.
+  // Locks the user before its factors, challenges and sessions, in the order of a removal of a factor.
   await lockUser(tx, userId)
   const proven = await useFactorProof(deps, tx, { userId, sessionId, proof, address, now })
   if (!proven.ok) return { problem: buildNotProven(proof, proven.reason) }
