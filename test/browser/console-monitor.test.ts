@@ -1,45 +1,31 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AccountId, WebhookId } from '../../src/base/id.ts'
-import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { foldOutcomes } from '../../src/webhook/activity/outcome.store.ts'
-import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
-import { createUserWithPassword } from '../harness/app/known-password.ts'
-import { type SharedBrowser, shareChromium } from './chromium.ts'
-import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
+import type { DeliveryApp } from '../harness/app/delivery-app.ts'
+import {
+  type ConsoleBrowser,
+  expectAccessibleScreens,
+  type Screen,
+  startConsoleBrowser,
+  takePicture,
+  waitForHeading,
+} from './console-browser.ts'
 
-const OPERATOR = { email: 'operator@example.test', name: 'Olga Operator', password: 'correct horse battery' }
-
-/** A folder for pictures of the screens; none unless it is given. */
-const PICTURES = process.env.CONSOLE_PICTURES
-
+let c: ConsoleBrowser
 let d: DeliveryApp
-let origin: string
-let browser: SharedBrowser
 let account: AccountId
 let billing: WebhookId
 let broken: WebhookId
 
 beforeAll(async () => {
-  await buildConsole()
-  d = await openDelivery({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', RATE_LIMIT_PER_MINUTE: '100000' } })
-  await d.t.app.start()
-  origin = d.t.app.baseUrl()
-  const { password, ...user } = OPERATOR
-  const id = await createUserWithPassword(d.t, user, password)
-  const { body } = await d.call('GET', '/api/v3/identity/role?filters=name|eq|administrator')
-  await d.call('PATCH', `/api/v3/identity/user/${id}`, { roles: [body.data[0].document_id] })
+  c = await startConsoleBrowser()
+  d = c.d
   // The browser has the time of the machine.
   d.t.clock.set(Date.now() - 3 * 3_600_000)
   await fillLedger()
-  browser = await shareChromium()
 })
-afterAll(async () => {
-  await browser?.close()
-  await d?.[Symbol.asyncDispose]()
-})
+afterAll(() => c?.[Symbol.asyncDispose]())
 
 const addContract = async (name: string) =>
   (await d.call('POST', '/api/v3/contract/contract', { account, name, status: 'draft' })).body.data
@@ -66,42 +52,15 @@ async function fillLedger(): Promise<void> {
   await foldOutcomes(d.t.database.db, 1_000)
 }
 
-/** Opens a screen as the operator, and records what the browser complains of and asks of others. */
-async function open(path: string) {
-  const context = await browser.newContext({ baseURL: origin, viewport: { width: 1280, height: 900 } })
-  const page = await context.newPage()
-  const complaints: string[] = []
-  page
-    .on('console', (message) => complaints.push(message.text()))
-    .on('pageerror', ({ message }) => complaints.push(message))
-  page.on('request', (request) => {
-    const url = request.url()
-    if (!url.startsWith(origin) && !/^(?:data|blob):/.test(url)) complaints.push(url)
-  })
-  await page.goto(path)
-  await page.getByLabel('E-mail address').fill(OPERATOR.email)
-  await page.getByLabel('Password', { exact: true }).fill(OPERATOR.password)
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  return { page, complaints, [Symbol.asyncDispose]: () => context.close() }
-}
-
-async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return
-  await mkdir(PICTURES, { recursive: true })
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
-}
-
-const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor()
-
 const searchOf = (page: Page) => Object.fromEntries(new URL(page.url()).searchParams)
 
 test('the overview draws a range, says it as a table, and lists what needs somebody', async () => {
-  await using opened = await open('/console/overview')
+  await using opened = await c.open('/console/overview')
   const { page, complaints } = opened
-  await heading(page, 'Overview')
+  await waitForHeading(page, 'Overview')
   await page.getByText('9 delivered, 12 to be repeated, 4 not delivered').waitFor()
   await page.locator('.recharts-bar-rectangle').first().waitFor()
-  await picture(page, 'overview')
+  await takePicture(page, 'overview')
   await page.getByText('7 days').click()
   await expect.poll(() => searchOf(page)).toEqual({ range: '7d' })
   await page.getByRole('button', { name: 'As table' }).first().click()
@@ -112,11 +71,11 @@ test('the overview draws a range, says it as a table, and lists what needs someb
 })
 
 test('webhooks show their last day, and several are changed and exported at once', async () => {
-  await using opened = await open('/console/webhooks')
+  await using opened = await c.open('/console/webhooks')
   const { page, complaints } = opened
   await page.getByRole('img', { name: '9 delivered, 0 failed attempts in 24 hours' }).waitFor()
   await page.getByRole('img', { name: '0 delivered, 16 failed attempts in 24 hours' }).waitFor()
-  await picture(page, 'webhooks')
+  await takePicture(page, 'webhooks')
   await page.getByLabel('Select Billing').check()
   await page.getByText('1 webhook selected').waitFor()
   const saved = page.waitForEvent('download')
@@ -132,22 +91,22 @@ test('webhooks show their last day, and several are changed and exported at once
 })
 
 test('a webhook is made step by step, and its test arrives', async () => {
-  await using opened = await open('/console/webhooks/new')
+  await using opened = await c.open('/console/webhooks/new')
   const { page, complaints } = opened
   await page.getByLabel('Callback URL').fill(`${d.receiver.origin}/made`)
   await page.getByRole('listitem').filter({ hasText: 'public host' }).waitFor()
-  await picture(page, 'wizard-endpoint')
+  await takePicture(page, 'wizard-endpoint')
   await page.getByRole('button', { name: 'Next' }).click()
   await page.getByRole('radio', { name: 'One account' }).check()
   expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
   await page.getByRole('combobox', { name: 'Account' }).click()
   await page.getByRole('option', { name: 'Acme' }).click()
-  await picture(page, 'wizard-scope')
+  await takePicture(page, 'wizard-scope')
   await page.getByRole('button', { name: 'Next' }).click()
   expect(searchOf(page)).toEqual({ step: 'events' })
   await page.getByLabel('contract.update').check()
   await page.getByRole('button', { name: 'Next' }).click()
-  await picture(page, 'wizard-review')
+  await takePicture(page, 'wizard-review')
   await page.goBack()
   expect(await page.getByLabel('contract.update').isChecked()).toBe(true)
   await page.goForward()
@@ -163,11 +122,11 @@ test('a webhook is made step by step, and its test arrives', async () => {
 
 describe('the ledger', () => {
   test('keeps its filters in the URL and as a view, follows, and leads from one delivery to the next', async () => {
-    await using opened = await open('/console/deliveries')
+    await using opened = await c.open('/console/deliveries')
     const { page, complaints } = opened
     await page.getByText('Live', { exact: true }).waitFor()
     await page.locator('main tbody a').first().waitFor()
-    await picture(page, 'ledger')
+    await takePicture(page, 'ledger')
     const loaded = Number.parseInt(await page.getByText('deliveries loaded').innerText(), 10)
     await addContract('Lease of now')
     await d.pass(0)
@@ -193,7 +152,7 @@ describe('the ledger', () => {
     await page.getByRole('row').getByRole('link', { name: 'contract.create' }).first().click()
     const drawer = page.getByRole('dialog')
     await drawer.getByText('The receiver failed.').waitFor()
-    await picture(page, 'delivery')
+    await takePicture(page, 'delivery')
     const first = new URL(page.url()).pathname
     await drawer.getByRole('button', { name: 'Next', exact: true }).click()
     await expect.poll(() => new URL(page.url()).pathname).not.toBe(first)
@@ -204,7 +163,7 @@ describe('the ledger', () => {
   })
 
   test('replays what is selected, with the count first', async () => {
-    await using opened = await open('/console/deliveries?status=retrying')
+    await using opened = await c.open('/console/deliveries?status=retrying')
     const { page, complaints } = opened
     await page
       .getByRole('checkbox', { name: /^Select contract.create/ })
@@ -232,7 +191,7 @@ describe('the ledger', () => {
        from (select $2::timestamptz - n * interval '1 minute' as at from generate_series(1, 1000) n) x`,
       [broken, new Date(d.t.clock.now() - 86_400_000)],
     )
-    await using opened = await open('/console/deliveries?event=invoice.paid')
+    await using opened = await c.open('/console/deliveries?event=invoice.paid')
     const { page, complaints } = opened
     await page.getByText('100 deliveries loaded').waitFor()
     const scroll = async () => {
@@ -248,13 +207,13 @@ describe('the ledger', () => {
 test('an event tells its story, and a webhook its own', async () => {
   const contract = await addContract('Storied')
   await d.pass(0)
-  await using opened = await open(`/console/events?resource_id=${contract}`)
+  await using opened = await c.open(`/console/events?resource_id=${contract}`)
   const { page, complaints } = opened
   await page.getByRole('link', { name: 'contract.create' }).click()
   await page.getByText('contract.create recorded').waitFor()
   await page.getByText(/^contract.create by/).waitFor()
   await page.getByText(/^Billing: attempt 1/).waitFor()
-  await picture(page, 'story')
+  await takePicture(page, 'story')
   await page.getByRole('link', { name: 'Its deliveries' }).click()
   await expect.poll(() => searchOf(page)).toEqual({ resource: contract })
   await page.getByText('2 deliveries loaded').waitFor()
@@ -268,39 +227,24 @@ test('an event tells its story, and a webhook its own', async () => {
   ] as const) {
     await page.getByRole('tab', { name: tab }).click()
     await page.getByText(text).first().waitFor()
-    await picture(page, `webhook-${tab.toLowerCase()}`)
+    await takePicture(page, `webhook-${tab.toLowerCase()}`)
   }
   expect(complaints).toEqual([])
 })
 
 test('the steps, the story and the charts have no accessibility fault, light and dark, and fit a phone', async () => {
-  await using opened = await open('/console/health')
+  await using opened = await c.open('/console/health')
   const { page, complaints } = opened
-  await heading(page, 'Health')
+  await waitForHeading(page, 'Health')
   const events = (await d.call('GET', '/api/v3/webhook/event-occurrence?filters=event|eq|contract.create')).body.data
-  const found: Record<string, object> = {}
-  const screens = [
+  const screens: Screen[] = [
     ['overview', 'Needs attention'],
     ['webhooks', 'Warehouse'],
     [`deliveries?status=retrying&webhook=${broken}`, 'deliveries loaded'],
     [`events/${events[0].document_id}`, 'What happened'],
     [`webhooks/${broken}`, 'Latest deliveries'],
     [`webhooks/${broken}?tab=testing`, 'Request of a test'],
-  ] as const
-  for (const [path, text] of screens) {
-    await page.setViewportSize({ width: 1280, height: 900 })
-    await page.goto(`/console/${path}`)
-    await page.getByText(text).first().waitFor()
-    await page.locator('.mantine-Skeleton-root, [aria-busy="true"]').first().waitFor({ state: 'detached' })
-    const violations = await findViolationsInBothSchemes(page)
-    const name = path.replaceAll(/[/?=&]|[0-9a-f]{8}-[\w-]+/g, '-')
-    await picture(page, `${name}-dark`)
-    await page.emulateMedia({ colorScheme: 'light' })
-    await page.setViewportSize({ width: 320, height: 700 })
-    await picture(page, `${name}-phone`)
-    const isTooWide = await page.evaluate(() => document.documentElement.scrollWidth > 320)
-    found[path] = { ...violations, isTooWide }
-  }
-  expect(found).toEqual(Object.fromEntries(screens.map(([path]) => [path, { ...NO_VIOLATIONS, isTooWide: false }])))
+  ]
+  await expectAccessibleScreens(page, screens)
   expect(complaints).toEqual([])
 })

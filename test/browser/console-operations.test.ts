@@ -1,76 +1,31 @@
-import { mkdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildConsole } from '../../src/operations/console/build-console.ts'
-import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
-import { createUserWithPassword } from '../harness/app/known-password.ts'
-import { type SharedBrowser, shareChromium } from './chromium.ts'
-import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
+import type { DeliveryApp } from '../harness/app/delivery-app.ts'
+import {
+  type ConsoleBrowser,
+  expectAccessibleScreens,
+  type Screen,
+  startConsoleBrowser,
+  takePicture,
+  waitForHeading,
+} from './console-browser.ts'
 
-const OPERATOR = { email: 'operator@example.test', name: 'Olga Operator', password: 'correct horse battery' }
-const VIEWER = { email: 'viewer@example.test', name: 'Vera Viewer', password: 'correct horse battery' }
+const VIEWER = { email: 'viewer@example.test', name: 'Vera Viewer' }
 
-/** A folder for pictures of the screens; none unless it is given. */
-const PICTURES = process.env.CONSOLE_PICTURES
-
+let c: ConsoleBrowser
 let d: DeliveryApp
-let origin: string
-let browser: SharedBrowser
 let account: string
 
 beforeAll(async () => {
-  await buildConsole()
-  d = await openDelivery({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', RATE_LIMIT_PER_MINUTE: '100000' } })
-  await d.t.app.start()
-  origin = d.t.app.baseUrl()
-  await addUser(OPERATOR, 'administrator')
+  c = await startConsoleBrowser()
+  d = c.d
   await d.call('POST', '/api/v3/identity/role', { name: 'viewer', permissions: ['webhook:dashboard'] })
-  await addUser(VIEWER, 'viewer')
+  await c.addUser(VIEWER, 'viewer')
   account = (await d.call('POST', '/api/v3/identity/account', { name: 'Example' })).body.data.document_id
-  browser = await shareChromium()
 })
-afterAll(async () => {
-  await browser?.close()
-  await d?.[Symbol.asyncDispose]()
-})
+afterAll(() => c?.[Symbol.asyncDispose]())
 
-async function addUser({ password, ...user }: typeof OPERATOR, role: string): Promise<void> {
-  const id = await createUserWithPassword(d.t, user, password)
-  const { body } = await d.call('GET', `/api/v3/identity/role?filters=name|eq|${role}`)
-  await d.call('PATCH', `/api/v3/identity/user/${id}`, { roles: [body.data[0].document_id] })
-}
-
-/** Opens a screen as a user, and records what the browser complains of and asks of others. */
-async function open(path: string, user = OPERATOR) {
-  const context = await browser.newContext({
-    baseURL: origin,
-    viewport: { width: 1280, height: 900 },
-    reducedMotion: 'reduce',
-    acceptDownloads: true,
-  })
-  const page = await context.newPage()
-  const complaints: string[] = []
-  page
-    .on('console', (message) => complaints.push(message.text()))
-    .on('pageerror', ({ message }) => complaints.push(message))
-  page.on('request', (request) => {
-    if (!/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(origin)) complaints.push(request.url())
-  })
-  await page.goto(`/console/${path}`)
-  await page.getByLabel('E-mail address').fill(user.email)
-  await page.getByLabel('Password', { exact: true }).fill(user.password)
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  return { page, complaints, [Symbol.asyncDispose]: () => context.close() }
-}
-
-async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return
-  await mkdir(PICTURES, { recursive: true })
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
-}
-
-const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 
 const createContract = () => d.call('POST', '/api/v3/contract/contract', { account, name: 'Lease', status: 'draft' })
@@ -83,15 +38,15 @@ describe('the event catalogue', () => {
       account: account as never,
     })
     await d.call('PATCH', `/api/v3/webhook/webhook/${id}`, { name: 'Quiet' })
-    await using opened = await open('catalogue')
+    await using opened = await c.open('/console/catalogue')
     const { page, complaints } = opened
-    await heading(page, 'Event catalogue')
+    await waitForHeading(page, 'Event catalogue')
     await page.getByRole('button', { name: /^contract\s*\d+$/ }).click()
     await page.getByText('5 event types').waitFor()
     await page.getByLabel('Name, route or description').fill('update')
     await page.getByText('1 event type', { exact: true }).waitFor()
     await page.getByRole('table').getByRole('link', { name: 'contract.update' }).click()
-    await heading(page, 'contract.update')
+    await waitForHeading(page, 'contract.update')
     await page.getByText('Has an owning account').waitFor()
     expect(JSON.parse(await page.getByTestId('envelope').innerText())).toMatchObject({
       type: 'contract.update',
@@ -108,7 +63,7 @@ describe('the event catalogue', () => {
     await page.getByText('It subscribes to contract.update, is active').waitFor()
     await page.getByText('Gets it', { exact: true }).waitFor()
     await page.getByRole('region', { name: 'Subscribers' }).getByRole('link', { name: 'Quiet' }).waitFor()
-    await picture(page, 'event-type-forecast')
+    await takePicture(page, 'event-type-forecast')
     expect(complaints).toEqual([])
   })
 
@@ -119,16 +74,16 @@ describe('the event catalogue', () => {
     const made = await d.call('POST', '/api/v3/webhook/event', { internal: 'contract.sign' })
     const stale = made.body.data.document_id
     await db.updateTable('event').set({ source: 'route' }).where('document_id', '=', stale).execute()
-    await using opened = await open('overview')
+    await using opened = await c.open('/console/overview')
     const { page, complaints } = opened
     await page.getByText('The event catalogue of the database differs from the code.').waitFor()
     await page.getByRole('link', { name: 'Catalogue status' }).click()
-    await heading(page, 'Catalogue status')
+    await waitForHeading(page, 'Catalogue status')
     await page.getByText('Out of sync').waitFor()
     await page.getByText('+ contract.delete').waitFor()
     await page.getByText('- contract.find-one route: /old').waitFor()
     await page.getByText('by a deployment or a command').waitFor()
-    await picture(page, 'catalogue-out-of-sync')
+    await takePicture(page, 'catalogue-out-of-sync')
     await button(page, 'Run the sync').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Run the sync', exact: true }).click()
     await page.getByText('None: a sync would write nothing.').waitFor()
@@ -143,7 +98,7 @@ describe('the event catalogue', () => {
 
 describe('provisioning', () => {
   test('makes a target with its secret, shows what failed and what was sent, and redrives it', async () => {
-    await using opened = await open('provisioning')
+    await using opened = await c.open('/console/provisioning')
     const { page, complaints } = opened
     await page.getByText('No platform is told of users yet.').waitFor()
     await page.getByRole('link', { name: 'New target' }).first().click()
@@ -154,7 +109,7 @@ describe('provisioning', () => {
     await expect.poll(() => page.getByTestId('secret').innerText()).toMatch(/^whsec_/)
     await page.getByLabel('I have stored it').check()
     await button(page, 'Done').click()
-    await heading(page, 'Billing platform')
+    await waitForHeading(page, 'Billing platform')
 
     d.receiver.behave({ kind: 'status', status: 422, body: 'no such tenant' })
     await d.call('POST', '/api/v3/identity/user', { email: 'new@example.test', name: 'Nora New' })
@@ -165,7 +120,7 @@ describe('provisioning', () => {
     await drawer.getByText('422').first().waitFor()
     await drawer.getByText('"email": "new@example.test"').waitFor()
     await drawer.getByText('Identity and status are sent, never roles').waitFor()
-    await picture(page, 'provisioned-failed')
+    await takePicture(page, 'provisioned-failed')
     d.receiver.behave({ kind: 'status', status: 200 })
     await page.keyboard.press('r')
     await page.getByRole('dialog', { name: 'Redrive' }).getByRole('button', { name: 'Redrive' }).click()
@@ -181,11 +136,11 @@ describe('provisioning', () => {
       await d.call('POST', '/api/v3/identity/user', { email: `${name}@example.test`, name })
     for (let attempt = 0; attempt < 8; attempt += 1) await d.pass(3_600_000)
     d.receiver.behave({ kind: 'status', status: 200 })
-    await using opened = await open('provisioning/deliveries?status=dead_letter')
+    await using opened = await c.open('/console/provisioning/deliveries?status=dead_letter')
     const { page, complaints } = opened
-    await heading(page, 'Dead letters')
+    await waitForHeading(page, 'Dead letters')
     await button(page, 'Redrive the 2 shown').click()
-    await picture(page, 'redrive')
+    await takePicture(page, 'redrive')
     await page.getByRole('dialog').getByRole('button', { name: 'Redrive', exact: true }).click()
     await page.getByText('2 of 2 done: 2 redriven, 0 skipped').waitFor()
     await d.pass(0)
@@ -194,10 +149,10 @@ describe('provisioning', () => {
     await page.goto(`/console/provisioning/${targets[0].document_id}`)
     await button(page, 'Sync').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Sync', exact: true }).click()
-    await heading(page, 'Jobs')
+    await waitForHeading(page, 'Jobs')
     await d.pass(1_000)
     await page.getByText('Done', { exact: true }).waitFor()
-    await picture(page, 'jobs')
+    await takePicture(page, 'jobs')
 
     await page.goto('/console/provisioning/deliveries')
     await page.getByRole('link', { name: 'user.provisioned' }).first().click()
@@ -213,7 +168,7 @@ describe('provisioning', () => {
 
 describe('the realtime inspector', () => {
   test('joins a channel, shows what comes, holds it while paused, and hands it out as NDJSON', async () => {
-    await using opened = await open(`realtime?channel=private-account-${account}`)
+    await using opened = await c.open(`/console/realtime?channel=private-account-${account}`)
     const { page, complaints } = opened
     await page.getByText('Settings of clients').waitFor()
     await button(page, 'Subscribe').click()
@@ -225,7 +180,7 @@ describe('the realtime inspector', () => {
     await button(page, 'contract.create').click()
     await page.getByRole('dialog').getByText('"resource": "contract"').waitFor()
     await page.keyboard.press('Escape')
-    await picture(page, 'realtime-inspector')
+    await takePicture(page, 'realtime-inspector')
     await button(page, 'Pause').click()
     await createContract()
     await d.pass(0)
@@ -244,7 +199,7 @@ describe('the realtime inspector', () => {
   })
 
   test('says exactly why a channel is refused', async () => {
-    await using opened = await open('realtime')
+    await using opened = await c.open('/console/realtime')
     const { page } = opened
     const field = page.getByLabel('Private channel')
     await field.fill('private-account-1')
@@ -253,7 +208,7 @@ describe('the realtime inspector', () => {
     await button(page, 'Subscribe').click()
     await page.getByTestId('subscription').getByText('Refused').waitFor()
     await page.getByTestId('subscription').getByText('permission_denied').waitFor()
-    await picture(page, 'realtime-refused')
+    await takePicture(page, 'realtime-refused')
   })
 })
 
@@ -261,28 +216,28 @@ describe('the frame', () => {
   test('opens screens and ids by the palette and by keys, and lists the keys', async () => {
     const { id } = await d.makeWebhook({ url: `${d.receiver.origin}/palette` })
     await d.call('PATCH', `/api/v3/webhook/webhook/${id}`, { name: 'By palette' })
-    await using opened = await open('overview')
+    await using opened = await c.open('/console/overview')
     const { page, complaints } = opened
-    await heading(page, 'Overview')
+    await waitForHeading(page, 'Overview')
     await page.keyboard.press('Control+k')
     const field = page.getByRole('combobox', { name: 'What are you looking for?' })
     await field.fill('provisioning')
-    await picture(page, 'palette')
+    await takePicture(page, 'palette')
     await page.keyboard.press('Enter')
-    await heading(page, 'Provisioning')
+    await waitForHeading(page, 'Provisioning')
     await page.keyboard.press('Control+k')
     await field.fill(id)
     await page.keyboard.press('Enter')
-    await heading(page, 'By palette')
+    await waitForHeading(page, 'By palette')
     await page.keyboard.press('g')
     await page.keyboard.press('s')
-    await heading(page, 'Settings')
+    await waitForHeading(page, 'Settings')
     await page.keyboard.press('/')
     await page.getByRole('option', { name: 'By palette' }).click()
-    await heading(page, 'By palette')
+    await waitForHeading(page, 'By palette')
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Next row').waitFor()
-    await picture(page, 'shortcuts')
+    await takePicture(page, 'shortcuts')
     await page.keyboard.press('Escape')
     await page.keyboard.press('g')
     await page.keyboard.press('w')
@@ -294,9 +249,9 @@ describe('the frame', () => {
   })
 
   test('keeps the choices of the browser, and lets the keys be switched off', async () => {
-    await using opened = await open('settings')
+    await using opened = await c.open('/console/settings')
     const { page, complaints } = opened
-    await heading(page, 'Settings')
+    await waitForHeading(page, 'Settings')
     await page.getByText('1 min, 5 min, 30 min, 2 hr').waitFor()
     await page.getByText('Compact', { exact: true }).click()
     await page.getByText('UTC', { exact: true }).click()
@@ -305,9 +260,9 @@ describe('the frame', () => {
     await page.keyboard.press('?')
     expect(await page.getByRole('dialog').count()).toBe(0)
     await page.getByText('Deutsch', { exact: true }).click()
-    await heading(page, 'Einstellungen')
+    await waitForHeading(page, 'Einstellungen')
     await page.reload()
-    await heading(page, 'Einstellungen')
+    await waitForHeading(page, 'Einstellungen')
     expect(await page.evaluate('document.documentElement.dataset.density')).toBe('compact')
     await page.getByText(/UTC$/).first().waitFor()
     const stored = await page.evaluate('JSON.stringify({ ...localStorage })')
@@ -316,9 +271,9 @@ describe('the frame', () => {
   })
 
   test('names the missing permission on each screen, and says that the browser is offline', async () => {
-    await using opened = await open('overview', VIEWER)
+    await using opened = await c.open('/console/overview', VIEWER)
     const { page } = opened
-    await heading(page, 'Overview')
+    await waitForHeading(page, 'Overview')
     for (const [path, permission] of [
       ['catalogue', 'event:find-all'],
       ['catalogue/status', 'webhook:catalogue-status'],
@@ -333,14 +288,14 @@ describe('the frame', () => {
       await page.getByText(permission, { exact: true }).waitFor()
       await page.getByText('An administrator can give you a role with this permission').waitFor()
     }
-    await picture(page, 'no-permission')
+    await takePicture(page, 'no-permission')
     await page.context().setOffline(true)
     await page.getByText('This browser is offline.').waitFor()
   })
 })
 
 /** Every screen of this part, with what stands on it once it has loaded. */
-const SCREENS = [
+const SCREENS: readonly Screen[] = [
   ['catalogue', 'contract.create'],
   ['catalogue/status', 'Stale rows'],
   ['realtime', 'Settings of clients'],
@@ -354,47 +309,23 @@ const SCREENS = [
   ['health', 'Build and schema'],
   ['settings', 'POSTs of a delivery to a target'],
   ['nowhere', 'There is no such page.'],
-] as const
+]
 
 describe('the screens', () => {
   test('have no accessibility fault, light and dark, and fit a phone', async () => {
     const [type] = (await d.call('GET', '/api/v3/webhook/event?filters=internal|eq|contract.create')).body.data
     const [target] = (await d.call('GET', '/api/v3/provisioning/target')).body.data
     const [delivery] = (await d.call('GET', '/api/v3/provisioning/delivery')).body.data
-    await using opened = await open('health')
+    await using opened = await c.open('/console/health')
     const { page, complaints } = opened
-    await heading(page, 'Health')
-    const screens = [
+    await waitForHeading(page, 'Health')
+    const screens: Screen[] = [
       ...SCREENS,
       [`catalogue/${type.document_id}?account=${account}`, 'Who would get it now'],
       [`provisioning/${target.document_id}`, 'Identity and status are sent'],
       [`provisioning/deliveries/${delivery.document_id}`, 'Payload'],
-    ] as const
-    const found: Record<string, object> = {}
-    for (const [path, text] of screens) {
-      await page.setViewportSize({ width: 1280, height: 900 })
-      await page.goto(`/console/${path}`)
-      await page
-        .getByText(text)
-        .first()
-        .waitFor({ timeout: 8_000 })
-        .catch(() => {
-          throw new Error(`${path}: ${text}`)
-        })
-      // Until every part has loaded: axe sees what is there.
-      await page.locator('.mantine-Skeleton-root, [aria-busy="true"]').first().waitFor({ state: 'detached' })
-      const name = `screen-${path.replaceAll(/[/?=]|[0-9a-f]{8}-[\w-]+/g, '-')}`
-      await picture(page, name)
-      const violations = await findViolationsInBothSchemes(page)
-      await picture(page, `${name}-dark`)
-      await page.emulateMedia({ colorScheme: 'light' })
-      await page.setViewportSize({ width: 320, height: 700 })
-      const width = await page.evaluate(() => document.documentElement.scrollWidth)
-      await picture(page, `${name}-phone`)
-      found[path] = { ...violations, isTooWide: width > 320 }
-    }
-    const wanted = screens.map(([path]) => [path, { ...NO_VIOLATIONS, isTooWide: false }])
-    expect(found).toEqual(Object.fromEntries(wanted))
+    ]
+    await expectAccessibleScreens(page, screens)
     expect(complaints).toEqual([])
   })
 })

@@ -1,92 +1,51 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildConsole } from '../../src/operations/console/build-console.ts'
-import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
-import { createUserWithPassword } from '../harness/app/known-password.ts'
-import { type SharedBrowser, shareChromium } from './chromium.ts'
-import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
+import type { DeliveryApp } from '../harness/app/delivery-app.ts'
+import {
+  type ConsoleBrowser,
+  expectAccessibleScreens,
+  OPERATOR,
+  type Screen,
+  startConsoleBrowser,
+  takePicture,
+  waitForHeading,
+} from './console-browser.ts'
 
-const PASSWORD = 'correct horse battery'
-const OPERATOR = { email: 'operator@example.test', name: 'Olga Operator' }
 const IDENTITY = '/api/v3/identity'
 
-/** A folder for pictures of the screens; none unless it is given. */
-const PICTURES = process.env.CONSOLE_PICTURES
-
+let c: ConsoleBrowser
 let d: DeliveryApp
-let origin: string
-let browser: SharedBrowser
 let operator: string
 
 beforeAll(async () => {
-  await buildConsole()
-  d = await openDelivery({
-    env: {
-      RATE_LIMIT_STRICT_PER_MINUTE: '100000',
-      RATE_LIMIT_PER_MINUTE: '100000',
-      SOCIAL_GOOGLE_CLIENT_ID: 'client',
-      SOCIAL_GOOGLE_CLIENT_SECRET: 'secret',
-      SSO_TARGETS: 'https://shop.example.test,https://blog.example.test',
-    },
+  c = await startConsoleBrowser({
+    SOCIAL_GOOGLE_CLIENT_ID: 'client',
+    SOCIAL_GOOGLE_CLIENT_SECRET: 'secret',
+    SSO_TARGETS: 'https://shop.example.test,https://blog.example.test',
   })
-  await d.t.app.start()
-  origin = d.t.app.baseUrl()
-  operator = await createUser(OPERATOR)
-  const { body } = await d.call('GET', `${IDENTITY}/role?filters=name|eq|administrator`)
-  await d.call('PATCH', `${IDENTITY}/user/${operator}`, { roles: [body.data[0].document_id] })
-  browser = await shareChromium()
+  d = c.d
+  operator = c.operator
 })
-afterAll(async () => {
-  await browser?.close()
-  await d?.[Symbol.asyncDispose]()
-})
+afterAll(() => c?.[Symbol.asyncDispose]())
 
-const createUser = (user: { email: string; name: string }) => createUserWithPassword(d.t, user, PASSWORD)
 const created = async (path: string, body: object): Promise<string> =>
   (await d.call('POST', path, body)).body.data.document_id
 
-/** Opens a path as a user, and records what the browser complains of and asks of others. */
-async function open(path: string, email = OPERATOR.email) {
-  const context = await browser.newContext({ baseURL: origin, viewport: { width: 1280, height: 900 } })
-  const page = await context.newPage()
-  const complaints: string[] = []
-  page
-    .on('console', (message) => complaints.push(message.text()))
-    .on('pageerror', ({ message }) => complaints.push(message))
-  page.on('request', (request) => {
-    if (!/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(origin)) complaints.push(request.url())
-  })
-  await page.goto(path)
-  await page.getByLabel('E-mail address').fill(email)
-  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  return { page, complaints, [Symbol.asyncDispose]: () => context.close() }
-}
-
-async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return
-  await mkdir(PICTURES, { recursive: true })
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
-}
-
-const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor()
 const dialog = (page: Page, name: string) => page.getByRole('dialog', { name })
 const confirm = (page: Page, name: string) => dialog(page, name).getByRole('button', { name, exact: true }).click()
 
 describe('an operator, in the browser alone', () => {
   test('disables a user, whose session ends in its own browser, and reads why it may what it may', async () => {
     const user = { email: 'paul@example.test', name: 'Paul Person' }
-    const id = await createUser(user)
-    await using theirs = await open('/auth/devices', user.email)
+    const id = await c.addUser(user)
+    await using theirs = await c.open('/auth/devices', user)
     await theirs.page.getByRole('heading', { level: 1 }).waitFor()
-    await using opened = await open('/console/users')
+    await using opened = await c.open('/console/users')
     const { page, complaints } = opened
     await page.getByRole('textbox', { name: 'Search' }).fill('paul')
     await page.getByRole('button', { name: 'Apply' }).click()
     await page.getByRole('link', { name: user.name }).click()
-    await heading(page, user.name)
+    await waitForHeading(page, user.name)
     await page.getByRole('tab', { name: 'Roles and permissions' }).click()
     await page.getByRole('heading', { name: 'permission' }).waitFor()
     await page.getByRole('tab', { name: 'Sign-ins' }).click()
@@ -107,61 +66,61 @@ describe('an operator, in the browser alone', () => {
     await expect.poll(() => asked.getByRole('button', { name: 'Delete the user' }).isDisabled()).toBe(true)
     await asked.getByLabel(`Type ${user.email} to confirm`).fill(user.email)
     await confirm(page, 'Delete the user')
-    await heading(page, 'Users')
+    await waitForHeading(page, 'Users')
     expect((await d.t.admin('GET', `${IDENTITY}/user/${id}`)).status).toBe(404)
     expect(complaints).toEqual([])
   })
 
   test('creates a user with a role, and finds it', async () => {
-    await using opened = await open('/console/users')
+    await using opened = await c.open('/console/users')
     const { page, complaints } = opened
     await page.getByRole('button', { name: 'New user' }).click()
     const form = dialog(page, 'New user')
     await form.getByLabel('E-mail').fill('nina@example.test')
     await form.getByLabel('Name', { exact: true }).fill('Nina New')
-    await picture(page, 'user-new')
+    await takePicture(page, 'user-new')
     await form.getByRole('button', { name: 'Create the user' }).click()
-    await heading(page, 'Nina New')
+    await waitForHeading(page, 'Nina New')
     await page.getByLabel('Name', { exact: true }).fill('Nina Newer')
     await page.getByRole('button', { name: 'Save' }).click()
-    await heading(page, 'Nina Newer')
+    await waitForHeading(page, 'Nina Newer')
     expect(complaints).toEqual([])
   })
 
   test('changes what a role may in the matrix, after reading what changes and who has it', async () => {
     const role = await created(`${IDENTITY}/role`, { name: 'support', permissions: ['user:find-all'] })
-    await d.call('PATCH', `${IDENTITY}/user/${await createUser({ email: 's@example.test', name: 'Sam Support' })}`, {
+    await d.call('PATCH', `${IDENTITY}/user/${await c.addUser({ email: 's@example.test', name: 'Sam Support' })}`, {
       roles: [role],
     })
-    await using opened = await open('/console/roles')
+    await using opened = await c.open('/console/roles')
     const { page, complaints } = opened
-    await heading(page, 'Roles')
+    await waitForHeading(page, 'Roles')
     await page.getByLabel('Part of a permission').fill('user:')
     await page.getByLabel('support: user:find-one').check()
     await page.getByLabel('support: user:find-all').uncheck()
     await expect.poll(() => page.getByLabel('administrator: user:find-one').isDisabled()).toBe(true)
-    await picture(page, 'roles-draft')
+    await takePicture(page, 'roles-draft')
     await page.getByRole('button', { name: 'Review the changes' }).click()
     const review = dialog(page, 'Review the changes')
     await review.getByText('+ user:find-one').waitFor()
     await review.getByText('− user:find-all').waitFor()
-    await picture(page, 'roles-review')
+    await takePicture(page, 'roles-review')
     await review.getByRole('button', { name: 'Save the changes' }).click()
     await review.waitFor({ state: 'detached' })
     const { body } = await d.call('GET', `${IDENTITY}/role/${role}`)
     expect(body.data.permissions).toEqual(['user:find-one'])
     await page.getByRole('button', { name: 'support', exact: true }).click()
     await dialog(page, 'support').getByRole('link', { name: 'Sam Support' }).waitFor()
-    await picture(page, 'roles-holders')
+    await takePicture(page, 'roles-holders')
     expect(complaints).toEqual([])
   })
 
   test('is warned when it takes a permission from itself', async () => {
     const permissions = ['role:*', 'permission:find-all', 'user:find-one', 'contract:find-all']
-    const role = await created(`${IDENTITY}/role`, { name: 'keeper', permissions })
-    const id = await createUser({ email: 'keeper@example.test', name: 'Kim Keeper' })
-    await d.call('PATCH', `${IDENTITY}/user/${id}`, { roles: [role] })
-    await using opened = await open('/console/roles', 'keeper@example.test')
+    await created(`${IDENTITY}/role`, { name: 'keeper', permissions })
+    const keeper = { email: 'keeper@example.test', name: 'Kim Keeper' }
+    await c.addUser(keeper, 'keeper')
+    await using opened = await c.open('/console/roles', keeper)
     const { page } = opened
     await page.getByLabel('Part of a permission').fill('contract:')
     await page.getByLabel('keeper: contract:find-all').uncheck()
@@ -175,7 +134,7 @@ describe('an operator, in the browser alone', () => {
   })
 
   test('registers an app, tries its consent, and changes where it returns to', async () => {
-    await using opened = await open('/console/apps/new')
+    await using opened = await c.open('/console/apps/new')
     const { page, complaints } = opened
     await page.getByRole('textbox', { name: 'Name' }).fill('Ledger')
     await page.getByLabel('Redirect URIs').fill('https://ledger.example/back')
@@ -183,7 +142,7 @@ describe('an operator, in the browser alone', () => {
     await page.getByRole('button', { name: 'Show', exact: true }).click()
     await page.getByLabel('I have stored it').check()
     await page.getByRole('button', { name: 'Done' }).click()
-    await heading(page, 'Ledger')
+    await waitForHeading(page, 'Ledger')
     await page.getByRole('tab', { name: 'Consent preview' }).click()
     await page.getByText('See your e-mail address').waitFor()
     await page.getByRole('tab', { name: 'Settings' }).click()
@@ -195,12 +154,12 @@ describe('an operator, in the browser alone', () => {
   })
 
   test('makes an account, invites a person, sets a limit, and deletes it', async () => {
-    await using opened = await open('/console/accounts')
+    await using opened = await c.open('/console/accounts')
     const { page, complaints } = opened
     await page.getByRole('button', { name: 'New account' }).click()
     await dialog(page, 'New account').getByLabel('Name').fill('Acme')
     await dialog(page, 'New account').getByRole('button', { name: 'Create the account' }).click()
-    await heading(page, 'Acme')
+    await waitForHeading(page, 'Acme')
     await page.getByRole('button', { name: 'Add a user' }).click()
     const add = dialog(page, 'Add a user')
     await add.getByLabel('E-mail').fill(OPERATOR.email)
@@ -218,12 +177,12 @@ describe('an operator, in the browser alone', () => {
     await page.getByRole('button', { name: 'Delete the account' }).click()
     await dialog(page, 'Delete the account').getByLabel('Type Acme to confirm').fill('Acme')
     await confirm(page, 'Delete the account')
-    await heading(page, 'Accounts')
+    await waitForHeading(page, 'Accounts')
     expect(complaints).toEqual([])
   })
 
   test('makes an API key that is shown once, and revokes it', async () => {
-    await using opened = await open('/console/keys')
+    await using opened = await c.open('/console/keys')
     const { page, complaints } = opened
     await page.getByRole('button', { name: 'New API key' }).click()
     const form = dialog(page, 'New API key')
@@ -247,7 +206,7 @@ describe('an operator, in the browser alone', () => {
   })
 
   test('tests a handshake, and reads an entry of the audit log of it', async () => {
-    await using opened = await open('/console/handshake')
+    await using opened = await c.open('/console/handshake')
     const { page, complaints } = opened
     await page.getByRole('button', { name: 'Start a handshake' }).click()
     await page.getByText('The app gets this token.').waitFor()
@@ -269,14 +228,14 @@ describe('an operator, in the browser alone', () => {
 })
 
 /** Fills what the screens show, and returns the paths of the screens with a text of each. */
-async function fillScreens(): Promise<[path: string, text: string][]> {
+async function fillScreens(): Promise<Screen[]> {
   const account = await created(`${IDENTITY}/account`, { name: 'Northwind' })
   await d.call('POST', `${IDENTITY}/account/${account}/member`, { user: operator })
   await d.call('POST', `${IDENTITY}/account/${account}/invitation`, { email: 'invited@example.test' })
   await d.makeWebhook({ account: account as never })
   await d.call('POST', '/api/v3/contract/contract', { account, name: 'Lease' })
   for (const name of ['Ada Lovelace', 'Grace Hopper', 'Alan Turing', 'Edsger Dijkstra'])
-    await createUser({ email: `${name.toLowerCase().replace(' ', '.')}@example.test`, name })
+    await c.addUser({ email: `${name.toLowerCase().replace(' ', '.')}@example.test`, name })
   const app = await created('/api/v3/oauth/client', {
     name: 'Partner',
     type: 'public',
@@ -341,34 +300,10 @@ async function fillScreens(): Promise<[path: string, text: string][]> {
 describe('the screens', () => {
   test('have no accessibility fault, light and dark, and fit a phone', async () => {
     const screens = await fillScreens()
-    await using opened = await open('/console/health')
+    await using opened = await c.open('/console/health')
     const { page, complaints } = opened
-    await heading(page, 'Health')
-    const found: Record<string, object> = {}
-    for (const [path, text] of screens) {
-      await page.setViewportSize({ width: 1280, height: 900 })
-      await page.goto(`/console/${path}`)
-      await page
-        .locator('#main')
-        .getByText(text)
-        .first()
-        .waitFor({ timeout: 10_000 })
-        .catch(() => {
-          throw new Error(`${path}: ${text}`)
-        })
-      // Until every part has loaded: axe sees what is there.
-      await page.locator('.mantine-Skeleton-root, [aria-busy="true"]').first().waitFor({ state: 'detached' })
-      const name = path.replaceAll(/[/?=]|[0-9a-f]{8}-[\w-]+/g, '-')
-      await picture(page, name)
-      const violations = await findViolationsInBothSchemes(page)
-      await picture(page, `${name}-dark`)
-      await page.emulateMedia({ colorScheme: 'light' })
-      await page.setViewportSize({ width: 320, height: 700 })
-      const width = await page.evaluate(() => document.documentElement.scrollWidth)
-      await picture(page, `${name}-phone`)
-      found[path] = { ...violations, isTooWide: width > 320 }
-    }
-    expect(found).toEqual(Object.fromEntries(screens.map(([path]) => [path, { ...NO_VIOLATIONS, isTooWide: false }])))
+    await waitForHeading(page, 'Health')
+    await expectAccessibleScreens(page, screens)
     expect(complaints).toEqual([])
   })
 })

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FrameLocator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -7,13 +6,11 @@ import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
-import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
+import { examine, takePicture } from './console-browser.ts'
+import { NO_VIOLATIONS } from './page-browser.ts'
 
 // The example is a whole process: on a busy machine its start alone may take many seconds.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
-/** A folder for pictures of the portal; none unless it is given. */
-const PICTURES = process.env.CONSOLE_PICTURES
 
 const stack = new AsyncDisposableStack()
 let d: DeliveryApp
@@ -51,12 +48,6 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
 })
 afterAll(() => stack.disposeAsync())
-
-async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return
-  await mkdir(PICTURES, { recursive: true })
-  await page.screenshot({ path: join(PICTURES, `portal-${name}.png`), fullPage: true })
-}
 
 /** Blocks the cookies of frames of other sites, as Safari and Firefox do for everybody. */
 async function blockThirdPartyCookies(page: Page): Promise<void> {
@@ -119,19 +110,19 @@ test('a customer in the page of the platform does everything with a webhook of i
     return document.cookie
   }
   expect(await frameOf(page).evaluate(keepCookie)).toBe('')
-  await picture(page, 'empty')
+  await takePicture(page, 'portal-empty')
 
   await portal.getByRole('link', { name: 'Add a webhook' }).click()
   await portal.getByLabel('Callback URL').fill(`${d.receiver.origin}/portal`)
   await portal.getByLabel('Name', { exact: true }).fill('Orders')
   await portal.getByLabel('contract.create').check()
-  await picture(page, 'new')
+  await takePicture(page, 'portal-new')
   await portal.getByRole('button', { name: 'Create the webhook' }).click()
   await portal.getByRole('button', { name: 'Show', exact: true }).click()
   const secret = portal.getByTestId('secret')
   await expect.poll(() => secret.innerText()).toMatch(/^whsec_/)
   const first = await secret.innerText()
-  await picture(page, 'secret')
+  await takePicture(page, 'portal-secret')
   await portal.getByLabel('I have stored it').check()
   await portal.getByRole('button', { name: 'Done' }).click()
   await portal.getByRole('heading', { level: 1, name: 'Orders' }).waitFor()
@@ -140,7 +131,7 @@ test('a customer in the page of the platform does everything with a webhook of i
   await portal.getByRole('button', { name: 'Send a test' }).click()
   await portal.getByText('Success').first().waitFor()
   expect(d.receiver.requests.at(-1)?.path).toBe('/portal')
-  await picture(page, 'test')
+  await takePicture(page, 'portal-test')
 
   d.receiver.behave({ kind: 'status', status: 503, body: 'the till is closed' })
   await makeContract('Acme')
@@ -148,18 +139,18 @@ test('a customer in the page of the platform does everything with a webhook of i
   for (const ms of [0, 60_000, 300_000, 1_800_000, 7_200_000]) await d.pass(ms)
   await portal.getByRole('link', { name: 'Deliveries', exact: true }).first().click()
   await portal.getByRole('table').getByText('Exhausted').waitFor()
-  await picture(page, 'deliveries')
+  await takePicture(page, 'portal-deliveries')
   await portal.getByRole('link', { name: 'contract.create' }).click()
   await portal.getByText('The receiver failed.').waitFor()
   await portal.getByText('5 of 5 scheduled attempts were made').waitFor()
   await portal.getByText('Answer of the receiver').first().click()
   await portal.getByText('the till is closed').first().waitFor()
-  await picture(page, 'failed')
+  await takePicture(page, 'portal-failed')
   d.receiver.behave({ kind: 'status', status: 200 })
   await portal.getByRole('button', { name: 'Replay' }).click()
   await portal.getByRole('dialog').getByRole('button', { name: 'Replay' }).click()
   await portal.getByText('Success', { exact: true }).first().waitFor()
-  await picture(page, 'replayed')
+  await takePicture(page, 'portal-replayed')
 
   await portal.getByRole('link', { name: 'Webhooks', exact: true }).click()
   await portal.getByRole('link', { name: 'Orders' }).click()
@@ -195,7 +186,7 @@ describe('a link', () => {
 
     await page.reload()
     await page.getByText('This session is over').waitFor()
-    await picture(page, 'over')
+    await takePicture(page, 'portal-over')
     expect(await page.getByRole('link', { name: 'Open it again' }).getAttribute('href')).toBe(`${platform}/`)
     await page.goto('about:blank')
     await page.goto(url)
@@ -295,14 +286,7 @@ test('every screen has no accessibility fault, light and dark, and fits a phone'
       .split('/')
       .map((part) => part.slice(0, 12))
       .join('-')
-    await picture(page, name)
-    const violations = await findViolationsInBothSchemes(page)
-    await picture(page, `${name}-dark`)
-    await page.emulateMedia({ colorScheme: 'light' })
-    await page.setViewportSize({ width: 320, height: 700 })
-    const width = await page.evaluate(() => document.documentElement.scrollWidth)
-    await picture(page, `${name}-phone`)
-    found[path] = { ...violations, isTooWide: width > 320 }
+    found[path] = await examine(page, `portal-${name}`)
   }
   expect(found).toEqual(Object.fromEntries(screens.map(([path]) => [path, { ...NO_VIOLATIONS, isTooWide: false }])))
 })

@@ -121,6 +121,9 @@ export function Shell() {
   const [isHelp, { open: openHelp, close: closeHelp }] = useDisclosure(false)
   const navigate = useNavigate()
   const commands = useCommands(openHelp)
+  const isLeaving = useRouterState({
+    select: ({ location, resolvedLocation }) => resolvedLocation?.href !== location.href,
+  })
   useShortcuts({ onGo: useCallback((to: string) => void navigate({ to }), [navigate]), onHelp: openHelp })
   useRecent()
   return (
@@ -162,7 +165,7 @@ export function Shell() {
           <Navigation onLeave={close} />
         </ScrollArea>
       </AppShell.Navbar>
-      <AppShell.Main id="main" tabIndex={-1}>
+      <AppShell.Main id="main" tabIndex={-1} aria-busy={isLeaving}>
         <Banners />
         <Outlet />
       </AppShell.Main>
