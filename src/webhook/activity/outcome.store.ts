@@ -20,7 +20,10 @@ export const recordOutcomes = (claim: string) => `
   ) g
   having count(*) > 0`
 
-/** Both sums are written in the order of their keys, one behind the other, so that no two processes wait for each other. */
+/**
+ * Both sums are written in the order of their keys, one behind the other, so that no two processes wait for each other. The
+ * minutes of a fan-out are few, its webhooks many: so the sums of scopes and widths are made of minutes.
+ */
 const fold = statement<{ folded: number }, { limit: number }>(`
   with taken as (
     delete from webhook_outcome_batch where number = any(array(
@@ -43,10 +46,13 @@ const fold = statement<{ folded: number }, { limit: number }>(`
         failed = webhook_outcome_hour.failed + excluded.failed,
         last_at = greatest(webhook_outcome_hour.last_at, excluded.last_at)
     returning 1
+  ), of_minutes as materialized (
+    select owner, date_trunc('minute', settled_at) as minute, status, cause, duration, sum(attempts) as attempts
+    from entry group by 1, 2, 3, 4, 5
   ), of_scopes as (
     insert into webhook_outcome (scope, width, at, measure, count)
-    select s.scope, w.width, date_bin(w.step, e.settled_at, timestamptz 'epoch'), m.measure, sum(e.attempts)
-    from entry e
+    select s.scope, w.width, date_bin(w.step, e.minute, timestamptz 'epoch'), m.measure, sum(e.attempts)
+    from of_minutes e
     cross join lateral (select '${EVERYTHING}'::uuid as scope union all select e.owner where e.owner is not null) s
     cross join (values ('minute', interval '1 minute'), ('hour', interval '1 hour'), ('quarter', interval '6 hours'),
       ('day', interval '1 day')) w (width, step)
