@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { ConsoleMessage, Page, Request } from 'playwright-core'
 import { expect } from 'vitest'
 import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
@@ -60,12 +60,13 @@ export async function startConsoleBrowser(env: Record<string, string> = {}): Pro
     const operator = await addUser(OPERATOR, 'administrator')
     browser = await shareChromium()
     const origin = d.t.app.baseUrl()
+    const openScreen = buildOpener(browser, origin)
     return {
       d,
       origin,
       operator,
       addUser,
-      open: (path, user = OPERATOR) => openScreen(browser!, origin, path, user),
+      open: (path, user = OPERATOR) => openScreen(path, user),
       [Symbol.asyncDispose]: async () => {
         await browser?.close()
         await d[Symbol.asyncDispose]()
@@ -77,22 +78,53 @@ export async function startConsoleBrowser(env: Record<string, string> = {}): Pro
   }
 }
 
-async function openScreen(browser: SharedBrowser, baseURL: string, path: string, user: ConsoleUser) {
-  const context = await browser.newContext({ baseURL, viewport: DESKTOP, reducedMotion: 'reduce' })
-  const page = await context.newPage()
-  const complaints: string[] = []
-  page
-    .on('console', (message) => complaints.push(message.text()))
-    .on('pageerror', ({ message }) => complaints.push(message))
-    .on('request', (request) => {
-      const url = request.url()
-      if (!url.startsWith(baseURL) && !/^(?:data|blob):/.test(url)) complaints.push(url)
-    })
-  await page.goto(path)
+/** Opens screens; a page that a test closed serves the next test of its user, signed in, for the script is compiled there. */
+function buildOpener(browser: SharedBrowser, baseURL: string) {
+  const resting = new Map<string, Page[]>()
+  const openPage = () => browser.newPage({ baseURL, viewport: DESKTOP, reducedMotion: 'reduce' })
+  return async (path: string, user: ConsoleUser): Promise<OpenScreen> => {
+    const page = resting.get(user.email)?.pop() ?? (await openPage())
+    const records = recordComplaints(page, baseURL)
+    await page.goto(path)
+    if (new URL(page.url()).pathname === '/auth/sign-in') await signIn(page, user)
+    return {
+      page,
+      complaints: records.complaints,
+      [Symbol.asyncDispose]: async () => {
+        records.stop()
+        await page.context().setOffline(false)
+        await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
+        await page.setViewportSize(DESKTOP)
+        // The choices of a browser end with the test, its session stays.
+        await page.evaluate(() => localStorage.clear())
+        await page.goto('about:blank')
+        resting.set(user.email, [...(resting.get(user.email) ?? []), page])
+      },
+    }
+  }
+}
+
+async function signIn(page: Page, user: ConsoleUser): Promise<void> {
   await page.getByLabel('E-mail address').fill(user.email)
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  return { page, complaints, [Symbol.asyncDispose]: () => context.close() }
+}
+
+/** Records what the browser complains of and asks of others. */
+function recordComplaints(page: Page, origin: string) {
+  const complaints: string[] = []
+  const listeners = {
+    request: (request: Request) => {
+      if (!request.url().startsWith(origin) && !/^(?:data|blob|about):/.test(request.url()))
+        complaints.push(request.url())
+    },
+    console: (message: ConsoleMessage) => complaints.push(message.text()),
+    pageerror: (error: Error) => complaints.push(error.message),
+  }
+  page.on('request', listeners.request).on('console', listeners.console).on('pageerror', listeners.pageerror)
+  const stop = () =>
+    page.off('request', listeners.request).off('console', listeners.console).off('pageerror', listeners.pageerror)
+  return { complaints, stop }
 }
 
 /** A folder for pictures of the screens; none unless it is given. */

@@ -296,7 +296,7 @@ describe('the frame', () => {
 
 /** Every screen of this part, with what stands on it once it has loaded. */
 const SCREENS: readonly Screen[] = [
-  ['catalogue', 'contract.create'],
+  ['catalogue?resource=contract', 'contract.create'],
   ['catalogue/status', 'Stale rows'],
   ['realtime', 'Settings of clients'],
   ['realtime?tab=messages', 'contract.create'],

@@ -84,7 +84,7 @@ function Actions({ account }: { account: Schemas['Account'] }) {
   const remove = useChange({
     make: () => api.identity.accountDelete({ path }),
     touches: [['accounts']],
-    onDone: () => void navigate({ to: '/accounts' }),
+    onDone: () => navigate({ to: '/accounts' }),
   })
   return (
     <Group gap="xs">

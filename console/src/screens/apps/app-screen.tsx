@@ -84,7 +84,7 @@ function Actions({ app }: { app: App }) {
   const remove = useChange({
     make: () => api.oauth.oauthClientDelete({ path }),
     touches,
-    onDone: () => void navigate({ to: '/apps' }),
+    onDone: () => navigate({ to: '/apps' }),
   })
   return (
     <Group gap="xs">

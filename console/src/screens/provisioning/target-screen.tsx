@@ -250,7 +250,7 @@ function Delete({ target, onClose }: AskProps) {
   const remove = useChange({
     make: () => api.provisioning.provisioningTargetDelete({ path }),
     touches: [['targets'], ['health']],
-    onDone: () => void navigate({ to: '/provisioning' }),
+    onDone: () => navigate({ to: '/provisioning' }),
   })
   return (
     <Ask title={t('webhooks.delete')} typed={nameOf(target)} change={remove} onClose={onClose}>

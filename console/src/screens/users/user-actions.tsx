@@ -31,8 +31,8 @@ export function UserActions({ user }: { user: Schemas['User'] }) {
   const act = useChange({
     make: (asked: Asked) => actions[asked](),
     touches,
-    onDone: () => {
-      if (asked === 'delete') void navigate({ to: '/users' })
+    onDone: async () => {
+      if (asked === 'delete') await navigate({ to: '/users' })
       close()
     },
   })

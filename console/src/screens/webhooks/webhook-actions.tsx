@@ -153,7 +153,7 @@ export function Removal({
   const navigate = useNavigate()
   const path = { id: webhook.document_id }
   const touches = listTouched(webhook.document_id)
-  const onDone = () => void navigate({ to: '/webhooks' })
+  const onDone = () => navigate({ to: '/webhooks' })
   const remove = useChange({ make: () => api.webhook.webhookDelete({ path }), touches, onDone })
   const purge = useChange({ make: () => api.webhook.webhookPurge({ path }), touches, onDone })
   return (
