@@ -18,12 +18,7 @@ import {
   toOpenedRow,
   toPortalSessionRow,
 } from './portal-session.schema.ts'
-import {
-  type FoundPortalSession,
-  type PortalSessionRecord,
-  selectPortalSessions,
-  toListedRecord,
-} from './portal-session.store.ts'
+import { type FoundPortalSession, type PortalSessionRecord, selectPortalSessions } from './portal-session.store.ts'
 import {
   createPortalSession,
   leavePortalSession,
@@ -113,7 +108,7 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
         const page = await readPage(db, selectPortalSessions(db, account), {
           listing,
           fields: PORTAL_SESSION_FIELDS,
-          toRow: (row) => toListedRow(toListedRecord(row), now),
+          toRow: (row) => toListedRow(row, now),
         })
         // A row proves that the account existed; only an empty list needs a check.
         if (page.data.length === 0) await loadAccount(db, { id: account, scope })
