@@ -64,7 +64,10 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       problems: ['limit_reached'],
     },
     {
-      locate: (_deps: PortalSessionDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: PortalSessionDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (deps, { db, params, scope, body, caller, now }) => {
         const { role, external_user = null, return_url = null, lifetime_seconds, theme, language } = body
         const { session, url } = await createPortalSession(deps, db, {
@@ -101,7 +104,10 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       list: PORTAL_SESSION_FIELDS,
     },
     {
-      locate: (_deps: PortalSessionDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: PortalSessionDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (_deps, { db, params, scope, listing, now }) => {
         const account = params.id as AccountId
         if (!includesAccount(scope, account)) throw notFound('account')

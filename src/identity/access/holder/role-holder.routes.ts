@@ -55,7 +55,7 @@ export const roleHolderRoutes: Routes<object> = [
       list: HOLDER_FIELDS,
     },
     {
-      locate: (_deps: object, { db, params }) => loadRole(db, params.id),
+      row: { find: (_deps: object, { db, params }) => loadRole(db, params.id), neededBy: 'validation' },
       handle: async (_deps, { db, params, listing }) => {
         const page = await readScopedPage(db, listRoleHolders(db, params.id), {
           listing,
