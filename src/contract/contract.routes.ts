@@ -84,7 +84,10 @@ export const contractRoutes: Routes<ContractDeps> = [
       data: ContractRow,
     },
     {
-      load: (_deps: ContractDeps, { db, params, scope }) => loadContract(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: ContractDeps, { db, params, scope }) => loadContract(db, { id: params.id, scope }),
+        neededBy: 'handle',
+      },
       handle: async (_deps, { target }) => ({
         data: toContractRow(target),
         message: 'Contract.',
@@ -106,7 +109,10 @@ export const contractRoutes: Routes<ContractDeps> = [
       data: ContractRow,
     },
     {
-      locate: (_deps: ContractDeps, { db, params, scope }) => loadContract(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: ContractDeps, { db, params, scope }) => loadContract(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (_deps, { db, params, scope, body, caller, now }) => {
         const { contract, isChanged } = await changeContract(db, { id: params.id, scope }, { ...body, caller, now })
         return {

@@ -3,7 +3,7 @@ import { defineRoute, type Routes } from '../http/route/route.ts'
 import { IdParams } from '../http/route/schema.ts'
 import { EventRow } from './occurrence/event.schema.ts'
 import { selectEvents, toEventRow } from './occurrence/event.store.ts'
-import { checkEventInScope, loadEvent } from './occurrence/event.ts'
+import { checkEvent, loadEvent } from './occurrence/event.ts'
 
 /** Filters and sorts of events. */
 const EVENT_FIELDS = {
@@ -53,8 +53,13 @@ export const eventRoutes: Routes<object> = [
       data: EventRow,
     },
     {
-      reach: (_deps: object, { db, params, scope }) => checkEventInScope(db, params.id, scope),
-      load: (_deps: object, { db, params }) => loadEvent(db, params.id),
+      row: {
+        find: async (_deps: object, { db, params, scope }) => {
+          if (scope !== 'all') await checkEvent(db, params.id, scope)
+          return loadEvent(db, params.id)
+        },
+        neededBy: 'handle',
+      },
       handle: async (_deps, { target }) => ({
         data: toEventRow(target),
         message: 'Event.',

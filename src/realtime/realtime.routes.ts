@@ -256,9 +256,12 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
     },
     {
       // The signature is judged before the body: who cannot sign learns nothing of the rules.
-      load: async (deps: RealtimeDeps, { headers, rawBody }) => {
-        const [key, signature] = [readHeader(headers, 'x-pusher-key'), readHeader(headers, 'x-pusher-signature')]
-        checkProviderWebhook(requireApp(deps), { key, signature, rawBody })
+      row: {
+        find: async (deps: RealtimeDeps, { headers, rawBody }) => {
+          const [key, signature] = [readHeader(headers, 'x-pusher-key'), readHeader(headers, 'x-pusher-signature')]
+          checkProviderWebhook(requireApp(deps), { key, signature, rawBody })
+        },
+        neededBy: 'handle',
       },
       handle: async (deps: RealtimeDeps, { db, body, rawBody, now }) => {
         checkProviderTime(body.time_ms, now)

@@ -24,8 +24,14 @@ const SMALL = [
 const KNOWN: Record<string, readonly Known[]> = {
   'a page in the order of the list, for the limit of the page': [
     { sql: 'select distinct user_id from realtime_grant', tables: ['realtime_grant'] },
-    { sql: 'select token, user_id, ends_at from realtime_grant_token where token >', tables: ['realtime_grant_token'] },
-    { sql: 'select token, user_id, ends_at from realtime_grant_token where ends_at', tables: ['realtime_grant_token'] },
+    {
+      sql: 'select token as name, user_id as "userId", ends_at as "endsAt" from realtime_grant_token where token >',
+      tables: ['realtime_grant_token'],
+    },
+    {
+      sql: 'select token as name, user_id as "userId", ends_at as "endsAt" from realtime_grant_token where ends_at',
+      tables: ['realtime_grant_token'],
+    },
   ],
   'a page of messages sorts those that wait: few but in an outage, and another index would cost every message': [
     {
@@ -52,7 +58,7 @@ const KNOWN: Record<string, readonly Known[]> = {
     { sql: 'from event_occurrence o left join event t', tables: ['webhook'] },
   ],
   'a forecast reads global webhooks in the order of an index of them alone, for its limit': [
-    { sql: 'select t.internal as event, t.account_scope', tables: ['webhook'] },
+    { sql: 'select t.internal as type, t.account_scope', tables: ['webhook'] },
   ],
   'the start of a sync counts the users that it copies': [{ sql: 'insert into provisioning_job', tables: ['user'] }],
 }

@@ -91,10 +91,19 @@ export function buildVisitingClaim<Claimed>(parts: VisitedQueue<Claimed>): Visit
   }
 }
 
+/** The part `placed`: the rows `due`, each with its place in its lane. Each group has one before any has a second. */
+export const placeDue = (columns: string, order: string) => `
+  placed as materialized (
+    select ${columns}, is_slow, row_number() over (partition by is_slow order by turn, ${order}) as place from due
+  )`
+
+/** The condition that a row `placed` gets a slot. */
+export const HAS_SLOT = 'place <= case when is_slow then $slowSlots::int else $fastSlots::int end'
+
 /**
- * The parts of a claim from the rows that are due to those that are claimed. `placed`: the rows `due`, of which each group
- * has one before any has a second; among rows of one turn those come first whose group was served longest ago. `passed`:
- * groups for which no slot was left. `held`: the rows that get a slot, locked. `claimed`: the same with their new fence.
+ * The parts of a claim from the rows that are due to those that are claimed. Among rows of one turn in `placed`
+ * (`placeDue`) those come first whose group was served longest ago. `passed`: groups for which no slot was left. `held`: the
+ * rows that get a slot, locked. `claimed`: the same with their new fence.
  */
 export const claimPlaced = (queue: {
   /** The table of open rows. */
@@ -105,19 +114,13 @@ export const claimPlaced = (queue: {
   /** The condition that nobody has claimed the row `d`. */
   isFree: string
   lock: 'for update' | 'for update skip locked'
-}) => `
-  placed as (
-    select document_id, ${queue.group}, is_slow,
-      row_number() over (partition by is_slow order by turn, ${queue.order}) as place
-    from due
-  ),
+}) => `${placeDue(`document_id, ${queue.group}`, queue.order)},
   passed as materialized (
     select ${queue.group} from placed where not is_slow group by ${queue.group} having min(place) > $fastSlots::int
   ),
   held as materialized (
     select d.document_id from ${queue.table} d
-    where d.document_id = any(array(
-      select document_id from placed where place <= case when is_slow then $slowSlots::int else $fastSlots::int end))
+    where d.document_id = any(array(select document_id from placed where ${HAS_SLOT}))
       and ${queue.isFree}
     ${queue.lock}
   ),

@@ -13,8 +13,8 @@ import {
 import { selectEventTypes } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 import {
-  checkEventTypeVisible,
   loadEventType,
+  loadVisibleEventType,
   registerExternalEventType,
   setEventTypeActive,
   setEventTypeVisible,
@@ -107,8 +107,10 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       data: EventTypeRow,
     },
     {
-      reach: (_deps: CatalogueDeps, { db, params }) => checkEventTypeVisible(db, params.id),
-      load: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
+      row: {
+        find: (_deps: CatalogueDeps, { db, params, scope }) => loadVisibleEventType(db, params.id, scope),
+        neededBy: 'handle',
+      },
       handle: async (_deps, { target }) => ({
         data: toEventTypeRow(target),
         message: 'Event type.',
@@ -130,7 +132,7 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       problems: ['conflict'],
     },
     {
-      locate: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
+      row: { find: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id), neededBy: 'validation' },
       handle: async (deps, { db, params, body, now }) => {
         const generated = deps.catalogue.map(({ internal }) => internal)
         const change = { isActived: body.is_actived, generated, now }
@@ -156,7 +158,7 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       data: EventTypeRow,
     },
     {
-      locate: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
+      row: { find: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id), neededBy: 'validation' },
       handle: async (_deps, { db, params, body, now }) => {
         const change = { isTenantVisible: body.is_tenant_visible, now }
         const { eventType, isChanged } = await setEventTypeVisible(db, params.id, change)

@@ -1,6 +1,7 @@
 import type { IdMaker } from '../../base/id.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { AccountScope } from '../../http/route/route.ts'
+import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import {
   type EventTypeRecord,
@@ -18,13 +19,12 @@ export async function loadEventType(db: Database, id: string): Promise<EventType
   return eventType
 }
 
-/**
- * Checks that a caller with an account role sees an event type: it has account scope and the mark. Throws 404, as for one
- * that does not exist.
- */
-export async function checkEventTypeVisible(db: Database, id: string): Promise<void> {
-  const { accountScope, isTenantVisible } = await loadEventType(db, id)
-  if (accountScope !== 'account' || !isTenantVisible) throw notFound('event type')
+/** The same, for a caller with an account role only one that it sees: of account scope and with the mark. */
+export async function loadVisibleEventType(db: Database, id: string, scope: PermissionScope): Promise<EventTypeRecord> {
+  const eventType = await loadEventType(db, id)
+  const isVisible = scope === 'all' || (eventType.accountScope === 'account' && eventType.isTenantVisible)
+  if (!isVisible) throw notFound('event type')
+  return eventType
 }
 
 /** Shows an event type to account roles, or hides it; `isChanged` is false when nothing differs. Throws 404. */

@@ -42,11 +42,11 @@ export async function loadEvent(db: Database, id: string): Promise<StoredEvent> 
 }
 
 /**
- * Checks that an event belongs to an account of the caller, and is of an event type that the caller sees. Throws 404, as for
- * one that does not exist.
+ * Checks that an event exists, belongs to an account of the caller, and is of an event type that the caller sees. Throws 404.
  */
-export async function checkEventInScope(db: Database, id: string, scope: PermissionScope): Promise<void> {
-  if (scope !== 'all' && !(await isVisibleTo(db, id, scope))) throw notFound('event')
+export async function checkEvent(db: Database, id: string, scope: PermissionScope): Promise<void> {
+  if (scope === 'all') await loadEvent(db, id)
+  else if (!(await isVisibleTo(db, id, scope))) throw notFound('event')
 }
 
 /** Dependencies of the recording of events. */

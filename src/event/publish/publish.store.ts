@@ -24,19 +24,17 @@ export type PublishedType = Pick<
   'internal' | 'source' | 'accountScope' | 'isActived' | 'isTenantVisible'
 >
 
-interface RecordedColumns {
-  taken: string[]
-  types: PublishedType[]
-  accounts: string[]
-}
-
 /** Facts that the rules read: the event types with these names and which of these accounts exist. */
 const READ_CONTEXT = `
   array(select json_build_object('internal', internal, 'source', source, 'accountScope', account_scope,
     'isActived', is_actived, 'isTenantVisible', is_tenant_visible) from event where internal = any($names)) as types,
   array(select document_id from account where document_id = any($accounts) and deleted_at is null) as accounts`
 
-type ContextColumns = Omit<RecordedColumns, 'taken'>
+/** A row with `READ_CONTEXT`. */
+interface ContextRow {
+  types: PublishedType[]
+  accounts: AccountId[]
+}
 
 /** Names of event types and ids of accounts. */
 interface Asked {
@@ -44,20 +42,20 @@ interface Asked {
   accounts: readonly string[]
 }
 
-const readContext = statement<ContextColumns, Asked>(`select ${READ_CONTEXT}`)
+const readContext = statement<ContextRow, Asked>(`select ${READ_CONTEXT}`)
 
 /** Reads what publications are checked against. */
 export async function readPublishContext(db: Database, asked: Asked): Promise<PublishContext> {
   const [row] = await readContext(db, asked)
-  return toContext(row as ContextColumns)
+  return toContext(row as ContextRow)
 }
 
-function toContext({ types, accounts }: ContextColumns): PublishContext {
+function toContext({ types, accounts }: ContextRow): PublishContext {
   return { eventTypes: new Map(types.map((type) => [type.internal, type])), accounts: new Set(accounts) }
 }
 
 const record = statement<
-  RecordedColumns,
+  ContextRow & { taken: EventId[] },
   Asked & {
     caller: string
     keys: readonly string[]
@@ -139,8 +137,8 @@ export async function recordPublications(
     expiredAt,
     now,
   })
-  const { taken, ...context } = row as RecordedColumns
-  return { ...toContext(context), taken: new Set(taken as EventId[]) }
+  const { taken, ...context } = row as ContextRow & { taken: EventId[] }
+  return { ...toContext(context), taken: new Set(taken) }
 }
 
 /** Publications of these idempotency keys of a caller. */

@@ -117,13 +117,13 @@ export async function prepare<Deps>(served: Served<Deps>): Promise<void> {
   const { pipeline, route, deps, context } = served
   context.db = pipeline.db
   if (!route.prepare) return
-  await checkReach(served)
+  await checkScope(served)
   context.prepared = await route.prepare(deps, context)
 }
 
-/** Whether the row of the path is within the accounts of a caller whose permission holds in some only. Throws not-found. */
-export async function checkReach<Deps>({ route, deps, context }: Served<Deps>): Promise<void> {
-  if (context.scope !== 'all') await route.reach?.(deps, context)
+/** Checks the row of a `handle` that does not regard the accounts of a caller whose permission holds in some only. */
+async function checkScope<Deps>({ route, deps, context }: Served<Deps>): Promise<void> {
+  if (route.row?.neededBy === 'scope' && context.scope !== 'all') await route.row.find(deps, context)
 }
 
 /** Handles a read that may be long: it takes no connection of other requests, and its statements have an end of their own. */
@@ -163,10 +163,10 @@ async function handleCounted<Deps>(served: Served<Deps>, tx: Database): Promise<
   return handled.value
 }
 
-/** Loads the row of the path, and calls the operation. */
+/** Finds the row of the path where it is needed, and calls the operation. */
 async function handle<Deps>(served: Served<Deps>): Promise<Outcome<unknown>> {
   const { route, deps, context } = served
-  await checkReach(served)
-  if (route.load) context.target = await route.load(deps, context as never)
+  await checkScope(served)
+  if (route.row?.neededBy === 'handle') context.target = await route.row.find(deps, context)
   return route.handle(deps, context)
 }

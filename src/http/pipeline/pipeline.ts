@@ -10,7 +10,7 @@ import { checkMediaType, checkNoBody, checkValidation } from '../route/validatio
 import { findPermissionScope } from '../shape/caller.ts'
 import { findCallerRefusal } from './caller-refusal.ts'
 import { describeMissingCaller } from './missing-caller.ts'
-import { checkReach, performRequest, type Served } from './perform.ts'
+import { performRequest, type Served } from './perform.ts'
 import type { Pipeline } from './pipeline-deps.ts'
 
 /** Fastify writes `:id` where the declarations write `{id}`. */
@@ -123,8 +123,7 @@ async function checkRequest<Deps>(served: Served<Deps>): Promise<void> {
     if (!route.body) checkNoBody(request)
     if (route.list) context.listing = parseListing(request.query as Record<string, unknown>, route.list, context.scope)
   } catch (invalid) {
-    await checkReach(served)
-    await (route.locate ?? route.load)?.(deps, context as never)
+    await route.row?.find(deps, context)
     throw invalid
   }
 }

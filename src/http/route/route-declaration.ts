@@ -38,15 +38,15 @@ export interface RequestFacts<Params, Query, Body> {
   rawBody: Buffer
 }
 
-/** A request outside any transaction, for `prepare` and `locate`. `db` takes a connection for each statement. */
+/** A request for `prepare`, where `db` takes a connection for each statement, and for the `find` of a row. */
 export interface UnpreparedRequest<Params, Query, Body> extends RequestFacts<Params, Query, Body> {
   db: Database
 }
 
-/** A validated request inside its transaction, for `load` and `handle`. */
+/** A validated request inside its transaction, for `handle`. */
 export interface RouteRequest<Params, Query, Body, Target, Prepared = undefined>
   extends RequestFacts<Params, Query, Body> {
-  /** The result of `load`. */
+  /** The row that `handle` needs. */
   target: Target
   /** The result of `prepare`. */
   prepared: Prepared
@@ -174,25 +174,33 @@ type AlsoOf<Declaration extends RouteDeclaration> = Declaration extends { also: 
   ? Static<Data>
   : never
 
+/** The step that needs the row of the path (`RowLookup`). */
+export type RowNeed = 'handle' | 'scope' | 'validation'
+
+/** The look-up of the row that the path of a route names. */
+export interface RowLookup<Deps, Request, Found, Need extends RowNeed> {
+  /** Finds the row. Throws not-found, also for a row outside of the accounts of `scope`. Reads params and caller only. */
+  find: (deps: Deps, request: Request) => Promise<Found>
+  /**
+   * `handle` gets the row as `target`, found inside its transaction. `scope`: `handle` finds the row in the statement that changes
+   * it, without regard to accounts; `find` runs before every other step for a caller whose permission holds in some accounts
+   * only, and again inside the transaction of a change. `validation`: `handle` does all of it. With each, `find` runs after a
+   * failed validation, because 404 comes before 422 (docs/contract/api.md#check-order).
+   */
+  neededBy: Need
+}
+
+/** The row that `handle` gets. */
+export type TargetOf<Found, Need extends RowNeed> = Need extends 'handle' ? Found : undefined
+
 /** The steps of a route, in the order in which they run. */
-export interface RouteBehaviour<Deps, Unprepared, Loading, Handling, Target, Prepared, Data> {
+export interface RouteBehaviour<Deps, Unprepared, Handling, Found, Need extends RowNeed, Prepared, Data> {
   /**
    * Slow work (a name service, a password hash, another server): runs after validation, outside the transaction, while no
    * connection is held. Throws like `handle`.
    */
   prepare?: (deps: Deps, request: Unprepared) => Promise<Prepared>
-  /** Finds the row of the path, inside the transaction. Throws not-found. */
-  load?: (deps: Deps, request: Loading) => Promise<Target>
-  /**
-   * For a caller whose permission holds in some accounts only: throws not-found for a row of the path that is outside of
-   * them. Runs before every other step, and again inside the transaction of a change. Reads the params only.
-   */
-  reach?: (deps: Deps, request: Unprepared) => Promise<void>
-  /**
-   * For a `handle` that finds its row in the statement that changes it: throws not-found when there is none. Runs only
-   * after a failed validation, because 404 comes before 422 (docs/contract/api.md#check-order).
-   */
-  locate?: (deps: Deps, request: Unprepared) => Promise<unknown>
+  row?: RowLookup<Deps, Unprepared, Found, Need>
   /** Makes one call of an operation, inside the transaction. */
   handle: (deps: Deps, request: Handling) => Promise<Outcome<Data>>
 }

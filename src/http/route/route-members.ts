@@ -1,4 +1,6 @@
-import type { RouteBehaviour, RouteDeclaration } from './route-declaration.ts'
+import type { RouteBehaviour, RouteDeclaration, RowNeed } from './route-declaration.ts'
+
+type AnyBehaviour = RouteBehaviour<never, never, never, never, RowNeed, never, never>
 
 /** Every member of a declaration, and of a behaviour. A member that is misspelt or gone would be ignored in silence. */
 const DECLARED: Record<keyof RouteDeclaration, true> = {
@@ -36,17 +38,16 @@ const DECLARED: Record<keyof RouteDeclaration, true> = {
   problems: true,
   shownOnce: true,
 }
-const BEHAVED: Record<keyof RouteBehaviour<never, never, never, never, never, never, never>, true> = {
-  prepare: true,
-  load: true,
-  reach: true,
-  locate: true,
-  handle: true,
-}
+const BEHAVED: Record<keyof AnyBehaviour, true> = { prepare: true, row: true, handle: true }
+const FOUND: Record<keyof NonNullable<AnyBehaviour['row']>, true> = { find: true, neededBy: true }
 
 /** Throws for a member that no route has, so that the service does not start with it. */
-export function checkRouteMembers(declaration: Pick<RouteDeclaration, 'method' | 'path'>, behaviour: object): void {
-  const names = [...listOthers(declaration, DECLARED), ...listOthers(behaviour, BEHAVED)]
+export function checkRouteMembers(
+  declaration: Pick<RouteDeclaration, 'method' | 'path'>,
+  behaviour: { row?: object },
+): void {
+  const { row = {} } = behaviour
+  const names = [...listOthers(declaration, DECLARED), ...listOthers(behaviour, BEHAVED), ...listOthers(row, FOUND)]
   if (names.length === 0) return
   const route = `${declaration.method} ${declaration.path}`
   throw new TypeError(`${route} has ${names.join(', ')}, which no route has; see src/http/route/route-declaration.ts`)

@@ -36,4 +36,26 @@ describe('the declaration of a route', () => {
     const load = () => defineRoute(DECLARATION, { handle, after: handle })
     expect(load).toThrow('has after, which no route has')
   })
+
+  test('is refused with a member that no look-up of a row has, by the compiler and when it is loaded', () => {
+    const find = async () => 1
+    // @ts-expect-error no look-up has this member
+    const load = () => defineRoute(DECLARATION, { row: { find, neededBy: 'handle', lock: true }, handle })
+    expect(load).toThrow('has lock, which no route has')
+  })
+
+  test('gives the row to a handle that needs it, and to no other', () => {
+    const find = async () => ({ name: 'found' })
+    const row = { find, neededBy: 'handle' } as const
+    const given = defineRoute(DECLARATION, {
+      row,
+      handle: async (_deps, { target }) => ({ data: {}, message: target.name }),
+    })
+    const validated = defineRoute(DECLARATION, {
+      row: { find, neededBy: 'validation' },
+      // @ts-expect-error the handle finds its row itself
+      handle: async (_deps, { target }) => ({ data: {}, message: target.name }),
+    })
+    expect([given.row?.neededBy, validated.row?.neededBy]).toEqual(['handle', 'validation'])
+  })
 })

@@ -4,6 +4,8 @@ import type {
   RouteBehaviour,
   RouteDeclaration,
   RouteRequest,
+  RowNeed,
+  TargetOf,
   UnpreparedOf,
   UnpreparedRequest,
 } from './route-declaration.ts'
@@ -18,13 +20,12 @@ export type {
 } from './route-declaration.ts'
 
 type AnyUnprepared = UnpreparedRequest<unknown, unknown, unknown>
-type AnyLoading = RouteRequest<unknown, unknown, unknown, undefined, unknown>
 type AnyRequest = RouteRequest<unknown, unknown, unknown, unknown, unknown>
 
 /** A declaration with its behaviour. The app supplies `Deps`, the dependencies of its operations. */
 export interface Route<Deps>
   extends RouteDeclaration,
-    RouteBehaviour<Deps, AnyUnprepared, AnyLoading, AnyRequest, unknown, unknown, unknown> {}
+    RouteBehaviour<Deps, AnyUnprepared, AnyRequest, unknown, RowNeed, unknown, unknown> {}
 
 /** The routes of one feature. */
 export type Routes<Deps> = readonly Route<Deps>[]
@@ -36,14 +37,20 @@ type NoOthers<Given, Known> = { [Name in Exclude<keyof Given, keyof Known>]: nev
  * Declares one v3 route. The types of params, query, body and data follow from the schemas. Throws for a member that no
  * route has.
  */
-export function defineRoute<Deps, const Declaration extends RouteDeclaration, Target = undefined, Prepared = undefined>(
+export function defineRoute<
+  Deps,
+  const Declaration extends RouteDeclaration,
+  Found = undefined,
+  const Need extends RowNeed = 'validation',
+  Prepared = undefined,
+>(
   declaration: Declaration & NoOthers<Declaration, RouteDeclaration>,
   behaviour: RouteBehaviour<
     Deps,
     UnpreparedOf<Declaration>,
-    RequestOf<Declaration, undefined, Prepared>,
-    RequestOf<Declaration, Target, Prepared>,
-    Target,
+    RequestOf<Declaration, TargetOf<Found, Need>, Prepared>,
+    Found,
+    Need,
     Prepared,
     DataOf<Declaration>
   >,

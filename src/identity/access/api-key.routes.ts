@@ -106,8 +106,11 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       problems: ['permission_denied'],
     },
     {
-      load: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
-        loadApiKey(db, { id: params.id, caller, permission }),
+      row: {
+        find: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
+          loadApiKey(db, { id: params.id, caller, permission }),
+        neededBy: 'handle',
+      },
       handle: async (_deps, { target }) => ({
         data: toApiKeyRow(target),
         message: 'API key.',
@@ -132,8 +135,11 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       problems: ['permission_denied'],
     },
     {
-      locate: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
-        loadApiKey(db, { id: params.id, caller, permission }),
+      row: {
+        find: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
+          loadApiKey(db, { id: params.id, caller, permission }),
+        neededBy: 'validation',
+      },
       handle: async (_deps, { db, params, caller, permission, now }) => {
         const key = await revokeApiKey(db, { id: params.id, caller, permission, now })
         return { data: toApiKeyRow(key), message: 'API key revoked.', changed: [{ id: key.id, account: null }] }

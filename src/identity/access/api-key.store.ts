@@ -5,7 +5,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { ApiKeyRow } from './api-key.schema.ts'
-import { HELD, HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from './delegation.store.ts'
+import { HOLDINGS, HOLDINGS_OF_USER } from './delegation.store.ts'
 import type { Holdings } from './delegation.ts'
 
 /** An API key: every column that the API shows. The table stores the hash of the key, not the key. */
@@ -30,8 +30,8 @@ export async function findApiKey(db: Database, id: string): Promise<ApiKeyRecord
   return row
 }
 
-const selectWithHoldings = statement<ApiKeyRecord & { held: HoldingsRow }, { id: string }>(`
-  select ${apiKey.members('k')}, ${HELD} from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
+const selectWithHoldings = statement<ApiKeyRecord & { holdings: Holdings }, { id: string }>(`
+  select ${apiKey.members('k')}, ${HOLDINGS} from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
   where ${UNREVOKED}`)
 
 /** The unrevoked key with this id, and what its user holds. */
@@ -40,9 +40,7 @@ export async function findApiKeyWithHoldings(
   id: string,
 ): Promise<(ApiKeyRecord & { holdings: Holdings }) | undefined> {
   const [row] = await selectWithHoldings(db, { id })
-  if (!row) return undefined
-  const { held, ...key } = row
-  return { ...key, holdings: toHoldings(held) }
+  return row
 }
 
 /** A key that is to be. */
@@ -116,13 +114,6 @@ export interface KeyMakerFacts {
   holdings: Holdings
 }
 
-interface MakerColumns extends HoldingsRow {
-  is_live: boolean
-  expires_at: Date | null
-  live_keys: number
-  has_account: boolean
-}
-
 /** The token by which a key is to be created, and the account of the key. */
 interface KeyMaker {
   userId: UserId
@@ -133,18 +124,26 @@ interface KeyMaker {
 }
 
 /** The account before the user, as everywhere: a deletion of the account waits, and then revokes the key. */
-const countKeys = countBehindLock<MakerColumns, KeyMaker>({
-  counts: 'API keys of a person',
+const countKeys = countBehindLock<KeyMakerFacts, KeyMaker>({
+  counts: 'API keys of a user',
   lock: 'user',
   before: 'a as (select document_id from account where document_id = $account and deleted_at is null for share)',
   rows: 'select x.document_id from "user" x where x.document_id = $userId and (select count(*) from a) >= 0',
   read: `
-    select f.*, ${HOLDINGS_COLUMNS}, $account::uuid is null or exists (select from a) as has_account
+    select f.is_live as "isTokenLive", f.expires_at as "tokenExpiresAt", f.live_keys as "liveKeys",
+      $account::uuid is null or exists (select from a) as "hasAccount", ${HOLDINGS}
     from locked u cross join lateral key_maker(u.document_id, $sessionId, $apiKeyId, $now) f
     cross join lateral holdings_of_token(u.document_id, $sessionId) h`,
 })
 
-const NOTHING: Holdings = { patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [] }
+/** The facts of a user that is gone. */
+const NOTHING: KeyMakerFacts = {
+  isTokenLive: false,
+  tokenExpiresAt: null,
+  liveKeys: 0,
+  hasAccount: true,
+  holdings: { patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [] },
+}
 
 /**
  * Locks the account of a key and the user of a token until the transaction ends, and reads behind the locks what decides
@@ -153,11 +152,5 @@ const NOTHING: Holdings = { patterns: [], accountPatterns: [], membershipPattern
  */
 export async function lockKeyMaker(db: Database, maker: KeyMaker): Promise<KeyMakerFacts> {
   const [row] = await countKeys(db, maker)
-  return {
-    isTokenLive: row?.is_live ?? false,
-    tokenExpiresAt: row?.expires_at ?? null,
-    liveKeys: row?.live_keys ?? 0,
-    hasAccount: row?.has_account ?? true,
-    holdings: row ? toHoldings(row) : NOTHING,
-  }
+  return row ?? NOTHING
 }

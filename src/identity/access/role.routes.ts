@@ -82,7 +82,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       data: RoleRow,
     },
     {
-      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id),
+      row: { find: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id), neededBy: 'handle' },
       handle: async (_deps, { target }) => ({
         data: toRoleRow(target),
         message: 'Role.',
@@ -107,7 +107,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }),
+      row: { find: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }), neededBy: 'handle' },
       handle: async (deps, { db, target, body, caller, now }) => {
         const changed = await changeRole(deps, db, {
           role: target,
@@ -141,7 +141,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }),
+      row: { find: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }), neededBy: 'handle' },
       handle: async (_deps, { db, target, caller }) => {
         await deleteRole(db, { role: target, caller })
         return { data: toRoleRow(target), message: 'Role deleted.', changed: [{ id: target.id, account: null }] }

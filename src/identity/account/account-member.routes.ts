@@ -40,7 +40,10 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       data: AccountMemberRow,
     },
     {
-      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (deps, { db, params, scope, body, caller, now }) => {
         const target = { id: params.id, scope }
         const { user: userId, roles = [] } = body
@@ -71,7 +74,10 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       data: AccountMemberRow,
     },
     {
-      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (_deps, { db, params, scope, body, caller, now }) => {
         const change = { target: { id: params.id, scope }, userId: body.user, roles: body.roles, caller, now }
         const { member, isChanged } = await changeMemberRoles(db, change)
@@ -99,7 +105,10 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       list: MEMBER_FIELDS,
     },
     {
-      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (_deps, { db, params, scope, caller, listing }) => {
         const account = params.id as AccountId
         if (!includesAccount(scope, account)) throw notFound('account')
@@ -131,7 +140,10 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       data: AccountMemberRow,
     },
     {
-      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (_deps, { db, params, scope, body, caller, now }) => {
         const target = { id: params.id, scope }
         const member = await removeMember(db, { target, userId: body.user, caller, now })

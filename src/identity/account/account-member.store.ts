@@ -4,8 +4,8 @@ import type { Static } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { aheadStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
-import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
+import { aheadStatement, closingStatement, type Joined, statement } from '../../postgres/statement/statement.ts'
+import { HOLDINGS, HOLDINGS_OF_USER } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
 import { GIVEN_ROLE, type GivenRole, type RoleId } from '../access/role.store.ts'
 import { AccountMemberRow } from './account.schema.ts'
@@ -69,21 +69,11 @@ export interface Candidate {
   asked: GivenRole[]
 }
 
-interface CandidateColumns extends HoldingsRow {
-  hasAccount: boolean
-  isLiving: boolean
-  email: string | null
-  name: string | null
-  /** Of the membership; null without one, as are its other members. */
-  id: AccountMemberId | null
-  roles: RoleId[]
-  createdAt: Date
-  updatedAt: Date
-  asked: GivenRole[]
-}
+/** The membership has null for each member where there is none. */
+type CandidateRow = Omit<Candidate, 'member'> & Joined<Omit<AccountMemberRecord, 'account' | 'userId'>>
 
 /** Each part uses the one before, so that the locks are taken in this order: the account, the user, the roles. */
-const lockAll = statement<CandidateColumns, { account: string; userId: string; roles: readonly string[] }>(`
+const lockAll = statement<CandidateRow, { account: string; userId: string; roles: readonly string[] }>(`
   with a as (
     select document_id from account where document_id = $account and deleted_at is null for share
   ), u as (
@@ -97,7 +87,7 @@ const lockAll = statement<CandidateColumns, { account: string; userId: string; r
     select coalesce(json_agg(${GIVEN_ROLE} order by r.name), '[]') as roles from asked r
   )
   select exists (select from a) as "hasAccount", u.document_id is not null and u.deleted_at is null as "isLiving",
-    u.email, u.name, ${HOLDINGS_COLUMNS},
+    u.email, u.name, ${HOLDINGS},
     h.member as id, h.member_roles as roles, h.member_created_at as "createdAt", h.member_updated_at as "updatedAt",
     g.roles as asked
   from given g left join u on true left join held h on true`)
@@ -110,11 +100,11 @@ export async function lockCandidate(
   db: Database,
   { account, userId, roles }: { account: string; userId: string; roles: readonly string[] },
 ): Promise<Candidate> {
-  const [row] = (await lockAll(db, { account, userId, roles })) as [CandidateColumns]
-  const { hasAccount, isLiving, email, name, asked, id, roles: given, createdAt, updatedAt } = row
+  const [row] = (await lockAll(db, { account, userId, roles })) as [CandidateRow]
+  const { id, roles: given, createdAt, updatedAt, ...candidate } = row
   const ids = { account: account as AccountId, userId: userId as UserId }
-  const member = id === null ? undefined : { id, ...ids, roles: given, createdAt, updatedAt }
-  return { hasAccount, isLiving, email, name, holdings: toHoldings(row), member, asked }
+  const found = { id, ...ids, roles: given, createdAt, updatedAt }
+  return { ...candidate, member: id === null ? undefined : (found as AccountMemberRecord) }
 }
 
 /** A membership that is to be. */

@@ -82,7 +82,10 @@ export const accountRoutes: Routes<AccountDeps> = [
       data: AccountRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'handle',
+      },
       handle: async (_deps, { target }) => ({
         data: toAccountRow(target),
         message: 'Account.',
@@ -104,7 +107,10 @@ export const accountRoutes: Routes<AccountDeps> = [
       data: AccountRow,
     },
     {
-      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (_deps, { db, params, scope, body, caller, now }) => {
         const change = { name: body.name, by: caller.userId, now }
         const { account, isChanged } = await renameAccount(db, { id: params.id, scope }, change)
@@ -131,7 +137,10 @@ export const accountRoutes: Routes<AccountDeps> = [
       data: AccountRow,
     },
     {
-      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (deps, { db, params, scope, caller, now }) => {
         const target = { id: params.id, scope }
         const account = await deleteAccount(deps, db, { target, by: caller.userId, now })

@@ -1,17 +1,15 @@
-import type { AccountId, PortalSessionId, SessionId, UserId } from '../../base/id.ts'
-import type { AccountPatterns, PortalVisit, SessionProof } from '../../http/shape/caller.ts'
+import type { AccountId, SessionId, UserId } from '../../base/id.ts'
+import type { PortalVisit, SessionProof } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import { isAfter, statement } from '../../postgres/statement/statement.ts'
-import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
+import { HOLDINGS, HOLDINGS_OF_USER } from '../access/delegation.store.ts'
+import type { Holdings } from '../access/delegation.ts'
 import type { PortalRole } from '../access/system-roles.ts'
 
-/** The rows of a caller, read in one statement. */
-export interface CallerRecord {
+/** A user with what it holds, read in one statement. */
+export interface CallerRecord extends Holdings {
   userId: UserId
-  patterns: string[]
-  accountPatterns: string[]
-  membershipPatterns: AccountPatterns[]
-  accounts: AccountId[]
 }
 
 /**
@@ -20,30 +18,27 @@ export interface CallerRecord {
  */
 const HOLDINGS_OF_SESSION = `cross join lateral user_holdings(u.document_id, 'mfa' = any(s.amr)) h`
 
-const CALLER_COLUMNS = `u.document_id as user_id, ${HOLDINGS_COLUMNS}`
+const OF_CALLER = `u.document_id as "userId", ${HOLDINGS}`
 
-interface CallerColumns extends HoldingsRow {
-  user_id: string
+/** A row with `OF_CALLER`. */
+interface CallerRow {
+  userId: UserId
+  holdings: Holdings
 }
 
-function toCallerRecord(row: CallerColumns): CallerRecord {
-  return { userId: row.user_id as UserId, ...toHoldings(row) }
-}
+const session = defineRecord(
+  'session',
+  ['account', 'client_id', 'scope', 'expires_at', 'last_used_at', 'amr', 'auth_time'],
+  {
+    account: 'accountId',
+  },
+)
 
-interface SessionCallerColumns extends CallerColumns {
-  account: string | null
-  client_id: string | null
-  scope: string | null
-  expires_at: Date
-  last_used_at: Date
-  amr: string[]
-  auth_time: Date
-  has_factor: boolean
-}
-
-const selectSessionCaller = statement<SessionCallerColumns, { sessionId: SessionId; userId: UserId; now: Date }>(`
-  select ${CALLER_COLUMNS}, s.account, s.client_id, s.scope, s.expires_at, s.last_used_at, s.amr, s.auth_time,
-    has_second_factor(u.document_id) as has_factor
+const selectSessionCaller = statement<
+  CallerRow & RecordOf<typeof session> & Pick<SessionProof, 'hasFactor'>,
+  { sessionId: SessionId; userId: UserId; now: Date }
+>(`
+  select ${OF_CALLER}, ${session.members('s')}, has_second_factor(u.document_id) as "hasFactor"
   from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_SESSION}
   where s.document_id = $sessionId and s."user" = $userId
     and s.revoked_at is null and ${isAfter('s.expires_at', '$now')} and u.is_actived and u.deleted_at is null`)
@@ -64,48 +59,36 @@ export async function findSessionCaller(
   { sessionId, userId, now }: { sessionId: SessionId; userId: UserId; now: Date },
 ): Promise<SessionCallerRecord | undefined> {
   const [row] = await selectSessionCaller(db, { sessionId, userId, now })
-  return (
-    row && {
-      ...toCallerRecord(row),
-      accountId: row.account as AccountId | null,
-      client: row.client_id === null || row.scope === null ? null : { id: row.client_id, scope: row.scope },
-      expiresAt: row.expires_at,
-      lastUsedAt: row.last_used_at,
-      proof: { hasFactor: row.has_factor, isMultiFactor: row.amr.includes('mfa'), provenAt: row.auth_time },
-    }
-  )
+  if (!row) return undefined
+  const { holdings, clientId, scope, amr, authTime, hasFactor, ...caller } = row
+  return {
+    ...caller,
+    ...holdings,
+    client: clientId === null || scope === null ? null : { id: clientId, scope },
+    proof: { hasFactor, isMultiFactor: amr.includes('mfa'), provenAt: authTime },
+  }
 }
 
-const selectUserCallers = statement<CallerColumns, { users: readonly UserId[] }>(`
-  select ${CALLER_COLUMNS} from "user" u ${HOLDINGS_OF_USER}
+const selectUserCallers = statement<CallerRow, { users: readonly UserId[] }>(`
+  select ${OF_CALLER} from "user" u ${HOLDINGS_OF_USER}
   where u.document_id = any($users::uuid[]) and u.is_actived and u.deleted_at is null`)
 
 /** The rows of those of these users who are active. */
 export async function findUserCallers(db: Database, users: readonly UserId[]): Promise<CallerRecord[]> {
-  return (await selectUserCallers(db, { users })).map(toCallerRecord)
+  return (await selectUserCallers(db, { users })).map(({ holdings, ...caller }) => ({ ...caller, ...holdings }))
 }
 
-/** The owner of an API key, and the patterns of the key. */
-export interface KeyCallerRecord extends CallerRecord {
-  apiKeyId: string
-  keyPatterns: string[]
-  /** The account that the key is bound to. */
-  keyAccount: AccountId | null
-  lastUsedAt: Date | null
-  expiresAt: Date | null
-}
+/** The owner of an API key, with the patterns of the key and the account that it is bound to. */
+type KeyCallerRecord = CallerRecord & RecordOf<typeof apiKey>
 
-interface KeyColumns {
-  key_id: string
-  permissions: string[]
-  key_account: string | null
-  last_used_at: Date | null
-  expires_at: Date | null
-}
+const apiKey = defineRecord('api_key', ['document_id', 'permissions', 'account', 'last_used_at', 'expires_at'], {
+  document_id: 'apiKeyId',
+  permissions: 'keyPatterns',
+  account: 'keyAccount',
+})
 
-const selectKeyCaller = statement<CallerColumns & KeyColumns, { tokenHash: Buffer; now: Date }>(`
-  select ${CALLER_COLUMNS}, k.document_id as key_id, k.permissions, k.account as key_account,
-    k.last_used_at, k.expires_at
+const selectKeyCaller = statement<CallerRow & RecordOf<typeof apiKey>, { tokenHash: Buffer; now: Date }>(`
+  select ${OF_CALLER}, ${apiKey.members('k')}
   from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
   where k.token_hash = $tokenHash and k.revoked_at is null and (k.expires_at is null or k.expires_at > $now)
     and (k.account is null or (select a.deleted_at is null from account a where a.document_id = k.account))
@@ -114,16 +97,9 @@ const selectKeyCaller = statement<CallerColumns & KeyColumns, { tokenHash: Buffe
 /** The owner of a valid API key: unrevoked, unexpired, of an active user, and of an account that is not deleted. */
 export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date): Promise<KeyCallerRecord | undefined> {
   const [row] = await selectKeyCaller(db, { tokenHash, now })
-  return (
-    row && {
-      ...toCallerRecord(row),
-      apiKeyId: row.key_id,
-      keyPatterns: row.permissions,
-      keyAccount: row.key_account as AccountId | null,
-      lastUsedAt: row.last_used_at,
-      expiresAt: row.expires_at,
-    }
-  )
+  if (!row) return undefined
+  const { holdings, ...caller } = row
+  return { ...caller, ...holdings }
 }
 
 /** A portal session, with what its API key and that key's owner hold. */
@@ -137,20 +113,19 @@ export interface PortalCallerRecord extends CallerRecord {
   expiresAt: Date
 }
 
-interface PortalColumns {
-  session_id: string
-  role: string
-  account: string
-  external_user: string | null
-  key_id: string
-  permissions: string[]
-  expires_at: Date
-}
+const portalSession = defineRecord('portal_session', ['document_id', 'role', 'account', 'external_user', 'api_key'], {
+  document_id: 'sessionId',
+  api_key: 'apiKeyId',
+})
+
+type PortalCallerRow = CallerRow &
+  RecordOf<typeof portalSession> &
+  Pick<PortalCallerRecord, 'keyPatterns' | 'expiresAt'>
 
 /** Each row is looked up by its key, and judged afterwards. */
-const selectPortalCaller = statement<CallerColumns & PortalColumns, { tokenHash: Buffer; now: Date }>(`
-  select ${CALLER_COLUMNS}, p.document_id as session_id, p.role, p.account, p.external_user, k.document_id as key_id,
-    k.permissions, least(p.expires_at, k.expires_at) as expires_at
+const selectPortalCaller = statement<PortalCallerRow, { tokenHash: Buffer; now: Date }>(`
+  select ${OF_CALLER}, ${portalSession.members('p')}, k.permissions as "keyPatterns",
+    least(p.expires_at, k.expires_at) as "expiresAt"
   from (select * from portal_session where token_hash = $tokenHash offset 0) p
   cross join lateral (select * from api_key where document_id = p.api_key offset 0) k
   join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
@@ -167,17 +142,9 @@ export async function findPortalCaller(
   now: Date,
 ): Promise<PortalCallerRecord | undefined> {
   const [row] = await selectPortalCaller(db, { tokenHash, now })
-  return (
-    row && {
-      ...toCallerRecord(row),
-      portal: { id: row.session_id as PortalSessionId, externalUser: row.external_user },
-      role: row.role as PortalRole,
-      account: row.account as AccountId,
-      apiKeyId: row.key_id,
-      keyPatterns: row.permissions,
-      expiresAt: row.expires_at,
-    }
-  )
+  if (!row) return undefined
+  const { holdings, sessionId, externalUser, ...caller } = row
+  return { ...caller, ...holdings, portal: { id: sessionId, externalUser } }
 }
 
 const touch = statement<never, { id: SessionId; before: Date; now: Date }>(

@@ -2,20 +2,20 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { isAfter, statement } from '../../postgres/statement/statement.ts'
 import { SESSION_JWT_SECONDS } from '../session/token/session-token.ts'
 
-interface LifeColumns {
+/** When a session or an API key ends, by its `TokenName`; null for a key that does not expire. */
+interface TokenLife {
   token: string
-  /** Null for a key that does not expire. */
-  ends_at: Date | null
+  endsAt: Date | null
 }
 
 /**
  * A session lives on with its latest JWT: that of its opening, of its last refresh, or of a step-up. Each row is looked up by
  * its id.
  */
-const selectLives = statement<LifeColumns, { sessions: readonly string[]; keys: readonly string[]; now: Date }>(`
+const selectLives = statement<TokenLife, { sessions: readonly string[]; keys: readonly string[]; now: Date }>(`
   select 's:' || s.document_id as token, least(s.expires_at, greatest(s.created_at, s.auth_time, (
       select max(t.created_at) from session_refresh t where t.session = s.document_id
-    )) + interval '${SESSION_JWT_SECONDS} seconds') as ends_at
+    )) + interval '${SESSION_JWT_SECONDS} seconds') as "endsAt"
   from unnest($sessions::uuid[]) x (id) cross join lateral (select * from session where document_id = x.id offset 0) s
   where s.revoked_at is null and ${isAfter('s.expires_at', '$now')}
   union all
@@ -27,6 +27,6 @@ const selectLives = statement<LifeColumns, { sessions: readonly string[]; keys: 
 export async function findTokenLives(
   db: Database,
   { sessions, keys, now }: { sessions: readonly string[]; keys: readonly string[]; now: Date },
-): Promise<LifeColumns[]> {
+): Promise<TokenLife[]> {
   return selectLives(db, { sessions, keys, now })
 }

@@ -26,6 +26,6 @@ export async function readTokenLives(
 ): Promise<Map<TokenName, Date | null>> {
   const idsOf = (kind: string) => names.filter((name) => name.startsWith(kind)).map((name) => name.slice(2))
   const found = await findTokenLives(db, { sessions: idsOf('s:'), keys: idsOf('k:'), now })
-  const living = found.filter(({ ends_at: endsAt }) => endsAt === null || endsAt > now)
-  return new Map(living.map(({ token, ends_at: endsAt }) => [token as TokenName, endsAt]))
+  const living = found.filter(({ endsAt }) => endsAt === null || endsAt > now)
+  return new Map(living.map(({ token, endsAt }) => [token as TokenName, endsAt]))
 }

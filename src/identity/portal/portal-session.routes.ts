@@ -18,12 +18,7 @@ import {
   toOpenedRow,
   toPortalSessionRow,
 } from './portal-session.schema.ts'
-import {
-  type FoundPortalSession,
-  type PortalSessionRecord,
-  selectPortalSessions,
-  toListedRecord,
-} from './portal-session.store.ts'
+import { type FoundPortalSession, type PortalSessionRecord, selectPortalSessions } from './portal-session.store.ts'
 import {
   createPortalSession,
   leavePortalSession,
@@ -69,7 +64,10 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       problems: ['limit_reached'],
     },
     {
-      locate: (_deps: PortalSessionDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: PortalSessionDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (deps, { db, params, scope, body, caller, now }) => {
         const { role, external_user = null, return_url = null, lifetime_seconds, theme, language } = body
         const { session, url } = await createPortalSession(deps, db, {
@@ -106,14 +104,17 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       list: PORTAL_SESSION_FIELDS,
     },
     {
-      locate: (_deps: PortalSessionDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: PortalSessionDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (_deps, { db, params, scope, listing, now }) => {
         const account = params.id as AccountId
         if (!includesAccount(scope, account)) throw notFound('account')
         const page = await readPage(db, selectPortalSessions(db, account), {
           listing,
           fields: PORTAL_SESSION_FIELDS,
-          toRow: (row) => toListedRow(toListedRecord(row), now),
+          toRow: (row) => toListedRow(row, now),
         })
         // A row proves that the account existed; only an empty list needs a check.
         if (page.data.length === 0) await loadAccount(db, { id: account, scope })

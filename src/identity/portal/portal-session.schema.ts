@@ -1,9 +1,15 @@
 import { CATALOGUES } from '../../base/language/texts.ts'
 import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
 import { PORTAL_ROLES, type PortalRole } from '../access/system-roles.ts'
 import { AccountNameRow } from '../session/session.schema.ts'
-import type { FoundPortalSession, ListedPortalSession, PortalSessionRecord } from './portal-session.store.ts'
+import {
+  type FoundPortalSession,
+  type ListedPortalSession,
+  type PortalSessionRecord,
+  portalSession,
+} from './portal-session.store.ts'
 
 const RoleSchema = enumSchema(Object.keys(PORTAL_ROLES) as [PortalRole, ...PortalRole[]], {
   description: 'What the person may do in the account.',
@@ -107,21 +113,11 @@ function findStatus(session: PortalSessionRecord, now: Date): Static<typeof Stat
   return session.openedAt === null ? 'waiting' : 'open'
 }
 
+const toStoredRow = wireOf(portalSession, PortalSessionRow)
+
 /** Maps a portal session for the wire, as it stands at an instant. */
 export function toPortalSessionRow(session: PortalSessionRecord, now: Date): Static<typeof PortalSessionRow> {
-  return {
-    document_id: session.id,
-    account: session.account,
-    api_key: session.apiKeyId,
-    role: session.role,
-    external_user: session.externalUser,
-    status: findStatus(session, now),
-    opened_at: session.openedAt?.toISOString() ?? null,
-    expires_at: session.expiresAt.toISOString(),
-    revoked_at: session.revokedAt?.toISOString() ?? null,
-    created_at: session.createdAt.toISOString(),
-    updated_at: session.updatedAt.toISOString(),
-  }
+  return { ...toStoredRow(session), status: findStatus(session, now) }
 }
 
 /** The same of a list: a session whose key was revoked ended then. */

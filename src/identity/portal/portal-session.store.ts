@@ -1,99 +1,48 @@
 import type { AccountId, PortalSessionId, UserId } from '../../base/id.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
-import type { PortalRole } from '../access/system-roles.ts'
 
-/** A row of the `portal_session` table, without the hashes of its link and its token. */
-export interface PortalSessionRecord {
-  id: PortalSessionId
-  account: AccountId
-  apiKeyId: string
-  role: PortalRole
-  /** The name that the platform gave the user. */
-  externalUser: string | null
-  /** The page of the platform that opens the portal again. */
-  returnUrl: string | null
-  lifetimeSeconds: number
-  openedAt: Date | null
-  /** The end of the link until it is opened, then that of the session. */
-  expiresAt: Date
-  revokedAt: Date | null
-  createdAt: Date
-  updatedAt: Date
-}
-
-interface PortalSessionColumns {
-  document_id: string
-  account: string
-  api_key: string
-  role: string
-  external_user: string | null
-  return_url: string | null
-  lifetime_seconds: number
-  opened_at: Date | null
-  expires_at: Date
-  revoked_at: Date | null
-  created_at: Date
-  updated_at: Date
-}
-
-const COLUMNS = [
-  'document_id',
-  'account',
-  'api_key',
-  'role',
-  'external_user',
-  'return_url',
-  'lifetime_seconds',
-  'opened_at',
-  'expires_at',
-  'revoked_at',
-  'created_at',
-  'updated_at',
-] as const
-
-/** The columns above of the portal session `p`. */
-const OF_SESSION = COLUMNS.map((column) => `p.${column}`).join(', ')
-
-function toRecord(row: PortalSessionColumns): PortalSessionRecord {
-  return {
-    id: row.document_id as PortalSessionId,
-    account: row.account as AccountId,
-    apiKeyId: row.api_key,
-    role: row.role as PortalRole,
-    externalUser: row.external_user,
-    returnUrl: row.return_url,
-    lifetimeSeconds: row.lifetime_seconds,
-    openedAt: row.opened_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
-}
+/**
+ * A portal session, without the hashes of its link and its token. `externalUser` is the name that the platform gave the user,
+ * `returnUrl` the page of the platform that opens the portal again, `expiresAt` the end of the link until it is opened, then
+ * that of the session.
+ */
+export const portalSession = defineRecord(
+  'portal_session',
+  [
+    'document_id',
+    'account',
+    'api_key',
+    'role',
+    'external_user',
+    'return_url',
+    'lifetime_seconds',
+    'opened_at',
+    'expires_at',
+    'revoked_at',
+    'created_at',
+    'updated_at',
+  ],
+  { api_key: 'apiKeyId' },
+)
+export type PortalSessionRecord = RecordOf<typeof portalSession>
 
 /** A portal session in a list, with the end of its API key. */
 export interface ListedPortalSession extends PortalSessionRecord {
   keyRevokedAt: Date | null
 }
 
-/** Maps a row of the list. */
-export function toListedRecord(row: PortalSessionColumns & { key_revoked_at: Date | null }): ListedPortalSession {
-  return { ...toRecord(row), keyRevokedAt: row.key_revoked_at }
-}
-
 /** The portal sessions of an account, as the base of a list. */
 export function selectPortalSessions(db: Database, account: AccountId) {
-  return db
-    .selectFrom('portal_session')
-    .select(COLUMNS)
+  return selectRecord(db.selectFrom('portal_session'), portalSession)
     .select((eb) =>
       eb
         .selectFrom('api_key')
         .select('api_key.revoked_at')
         .whereRef('api_key.document_id', '=', 'portal_session.api_key')
-        .as('key_revoked_at'),
+        .as('keyRevokedAt'),
     )
     .where('account', '=', account)
 }
@@ -144,24 +93,17 @@ export interface FoundPortalSession extends PortalSessionRecord {
   keyExpiresAt: Date | null
 }
 
-interface FoundColumns extends PortalSessionColumns {
-  account_name: string
-  user: string
-  is_key_live: boolean
-  key_expires_at: Date | null
-}
-
 const findBy = (condition: string) => `
-  select ${OF_SESSION}, a.name as account_name, k."user", k.expires_at as key_expires_at,
+  select ${portalSession.members('p')}, a.name as "accountName", k."user" as "userId", k.expires_at as "keyExpiresAt",
     (k.revoked_at is null and (k.expires_at is null or k.expires_at > $now) and a.deleted_at is null
-      and u.is_actived and u.deleted_at is null) as is_key_live
+      and u.is_actived and u.deleted_at is null) as "isKeyLive"
   from (select * from portal_session where ${condition} for no key update) p
   cross join lateral (select * from account where document_id = p.account offset 0) a
   cross join lateral (select * from api_key where document_id = p.api_key offset 0) k
   cross join lateral (select * from "user" where document_id = k."user" offset 0) u`
 
-const lockByLink = statement<FoundColumns, { hash: Buffer; now: Date }>(findBy('link_hash = $hash'))
-const lockByToken = statement<FoundColumns, { hash: Buffer; now: Date }>(findBy('token_hash = $hash'))
+const lockByLink = statement<FoundPortalSession, { hash: Buffer; now: Date }>(findBy('link_hash = $hash'))
+const lockByToken = statement<FoundPortalSession, { hash: Buffer; now: Date }>(findBy('token_hash = $hash'))
 
 /** The session of a link or a token, locked until the transaction ends: of two who open one link, the second finds it open. */
 export async function lockPortalSession(
@@ -169,15 +111,7 @@ export async function lockPortalSession(
   { by, hash, now }: { by: 'link' | 'token'; hash: Buffer; now: Date },
 ): Promise<FoundPortalSession | undefined> {
   const [row] = await (by === 'link' ? lockByLink : lockByToken)(db, { hash, now })
-  return (
-    row && {
-      ...toRecord(row),
-      accountName: row.account_name,
-      userId: row.user as UserId,
-      isKeyLive: row.is_key_live,
-      keyExpiresAt: row.key_expires_at,
-    }
-  )
+  return row
 }
 
 interface Opening {
@@ -209,10 +143,10 @@ export async function endPortalSessionRow(
   await end(db, { id, now }, { notes: `v:${id}` })
 }
 
-const revoke = statement<PortalSessionColumns, { id: string; account: string; now: Date }>(`
+const revoke = statement<PortalSessionRecord, { id: string; account: string; now: Date }>(`
   update portal_session p set revoked_at = $now, updated_at = $now
   where p.document_id = $id and p.account = $account and p.revoked_at is null and p.expires_at > $now
-  returning ${OF_SESSION}`)
+  returning ${portalSession.members('p')}`)
 
 /** Revokes a session of an account, or its link. Undefined when there is none with this id that has not ended. */
 export async function revokePortalSessionRow(
@@ -220,7 +154,7 @@ export async function revokePortalSessionRow(
   session: { id: string; account: string; now: Date },
 ): Promise<PortalSessionRecord | undefined> {
   const [row] = await revoke(db, session)
-  return row && toRecord(row)
+  return row
 }
 
 const removeEnded = changeStatement<{ before: Date; limit: number }>(`

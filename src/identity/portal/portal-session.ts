@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { AccountId, IdMaker } from '../../base/id.ts'
+import type { AccountId, Id, IdMaker } from '../../base/id.ts'
 import type { Random } from '../../base/random.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import { type Caller, includesAccount } from '../../http/shape/caller.ts'
@@ -98,8 +98,8 @@ function findReached({ id, scope }: AccountTarget): AccountId {
 }
 
 /** The key that a session ends with. A portal session, too, is under a key, and holds no permission to make another one. */
-function checkIsKey({ apiKeyId, portal }: Caller): string {
-  if (apiKeyId !== null && !portal) return apiKeyId
+function checkIsKey({ apiKeyId, portal }: Caller): Id<'api key'> {
+  if (apiKeyId !== null && !portal) return apiKeyId as Id<'api key'>
   throw new Problem(
     'permission_denied',
     'A portal session is made with an API key of the platform, and ends with it.',

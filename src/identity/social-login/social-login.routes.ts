@@ -83,7 +83,10 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       problems: ['provider_unknown', 'redirect_url_not_allowed'],
     },
     {
-      locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
+      row: {
+        find: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
+        neededBy: 'validation',
+      },
       prepare: async (deps, { params, query, headers, now }) => {
         const isJson = wantsJson(headers, query.format)
         const browser = bindBrowser(deps, headers, isJson)
@@ -224,7 +227,10 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       ],
     },
     {
-      locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
+      row: {
+        find: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
+        neededBy: 'validation',
+      },
       prepare: async (deps, { db, params, query, headers, now }) => {
         const cookies = readHeader(headers, 'cookie') ?? undefined
         const { state, code, iss, error, error_code: errorCode, error_description: errorDescription } = query

@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import { closingStatement, type Joined, statement } from '../../postgres/statement/statement.ts'
 import {
   type CredentialRow,
@@ -7,7 +8,7 @@ import {
   OF_CREDENTIALS,
   toCredentials,
 } from '../user-record/user.store.ts'
-import { SUBJECTS, type Subject, type ThrottleState, type ThrottleStates } from './login-throttle.ts'
+import { SUBJECTS, type Subject, type ThrottleStates } from './login-throttle.ts'
 
 /** The keys of an attempt's rows. */
 export interface ThrottleKey {
@@ -26,16 +27,16 @@ function rowKeyOf({ emailHash, addressHash }: ThrottleKey, subject: Subject): Th
   }
 }
 
-interface ThrottleColumns {
-  email_hash: Buffer
-  address_hash: Buffer
-  failures: number
-  last_failure_at: Date
-  wait_until: Date | null
-  turn_at: Date | null
-}
+const throttle = defineRecord('login_throttle', [
+  'email_hash',
+  'address_hash',
+  'failures',
+  'last_failure_at',
+  'wait_until',
+  'turn_at',
+])
 
-type LockedColumns = ThrottleColumns & Joined<CredentialRow> & { has_factor: boolean }
+type LockedRow = RecordOf<typeof throttle> & Joined<CredentialRow> & { hasFactor: boolean }
 
 /** The keys of the rows, in the order of `SUBJECTS`, which is also that of the index. */
 const keysOf = (email: string) =>
@@ -46,9 +47,9 @@ const keysOf = (email: string) =>
  * attempt does not wait for the disk: a crash of the server takes along the counts of its last second, as those of a strict
  * limit. The e-mail address is the user that it finds (`hashSubject` of kind `user`), else its own hash.
  */
-const lockAll = statement<LockedColumns, ThrottleKey & { email: string | null; now: Date }>(`
+const lockAll = statement<LockedRow, ThrottleKey & { email: string | null; now: Date }>(`
   with named as materialized (
-    select ${OF_CREDENTIALS}, has_second_factor(u.document_id) as has_factor from "user" u where ${hasEmail('$email')}
+    select ${OF_CREDENTIALS}, has_second_factor(u.document_id) as "hasFactor" from "user" u where ${hasEmail('$email')}
   ), subject as materialized (
     select coalesce(
       (select sha256(convert_to('person:' || n.id, 'UTF8')) from named n), $emailHash::bytea) as hash
@@ -60,7 +61,7 @@ const lockAll = statement<LockedColumns, ThrottleKey & { email: string | null; n
     on conflict (email_hash, address_hash) do update set failures = login_throttle.failures
     returning *
   )
-  select t.*, n.* from t left join named n on true`)
+  select ${throttle.members('t')}, n.* from t left join named n on true`)
 
 /** The user that an attempt names. */
 export interface NamedUser {
@@ -87,40 +88,32 @@ export async function lockAttempt(
   { key, email, now }: { key: ThrottleKey; email: string | null; now: Date },
 ): Promise<LockedAttempt> {
   const rows = await lockAll(db, { ...key, email, now })
-  const emailHash = rows.find((row) => row.email_hash.length > 0)?.email_hash ?? key.emailHash
+  const emailHash = rows.find((row) => row.emailHash.length > 0)?.emailHash ?? key.emailHash
   const locked = { emailHash, addressHash: key.addressHash }
   const stateOf = (subject: Subject) => {
     const { emailHash, addressHash } = rowKeyOf(locked, subject)
-    const row = rows.find((row) => row.email_hash.equals(emailHash) && row.address_hash.equals(addressHash))
+    const row = rows.find((row) => row.emailHash.equals(emailHash) && row.addressHash.equals(addressHash))
     if (!row) throw new Error('a row of the sign-in throttle was lost while it was locked')
-    return toThrottleState(row)
+    const { failures, lastFailureAt, waitUntil, turnAt } = row
+    return { failures, lastFailureAt, waitUntil, turnAt }
   }
   const [first] = rows
   return {
     key: locked,
     states: { address: stateOf('address'), email: stateOf('email'), pair: stateOf('pair') },
     credentials: first && hasUser(first) ? toCredentials(pickCredentials(first)) : undefined,
-    hasFactor: first?.has_factor ?? false,
+    hasFactor: first?.hasFactor ?? false,
   }
 }
 
-function hasUser(row: LockedColumns): row is LockedColumns & CredentialRow {
+function hasUser(row: LockedRow): row is LockedRow & CredentialRow {
   return row.id !== null
 }
 
 /** The row without the members of the throttle. */
-function pickCredentials(row: ThrottleColumns & CredentialRow & { has_factor: boolean }): CredentialRow {
-  const { email_hash, address_hash, failures, last_failure_at, wait_until, turn_at, has_factor, ...credentials } = row
+function pickCredentials(row: LockedRow & CredentialRow): CredentialRow {
+  const { emailHash, addressHash, failures, lastFailureAt, waitUntil, turnAt, hasFactor, ...credentials } = row
   return credentials
-}
-
-function toThrottleState(row: ThrottleColumns): ThrottleState {
-  return {
-    failures: row.failures,
-    lastFailureAt: row.last_failure_at,
-    waitUntil: row.wait_until,
-    turnAt: row.turn_at,
-  }
 }
 
 /** Writes the states of locked rows, which therefore exist, with the last statement of the transaction. Does nothing without any. */

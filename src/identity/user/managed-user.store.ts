@@ -1,7 +1,7 @@
 import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
-import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
+import { HOLDINGS, HOLDINGS_OF_USER } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
 import { GIVEN_ROLE, type GivenRole } from '../access/role.store.ts'
 import { LIVING, OF_USER, type UserWithRoles } from '../user-record/user.store.ts'
@@ -25,10 +25,8 @@ export interface UserQuestion {
   keptRole?: string
 }
 
-type ManagedRow = Omit<ManagedUser, 'holdings'> & HoldingsRow
-
 /** Each part uses the one before, so that the locks are taken in this order: the user, the asked roles, the role to keep. */
-const selectManaged = statement<ManagedRow, { id: string; roles: readonly string[]; keptRole: string | null }>(`
+const selectManaged = statement<ManagedUser, { id: string; roles: readonly string[]; keptRole: string | null }>(`
   with u as (
     select * ${LIVING} for no key update
   ), held as (
@@ -40,7 +38,7 @@ const selectManaged = statement<ManagedRow, { id: string; roles: readonly string
     select coalesce(json_agg(${GIVEN_ROLE}), '[]') as roles, coalesce(bool_or(r.name = $keptRole), false) as is_kept
     from asked r
   )
-  select ${OF_USER}, h.roles, h.role_names as "roleNames", ${HOLDINGS_COLUMNS}, g.roles as asked,
+  select ${OF_USER}, h.roles, h.role_names as "roleNames", ${HOLDINGS}, g.roles as asked,
     case when $keptRole = any(h.role_names) and not g.is_kept
       then other_holders(u.document_id, $keptRole) end as "otherHolders"
   from u, held h, given g`)
@@ -55,26 +53,24 @@ export async function lockUser(
   { roles = [], keptRole }: UserQuestion = {},
 ): Promise<ManagedUser | undefined> {
   const [row] = await selectManaged(db, { id, roles, keptRole: keptRole ?? null })
-  if (!row) return undefined
-  const { patterns, account_patterns, membership_patterns, accounts, ...managed } = row
-  return { ...managed, holdings: toHoldings({ patterns, account_patterns, membership_patterns, accounts }) }
+  return row
 }
 
-const lockWithTokens = statement<HoldingsRow & { sessions: string[]; api_keys: string[] }, { id: string }>(`
+/** A user with the numbers of its unrevoked sessions and API keys. */
+interface ManagedTokens {
+  id: UserId
+  holdings: Holdings
+  sessions: number
+  apiKeys: number
+}
+
+const lockWithTokens = statement<ManagedTokens, { id: string }>(`
   with u as (select document_id ${LIVING} for no key update)
-  select ${HOLDINGS_COLUMNS}, t.sessions, t.api_keys from u ${HOLDINGS_OF_USER} cross join lateral lock_tokens(u.document_id) t`)
+  select u.document_id as id, ${HOLDINGS}, cardinality(t.sessions) as sessions, cardinality(t.api_keys) as "apiKeys"
+  from u ${HOLDINGS_OF_USER} cross join lateral lock_tokens(u.document_id) t`)
 
 /** Locks a user that is not deleted, with its unrevoked sessions and API keys, and reads its holdings. */
-export async function lockUserTokens(
-  db: Database,
-  id: string,
-): Promise<{ id: UserId; holdings: Holdings; sessions: number; apiKeys: number } | undefined> {
+export async function lockUserTokens(db: Database, id: string): Promise<ManagedTokens | undefined> {
   const [row] = await lockWithTokens(db, { id })
-  if (!row) return undefined
-  return {
-    id: id as UserId,
-    holdings: toHoldings(row),
-    sessions: row.sessions.length,
-    apiKeys: row.api_keys.length,
-  }
+  return row
 }

@@ -115,7 +115,7 @@ export const userRoutes: Routes<UserRouteDeps> = [
       data: UserRow,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      row: { find: (_deps: UserDeps, { db, params }) => loadUser(db, params.id), neededBy: 'handle' },
       handle: async (_deps, { target }) => ({ data: toUserRow(target), message: 'User.', changed: changedOf(target) }),
     },
   ),
@@ -136,10 +136,10 @@ export const userRoutes: Routes<UserRouteDeps> = [
       problems: ['conflict'],
     },
     {
-      locate: (_deps: UserRouteDeps, { db, params }) => loadUser(db, params.id),
-      load: (_deps: UserRouteDeps, { db, params, body }) => loadManagedUser(db, params.id, { roles: body.roles }),
+      row: { find: (_deps: UserRouteDeps, { db, params }) => loadUser(db, params.id), neededBy: 'validation' },
       prepare: prepareUpdate,
-      handle: async (_deps, { db, target, body, prepared, caller, now }) => {
+      handle: async (_deps, { db, params, body, prepared, caller, now }) => {
+        const target = await loadManagedUser(db, params.id, { roles: body.roles })
         const { keep_api_keys: keepApiKeys, password: _, ...rest } = body
         const keep = keepApiKeys === undefined ? {} : { keepApiKeys }
         const user = await changeUser(db, target, { ...rest, ...prepared, ...keep, caller, now })
@@ -165,7 +165,10 @@ export const userRoutes: Routes<UserRouteDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id, { roles: [] }),
+      row: {
+        find: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id, { roles: [] }),
+        neededBy: 'handle',
+      },
       handle: async (_deps, { db, target, caller, now }) => {
         const user = await deleteUser(db, { user: target, caller, now })
         return { data: toUserRow(user), message: 'User deleted.', changed: changedOf(user) }
@@ -186,9 +189,9 @@ export const userRoutes: Routes<UserRouteDeps> = [
       data: UserRow,
     },
     {
-      locate: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
-      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id, { roles: [] }),
-      handle: async (_deps, { db, target, body, caller, now }) => {
+      row: { find: (_deps: UserDeps, { db, params }) => loadUser(db, params.id), neededBy: 'validation' },
+      handle: async (_deps, { db, params, body, caller, now }) => {
+        const target = await loadManagedUser(db, params.id, { roles: [] })
         const keepApiKeys = body?.keep_api_keys ?? false
         const user = await disableUser(db, { user: target, keepApiKeys, caller, now })
         const message = user ? 'User disabled.' : 'The user was disabled already.'
@@ -209,7 +212,7 @@ export const userRoutes: Routes<UserRouteDeps> = [
       data: UserRow,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
+      row: { find: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id), neededBy: 'handle' },
       handle: async (_deps, { db, target, caller, now }) => {
         const user = await enableUser(db, { user: target, caller, now })
         const message = user ? 'User enabled.' : 'The user was enabled already.'
@@ -231,7 +234,7 @@ export const userRoutes: Routes<UserRouteDeps> = [
       data: TokensRevoked,
     },
     {
-      locate: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      row: { find: (_deps: UserDeps, { db, params }) => loadUser(db, params.id), neededBy: 'validation' },
       handle: async (_deps, { db, params, body, caller, now }) => {
         const keepApiKeys = body?.keep_api_keys ?? false
         const ended = await endUserTokens(db, params.id, { keepApiKeys, caller, now })

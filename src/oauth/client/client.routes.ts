@@ -107,7 +107,7 @@ export const clientRoutes: Routes<ClientDeps> = [
       data: ClientRow,
     },
     {
-      load: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id),
+      row: { find: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id), neededBy: 'handle' },
       handle: async (_deps, { target }) => ({
         data: toClientRow(target),
         message: 'Client.',
@@ -129,7 +129,7 @@ export const clientRoutes: Routes<ClientDeps> = [
       data: ClientRow,
     },
     {
-      locate: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id),
+      row: { find: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id), neededBy: 'validation' },
       prepare: async (deps: ClientDeps, { body }) => prepareLogo(deps, body.logo_uri),
       handle: async (_deps, { db, params, body, prepared, caller, now }) => {
         const change = { settings: readSettings(body), logo: prepared, caller, now }
@@ -159,7 +159,7 @@ export const clientRoutes: Routes<ClientDeps> = [
       shownOnce: 'client_secret',
     },
     {
-      locate: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id),
+      row: { find: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id), neededBy: 'validation' },
       handle: async (deps, { db, params, body, caller, now }) => {
         const overlapSeconds = body.overlap_seconds ?? SECRET_OVERLAP_SECONDS
         const { client, secret } = await rotateSecret(deps, db, { id: params.id, overlapSeconds, caller, now })
@@ -184,7 +184,7 @@ export const clientRoutes: Routes<ClientDeps> = [
       data: ClientRow,
     },
     {
-      locate: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id),
+      row: { find: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id), neededBy: 'validation' },
       handle: async (_deps, { db, params, now }) => {
         const client = await deleteClient(db, params.id, now)
         return { data: toClientRow(client), message: 'Client deleted.', changed: changedOf(client) }

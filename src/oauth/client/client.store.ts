@@ -97,12 +97,7 @@ export async function lockClient(
   return { client: toClientRecord(stored), liveSecrets }
 }
 
-interface SecretColumns {
-  hashes: string[]
-  expiries: (Date | null)[]
-}
-
-const selectWithSecrets = statement<StoredClient & SecretColumns, { id: string }>(`
+const selectWithSecrets = statement<StoredClient & { hashes: string[]; expiries: (Date | null)[] }, { id: string }>(`
   select ${client.members('c')}, s.hashes, s.expiries from oauth_client c
   cross join lateral (
     select coalesce(array_agg(encode(secret_hash, 'hex') order by created_at, document_id), '{}') as hashes,

@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import { closingStatement, isAfter, type Joined, statement } from '../../postgres/statement/statement.ts'
 import { type GrantRecord, grant } from '../grant/grant.store.ts'
 import { hashStateId } from '../grant/state-id.ts'
@@ -33,13 +34,11 @@ interface InteractionPayload {
   iat: number
 }
 
-interface InteractionColumns {
-  payload: InteractionPayload
-  consumed_at: Date | null
-  created_at: Date
-}
+const stored = defineRecord('oauth_state', ['payload', 'consumed_at']).typed<{ payload: InteractionPayload }>()
 
-function toInteraction(id: string, { payload, consumed_at, created_at }: InteractionColumns): Interaction {
+type InteractionRow = RecordOf<typeof stored> & Pick<Interaction, 'createdAt'>
+
+function toInteraction(id: string, { payload, consumedAt, createdAt }: InteractionRow): Interaction {
   return {
     id,
     prompt: payload.prompt.name,
@@ -49,15 +48,13 @@ function toInteraction(id: string, { payload, consumed_at, created_at }: Interac
     lastAnswers: payload.lastSubmission ?? {},
     familyId: payload.grantId ?? null,
     returnTo: payload.returnTo,
-    createdAt: created_at,
-    isAnswered: consumed_at !== null,
+    createdAt,
+    isAnswered: consumedAt !== null,
   }
 }
 
-const CREATED = "to_timestamp((payload ->> 'iat')::double precision) as created_at"
-
-const selectOne = statement<InteractionColumns, { idHash: Buffer; now: Date }>(`
-  select payload, consumed_at, ${CREATED} from oauth_state
+const selectOne = statement<InteractionRow, { idHash: Buffer; now: Date }>(`
+  select ${stored.members()}, to_timestamp((payload ->> 'iat')::double precision) as "createdAt" from oauth_state
   where model = 'Interaction' and id_hash = $idHash and ${isAfter('expires_at', '$now')}`)
 
 /** The interaction with this id that has not expired. */
@@ -82,10 +79,11 @@ export interface ClaimedInteraction extends Interaction {
   grant: GrantRecord | undefined
 }
 
-type ClaimedColumns = InteractionColumns & Joined<GrantRecord>
+/** `createdAt` is that of the question. */
+type ClaimedRow = InteractionRow & Joined<Omit<GrantRecord, 'createdAt'>>
 
-const claim = statement<ClaimedColumns, { idHash: Buffer; now: Date; userId: string; sessionId: string | null }>(
-  `select payload, consumed_at, created_at, ${grant.members()} from claim_consent($idHash, $now, $userId, $sessionId)`,
+const claim = statement<ClaimedRow, { idHash: Buffer; now: Date; userId: string; sessionId: string | null }>(
+  `select ${stored.members()}, ${grant.members()} from claim_consent($idHash, $now, $userId, $sessionId)`,
 )
 
 /**
@@ -99,8 +97,8 @@ export async function claimConsent(
 ): Promise<ClaimedInteraction | undefined> {
   const [row] = await claim(db, { idHash: hashStateId(id), now, userId, sessionId })
   if (!row) return undefined
-  const { payload, consumed_at, created_at, ...found } = row
-  const interaction = toInteraction(id, { payload, consumed_at, created_at })
+  const { payload, consumedAt, ...found } = row
+  const interaction = toInteraction(id, row)
   return { ...interaction, grant: found.id === null ? undefined : (found as GrantRecord) }
 }
 

@@ -86,8 +86,11 @@ export const grantRoutes: Routes<GrantDeps> = [
       problems: ['permission_denied'],
     },
     {
-      locate: (deps: GrantDeps, { db, params, caller, permission }) =>
-        loadOwnGrant(deps, db, { id: params.id, caller, permission }),
+      row: {
+        find: (deps: GrantDeps, { db, params, caller, permission }) =>
+          loadOwnGrant(deps, db, { id: params.id, caller, permission }),
+        neededBy: 'validation',
+      },
       handle: async (deps, { db, params, caller, permission, now }) => {
         const revoked = await revokeGrant(deps, db, { id: params.id, caller, permission, now })
         return {

@@ -62,7 +62,7 @@ export const tokenHookRoutes: Routes<TokenHookDeps> = [
     },
     {
       // Runs when the body is invalid: a caller that cannot sign gets the same 401 for every body.
-      locate: async (deps: TokenHookDeps, request) => checkSignature(deps, request),
+      row: { find: async (deps: TokenHookDeps, request) => checkSignature(deps, request), neededBy: 'validation' },
       prepare: async (deps, request) => checkSignature(deps, request),
       handle: async ({ baseUrl }: TokenHookDeps, { db, body }) => {
         const claims = body.claims as HookClaims

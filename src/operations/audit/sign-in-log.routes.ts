@@ -23,7 +23,7 @@ export const signInLogRoutes: Routes<object> = [
       list: SIGN_IN_FIELDS,
     },
     {
-      locate: (_deps: object, { db, params }) => loadUser(db, params.id),
+      row: { find: (_deps: object, { db, params }) => loadUser(db, params.id), neededBy: 'validation' },
       handle: async (_deps, { db, params, listing }) => {
         const page = await readPage(db, selectSignIns(db, params.id), {
           listing,

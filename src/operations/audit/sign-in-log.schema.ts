@@ -1,6 +1,7 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
-import type { SignInColumns } from './sign-in-log.store.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
+import { type SignIn, signIn } from './sign-in-log.store.ts'
 
 /** One try of a user to sign in. */
 export const SignInRow = named(
@@ -23,20 +24,17 @@ export const SignInRow = named(
   }),
 )
 
+const toStoredRow = wireOf(signIn, SignInRow)
+
 /** Maps an audit entry of a sign-in for the wire. */
-export function toSignInRow(row: SignInColumns): Static<typeof SignInRow> {
-  const at = row.created_at.toISOString()
+export function toSignInRow(entry: SignIn): Static<typeof SignInRow> {
+  const { action, outcome, reason, provider } = entry
   return {
-    document_id: row.document_id,
-    method: row.action.slice(row.action.indexOf('.') + 1),
-    outcome: row.outcome === 'success' ? 'success' : 'failure',
-    reason: row.reason,
-    provider: row.provider,
-    session: row.session,
-    address: row.address,
-    request_id: row.request_id,
-    count: row.count,
-    created_at: at,
-    updated_at: at,
+    ...toStoredRow(entry),
+    method: action.slice(action.indexOf('.') + 1),
+    outcome: outcome === 'success' ? 'success' : 'failure',
+    reason,
+    provider,
+    updated_at: entry.createdAt.toISOString(),
   }
 }

@@ -34,20 +34,19 @@ export interface WebhookActivity {
   hours: { hour: Date; success: number; retrying: number; failed: number }[]
 }
 
-interface ActivityColumns {
-  webhook: WebhookId
-  last_attempt_at: Date | null
-  hours: { hour: string; success: number; retrying: number; failed: number }[]
+/** In JSON an instant is text. */
+type ActivityRow = Omit<WebhookActivity, 'hours'> & {
+  hours: (Omit<WebhookActivity['hours'][number], 'hour'> & { hour: string })[]
 }
 
 /** Each webhook, its hours and its last ended delivery are looked up by their keys: `offset 0` keeps it so. */
 const selectActivity = statement<
-  ActivityColumns,
+  ActivityRow,
   { webhooks: readonly string[]; accounts: readonly AccountId[] | null; since: Date }
 >(`
   select w.document_id as webhook, greatest(h.last_at, (
       select d.ended_at from webhook_dispatch_ended d where d.webhook = w.document_id order by d.created_at desc limit 1
-    )) as last_attempt_at, h.hours
+    )) as "lastAttemptAt", h.hours
   from unnest($webhooks::uuid[]) with ordinality x (id, place)
   cross join lateral (
     select w.document_id from webhook w
@@ -71,9 +70,8 @@ export async function readActivity(
 ): Promise<WebhookActivity[]> {
   const accounts = scope === 'all' ? null : scope
   const rows = await selectActivity(db, { webhooks, accounts, since: findStart('24h', now) })
-  return rows.map(({ webhook, last_attempt_at: lastAttemptAt, hours }) => ({
-    webhook,
-    lastAttemptAt,
+  return rows.map(({ hours, ...activity }) => ({
+    ...activity,
     hours: hours.map((hour) => ({ ...hour, hour: new Date(hour.hour) })),
   }))
 }

@@ -136,13 +136,17 @@ const HOURS = `
   order by h.hour`
 
 /** In JSON an instant is text. */
-type InJson<Found> = { [Name in keyof Found]: Found[Name] extends Date | null ? string | null : Found[Name] }
+type InJson<Found> = {
+  [Name in keyof Found]: Found[Name] extends Date
+    ? string
+    : Found[Name] extends Date | null
+      ? string | null
+      : Found[Name]
+}
 
-interface SummaryColumns extends Pick<Summary, 'deliveries' | 'webhooks'> {
-  is_complete: boolean
-  event_types: Summary['eventTypes']
-  recent_failures: InJson<StoredDispatch>[]
-  hours: { hour: string; success: number; failed: number }[]
+type SummaryRow = Omit<Summary, 'recentFailures' | 'hours'> & {
+  recentFailures: InJson<StoredDispatch>[]
+  hours: InJson<DeliveriesOfHour>[]
 }
 
 interface SummaryParams {
@@ -153,10 +157,10 @@ interface SummaryParams {
   failures: number
 }
 
-const selectSummary = statement<SummaryColumns, SummaryParams>(`
+const selectSummary = statement<SummaryRow, SummaryParams>(`
   with ${RECENT}
-  select (${DELIVERIES}) as deliveries, (${WEBHOOK_COUNTS}) as webhooks, array(${EVENT_TYPES}) as event_types,
-    true as is_complete, array(${FAILURES}) as recent_failures, array(${HOURS}) as hours`)
+  select (${DELIVERIES}) as deliveries, (${WEBHOOK_COUNTS}) as webhooks, array(${EVENT_TYPES}) as "eventTypes",
+    true as "isComplete", array(${FAILURES}) as "recentFailures", array(${HOURS}) as hours`)
 
 const FAILURES_OF_ACCOUNTS = `
   select row_to_json(f) from (
@@ -166,12 +170,12 @@ const FAILURES_OF_ACCOUNTS = `
       order by d.ended_at desc, d.document_id desc limit $failures) failed
     order by failed.ended_at desc, failed.id desc limit $failures) f`
 
-const selectSummaryOfAccounts = statement<SummaryColumns, SummaryParams & { accounts: readonly AccountId[] }>(`
+const selectSummaryOfAccounts = statement<SummaryRow, SummaryParams & { accounts: readonly AccountId[] }>(`
   with ${RECENT_OF_ACCOUNTS}
   select (${DELIVERIES}) as deliveries,
-    (${WEBHOOK_COUNTS_OF_ACCOUNTS}) as webhooks, '{}'::json[] as event_types,
-    (select is_complete from whole) as is_complete,
-    array(${FAILURES_OF_ACCOUNTS}) as recent_failures, array(${HOURS}) as hours`)
+    (${WEBHOOK_COUNTS_OF_ACCOUNTS}) as webhooks, '{}'::json[] as "eventTypes",
+    (select is_complete from whole) as "isComplete",
+    array(${FAILURES_OF_ACCOUNTS}) as "recentFailures", array(${HOURS}) as hours`)
 
 /**
  * Reads the facts of the dashboard within `scope` in one statement, with at most `failures` recent failures. The event types
@@ -186,13 +190,10 @@ export async function readSummary(
     scope === 'all'
       ? await selectSummary(db, params)
       : await selectSummaryOfAccounts(db, { ...params, accounts: scope })
-  const { deliveries, is_complete: isComplete, webhooks, event_types, recent_failures, hours } = row as SummaryColumns
+  const { recentFailures, hours, ...summary } = row as SummaryRow
   return {
-    deliveries,
-    isComplete,
-    webhooks,
-    eventTypes: event_types,
-    recentFailures: recent_failures.map((failure) => toDispatchRecord(toStored(failure))),
+    ...summary,
+    recentFailures: recentFailures.map((failure) => toDispatchRecord(toStored(failure))),
     hours: hours.map((hour) => ({ ...hour, hour: new Date(hour.hour) })),
   }
 }

@@ -1,6 +1,7 @@
 import type { UserId } from '../../base/id.ts'
 import { type Claim, type ClaimRequest, listBlocked } from '../../delivery/policy.ts'
 import { lostStatement, nextDueStatement, releaseStatement } from '../../delivery/queue/queue-statement.ts'
+import { HAS_SLOT, placeDue } from '../../delivery/queue/visiting-claim.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
@@ -12,6 +13,9 @@ import type { TargetId } from '../target/target.store.ts'
 const lockClaims = aheadStatement(`select pg_advisory_xact_lock(${ADVISORY_LOCKS.provisioningClaims.key})`)
 
 /**
+ * Targets are not visited by a queue of their own (`buildVisitingClaim`), which would make changes of users wait for each other
+ * (docs/decisions/0042-no-queue-of-targets.md); turns and slots are those of the other claims.
+ *
  * `live`: the active targets, each with its attempts in flight: those of this worker are parameters, those of others are
  * counted. `due`: of each the streams that are due, the longest due first, as many as its cap allows, each with its turn.
  * `placed`: each target gets one before any gets a second; of one turn those come first whose target was served longest ago.
@@ -50,11 +54,7 @@ const CLAIM = `
       limit least(greatest($perGroup::int - l.in_flight, 0), $fastSlots::int + $slowSlots::int)
     ) s
   ),
-  placed as materialized (
-    select target, user_id, is_slow,
-      row_number() over (partition by is_slow order by turn, served_at, due_at, user_id) as place
-    from due
-  ),
+  ${placeDue('target, user_id', 'served_at, due_at, user_id')},
   held as materialized (
     select s.target, s.user_id
     from placed p
@@ -63,7 +63,7 @@ const CLAIM = `
       where s.target = p.target and s.user_id = p.user_id and coalesce(s.due_at, 'infinity') <= $now
       offset 0 for update skip locked
     ) s
-    where p.place <= case when p.is_slow then $slowSlots::int else $fastSlots::int end
+    where ${HAS_SLOT}
   ),
   head as materialized (
     select h.target, h.user_id, d.document_id from held h

@@ -35,7 +35,7 @@ function defineStart(kind: JobKind, words: { summary: string; description: strin
       data: JobRow,
     },
     {
-      locate: (_deps: JobDeps, { db, params }) => loadTarget(db, params.id),
+      row: { find: (_deps: JobDeps, { db, params }) => loadTarget(db, params.id), neededBy: 'validation' },
       handle: async (deps, { db, params, caller, now }) => {
         const job = await startJob(deps, db, { target: params.id, kind, by: caller.userId, now })
         return {
@@ -63,7 +63,7 @@ function defineMove(move: JobMove, words: { summary: string; description: string
       data: JobRow,
     },
     {
-      locate: (_deps: JobDeps, { db, params }) => loadJob(db, params.id),
+      row: { find: (_deps: JobDeps, { db, params }) => loadJob(db, params.id), neededBy: 'validation' },
       handle: async (_deps, { db, params, now }) => {
         const job = await changeJob(db, params.id, { move, now })
         return { data: toJobRow(job), message, changed: [{ id: job.id, account: null }] }
@@ -111,7 +111,7 @@ export const jobRoutes: Routes<JobDeps> = [
       data: JobWithOutcomes,
     },
     {
-      load: (_deps: JobDeps, { db, params }) => loadJobWithOutcomes(db, params.id),
+      row: { find: (_deps: JobDeps, { db, params }) => loadJobWithOutcomes(db, params.id), neededBy: 'handle' },
       handle: async (_deps, { target: { job, outcomes } }) => ({
         data: { ...toJobRow(job), deliveries: toOutcomesRow(outcomes) },
         message: 'Provisioning job.',

@@ -62,7 +62,7 @@ export const deliveryRoutes: Routes<DeliveryDeps> = [
       data: DeliveryWithAttempts,
     },
     {
-      load: (_deps: DeliveryDeps, { db, params }) => loadDelivery(db, params.id),
+      row: { find: (_deps: DeliveryDeps, { db, params }) => loadDelivery(db, params.id), neededBy: 'handle' },
       handle: async (_deps, { target: { delivery, told, attempts } }) => ({
         data: {
           ...toDeliveryRow(delivery),
@@ -89,7 +89,7 @@ export const deliveryRoutes: Routes<DeliveryDeps> = [
       data: DeliveryRow,
     },
     {
-      locate: (_deps: DeliveryDeps, { db, params }) => loadDelivery(db, params.id),
+      row: { find: (_deps: DeliveryDeps, { db, params }) => loadDelivery(db, params.id), neededBy: 'validation' },
       handle: async (deps, { db, params, body, now }) => {
         const confirmDuplicate = body?.confirm_duplicate ?? false
         const delivery = await replayDelivery(deps, db, params.id, { confirmDuplicate, now })

@@ -98,7 +98,7 @@ export const targetRoutes: Routes<TargetDeps> = [
       data: TargetRow,
     },
     {
-      load: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id),
+      row: { find: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id), neededBy: 'handle' },
       handle: async (_deps, { target }) => ({
         data: toTargetRow(target),
         message: 'Provisioning target.',
@@ -120,7 +120,7 @@ export const targetRoutes: Routes<TargetDeps> = [
       data: TargetRow,
     },
     {
-      locate: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id),
+      row: { find: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id), neededBy: 'validation' },
       prepare: (deps, { db, params, body }) => prepareTargetChange(deps, db, { id: params.id, url: body.url }),
       handle: async (deps, { db, params, body, caller, now }) => {
         const { target, isChanged } = await changeTarget(deps, db, params.id, { ...body, caller, now })
@@ -144,7 +144,7 @@ export const targetRoutes: Routes<TargetDeps> = [
       data: TargetRow,
     },
     {
-      locate: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id),
+      row: { find: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id), neededBy: 'validation' },
       handle: async (_deps, { db, params, caller, now }) => {
         const target = await deleteTarget(db, params.id, { caller, now })
         return { data: toTargetRow(target), message: 'Target deleted.', changed: changedOf(target) }
@@ -164,7 +164,7 @@ export const targetRoutes: Routes<TargetDeps> = [
       data: TargetRow,
     },
     {
-      locate: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id),
+      row: { find: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id), neededBy: 'validation' },
       handle: async (_deps, { db, params, body, caller, now }) => {
         const isActived = body.is_actived
         const { target, isChanged } = await setTargetActive(db, params.id, { isActived, caller, now })
@@ -186,7 +186,7 @@ export const targetRoutes: Routes<TargetDeps> = [
       shownOnce: 'secret',
     },
     {
-      locate: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id),
+      row: { find: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id), neededBy: 'validation' },
       handle: async (deps, { db, params, caller, now }) => {
         const { target, secret } = await rotateTargetSecret(deps, db, params.id, { caller, now })
         return {

@@ -1,58 +1,47 @@
 import type { AccountId, UserId } from '../../base/id.ts'
 import type { TokenName } from '../../identity/caller/token-life.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
 /** A stored grant: a user may join a channel of an account. */
-export interface StoredGrant {
+const grant = defineRecord('realtime_grant', ['user_id', 'channel', 'account']).typed<{
   userId: UserId
-  channel: string
   account: AccountId
-}
+}>()
+export type StoredGrant = RecordOf<typeof grant>
 
 /** A session or API key with which a user was granted something at a provider outside of the service. */
-export interface StoredToken {
+const token = defineRecord('realtime_grant_token', ['token', 'user_id', 'ends_at'], { token: 'name' }).typed<{
   name: TokenName
   userId: UserId
-  endsAt: Date | null
-}
+}>()
+export type StoredToken = RecordOf<typeof token>
 
-interface TokenColumns {
-  token: string
-  user_id: string
-  ends_at: Date | null
-}
-
-const toToken = (row: TokenColumns): StoredToken => ({
-  name: row.token as TokenName,
-  userId: row.user_id as UserId,
-  endsAt: row.ends_at,
-})
-
-const readNamed = statement<TokenColumns, { names: readonly TokenName[] }>(
-  'select token, user_id, ends_at from realtime_grant_token where token = any($names)',
+const readNamed = statement<StoredToken, { names: readonly TokenName[] }>(
+  `select ${token.members()} from realtime_grant_token where token = any($names)`,
 )
-const readDue = statement<TokenColumns, { by: Date; limit: number }>(
-  'select token, user_id, ends_at from realtime_grant_token where ends_at <= $by order by ends_at limit $limit',
+const readDue = statement<StoredToken, { by: Date; limit: number }>(
+  `select ${token.members()} from realtime_grant_token where ends_at <= $by order by ends_at limit $limit`,
 )
-const readAfter = statement<TokenColumns, { after: string | null; limit: number }>(
-  `select token, user_id, ends_at from realtime_grant_token
+const readAfter = statement<StoredToken, { after: string | null; limit: number }>(
+  `select ${token.members()} from realtime_grant_token
   where token > coalesce($after, '') order by token limit $limit`,
 )
 
 /** Those of these tokens that are stored. */
 export async function readTokens(db: Database, names: readonly TokenName[]): Promise<StoredToken[]> {
-  return (await readNamed(db, { names })).map(toToken)
+  return readNamed(db, { names })
 }
 
 /** Tokens that are to be looked at by a time. */
 export async function readDueTokens(db: Database, by: Date, limit: number): Promise<StoredToken[]> {
-  return (await readDue(db, { by, limit })).map(toToken)
+  return readDue(db, { by, limit })
 }
 
 /** Tokens in the order of their names. */
 export async function listTokensAfter(db: Database, after: string | null, limit: number): Promise<StoredToken[]> {
-  return (await readAfter(db, { after, limit })).map(toToken)
+  return readAfter(db, { after, limit })
 }
 
 const extend = statement<never, { name: TokenName; endsAt: Date | null }>(
@@ -114,24 +103,12 @@ export async function saveGrants(
   })
 }
 
-interface GrantColumns {
-  user_id: string
-  channel: string
-  account: string
-}
-
-const toGrant = (row: GrantColumns): StoredGrant => ({
-  userId: row.user_id as UserId,
-  channel: row.channel,
-  account: row.account as AccountId,
-})
-
-const readOf = statement<GrantColumns, { users: readonly UserId[] }>(`
-  select user_id, channel, account from realtime_grant where user_id = any($users)`)
+const readOf = statement<StoredGrant, { users: readonly UserId[] }>(`
+  select ${grant.members()} from realtime_grant where user_id = any($users)`)
 
 /** The grants of these users. */
 export async function readGrants(db: Database, users: readonly UserId[]): Promise<StoredGrant[]> {
-  return (await readOf(db, { users })).map(toGrant)
+  return readOf(db, { users })
 }
 
 const listAfter = statement<{ user_id: string }, { after: UserId | null; limit: number }>(`

@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { Verdict } from '../authorization/verdict.ts'
-import type { ProviderErrorClass } from '../provider/provider-outcome.ts'
 
 const save = statement<never, Verdict & { workerId: string; now: Date }>(`
   insert into realtime_watch (worker_id, status, last_success_at, last_error, last_error_at, last_warning_code,
@@ -35,31 +35,20 @@ export async function deleteOldWatches(db: Database, before: Date): Promise<numb
 }
 
 /** Status that one process has stored, and the waiting messages. */
-export interface WatchFacts {
+export interface WatchFacts extends Omit<Verdict, 'status'> {
   status: Verdict['status'] | null
-  lastSuccessAt: Date | null
-  lastError: ProviderErrorClass | null
-  lastErrorAt: Date | null
-  lastWarningCode: number | null
-  lastWarningAt: Date | null
   /** Messages that wait, at most `limit`. */
   backlog: number
   /** For how long the oldest of these accounts has waited, in seconds. */
   oldestPendingS: number
 }
 
-interface FactsColumns {
-  statuses: Verdict['status'][]
-  last_success_at: Date | null
-  last_error: ProviderErrorClass | null
-  last_error_at: Date | null
-  last_warning_code: number | null
-  last_warning_at: Date | null
-  backlog: number
-  oldest_pending_s: number
-}
+type FactsRow = Omit<WatchFacts, 'status'> & { statuses: Verdict['status'][] }
 
-const selectFacts = statement<FactsColumns, { since: Date; now: Date; limit: number }>(`
+const lastError = defineRecord('realtime_watch', ['last_error', 'last_error_at'])
+const lastWarning = defineRecord('realtime_watch', ['last_warning_code', 'last_warning_at'])
+
+const selectFacts = statement<FactsRow, { since: Date; now: Date; limit: number }>(`
   with live as materialized (select * from realtime_watch where checked_at >= $since),
   waiting as (
     select w.created_at from realtime_queue q
@@ -68,11 +57,11 @@ const selectFacts = statement<FactsColumns, { since: Date; now: Date; limit: num
       order by m.created_at limit $limit
     ) w limit $limit
   )
-  select array(select status from live) as statuses, (select max(last_success_at) from live) as last_success_at,
-    e.last_error, e.last_error_at, r.last_warning_code, r.last_warning_at,
+  select array(select status from live) as statuses, (select max(last_success_at) from live) as "lastSuccessAt",
+    ${lastError.members('e')}, ${lastWarning.members('r')},
     (select count(*)::int from waiting) as backlog,
     coalesce((select greatest(0, floor(extract(epoch from $now::timestamptz - min(created_at))))::int from waiting), 0)
-      as oldest_pending_s
+      as "oldestPendingS"
   from (select) one
   left join lateral (select last_error, last_error_at from live order by last_error_at desc nulls last limit 1) e on true
   left join lateral (
@@ -89,16 +78,7 @@ export async function readWatchFacts(
 ): Promise<WatchFacts> {
   const [row] = await selectFacts(db, { since, now, limit })
   if (!row) throw new Error('a statement without a table returned no row')
-  const statuses = new Set(row.statuses)
-  const [first = null] = row.statuses
-  return {
-    status: statuses.size > 1 ? 'degraded' : first,
-    lastSuccessAt: row.last_success_at,
-    lastError: row.last_error,
-    lastErrorAt: row.last_error_at,
-    lastWarningCode: row.last_warning_code,
-    lastWarningAt: row.last_warning_at,
-    backlog: row.backlog,
-    oldestPendingS: row.oldest_pending_s,
-  }
+  const { statuses, ...facts } = row
+  const [first = null] = statuses
+  return { status: new Set(statuses).size > 1 ? 'degraded' : first, ...facts }
 }

@@ -99,14 +99,11 @@ const SETTLE = `
   ),
   counted as (${countChanges([cameInto('claim', 'status'), leftFrom('claim', 'was')], '$shard')}),
   outcomes as (${recordOutcomes('claim')})
-  select id, fence, true as is_settled from claim
+  select id, fence, true as "isSettled" from claim
   union all select id, fence, false from change where not is_settled`
 
-interface SettledColumns {
-  id: DispatchId
-  fence: number
-  is_settled: boolean
-}
+/** A change that is not void. */
+type SettledRow = Pick<DispatchChange, 'id' | 'fence'> & { isSettled: boolean }
 
 /** The changes column by column, and how they are settled. */
 interface SettleParams extends AttemptParams {
@@ -116,7 +113,7 @@ interface SettleParams extends AttemptParams {
   shard: number
 }
 
-const settle = statement<SettledColumns, SettleParams>(SETTLE)
+const settle = statement<SettledRow, SettleParams>(SETTLE)
 
 /** Written changes, and those that need the failure counts of their webhook. */
 export interface SettledChanges {
@@ -142,7 +139,7 @@ export async function settleChanges(
     withFailures: options.withFailures,
     shard: findSettlingShard(options.workerId),
   })
-  return { settled: rows.filter((row) => row.is_settled), deferred: rows.filter((row) => !row.is_settled) }
+  return { settled: rows.filter((row) => row.isSettled), deferred: rows.filter((row) => !row.isSettled) }
 }
 
 const removeOrphans = statement<never, { ids: readonly DispatchId[] }>(`

@@ -1,4 +1,4 @@
-import { checkEventInScope, loadEvent } from '../../event/occurrence/event.ts'
+import { checkEvent } from '../../event/occurrence/event.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { enumSchema, IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
@@ -98,8 +98,7 @@ export const routingExplanationRoutes: Routes<object> = [
       data: ExplanationSchema,
     },
     {
-      reach: (_deps: object, { db, params, scope }) => checkEventInScope(db, params.id, scope),
-      locate: (_deps: object, { db, params }) => loadEvent(db, params.id),
+      row: { find: (_deps: object, { db, params, scope }) => checkEvent(db, params.id, scope), neededBy: 'scope' },
       handle: async (_deps, { db, params, scope, query, now }) => {
         const asked = { webhook: query.webhook ?? null, scope, now }
         const { event, entries, summary, isTruncated } = await explainRouting(db, params.id, asked)

@@ -1,9 +1,9 @@
-import type { AccountId, DispatchId, EventId, WebhookId } from '../../base/id.ts'
+import type { AccountId, DispatchId, WebhookId } from '../../base/id.ts'
 import type { StoredEvent } from '../../event/occurrence/event.store.ts'
-import type { AccountScope } from '../../http/route/route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
+import { type Joined, statement } from '../../postgres/statement/statement.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
 
 /** Facts of an event that an explanation reads. */
@@ -15,24 +15,34 @@ export type ExplainedEvent = Pick<
   ordinal: number | null
 }
 
+export const eventType = defineRecord('event', ['account_scope', 'is_actived'], { is_actived: 'isTypeActived' })
+type EventTypeRow = RecordOf<typeof eventType>
+
 /** The event type of an event as the catalogue has it now. */
-export interface ExplainedType {
-  accountScope: AccountScope
+export interface ExplainedType extends Pick<EventTypeRow, 'accountScope'> {
   isActived: boolean
 }
 
+const webhook = defineRecord('webhook', [
+  'document_id',
+  'name',
+  'is_global',
+  'account',
+  'is_actived',
+  'disabled_reason',
+  'created_at',
+  'deleted_at',
+])
+const link = defineRecord('webhook_event', ['created_at', 'updated_at', 'deleted_at'], {
+  created_at: 'linkedAt',
+  updated_at: 'linkUpdatedAt',
+  deleted_at: 'unlinkedAt',
+})
+
 /** A webhook as it stands now, with what the ledger says of one event. */
-export interface ExplainedWebhook {
-  id: WebhookId
-  name: string | null
-  isGlobal: boolean
-  account: AccountId | null
-  isActived: boolean
-  disabledReason: string | null
-  createdAt: Date
+export interface ExplainedWebhook extends RecordOf<typeof webhook> {
   /** Its place in that order. */
   ordinal: number
-  deletedAt: Date | null
   /** Its link to the event type; null when it never had one. */
   link: { createdAt: Date; updatedAt: Date; deletedAt: Date | null } | null
   /** The ledger row of the event for this webhook. */
@@ -47,51 +57,31 @@ export interface Explained {
   webhooks: ExplainedWebhook[]
 }
 
-interface EventColumns {
-  event_id: string
-  event: string
-  event_account: string | null
-  is_purge: boolean
-  excluded_webhook: string | null
-  event_created_at: Date
-  event_ordinal: number | null
-  routed_at: Date | null
-  account_scope: string | null
-  type_is_actived: boolean | null
-}
+/** The webhook `w` and its link `s`, as statements of explanations select them. */
+export const OF_WEBHOOK = `${webhook.members('w')}, w.ordinal::float8 as ordinal, ${link.members('s')}`
 
-/** A webhook and its link, as statements of explanations select them. */
-export interface WebhookColumns {
-  document_id: WebhookId
-  name: string | null
-  is_global: boolean
-  account: AccountId | null
-  is_actived: boolean
-  disabled_reason: string | null
-  created_at: Date
-  ordinal: number
-  deleted_at: Date | null
-  link_created_at: Date | null
-  link_updated_at: Date | null
-  link_deleted_at: Date | null
-  dispatch: DispatchId | null
-  status: DispatchStatus | null
-  attempts: number | null
-  last_error: string | null
-}
+/** A row with `OF_WEBHOOK` and the dispatch. */
+type WebhookRow = Omit<ExplainedWebhook, 'link'> & Joined<RecordOf<typeof link>>
 
-type Columns = EventColumns & (WebhookColumns | (Partial<WebhookColumns> & { document_id: null }))
+/** The columns of an outer join with webhooks. */
+export type JoinedWebhook = WebhookRow | (Partial<WebhookRow> & { id: null })
+
+/** The event `o`, beside the members of a webhook. */
+const event = defineRecord(
+  'event_occurrence',
+  ['document_id', 'event', 'account', 'is_purge', 'excluded_webhook', 'created_at', 'routed_at'],
+  { document_id: 'eventId', event: 'type', account: 'eventAccount', created_at: 'recordedAt' },
+).typed<{ eventAccount: AccountId | null; excludedWebhook: WebhookId | null }>()
+
+type EventRow = RecordOf<typeof event> & { eventOrdinal: number | null } & Joined<EventTypeRow>
 
 const select = statement<
-  Columns,
+  EventRow & JoinedWebhook,
   { event: string; webhook: string | null; limit: number; scope: readonly AccountId[] | null }
 >(`
-  select o.document_id as event_id, o.event, o.account as event_account, o.is_purge, o.excluded_webhook,
-    o.created_at as event_created_at, o.ordinal::float8 as event_ordinal, o.routed_at, t.account_scope, t.is_actived as type_is_actived,
-    w.document_id, w.name, w.is_global, w.account, w.is_actived, w.disabled_reason, w.created_at,
-    w.ordinal::float8 as ordinal, w.deleted_at,
-    s.created_at as link_created_at, s.updated_at as link_updated_at, s.deleted_at as link_deleted_at,
-    d.document_id as dispatch, d.status, d.attempts, d.last_error
+  select ${event.members('o')}, o.ordinal::float8 as "eventOrdinal", ${eventType.members('t')}, ${OF_WEBHOOK},
+    case when d.document_id is not null then json_build_object('id', d.document_id, 'status', d.status,
+      'attempts', d.attempts, 'lastError', d.last_error) end as dispatch
   from event_occurrence o
   left join event t on t.internal = o.event
   left join (
@@ -127,49 +117,30 @@ export async function findExplained(
   return {
     event: toExplainedEvent(first),
     eventType:
-      first.account_scope === null
+      first.accountScope === null
         ? undefined
-        : { accountScope: first.account_scope as AccountScope, isActived: first.type_is_actived === true },
-    webhooks: rows.filter(hasWebhook).map(toExplainedWebhook),
+        : { accountScope: first.accountScope, isActived: first.isTypeActived === true },
+    webhooks: toExplainedWebhooks(rows),
   }
 }
 
-function hasWebhook(row: Columns): row is EventColumns & WebhookColumns {
-  return row.document_id !== null
+function toExplainedEvent(row: EventRow): ExplainedEvent {
+  const { eventId: id, type, eventAccount: account, isPurge, excludedWebhook, recordedAt, routedAt } = row
+  return { id, type, account, isPurge, excludedWebhook, createdAt: recordedAt, ordinal: row.eventOrdinal, routedAt }
 }
 
-function toExplainedEvent(row: EventColumns): ExplainedEvent {
-  return {
-    id: row.event_id as EventId,
-    type: row.event,
-    account: row.event_account as AccountId | null,
-    isPurge: row.is_purge,
-    excludedWebhook: row.excluded_webhook as WebhookId | null,
-    createdAt: row.event_created_at,
-    ordinal: row.event_ordinal,
-    routedAt: row.routed_at,
-  }
+/** Maps the webhooks of an explanation. */
+export function toExplainedWebhooks(rows: readonly JoinedWebhook[]): ExplainedWebhook[] {
+  return rows.filter((row) => row.id !== null).map(toExplainedWebhook)
 }
 
-/** Maps a webhook of an explanation. */
-export function toExplainedWebhook(row: WebhookColumns): ExplainedWebhook {
-  const { link_created_at: createdAt, link_updated_at: updatedAt, link_deleted_at: deletedAt } = row
+function toExplainedWebhook(row: WebhookRow): ExplainedWebhook {
+  const { linkedAt: createdAt, linkUpdatedAt: updatedAt, unlinkedAt: deletedAt } = row
+  const { id, name, isGlobal, account, isActived, disabledReason, ordinal, dispatch } = row
   return {
-    id: row.document_id,
-    name: row.name,
-    isGlobal: row.is_global,
-    account: row.account,
-    isActived: row.is_actived,
-    disabledReason: row.disabled_reason,
-    createdAt: row.created_at,
-    ordinal: row.ordinal,
-    deletedAt: row.deleted_at,
+    ...{ id, name, isGlobal, account, isActived, disabledReason, ordinal, dispatch },
+    createdAt: row.createdAt,
+    deletedAt: row.deletedAt,
     link: createdAt && updatedAt && { createdAt, updatedAt, deletedAt },
-    dispatch: row.dispatch && {
-      id: row.dispatch,
-      status: row.status as DispatchStatus,
-      attempts: row.attempts ?? 0,
-      lastError: row.last_error,
-    },
   }
 }

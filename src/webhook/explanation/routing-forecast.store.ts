@@ -1,30 +1,20 @@
-import type { AccountScope } from '../../http/route/route.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import type { RecordOf } from '../../postgres/statement/record.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import {
   type ExplainedType,
   type ExplainedWebhook,
-  toExplainedWebhook,
-  type WebhookColumns,
+  eventType,
+  type JoinedWebhook,
+  OF_WEBHOOK,
+  toExplainedWebhooks,
 } from './routing-explanation.store.ts'
 
-interface TypeColumns {
-  event: string
-  account_scope: AccountScope
-  type_is_actived: boolean
-}
-
-type Columns = TypeColumns & (WebhookColumns | (Partial<WebhookColumns> & { document_id: null }))
-
 const select = statement<
-  Columns,
+  { type: string } & RecordOf<typeof eventType> & JoinedWebhook,
   { eventType: string; webhook: string | null; account: string | null; limit: number }
 >(`
-  select t.internal as event, t.account_scope, t.is_actived as type_is_actived,
-    w.document_id, w.name, w.is_global, w.account, w.is_actived, w.disabled_reason, w.created_at,
-    w.ordinal::float8 as ordinal, w.deleted_at,
-    s.created_at as link_created_at, s.updated_at as link_updated_at, s.deleted_at as link_deleted_at,
-    null::uuid as dispatch, null as status, null::int as attempts, null as last_error
+  select t.internal as type, ${eventType.members('t')}, ${OF_WEBHOOK}, null::json as dispatch
   from event t
   left join (
     select x.* from webhook x where x.document_id = $webhook
@@ -65,12 +55,8 @@ export async function findCandidates(
   const [first] = rows
   if (!first) return undefined
   return {
-    type: first.event,
-    eventType: { accountScope: first.account_scope, isActived: first.type_is_actived },
-    webhooks: rows.filter(hasWebhook).map(toExplainedWebhook),
+    type: first.type,
+    eventType: { accountScope: first.accountScope, isActived: first.isTypeActived },
+    webhooks: toExplainedWebhooks(rows),
   }
-}
-
-function hasWebhook(row: Columns): row is TypeColumns & WebhookColumns {
-  return row.document_id !== null
 }

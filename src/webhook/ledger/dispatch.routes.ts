@@ -3,7 +3,7 @@ import { readScopedPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
-import { buildReach } from '../reach/account-reach.ts'
+import { checkWithin, loadWithin } from '../reach/account-reach.ts'
 import { loadWebhook } from '../registry/webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer } from './dispatch.schema.ts'
 import { isOfResource, listDispatches, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
@@ -34,9 +34,6 @@ export const DISPATCH_FIELDS = {
 
 const dispatchRowOf = (row: StoredDispatch) => toDispatchRow(toDispatchRecord(row))
 
-const reachWebhook = buildReach('webhook')
-const reachDispatch = buildReach('dispatch')
-
 export const dispatchRoutes: Routes<DispatchRouteDeps> = [
   defineRoute(
     {
@@ -54,8 +51,11 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       data: TestAnswer,
     },
     {
-      reach: reachWebhook,
-      load: (_deps: DispatchRouteDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
+      row: {
+        find: (_deps: DispatchRouteDeps, request) =>
+          loadWithin('webhook', request, (db, id) => loadWebhook(db, id, { lock: true })),
+        neededBy: 'handle',
+      },
       handle: async (deps, { db, target, scope, now }) => {
         if (scope !== 'all') await deps.accountLimits.take(db, 'replays_per_minute', [target.account])
         const { dispatchId, eventId } = await enqueueTest(deps, db, target, now)
@@ -103,8 +103,10 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       data: DispatchWithAttempts,
     },
     {
-      reach: reachDispatch,
-      load: (_deps: DispatchRouteDeps, { db, params }) => loadDispatch(db, params.id),
+      row: {
+        find: (_deps: DispatchRouteDeps, request) => loadWithin('dispatch', request, loadDispatch),
+        neededBy: 'handle',
+      },
       handle: async (_deps, { target: { dispatch, attempts } }) => ({
         data: { ...toDispatchRow(dispatch), attempts_log: attempts.map(toAttemptRow) },
         message: 'Dispatch.',
@@ -129,8 +131,7 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       data: DispatchRow,
     },
     {
-      reach: reachDispatch,
-      locate: (_deps: DispatchRouteDeps, { db, params }) => loadDispatch(db, params.id),
+      row: { find: (_deps: DispatchRouteDeps, request) => checkWithin('dispatch', request), neededBy: 'scope' },
       handle: async (deps, { db, params, scope, body, now }) => {
         const confirmDuplicate = body?.confirm_duplicate ?? false
         const dispatch = await replayDispatch(deps, db, params.id, { confirmDuplicate, now })

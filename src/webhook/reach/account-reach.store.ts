@@ -6,34 +6,47 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { isNull, statement } from '../../postgres/statement/statement.ts'
 import type { DB } from '../../postgres/statement/tables.generated.ts'
 
-/** The row that is asked for, and the accounts that it may belong to. */
+/** The row that is asked for, and the accounts that it may belong to; null for any. */
 interface OwnedRow {
   id: string
-  accounts: readonly AccountId[]
+  accounts: readonly AccountId[] | null
 }
 
 /** The webhook `w` belongs to one of the accounts `$accounts`. A global one belongs to none. */
-const OWNED = 'not w.is_global and w.account = any($accounts::uuid[])'
+const OWNED = '($accounts::uuid[] is null or (not w.is_global and w.account = any($accounts::uuid[])))'
 
-const selectWebhook = statement<object, OwnedRow>(`select from webhook w where w.document_id = $id and ${OWNED}`)
+const WEBHOOK = `select from webhook w where w.document_id = $id and ${OWNED}`
+const selectAnyWebhook = statement<object, OwnedRow>(WEBHOOK)
+const selectWebhook = statement<object, OwnedRow>(`${WEBHOOK} and ${isNull('w.deleted_at')}`)
 
 const selectSubscription = statement<object, OwnedRow>(`
-  select from webhook_event s join webhook w on w.document_id = s.webhook where s.document_id = $id and ${OWNED}`)
+  select from webhook_event s join webhook w on w.document_id = s.webhook
+  where s.document_id = $id and ${OWNED} and ${isNull('s.deleted_at')} and ${isNull('w.deleted_at')}`)
 
 // Its event, too, is of one of the accounts: the webhook may have had another account before.
 const selectDispatch = statement<object, OwnedRow>(`
   select from webhook_dispatch d join webhook w on w.document_id = d.webhook
-  where d.document_id = $id and d.account = any($accounts::uuid[]) and ${OWNED}`)
+  where d.document_id = $id and ($accounts::uuid[] is null or d.account = any($accounts::uuid[])) and ${OWNED}`)
 
 // A job of somebody who held more accounts, or all of them, counts rows of others.
 const selectJob = statement<object, OwnedRow>(`
   select from replay_job j
-  where j.document_id = $id and cardinality(j.accounts) > 0 and j.accounts <@ $accounts::uuid[]`)
+  where j.document_id = $id
+    and ($accounts::uuid[] is null or (cardinality(j.accounts) > 0 and j.accounts <@ $accounts::uuid[]))`)
 
-const SELECTS = { webhook: selectWebhook, subscription: selectSubscription, dispatch: selectDispatch, job: selectJob }
+const SELECTS = {
+  webhook: selectWebhook,
+  'webhook, deleted or not': selectAnyWebhook,
+  subscription: selectSubscription,
+  dispatch: selectDispatch,
+  job: selectJob,
+}
 
-/** Whether a row exists, deleted or not, and belongs to one of these accounts. */
-export async function isOwnedBy(db: Database, kind: keyof typeof SELECTS, row: OwnedRow): Promise<boolean> {
+/** The kinds of rows that belong to the account of a webhook. */
+export type OwnedKind = keyof typeof SELECTS
+
+/** Whether a row exists, not deleted unless its kind says so, and belongs to one of these accounts. */
+export async function isOwnedBy(db: Database, kind: OwnedKind, row: OwnedRow): Promise<boolean> {
   return (await SELECTS[kind](db, row)).length > 0
 }
 

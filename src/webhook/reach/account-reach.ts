@@ -8,28 +8,41 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { splitEntries, UNKNOWN } from '../envelope/event-entry.ts'
 import { countSubscriptions } from '../event-set/subscription.store.ts'
 import { buildUnknownWebhook } from '../event-set/subscription.ts'
-import { isOwnedBy, listHiddenTypes } from './account-reach.store.ts'
+import { isOwnedBy, listHiddenTypes, type OwnedKind } from './account-reach.store.ts'
 
 /** A request of a caller whose permission may hold in some accounts only. */
 interface Asked {
   db: Database
-  params: unknown
+  params: { id: string }
   scope: PermissionScope
 }
 
-const NOUNS = { webhook: 'webhook', subscription: 'subscription', dispatch: 'dispatch', job: 'replay job' } as const
+const NOUNS: Record<OwnedKind, Parameters<typeof notFound>[0]> = {
+  webhook: 'webhook',
+  'webhook, deleted or not': 'webhook',
+  subscription: 'subscription',
+  dispatch: 'dispatch',
+  job: 'replay job',
+}
 
 /**
- * Builds the `reach` of routes on rows of webhooks (docs/contract/identity.md#webhooks-of-an-account-role): for a caller with an
- * account role, rows of other accounts and of global webhooks are a 404. A webhook that an administrator gives to another
- * account at the same moment counts as where it was.
+ * Checks the row of a webhook that a request names (docs/contract/identity.md#webhooks-of-an-account-role): for a caller
+ * with an account role, rows of other accounts and of global webhooks are a 404. A webhook that an administrator gives to
+ * another account at the same moment counts as where it was.
  */
-export function buildReach(kind: keyof typeof NOUNS): (deps: unknown, request: Asked) => Promise<void> {
-  return async (_deps, { db, params, scope }) => {
-    if (scope === 'all') return
-    const { id } = params as { id: string }
-    if (!(await isOwnedBy(db, kind, { id, accounts: scope }))) throw notFound(NOUNS[kind])
-  }
+export async function checkWithin(kind: OwnedKind, { db, params: { id }, scope }: Asked): Promise<void> {
+  const accounts = scope === 'all' ? null : scope
+  if (!(await isOwnedBy(db, kind, { id, accounts }))) throw notFound(NOUNS[kind])
+}
+
+/** The same for a row that is also loaded: `load` throws not-found itself. */
+export async function loadWithin<Found>(
+  kind: OwnedKind,
+  request: Asked,
+  load: (db: Database, id: string) => Promise<Found>,
+): Promise<Found> {
+  if (request.scope !== 'all') await checkWithin(kind, request)
+  return load(request.db, request.params.id)
 }
 
 /**
@@ -89,6 +102,6 @@ export async function checkNewSubscription(
   { webhook, event }: { webhook: string; event: string },
 ): Promise<void> {
   if (scope === 'all') return
-  if (!(await isOwnedBy(db, 'webhook', { id: webhook, accounts: scope }))) throw buildUnknownWebhook()
+  if (!(await isOwnedBy(db, 'webhook, deleted or not', { id: webhook, accounts: scope }))) throw buildUnknownWebhook()
   await checkMaySubscribe(db, scope, { webhook, events: [event], pathOf: () => 'event' })
 }

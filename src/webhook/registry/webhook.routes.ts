@@ -5,10 +5,11 @@ import { ActiveBody, IdParams } from '../../http/route/schema.ts'
 import { sayWarnings } from '../event-set/subscription.ts'
 import { keepOwnWebhooks } from '../reach/account-reach.store.ts'
 import {
-  buildReach,
   checkMaySubscribe,
   checkOwnerInScope,
   checkRoomForMoved,
+  checkWithin,
+  loadWithin,
   lockRoom,
 } from '../reach/account-reach.ts'
 import { CreateWebhookBody, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
@@ -41,8 +42,6 @@ export const WEBHOOK_FIELDS = {
 } as const
 
 const changedOf = (webhook: WebhookRecord) => [{ id: webhook.id, account: webhook.account }]
-
-const reachWebhook = buildReach('webhook')
 
 export const webhookRoutes: Routes<WebhookDeps> = [
   defineRoute(
@@ -126,8 +125,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       data: WebhookRow,
     },
     {
-      reach: reachWebhook,
-      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      row: { find: (_deps: WebhookDeps, request) => loadWithin('webhook', request, loadWebhook), neededBy: 'handle' },
       handle: async (_deps, { target }) => ({
         data: toWebhookRow(target),
         message: 'Webhook.',
@@ -151,8 +149,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       problems: ['limit_reached'],
     },
     {
-      reach: reachWebhook,
-      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
       prepare: (deps, { db, params, body, scope, permission }) => {
         checkOwnerInScope(scope, body, permission)
         return prepareChange(deps, db, { id: params.id, url: body.url })
@@ -185,8 +182,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       data: WebhookRow,
     },
     {
-      reach: reachWebhook,
-      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
       handle: async (deps, { db, params, caller, now }) => {
         const webhook = await deleteWebhook(deps, db, params.id, { caller, now })
         return { data: toWebhookRow(webhook), message: 'Webhook deleted.', changed: changedOf(webhook) }
@@ -206,8 +202,10 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       data: WebhookRow,
     },
     {
-      reach: reachWebhook,
-      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { withDeleted: true }),
+      row: {
+        find: (_deps: WebhookDeps, request) => checkWithin('webhook, deleted or not', request),
+        neededBy: 'scope',
+      },
       handle: async (deps, { db, params }) => {
         const webhook = await purgeWebhook(deps, db, params.id)
         return {
@@ -234,8 +232,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       data: WebhookRow,
     },
     {
-      reach: reachWebhook,
-      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
       handle: async (_deps, { db, params, body, caller, now }) => {
         const isActived = body.is_actived
         const { webhook, isChanged } = await setWebhookActive(db, params.id, { isActived, caller, now })
@@ -259,8 +256,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       shownOnce: 'secret',
     },
     {
-      reach: reachWebhook,
-      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
       handle: async (deps, { db, params, caller, now }) => {
         const { webhook, secret } = await rotateSecret(deps, db, params.id, { caller, now })
         return {

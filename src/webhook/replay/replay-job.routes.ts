@@ -5,7 +5,7 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
 import { keepOwnJobs } from '../reach/account-reach.store.ts'
-import { buildReach } from '../reach/account-reach.ts'
+import { checkWithin, loadWithin } from '../reach/account-reach.ts'
 import { BulkReplayBody, ReplayJobRow, ReplayPreviewRow, toReplayPreviewRow } from './replay-job.schema.ts'
 import { selectReplayJobs, toReplayJobRow } from './replay-job.store.ts'
 import { createReplayJob, loadReplayJob, moveReplayJob, previewReplay, type ReplayJobDeps } from './replay-job.ts'
@@ -17,8 +17,6 @@ const REPLAY_JOB_FIELDS = {
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
 } as const
-
-const reachJob = buildReach('job')
 
 /** The three moves differ in their words only. */
 function defineMove(move: JobMove, words: { summary: string; description: string; message: string }) {
@@ -36,8 +34,7 @@ function defineMove(move: JobMove, words: { summary: string; description: string
       data: ReplayJobRow,
     },
     {
-      reach: reachJob,
-      locate: (_deps: ReplayJobDeps, { db, params }) => loadReplayJob(db, params.id),
+      row: { find: (_deps: ReplayJobDeps, request) => checkWithin('job', request), neededBy: 'scope' },
       handle: async (_deps, { db, params, now }) => {
         const job = await moveReplayJob(db, params.id, { move, now })
         return { data: toReplayJobRow(job), message: words.message, changed: [{ id: job.id, account: null }] }
@@ -136,8 +133,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       data: ReplayJobRow,
     },
     {
-      reach: reachJob,
-      load: (_deps: ReplayJobDeps, { db, params }) => loadReplayJob(db, params.id),
+      row: { find: (_deps: ReplayJobDeps, request) => loadWithin('job', request, loadReplayJob), neededBy: 'handle' },
       handle: async (_deps, { target }) => ({
         data: toReplayJobRow(target),
         message: `${target.processed} of ${target.total} dispatches dealt with.`,

@@ -40,23 +40,26 @@ export const sinkRoutes: Routes<SinkDeps> = [
     },
     {
       // The signature is judged before the body: who cannot sign learns nothing of the rules.
-      load: (deps: SinkDeps, { db, headers, rawBody, query, now }) => {
-        const signature = headers['x-service-signature']
-        const named = SINK_LOG_HEADERS.flatMap((name) => {
-          const value = headers[name]
-          return typeof value === 'string' ? [[name.replaceAll('-', '_'), value.slice(0, 200)]] : []
-        })
-        // Within the request's transaction: a second connection for each delivery would use the pool up.
-        return acceptDelivery(
-          { ...deps, db },
-          {
-            header: typeof signature === 'string' ? signature : undefined,
-            body: rawBody,
-            receiver: query.receiver,
-            envelopeHeaders: Object.fromEntries(named),
-            now,
-          },
-        )
+      row: {
+        find: (deps: SinkDeps, { db, headers, rawBody, query, now }) => {
+          const signature = headers['x-service-signature']
+          const named = SINK_LOG_HEADERS.flatMap((name) => {
+            const value = headers[name]
+            return typeof value === 'string' ? [[name.replaceAll('-', '_'), value.slice(0, 200)]] : []
+          })
+          // Within the request's transaction: a second connection for each delivery would use the pool up.
+          return acceptDelivery(
+            { ...deps, db },
+            {
+              header: typeof signature === 'string' ? signature : undefined,
+              body: rawBody,
+              receiver: query.receiver,
+              envelopeHeaders: Object.fromEntries(named),
+              now,
+            },
+          )
+        },
+        neededBy: 'handle',
       },
       handle: async (_deps, { target }) => ({ data: target, message: 'Delivery accepted.' }),
     },

@@ -14,7 +14,7 @@ import {
   type WebhookEventSet,
 } from '../event-set/subscription.ts'
 import { keepOwnSubscriptions } from '../reach/account-reach.store.ts'
-import { buildReach, checkMaySubscribe, checkNewSubscription, lockRoom } from '../reach/account-reach.ts'
+import { checkMaySubscribe, checkNewSubscription, checkWithin, loadWithin, lockRoom } from '../reach/account-reach.ts'
 import {
   CreateSubscriptionBody,
   EventSet,
@@ -24,7 +24,7 @@ import {
   toSubscriptionRow,
   UpdateSubscriptionBody,
 } from '../registry/webhook.schema.ts'
-import { loadWebhook, type WebhookDeps } from '../registry/webhook.ts'
+import type { WebhookDeps } from '../registry/webhook.ts'
 
 const SUBSCRIPTION_FIELDS = {
   document_id: { type: 'uuid' },
@@ -43,9 +43,6 @@ const changedSetOf = ({ webhook: { id, account } }: WebhookEventSet) => [
   { id, account, url: `/api/v3/webhook/webhook/${id}/events` },
 ]
 
-const reachWebhook = buildReach('webhook')
-const reachSubscription = buildReach('subscription')
-
 export const subscriptionRoutes: Routes<WebhookDeps> = [
   defineRoute(
     {
@@ -60,8 +57,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       data: EventSet,
     },
     {
-      reach: reachWebhook,
-      load: (_deps: WebhookDeps, { db, params }) => loadEventSet(db, params.id),
+      row: { find: (_deps: WebhookDeps, request) => loadWithin('webhook', request, loadEventSet), neededBy: 'handle' },
       handle: async (_deps, { target }) => ({
         data: toEventSetRow(target),
         message: 'Event set.',
@@ -85,8 +81,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       problems: ['limit_reached'],
     },
     {
-      reach: reachWebhook,
-      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
       handle: async (deps, { db, params, scope, body, now }) => {
         const { events } = body
         const room = await lockRoom(deps, db, { scope, webhook: params.id })
@@ -172,8 +167,10 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       data: SubscriptionRow,
     },
     {
-      reach: reachSubscription,
-      load: (_deps: WebhookDeps, { db, params }) => loadSubscription(db, params.id),
+      row: {
+        find: (_deps: WebhookDeps, request) => loadWithin('subscription', request, loadSubscription),
+        neededBy: 'handle',
+      },
       handle: async (_deps, { target }) => ({
         data: toSubscriptionRow(target.subscription),
         message: 'Subscription.',
@@ -198,8 +195,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       problems: ['conflict'],
     },
     {
-      reach: reachSubscription,
-      locate: (_deps: WebhookDeps, { db, params }) => loadSubscription(db, params.id),
+      row: { find: (_deps: WebhookDeps, request) => checkWithin('subscription', request), neededBy: 'scope' },
       handle: async (deps, { db, params, scope, body, now }) => {
         await checkMaySubscribe(db, scope, { webhook: null, events: [body.event], pathOf: () => 'event' })
         const moved = await changeSubscription(deps, db, { id: params.id, event: body.event, now })
@@ -226,8 +222,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       problems: ['conflict'],
     },
     {
-      reach: reachSubscription,
-      locate: (_deps: WebhookDeps, { db, params }) => loadSubscription(db, params.id),
+      row: { find: (_deps: WebhookDeps, request) => checkWithin('subscription', request), neededBy: 'scope' },
       handle: async (_deps, { db, params, now }) => {
         const { subscription, webhook } = await unsubscribe(db, params.id, now)
         return {

@@ -115,7 +115,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       data: ThingSchema,
     },
     {
-      load: (_: SampleDeps, { db, params }) => loadThing(db, params.id),
+      row: { find: (_: SampleDeps, { db, params }) => loadThing(db, params.id), neededBy: 'handle' },
       handle: async (_, { target }) => ({ data: target, message: 'Thing.' }),
     },
   ),
@@ -132,7 +132,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_: SampleDeps, { db, params }) => loadThing(db, params.id),
+      row: { find: (_: SampleDeps, { db, params }) => loadThing(db, params.id), neededBy: 'handle' },
       handle: async (_, { target, body }) => {
         if (target.name === body.name) throw new Problem('conflict', 'The thing already has this name.')
         return { data: { ...target, name: body.name }, message: 'Changed.' }
@@ -151,7 +151,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       data: Type.Object({ id: UuidSchema }),
     },
     {
-      load: (_: SampleDeps, { db, params }) => loadThing(db, params.id),
+      row: { find: (_: SampleDeps, { db, params }) => loadThing(db, params.id), neededBy: 'handle' },
       handle: async (_, { target }) => ({ data: { id: target.document_id }, message: 'Enqueued.' }),
     },
   ),

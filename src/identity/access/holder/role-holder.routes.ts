@@ -2,8 +2,9 @@ import { readScopedPage } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
+import { wireOf } from '../../../http/shape/wire-row.ts'
 import { loadRole } from '../role.ts'
-import { listRoleHolders, type RoleHolderColumns } from './role-holder.store.ts'
+import { holder, listRoleHolders, type RoleHolder } from './role-holder.store.ts'
 
 const HOLDER_FIELDS = { created_at: { type: 'timestamp', sortable: true } } as const
 
@@ -28,19 +29,13 @@ const RoleHolderRow = named(
   }),
 )
 
-function toRoleHolderRow(row: RoleHolderColumns): Static<typeof RoleHolderRow> {
-  const since = row.created_at.toISOString()
-  return {
-    document_id: row.document_id,
-    user: row.user,
-    email: row.email,
-    name: row.name,
-    is_actived: row.is_actived,
-    account: row.account,
-    account_name: row.account_name,
-    created_at: since,
-    updated_at: since,
-  }
+const toUserRow = wireOf(holder, RoleHolderRow)
+
+function toRoleHolderRow(found: RoleHolder): Static<typeof RoleHolderRow> {
+  const { id, userId, account, accountName } = found
+  const since = found.createdAt.toISOString()
+  const times = { created_at: since, updated_at: since }
+  return { ...toUserRow(found), document_id: id, user: userId, account, account_name: accountName, ...times }
 }
 
 /** Who has a role (docs/contract/identity.md#holders-of-a-role). */
@@ -60,7 +55,7 @@ export const roleHolderRoutes: Routes<object> = [
       list: HOLDER_FIELDS,
     },
     {
-      locate: (_deps: object, { db, params }) => loadRole(db, params.id),
+      row: { find: (_deps: object, { db, params }) => loadRole(db, params.id), neededBy: 'validation' },
       handle: async (_deps, { db, params, listing }) => {
         const page = await readScopedPage(db, listRoleHolders(db, params.id), {
           listing,

@@ -1,31 +1,33 @@
 import { sql } from 'kysely'
 import { type BuildParts, buildPart } from '../../../http/listing/page.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
+
+export const holder = defineRecord('user', ['email', 'name', 'is_actived'])
 
 /** A user who has a role, by itself or in an account. */
-export interface RoleHolderColumns {
-  document_id: string
-  user: string
-  email: string
-  name: string | null
-  is_actived: boolean
+export interface RoleHolder extends RecordOf<typeof holder> {
+  /** The user, or its membership where that has the role. */
+  id: string
+  userId: string
   account: string | null
-  account_name: string | null
-  created_at: Date
+  accountName: string | null
+  /** When it was given. */
+  createdAt: Date
 }
 
 /**
  * Who has a role, as the base of a list: the users, then the memberships that have it, without deleted users and accounts.
  * Each table is read by itself in the order of the list.
  */
-export function listRoleHolders(db: Database, role: string): { scope: 'all'; parts: BuildParts<RoleHolderColumns> } {
+export function listRoleHolders(db: Database, role: string): { scope: 'all'; parts: BuildParts<RoleHolder> } {
   const users = db
     .selectFrom((from) =>
       from.selectFrom('user_role').select(['user as document_id', 'role', 'created_at']).as('given'),
     )
     .innerJoin('user as u', 'u.document_id', 'given.document_id')
-    .select(['given.document_id', 'u.document_id as user', 'u.email', 'u.name', 'u.is_actived', 'given.created_at'])
-    .select([sql<string | null>`null::uuid`.as('account'), sql<string | null>`null::text`.as('account_name')])
+    .select(['given.document_id as id', 'u.document_id as userId', 'given.created_at as createdAt'])
+    .select([sql<string | null>`null::uuid`.as('account'), sql<string | null>`null::text`.as('accountName')])
     .where('given.role', '=', role)
     .where('u.deleted_at', 'is', null)
   const members = db
@@ -35,16 +37,16 @@ export function listRoleHolders(db: Database, role: string): { scope: 'all'; par
     .innerJoin('account_member as m', 'm.document_id', 'given.document_id')
     .innerJoin('user as u', 'u.document_id', 'm.user')
     .innerJoin('account as a', 'a.document_id', 'm.account')
-    .select(['given.document_id', 'u.document_id as user', 'u.email', 'u.name', 'u.is_actived', 'given.created_at'])
-    .select(['a.document_id as account', 'a.name as account_name'])
+    .select(['given.document_id as id', 'u.document_id as userId', 'given.created_at as createdAt'])
+    .select(['a.document_id as account', 'a.name as accountName'])
     .where('given.role', '=', role)
     .where('u.deleted_at', 'is', null)
     .where('a.deleted_at', 'is', null)
   return {
     scope: 'all',
     parts: () => [
-      buildPart(users.$castTo<RoleHolderColumns>(), { table: 'given' }),
-      buildPart(members.$castTo<RoleHolderColumns>(), { table: 'given' }),
+      buildPart(selectRecord(users, holder, 'u').$castTo<RoleHolder>(), { table: 'given' }),
+      buildPart(selectRecord(members, holder, 'u').$castTo<RoleHolder>(), { table: 'given' }),
     ],
   }
 }

@@ -67,7 +67,10 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
       list: INVITATION_FIELDS,
     },
     {
-      locate: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (_deps, { db, params, scope, listing, now }) => {
         const account = params.id as AccountId
         if (!includesAccount(scope, account)) throw notFound('account')
@@ -97,7 +100,10 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
       problems: ['conflict'],
     },
     {
-      locate: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (_deps, { db, params, scope, now }) => {
         const target = { id: params.id, scope }
         const invitation = await revokeInvitation(db, { target, id: params.invitation, now })
@@ -128,7 +134,10 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
       problems: ['limit_reached', 'dependency_unavailable'],
     },
     {
-      locate: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      row: {
+        find: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (deps, { db, params, scope, body, headers, caller, now }) => {
         const { email, roles = [] } = body
         const invitation = await createInvitation(deps, db, {

@@ -5,7 +5,7 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../../postgres/statement/locks.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
 import { aheadStatement, changeStatement, statement } from '../../../postgres/statement/statement.ts'
-import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../../access/delegation.store.ts'
+import { HOLDINGS, HOLDINGS_OF_USER } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import type { RoleId } from '../../access/role.store.ts'
 import { InvitationRow } from './invitation.schema.ts'
@@ -159,8 +159,8 @@ export async function markAccepted(
   await accept(db, { id, by, now })
 }
 
-const selectHoldings = statement<HoldingsRow & { email: string }, { id: UserId }>(`
-  select u.email, ${HOLDINGS_COLUMNS} from "user" u ${HOLDINGS_OF_USER}
+const selectHoldings = statement<{ email: string; holdings: Holdings }, { id: UserId }>(`
+  select u.email, ${HOLDINGS} from "user" u ${HOLDINGS_OF_USER}
   where u.document_id = $id and u.is_actived and u.deleted_at is null`)
 
 /** Permissions of an active user, with its address. */
@@ -169,7 +169,7 @@ export async function findActiveUser(
   id: UserId,
 ): Promise<{ email: string; holdings: Holdings } | undefined> {
   const [row] = await selectHoldings(db, { id })
-  return row && { email: row.email, holdings: toHoldings(row) }
+  return row
 }
 
 const removeEnded = changeStatement<{ before: Date; limit: number }>(`

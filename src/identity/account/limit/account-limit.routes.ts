@@ -22,7 +22,10 @@ export const accountLimitRoutes: Routes<AccountLimitDeps> = [
       data: AccountLimitRow,
     },
     {
-      load: (deps: AccountLimitDeps, { db, params, scope }) => loadLimits(deps, db, { id: params.id, scope }),
+      row: {
+        find: (deps: AccountLimitDeps, { db, params, scope }) => loadLimits(deps, db, { id: params.id, scope }),
+        neededBy: 'handle',
+      },
       handle: async (_deps, { target }) => ({
         data: toAccountLimitRow(target),
         message: 'Limits of the account.',
@@ -45,7 +48,10 @@ export const accountLimitRoutes: Routes<AccountLimitDeps> = [
       data: AccountLimitRow,
     },
     {
-      locate: (deps: AccountLimitDeps, { db, params, scope }) => loadLimits(deps, db, { id: params.id, scope }),
+      row: {
+        find: (deps: AccountLimitDeps, { db, params, scope }) => loadLimits(deps, db, { id: params.id, scope }),
+        neededBy: 'validation',
+      },
       handle: async (deps, { db, params, body, caller, now }) => {
         const input = { account: params.id, change: body, by: caller.userId, now }
         const { isChanged, ...standing } = await changeLimits(deps, db, input)

@@ -41,60 +41,30 @@ export interface AccountWithUse {
   updatedAt: Date
 }
 
-const OWN = 'l.webhooks, l.subscriptions, l.published_per_minute, l.replays_per_minute'
-
-interface UseColumns extends LimitOverrides {
-  account: string
-  used_webhooks: number
-  used_subscriptions: number
-  created_at: Date
-  updated_at: Date
-}
-
 /** The function reads behind the lock of the account, where there is one. */
 const readUse = (account: string) => `
-  select a.document_id as account, u.used_webhooks, u.used_subscriptions, u.webhooks, u.subscriptions,
-    u.published_per_minute, u.replays_per_minute, a.created_at, coalesce(u.set_at, a.created_at) as updated_at
+  select a.document_id as account, json_build_object('webhooks', u.webhooks, 'subscriptions', u.subscriptions,
+      'published_per_minute', u.published_per_minute, 'replays_per_minute', u.replays_per_minute) as own,
+    json_build_object('webhooks', u.used_webhooks, 'subscriptions', u.used_subscriptions) as use,
+    a.created_at as "createdAt", coalesce(u.set_at, a.created_at) as "updatedAt"
   from ${account} a cross join lateral account_use(a.document_id) u`
 
 const LIVING = 'select document_id, created_at from account where deleted_at is null and document_id'
 const OWNER =
   'coalesce($account::uuid, (select w.account from webhook w where w.document_id = $webhook and not w.is_global))'
 
-const select = statement<UseColumns, { id: string }>(readUse(`(${LIVING} = $id)`))
-const countUse = countBehindLock<UseColumns, { account: string | null; webhook: string | null }>({
+const select = statement<AccountWithUse, { id: string }>(readUse(`(${LIVING} = $id)`))
+const countUse = countBehindLock<AccountWithUse, { account: string | null; webhook: string | null }>({
   counts: 'webhooks and subscriptions of an account',
   lock: 'account',
   rows: `${LIVING} = ${OWNER}`,
   read: readUse('locked'),
 })
 
-function toUse({
-  account,
-  used_webhooks,
-  used_subscriptions,
-  created_at,
-  updated_at,
-  ...own
-}: UseColumns): AccountWithUse {
-  return {
-    account: account as AccountId,
-    own: {
-      webhooks: own.webhooks,
-      subscriptions: own.subscriptions,
-      published_per_minute: own.published_per_minute,
-      replays_per_minute: own.replays_per_minute,
-    },
-    use: { webhooks: used_webhooks, subscriptions: used_subscriptions },
-    createdAt: created_at,
-    updatedAt: updated_at,
-  }
-}
-
 /** The living account with this id, its own limits and what it has. */
 export async function findAccountUse(db: Database, id: string): Promise<AccountWithUse | undefined> {
   const [row] = await select(db, { id })
-  return row && toUse(row)
+  return row
 }
 
 /**
@@ -103,7 +73,7 @@ export async function findAccountUse(db: Database, id: string): Promise<AccountW
  */
 export async function lockAccountUse(db: Database, owner: RoomOwner): Promise<AccountWithUse | undefined> {
   const [row] = await countUse(db, { account: null, webhook: null, ...owner })
-  return row && toUse(row)
+  return row
 }
 
 const NONE: LimitOverrides = {
@@ -113,9 +83,9 @@ const NONE: LimitOverrides = {
   replays_per_minute: null,
 }
 
-const selectOwn = statement<LimitOverrides, { account: AccountId }>(
-  `select ${OWN} from account_limit l where l.account = $account`,
-)
+const selectOwn = statement<LimitOverrides, { account: AccountId }>(`
+  select webhooks, subscriptions, published_per_minute, replays_per_minute from account_limit
+  where account = $account`)
 
 /** The own limits of an account. */
 export async function findLimitOverrides(db: Database, account: AccountId): Promise<LimitOverrides> {

@@ -68,8 +68,11 @@ export const sessionListRoutes: Routes<unknown> = [
       problems: ['permission_denied'],
     },
     {
-      locate: (_deps, { db, params, caller, permission, now }) =>
-        loadEndableSession(db, { id: params.id, caller, permission, now }),
+      row: {
+        find: (_deps, { db, params, caller, permission, now }) =>
+          loadEndableSession(db, { id: params.id, caller, permission, now }),
+        neededBy: 'validation',
+      },
       handle: async (_deps, { db, params, caller, permission, now }) => {
         const ended = await endSession(db, { id: params.id, caller, permission, now })
         return {

@@ -3,7 +3,7 @@ import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { selectRecord } from '../../../postgres/statement/record.ts'
 import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
-import { HELD, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../../access/delegation.store.ts'
+import { HOLDINGS, HOLDINGS_OF_USER } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import { OF_SESSION, type SessionRecord, type StoredSession, session, toSessionRecord } from '../session.store.ts'
 
@@ -20,8 +20,8 @@ export function selectLivingSessions(db: Database, owner: UserId | 'all', now: D
 const OWNED = `from (select * from session where document_id = $id offset 0) s
   join "user" u on u.document_id = s."user" ${HOLDINGS_OF_USER}
   where s.revoked_at is null and s.expires_at > $now`
-const selectOwned = statement<StoredSession & { held: HoldingsRow }, { id: string; now: Date }>(
-  `select ${OF_SESSION}, ${HELD} ${OWNED}`,
+const selectOwned = statement<StoredSession & { holdings: Holdings }, { id: string; now: Date }>(
+  `select ${OF_SESSION}, ${HOLDINGS} ${OWNED}`,
 )
 
 /** A session, and what its user holds. */
@@ -30,9 +30,8 @@ export interface OwnedSession {
   holdings: Holdings
 }
 
-function splitHoldings(row: StoredSession & { held: HoldingsRow }): OwnedSession {
-  const { held, ...stored } = row
-  return { session: toSessionRecord(stored), holdings: toHoldings(held) }
+function splitHoldings({ holdings, ...stored }: StoredSession & { holdings: Holdings }): OwnedSession {
+  return { session: toSessionRecord(stored), holdings }
 }
 
 /** The session with this id, neither revoked nor expired, and what its user holds. */
@@ -41,8 +40,8 @@ export async function findOwnedSession(db: Database, id: string, now: Date): Pro
   return row && splitHoldings(row)
 }
 
-const lockOwned = statement<StoredSession & { held: HoldingsRow } & { tree: SessionId[] }, { id: string; now: Date }>(
-  `select ${OF_SESSION}, ${HELD}, lock_session_tree(s.document_id) as tree ${OWNED}`,
+const lockOwned = statement<StoredSession & { holdings: Holdings; tree: SessionId[] }, { id: string; now: Date }>(
+  `select ${OF_SESSION}, ${HOLDINGS}, lock_session_tree(s.document_id) as tree ${OWNED}`,
 )
 
 /**

@@ -26,9 +26,9 @@ export const factorRemovalRoutes: Routes<object> = [
       data: RemovedFactorRow,
     },
     {
-      locate: (_deps: object, { db, params }) => loadUser(db, params.id),
-      load: (_deps: object, { db, params }) => loadManagedUser(db, params.id),
-      handle: async (_deps, { db, target, body, caller, now }) => {
+      row: { find: (_deps: object, { db, params }) => loadUser(db, params.id), neededBy: 'validation' },
+      handle: async (_deps, { db, params, body, caller, now }) => {
+        const target = await loadManagedUser(db, params.id)
         checkMayManageUser(caller, target.holdings)
         await removeAllFactors(db, { userId: target.id, now })
         await endUserAccess(db, { userId: target.id, now })

@@ -1,5 +1,6 @@
 import type { UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
 import type { ProviderIdentity } from '../../engine/engine.ts'
 
@@ -8,15 +9,11 @@ export type LoginCode =
   | { purpose: 'sign-in'; userId: UserId; codeChallenge: string; isNewUser: boolean; createdAt?: Date; expiresAt: Date }
   | { purpose: 'link'; userId: UserId; identity: ProviderIdentity; expiresAt: Date }
 
-interface CodeColumns {
-  purpose: LoginCode['purpose']
-  user: string
-  code_challenge: string | null
-  is_new_user: boolean
-  identity: ProviderIdentity | null
-  expires_at: Date
-  created_at: Date
-}
+const stored = defineRecord(
+  'login_code',
+  ['user', 'code_challenge', 'is_new_user', 'identity', 'expires_at', 'created_at'],
+  { user: 'userId' },
+).typed<{ identity: ProviderIdentity | null }>()
 
 const insert = closingStatement<{
   codeHash: Buffer
@@ -47,9 +44,9 @@ export async function insertLoginCode(db: Database, codeHash: Buffer, code: Logi
   })
 }
 
-const take = statement<CodeColumns, { codeHash: Buffer; purpose: 'sign-in' | 'link' }>(`
+const take = statement<RecordOf<typeof stored>, { codeHash: Buffer; purpose: 'sign-in' | 'link' }>(`
   delete from login_code where code_hash = $codeHash and purpose = $purpose
-  returning purpose, "user", code_challenge, is_new_user, identity, expires_at, created_at`)
+  returning ${stored.members()}`)
 
 /**
  * Takes a code of this purpose out of the table, living or expired: it serves once, whatever becomes of it. Undefined when
@@ -62,10 +59,9 @@ export async function takeLoginCode(
 ): Promise<LoginCode | undefined> {
   const [row] = await take(db, { codeHash, purpose })
   if (!row) return undefined
-  const common = { userId: row.user as UserId, expiresAt: row.expires_at }
-  if (row.identity) return { purpose: 'link', ...common, identity: row.identity }
-  const { created_at: createdAt, is_new_user: isNewUser } = row
-  return { purpose: 'sign-in', ...common, codeChallenge: row.code_challenge ?? '', isNewUser, createdAt }
+  const { userId, expiresAt, identity, codeChallenge, isNewUser, createdAt } = row
+  if (identity) return { purpose: 'link', userId, identity, expiresAt }
+  return { purpose: 'sign-in', userId, codeChallenge: codeChallenge ?? '', isNewUser, createdAt, expiresAt }
 }
 
 const findLink = statement<{ identity: ProviderIdentity }, { codeHash: Buffer; userId: UserId; now: Date }>(`

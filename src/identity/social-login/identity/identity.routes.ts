@@ -67,7 +67,10 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
       problems: ['provider_unknown', 'redirect_url_not_allowed', 'permission_denied'],
     },
     {
-      locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
+      row: {
+        find: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
+        neededBy: 'validation',
+      },
       prepare: async (deps, { params, body, caller, now }) => {
         checkHasSession(caller)
         const flow = {
@@ -139,7 +142,10 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
       data: IdentityRow,
     },
     {
-      load: (_deps: SocialLoginDeps, { db, params, caller }) => loadOwnIdentity(db, params.id, caller),
+      row: {
+        find: (_deps: SocialLoginDeps, { db, params, caller }) => loadOwnIdentity(db, params.id, caller),
+        neededBy: 'handle',
+      },
       handle: async (_deps, { target }) => ({
         data: toIdentityRow(target),
         message: 'Identity.',
@@ -162,7 +168,10 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
       problems: ['conflict', 'permission_denied'],
     },
     {
-      locate: (_deps: SocialLoginDeps, { db, params, caller }) => loadOwnIdentity(db, params.id, caller),
+      row: {
+        find: (_deps: SocialLoginDeps, { db, params, caller }) => loadOwnIdentity(db, params.id, caller),
+        neededBy: 'validation',
+      },
       handle: async (deps, { db, params, caller }) => {
         checkHasSession(caller)
         const identity = await unlinkIdentity(deps, db, { id: params.id, caller })

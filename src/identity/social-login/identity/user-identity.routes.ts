@@ -45,7 +45,7 @@ export const userIdentityRoutes: Routes<{ engine: Engine }> = [
       list: IDENTITY_FIELDS,
     },
     {
-      locate: (_deps: { engine: Engine }, { db, params }) => loadUser(db, params.id),
+      row: { find: (_deps: { engine: Engine }, { db, params }) => loadUser(db, params.id), neededBy: 'validation' },
       handle: async (_deps, { db, params, listing }) => {
         const user = { id: params.id }
         const page = await readPage(db, selectIdentities(db, user.id as IdentityRecord['userId']), {
@@ -75,8 +75,11 @@ export const userIdentityRoutes: Routes<{ engine: Engine }> = [
       problems: ['conflict'],
     },
     {
-      locate: (_deps: { engine: Engine }, { db, params }: { db: Database; params: Static<typeof IdentityParams> }) =>
-        loadIdentityOfUser(db, { id: params.identity, user: params.id }),
+      row: {
+        find: (_deps: { engine: Engine }, { db, params }: { db: Database; params: Static<typeof IdentityParams> }) =>
+          loadIdentityOfUser(db, { id: params.identity, user: params.id }),
+        neededBy: 'validation',
+      },
       handle: async (deps, { db, params, caller }) => {
         const identity = await unlinkIdentityOfUser(deps, db, { id: params.identity, user: params.id, caller })
         return {

@@ -2,7 +2,7 @@ import type { Id, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
 import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
-import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../../access/delegation.store.ts'
+import { HOLDINGS } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import type { ProviderIdentity } from '../../engine/engine.ts'
 
@@ -132,10 +132,10 @@ function toWaysIn(rows: readonly (IdentityRecord & WaysBeside)[]): WaysIn {
 }
 
 const lockWaysInAndHoldings = statement<
-  IdentityRecord & WaysBeside & HoldingsRow,
+  IdentityRecord & WaysBeside & { holdings: Holdings },
   { userId: UserId; without: string }
 >(`
-  select ${identity.members('i')}, w.has_password as "hasPassword", w.passkeys, ${HOLDINGS_COLUMNS}
+  select ${identity.members('i')}, w.has_password as "hasPassword", w.passkeys, ${HOLDINGS}
   from lock_ways_in($without, $userId) w
   cross join lateral user_holdings(w.holder) h
   cross join lateral identities_of(w.holder) i`)
@@ -147,7 +147,8 @@ export async function lockWaysAndHoldings(
   without: string,
 ): Promise<{ ways: WaysIn; holdings: Holdings } | undefined> {
   const rows = await lockWaysInAndHoldings(db, { userId, without })
-  return rows[0] && { ways: toWaysIn(rows), holdings: toHoldings(rows[0]) }
+  const [first] = rows
+  return first && { ways: toWaysIn(rows.map(({ holdings: _, ...row }) => row)), holdings: first.holdings }
 }
 
 const selectWaysIn = statement<IdentityRecord & WaysBeside, { userId: UserId }>(`

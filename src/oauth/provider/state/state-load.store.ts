@@ -1,22 +1,14 @@
 import type { UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { isAfter, statement } from '../../../postgres/statement/statement.ts'
-import { type AccountColumns, type AccountFacts, OF_ACCOUNT, toAccountFacts } from '../../claims/account-facts.store.ts'
+import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
+import { isAfter, type Joined, statement } from '../../../postgres/statement/statement.ts'
+import { type AccountFacts, OF_ACCOUNT } from '../../claims/account-facts.store.ts'
 import type { GrantRecord } from '../../grant/grant.store.ts'
-import { FOLLOWS_LIVE_BROWSER, type FoundState } from './state.store.ts'
+import { FOLLOWS_LIVE_BROWSER, type FoundState, found } from './state.store.ts'
 
 type Payload = Record<string, unknown>
 
-type NullableAccount = { [Name in keyof AccountColumns]: AccountColumns[Name] | null }
-
-interface TokenColumns extends NullableAccount {
-  model: string
-  payload: Payload
-  consumed_at: Date | null
-  consumed_by: Buffer | null
-  family: Payload | null
-  provider_session: Payload | null
-}
+type TokenRow = FoundState & { model: string; family: Payload | null; session: Payload | null } & Joined<AccountFacts>
 
 /** A code or token with what decides about it. */
 export interface LoadedToken {
@@ -31,17 +23,16 @@ export interface LoadedToken {
 const toFound = (payload: Payload | null): FoundState | undefined =>
   payload === null ? undefined : { payload, consumedAt: null, consumedBy: null }
 
-const toAccount = (row: NullableAccount): AccountFacts | undefined =>
-  row.user_id === null ? undefined : toAccountFacts(row as AccountColumns)
+const toAccount = (row: Joined<AccountFacts>): AccountFacts | undefined =>
+  row.id === null ? undefined : (row as AccountFacts)
 
 /**
  * Written so that PostgreSQL keeps one plan, and a good one also while a table is nearly empty. Two models and not an array
  * of them: it expects ten elements of an unknown array, and plans the statement anew for each request. Lateral joins with a
  * limit look one row up by its whole key.
  */
-const selectTokens = statement<TokenColumns, { model: string; other: string; idHash: Buffer; now: Date }>(`
-  select t.model, t.payload, t.consumed_at, t.consumed_by, f.payload as family, p.payload as provider_session,
-    ${OF_ACCOUNT}
+const selectTokens = statement<TokenRow, { model: string; other: string; idHash: Buffer; now: Date }>(`
+  select t.model, ${found.members('t')}, f.payload as family, p.payload as session, ${OF_ACCOUNT}
   from oauth_state t
   left join lateral (
     select g.payload from oauth_state g
@@ -67,35 +58,35 @@ export async function loadTokens(
 ): Promise<LoadedToken[]> {
   const [model, other = model] = models
   const rows = await selectTokens(db, { model, other, idHash, now })
-  return rows.map((row) => ({
-    model: row.model,
-    found: { payload: row.payload, consumedAt: row.consumed_at, consumedBy: row.consumed_by },
-    family: toFound(row.family),
-    session: toFound(row.provider_session),
-    account: toAccount(row),
+  return rows.map(({ model, payload, consumedAt, consumedBy, family, session, ...account }) => ({
+    model,
+    found: { payload, consumedAt, consumedBy },
+    family: toFound(family),
+    session: toFound(session),
+    account: toAccount(account),
   }))
 }
 
-interface BrowserColumns extends NullableAccount {
-  provider_session: Payload | null
-  amr: string[] | null
-  acr: string | null
-  auth_time: Date | null
-  grant_row: string | null
-  scopes: string[] | null
-  refused_scopes: string[] | null
-  redirect_uris: string[] | null
-  grant_created_at: Date | null
-  grant_updated_at: Date | null
-  family: Payload | null
-}
+/** How a user signed in. */
+const signIn = defineRecord('session', ['amr', 'acr', 'auth_time'])
+
+/** A grant, beside the members of an account. */
+const given = defineRecord(
+  'oauth_grant',
+  ['document_id', 'scopes', 'refused_scopes', 'redirect_uris', 'created_at', 'updated_at'],
+  { document_id: 'grantId', created_at: 'grantedAt', updated_at: 'grantUpdatedAt' },
+)
+
+type BrowserRow = { session: Payload | null; family: Payload | null } & Joined<RecordOf<typeof signIn>> &
+  Joined<RecordOf<typeof given>> &
+  Joined<AccountFacts>
 
 /** Rows at the start of an authorization. */
 export interface LoadedBrowser {
   /** The session of the provider in this browser. */
   session: FoundState | undefined
   /** How the user signed in; undefined when the session of the browser is gone. */
-  signIn: { amr: string[]; acr: string | null; authTime: Date } | undefined
+  signIn: RecordOf<typeof signIn> | undefined
   account: AccountFacts | undefined
   /** Grant of the user to the client, and its token family in this browser. */
   grant: GrantRecord | undefined
@@ -103,12 +94,10 @@ export interface LoadedBrowser {
 }
 
 const selectBrowser = statement<
-  BrowserColumns,
+  BrowserRow,
   { idHash: Buffer | null; sessionId: string; userId: string; clientId: string | null; now: Date }
 >(`
-  select s.payload as provider_session, b.amr, b.acr, b.auth_time,
-    g.document_id as grant_row, g.scopes, g.refused_scopes, g.redirect_uris, g.created_at as grant_created_at,
-    g.updated_at as grant_updated_at, f.payload as family, ${OF_ACCOUNT}
+  select s.payload as session, f.payload as family, ${signIn.members('b')}, ${given.members('g')}, ${OF_ACCOUNT}
   from (
     select $idHash::bytea as id_hash, $sessionId::uuid as browser, $userId::uuid as person, $clientId::text as client
   ) k
@@ -135,19 +124,15 @@ export async function loadBrowser(
   const { idHash, sessionId, userId, clientId, now } = key
   const [row] = await selectBrowser(db, { idHash, sessionId, userId, clientId: clientId ?? null, now })
   if (!row) throw new Error('the statement returns one row')
+  const { session, family, amr, acr, authTime, grantId, scopes, refusedScopes, redirectUris, ...rest } = row
+  const { grantedAt, grantUpdatedAt, ...account } = rest
+  const ids = { id: grantId, userId: userId as UserId, clientId: clientId as GrantRecord['clientId'] }
+  const grant = { ...ids, scopes, refusedScopes, redirectUris, createdAt: grantedAt, updatedAt: grantUpdatedAt }
   return {
-    session: toFound(row.provider_session),
-    signIn: row.auth_time === null ? undefined : { amr: row.amr ?? [], acr: row.acr, authTime: row.auth_time },
-    account: toAccount(row),
-    grant: toGrant(row, { userId: userId as UserId, clientId: clientId as GrantRecord['clientId'] }),
-    family: toFound(row.family),
+    session: toFound(session),
+    signIn: authTime === null ? undefined : { amr: amr ?? [], acr, authTime },
+    account: toAccount(account),
+    grant: grantId === null ? undefined : (grant as GrantRecord),
+    family: toFound(family),
   }
-}
-
-function toGrant(row: BrowserColumns, ids: Pick<GrantRecord, 'userId' | 'clientId'>): GrantRecord | undefined {
-  const { grant_row: id, scopes, refused_scopes: refusedScopes, redirect_uris: redirectUris } = row
-  if (id === null || !scopes || !refusedScopes || !redirectUris || !row.grant_created_at || !row.grant_updated_at)
-    return undefined
-  const times = { createdAt: row.grant_created_at, updatedAt: row.grant_updated_at }
-  return { id: id as GrantRecord['id'], ...ids, scopes, refusedScopes, redirectUris, ...times }
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { changeStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
 
 /** Stored row of one model under one id. */
@@ -14,24 +15,11 @@ export interface StateRow {
   expiresAt: Date
 }
 
-/** A row as it was found. */
-export interface FoundState {
+/** A row as it was found; `consumedBy` is a hash of the client that spent it. */
+export const found = defineRecord('oauth_state', ['payload', 'consumed_at', 'consumed_by']).typed<{
   payload: Record<string, unknown>
-  consumedAt: Date | null
-  /** A hash of the client that spent it. */
-  consumedBy: Buffer | null
-}
-
-interface FoundColumns {
-  payload: Record<string, unknown>
-  consumed_at: Date | null
-  consumed_by: Buffer | null
-}
-
-const FOUND = 's.payload, s.consumed_at, s.consumed_by'
-
-const toFound = (row: FoundColumns | undefined): FoundState | undefined =>
-  row && { payload: row.payload, consumedAt: row.consumed_at, consumedBy: row.consumed_by }
+}>()
+export type FoundState = RecordOf<typeof found>
 
 /** The placeholders of a row, its payload as JSON. */
 type StateParams = Omit<StateRow, 'payload'> & { payload: string }
@@ -68,8 +56,8 @@ export async function insertNewState(db: Database, row: StateRow): Promise<boole
   return (await insertNew(db, toParams(row))) > 0
 }
 
-const findOne = statement<FoundColumns, { model: string; idHash: Buffer; now: Date }>(`
-  select ${FOUND} from oauth_state s
+const findOne = statement<FoundState, { model: string; idHash: Buffer; now: Date }>(`
+  select ${found.members('s')} from oauth_state s
   where s.model = $model and s.id_hash = $idHash and ${isAfter('s.expires_at', '$now')}`)
 
 /** The row of this id that has not expired. */
@@ -78,7 +66,7 @@ export async function findState(
   key: { model: string; idHash: Buffer; now: Date },
 ): Promise<FoundState | undefined> {
   const [row] = await findOne(db, key)
-  return toFound(row)
+  return row
 }
 
 /**
@@ -93,8 +81,8 @@ export const FOLLOWS_LIVE_BROWSER = `(
     where b.document_id = (s.payload ->> 'browserSession')::uuid
   ))`
 
-const findUid = statement<FoundColumns, { model: string; uid: string; now: Date }>(`
-  select ${FOUND} from oauth_state s
+const findUid = statement<FoundState, { model: string; uid: string; now: Date }>(`
+  select ${found.members('s')} from oauth_state s
   where s.model = $model and s.uid = $uid and ${isAfter('s.expires_at', '$now')} and ${FOLLOWS_LIVE_BROWSER}`)
 
 /** The row with this `uid` that has not expired, while the session of the browser that it belongs to lives. */
@@ -103,11 +91,11 @@ export async function findStateByUid(
   key: { model: string; uid: string; now: Date },
 ): Promise<FoundState | undefined> {
   const [row] = await findUid(db, key)
-  return toFound(row)
+  return row
 }
 
-const findUserCode = statement<FoundColumns, { model: string; userCodeHash: Buffer; now: Date }>(`
-  select ${FOUND} from oauth_state s
+const findUserCode = statement<FoundState, { model: string; userCodeHash: Buffer; now: Date }>(`
+  select ${found.members('s')} from oauth_state s
   where s.model = $model and s.user_code_hash = $userCodeHash and ${isAfter('s.expires_at', '$now')}`)
 
 /** The row with this user code that has not expired. */
@@ -116,7 +104,7 @@ export async function findStateByUserCode(
   key: { model: string; userCodeHash: Buffer; now: Date },
 ): Promise<FoundState | undefined> {
   const [row] = await findUserCode(db, key)
-  return toFound(row)
+  return row
 }
 
 const consume = changeStatement<{ model: string; idHash: Buffer; now: Date; consumedBy: Buffer | null }>(`
