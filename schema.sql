@@ -690,6 +690,7 @@ create table "provisioning_job" (
 );
 CREATE INDEX provisioning_job_created_idx ON public.provisioning_job USING btree (created_at);
 CREATE UNIQUE INDEX provisioning_job_open_key ON public.provisioning_job USING btree (target) WHERE (status = ANY (ARRAY['running'::text, 'paused'::text, 'failed'::text]));
+CREATE INDEX provisioning_job_running_idx ON public.provisioning_job USING btree (created_at) WHERE (status = 'running'::text);
 
 create table "provisioning_stream" (
   target uuid not null,
