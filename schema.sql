@@ -257,7 +257,7 @@ CREATE INDEX event_occurrence_account_idx ON public.event_occurrence USING btree
 CREATE INDEX event_occurrence_created_idx ON public.event_occurrence USING btree (created_at);
 CREATE INDEX event_occurrence_published_idx ON public.event_occurrence USING btree (created_at) WHERE (publish_request IS NOT NULL);
 CREATE INDEX event_occurrence_publisher_idx ON public.event_occurrence USING btree (published_by, created_at) WHERE ((published_by IS NOT NULL) AND (publish_request IS NOT NULL));
-CREATE INDEX event_occurrence_resource_idx ON public.event_occurrence USING btree (resource_id, created_at) WHERE (resource_id IS NOT NULL);
+CREATE INDEX event_occurrence_resource_idx ON public.event_occurrence USING btree (resource_id, account, created_at) WHERE (resource_id IS NOT NULL);
 
 create table "event_queue" (
   event_id uuid not null,
@@ -690,6 +690,7 @@ create table "provisioning_job" (
 );
 CREATE INDEX provisioning_job_created_idx ON public.provisioning_job USING btree (created_at);
 CREATE UNIQUE INDEX provisioning_job_open_key ON public.provisioning_job USING btree (target) WHERE (status = ANY (ARRAY['running'::text, 'paused'::text, 'failed'::text]));
+CREATE INDEX provisioning_job_running_idx ON public.provisioning_job USING btree (created_at) WHERE (status = 'running'::text);
 
 create table "provisioning_stream" (
   target uuid not null,

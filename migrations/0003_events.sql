@@ -72,8 +72,10 @@ create table event_occurrence (
 -- time, and fill the pages of an ascending index, which is read backwards.
 create index event_occurrence_created_idx on event_occurrence (created_at);
 create index event_occurrence_account_idx on event_occurrence (account, created_at) where account is not null;
--- "What happened to this resource": without it a rare id would read every event that is kept.
-create index event_occurrence_resource_idx on event_occurrence (resource_id, created_at) where resource_id is not null;
+-- "What happened to this resource": without it a rare id would read every event that is kept. Ids are those of the platform,
+-- which several accounts may use: the events of one account are found beside any number of others.
+create index event_occurrence_resource_idx on event_occurrence (resource_id, account, created_at)
+  where resource_id is not null;
 create index event_occurrence_published_idx on event_occurrence (created_at) where publish_request is not null;
 create index event_occurrence_publisher_idx on event_occurrence (published_by, created_at)
   where published_by is not null and publish_request is not null;

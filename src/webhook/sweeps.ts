@@ -5,10 +5,10 @@ import { cancelOrphanedDispatches, deleteOldDispatches, deleteOrphanedDispatches
 import { foldWebhookCounts } from './registry/webhook-count.store.ts'
 import { deleteOldReplayJobs } from './replay/replay-job.store.ts'
 
-/** Counts of deliveries by the minute are kept for as long as the dashboard looks back, and an hour more. */
+/** Retention of the counts of deliveries by the minute: the 24 h of the dashboard's summary, and an hour more. */
 const MINUTES_KEPT_MS = 25 * 3_600_000
 
-/** Hours that the dashboard looks back at of a webhook, and in each width, with some to spare. */
+/** Retention of the sums of attempts, in hours: the range of the dashboard's series that each width serves, and some more. */
 const OUTCOMES_KEPT_HOURS = { webhooks: 25, minutes: 2, hours: 25, quarters: 8 * 24, days: 31 * 24 }
 
 /** The place of a purged webhook in the queue is kept this long. */

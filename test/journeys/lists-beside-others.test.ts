@@ -15,6 +15,10 @@ const LISTS = ROUTES.filter((route) => route.list && route.access === undefined)
 /** Cost of a page for each row that it reads: the row, and another one that the row refers to. */
 const READS_A_ROW = 3
 
+/** A resource of each account of the callers, whose id another account uses for many events too. */
+const SHARED_ID = 'filled-49'
+const SHARED_EVENTS = 3_000
+
 describe.each<Population>(['one huge', 'spread'])('beside others, %s', (population) => {
   let database: TestDatabase
   let filled: Filled
@@ -24,6 +28,13 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
     const client = await database.pool.connect()
     try {
       filled = await fillPopulation(client, { population, scale: SCALE })
+      await client.query(
+        `insert into event_occurrence (document_id, event, account, resource, action, resource_id, routed_at, created_at)
+         select gen_random_uuid(), 'contract.update', $1, 'contract', 'update', $2, at, at
+         from generate_series(1, $3::int) n, lateral (select now() + n * interval '1 ms' as at) x`,
+        [filled.other, SHARED_ID, SHARED_EVENTS],
+      )
+      await client.query('analyze event_occurrence')
     } finally {
       client.release()
     }
@@ -59,6 +70,19 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
           if (answer.status === 403) continue
           expect(answer.status).toBe(200)
           expect(rows, `as ${caller}: ${plan}`).toBeLessThanOrEqual(ACCOUNTS[caller] * READS_A_ROW * (PAGE_SIZE + 1))
+        }
+      },
+    )
+
+    test.each(['event-occurrence', 'dispatch'])(
+      'a resource id that others use as well costs the list %s nothing',
+      async (list) => {
+        for (const caller of ['member of one', 'member of 50', 'key of one'] as const) {
+          const url = `/api/v3/webhook/${list}?page_size=${PAGE_SIZE}&filters=resource_id|eq|${SHARED_ID}`
+          const { answer, rows, plan } = await fixture.countRead(callers[caller], url)
+          expect([answer.status, answer.body.data.length > 0]).toEqual([200, true])
+          // The event, its delivery, and the webhook of that.
+          expect(rows, `as ${caller}: ${plan}`).toBeLessThanOrEqual(ACCOUNTS[caller] * 2 * READS_A_ROW)
         }
       },
     )

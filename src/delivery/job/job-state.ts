@@ -5,6 +5,8 @@
  *   running --- pause ---> paused --- resume ---> running
  *   running, paused, failed --- cancel ---> cancelled
  *   running --- several rounds failed in a row ---> failed --- resume ---> running
+ *
+ * Done, cancelled and failed jobs have ended: they are deleted with the retention. A failed one that is resumed has not.
  */
 export type JobStatus = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
 

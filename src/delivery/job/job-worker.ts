@@ -20,8 +20,6 @@ export interface JobKind<Id extends string, Job, Claimed extends { job: Job }, P
   claim(tx: Database, id: Id): Promise<Claimed | undefined>
   /** Does a part of a claimed job in the transaction `tx`. Undefined when there is nothing to do for it now. */
   step(tx: Database, claimed: Claimed, now: Date): Promise<JobStepResult<Progress> | undefined>
-  /** Whether a job that failed has ended, for its retention; else it stands until it is resumed or cancelled. */
-  endsWithFailure: boolean
 }
 
 /** Builds what moves the jobs of a kind: each step, its progress and the end of the job are one transaction. */
@@ -50,7 +48,7 @@ export function buildJobWorker<
       const claimed = await kind.claim(tx, id)
       if (!claimed) return undefined
       const counted = countJobFailure(claimed.job.failures)
-      const end = counted.status && kind.endsWithFailure ? { endedAt: now } : {}
+      const end = counted.status ? { endedAt: now } : {}
       return table.change(tx, id, { ...counted, ...end } as Parameters<typeof table.change>[2], now)
     },
   })

@@ -1,4 +1,4 @@
-import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type FieldError, Problem } from '../problem/problem.ts'
 import type { PermissionScope } from '../shape/caller.ts'
 import { formatValue, type ListFieldType, type ListValue, parseValue, splitValues, VALUE_RULES } from './value.ts'
@@ -12,9 +12,15 @@ interface ListField {
   column?: string
   /** Of text. Default: `in-range`. */
   like?: LikeRule
-  /** The condition of a filter that compares no column of the list; such a field takes `eq` and `in` alone. */
-  condition?: (filter: ListFilter) => RawBuilder<SqlBool>
+  /**
+   * The condition of a filter that compares no column of the list, among the rows of `own`, or of all accounts; such a field
+   * takes `eq` and `in` alone.
+   */
+  condition?: (filter: ListFilter, own: OwnAccount | undefined) => RawBuilder<SqlBool>
 }
+
+/** The account whose rows a part of a list reads, in a statement that reads those of several accounts. */
+export type OwnAccount = Expression<string>
 
 /**
  * Bounds of a `like` (docs/contract/api.md#like):

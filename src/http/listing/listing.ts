@@ -10,6 +10,7 @@ import {
   FILTERS_LIMIT,
   type ListFields,
   type ListFilter,
+  type OwnAccount,
   operatorsOf,
   parseFilters,
 } from './filter.ts'
@@ -41,6 +42,8 @@ export interface ListSource {
   table?: string
   /** The unique column that breaks ties. Default `document_id`; any other one is compared as text. */
   idColumn?: string
+  /** The account whose rows the query keeps; undefined where it keeps those of all accounts. */
+  own?: OwnAccount | undefined
 }
 
 /** The columns that `applyListing` adds to a query: the position of each row. */
@@ -203,7 +206,7 @@ function applyFilters<Tables, Table extends keyof Tables, Row>(
 ): SelectQueryBuilder<Tables, Table, Row> {
   return listing.filters.reduce((filtered, filter) => {
     const condition = fields[filter.field]?.condition
-    if (condition) return filtered.where(condition(filter))
+    if (condition) return filtered.where(condition(filter, source.own))
     const column = buildColumn(filter.field, fields, source)
     return filtered.where(buildCondition(filter, column, fieldType(filter.field, fields)))
   }, query)

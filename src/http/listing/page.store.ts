@@ -2,10 +2,8 @@ import { type Expression, type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../postgres/statement/database.ts'
 import { aheadStatement } from '../../postgres/statement/statement.ts'
 import type { PermissionScope } from '../shape/caller.ts'
+import type { OwnAccount } from './filter.ts'
 import type { Listing } from './listing.ts'
-
-/** The account whose rows a part of a list reads, in a statement that reads those of several accounts. */
-export type OwnAccount = Expression<string>
 
 export const OWN_ACCOUNT: OwnAccount = sql.ref<string>('own.account')
 

@@ -1,7 +1,7 @@
 import type { Expression, SelectQueryBuilder } from 'kysely'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import type { PermissionScope } from '../shape/caller.ts'
-import { isSearch } from './filter.ts'
+import { isSearch, type OwnAccount } from './filter.ts'
 import {
   applyListing,
   buildCount,
@@ -12,9 +12,9 @@ import {
   type Listing,
   type ListSource,
 } from './listing.ts'
-import { allowBitmaps, countUpTo, OWN_ACCOUNT, type OwnAccount, selectPage } from './page.store.ts'
+import { allowBitmaps, countUpTo, OWN_ACCOUNT, selectPage } from './page.store.ts'
 
-export type { OwnAccount } from './page.store.ts'
+export type { OwnAccount } from './filter.ts'
 
 /** One query of a list. The rows of a list may come from several tables, each read in the order of the list. */
 export interface ListPart<Found> {

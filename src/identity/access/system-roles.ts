@@ -60,9 +60,21 @@ const VIEWER_PATTERNS = [
 
 const ADMIN_PATTERNS = ['account:*', 'account-member:*', ...DEVELOPER_PATTERNS]
 
-/** The roles of a portal session, with their patterns (docs/contract/portal.md#sessions). */
+/**
+ * What a portal session may do as `account-admin`: no more than the role, and nothing that gives or takes lasting access. Its
+ * person is no user here, and who it invited would stay when the session ends.
+ */
+const PORTAL_ADMIN_PATTERNS = [
+  'account:find-all',
+  'account:find-one',
+  'account:update',
+  'account-member:find-all',
+  ...DEVELOPER_PATTERNS,
+]
+
+/** The roles of a portal session, with their patterns (docs/contract/portal.md#roles). */
 export const PORTAL_ROLES = {
-  [ACCOUNT_ADMIN_ROLE]: ADMIN_PATTERNS,
+  [ACCOUNT_ADMIN_ROLE]: PORTAL_ADMIN_PATTERNS,
   [ACCOUNT_DEVELOPER_ROLE]: DEVELOPER_PATTERNS,
   [ACCOUNT_VIEWER_ROLE]: VIEWER_PATTERNS,
 } as const satisfies Readonly<Record<string, readonly string[]>>

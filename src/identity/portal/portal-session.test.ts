@@ -4,6 +4,7 @@ import { createTestApp, type TestAnswer, type TestCall } from '../../../test/har
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
 import { ROUTE_TREE } from '../../app/feature/route-tree.ts'
 import { operationIdOf, type RouteDeclaration } from '../../http/route/route.ts'
+import { matchesPattern } from '../../http/shape/caller.ts'
 import { PORTAL_ROLES } from '../access/system-roles.ts'
 
 const KEYS = '/api/v3/identity/api-key'
@@ -246,6 +247,41 @@ describe('a session', () => {
       const path = route.path.replace(/\{\w+\}/g, '01990000-0000-7000-8000-000000000000')
       expect((await session.call(route.method, path)).status, operationIdOf(route)).toBe(403)
     }
+  })
+
+  test('of an account administrator renames its account, but gives and takes no access that lasts', async () => {
+    const { call } = await makeKey()
+    const account = (await fixture.createAccount()).document_id as string
+    const session = await openSession(call, { role: 'account-admin' }, account)
+    const path = `/api/v3/identity/account/${account}`
+    const { userId } = await fixture.signInWithRoles([account], ['account-viewer'])
+    expect((await session.call('PATCH', path, { name: 'Renamed' })).status).toBe(200)
+    expect((await session.call('GET', `${path}/member`)).body.data).toHaveLength(1)
+    for (const [method, route, body] of [
+      ['POST', `${path}/member`, { user: userId, roles: [] }],
+      ['PATCH', `${path}/member`, { user: userId, roles: [] }],
+      ['DELETE', `${path}/member`, { user: userId }],
+      ['POST', `${path}/invitation`, { email: 'friend@customer.example', roles: [] }],
+      ['POST', KEYS, { name: 'kept', permissions: ['webhook:*'], account }],
+      ['DELETE', path, undefined],
+    ] as const)
+      expect((await session.call(method, route, body)).status, `${method} ${route}`).toBe(403)
+    expect((await administrator()('GET', `${path}/member`)).body.data).toMatchObject([{ user: userId }])
+  })
+
+  test('of every role changes only what the portal is for, and the name of the account', () => {
+    const changes = (ROUTE_TREE as readonly RouteDeclaration[])
+      .filter(({ method, access }) => method !== 'GET' && access === undefined)
+      .filter(({ resource, action }) =>
+        Object.values(PORTAL_ROLES)
+          .flat()
+          .some((pattern) => matchesPattern(pattern, `${resource}:${action}`)),
+      )
+      .map(({ resource, action }) => (resource === 'account' ? `${resource}:${action}` : resource))
+    expect([...new Set(changes)].sort()).toEqual([
+      'account:update',
+      ...['contract', 'replay-job', 'webhook', 'webhook-dispatch', 'webhook-event'],
+    ])
   })
 
   test('does no more than its key and the owner of the key may, at each call', async () => {

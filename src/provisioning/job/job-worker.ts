@@ -49,7 +49,6 @@ export function buildProvisioningJobWorker(deps: JobWorkerDeps): JobRunner {
       claim: claimJob,
       step: queueNext,
       describe: describeJob,
-      endsWithFailure: false,
     },
   )
 }

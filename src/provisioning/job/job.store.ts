@@ -164,8 +164,8 @@ export async function queueUsers(
 
 const deleteEnded = changeStatement<{ before: Date; limit: number }>(`
   delete from provisioning_job where document_id = any(array(
-    select document_id from provisioning_job where status in ('done', 'cancelled') and ended_at < $before
-    order by ended_at limit $limit for update skip locked))`)
+    select document_id from provisioning_job where ended_at < $before order by ended_at limit $limit
+    for update skip locked))`)
 
 /** Deletes up to `limit` ended jobs older than `before`. Returns how many went. */
 export function deleteOldJobs(db: Database, before: Date, limit: number): Promise<number> {

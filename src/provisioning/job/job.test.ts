@@ -178,6 +178,35 @@ describe('jobs', () => {
     }
   })
 
+  test('a job whose rounds fail five times has ended as failed until it is resumed, and is deleted after the retention', async () => {
+    const { pool } = fixture.t.database
+    await pool.query(`
+      create function refuse_in_test() returns trigger language plpgsql as $$ begin raise exception 'broken'; end $$;
+      create trigger refuse before insert on provisioning_delivery for each row execute function refuse_in_test()`)
+    const { id } = await fixture.makeTarget()
+    const job = await start(id)
+    const read = () => fixture.call('GET', `${JOBS}/${job}`)
+    const fail = async () => {
+      for (let round = 0; round < 5; round += 1) await fixture.t.settle()
+    }
+    await fail()
+    const endedAt = new Date(fixture.t.clock.now()).toISOString()
+    expect(await read()).toMatchObject({ status: 'failed', ended_at: endedAt })
+    expect((await fixture.tryCall('POST', `${TARGETS}/${id}/sync`)).body.code).toBe('conflict')
+    expect(await fixture.call('POST', `${JOBS}/${job}/resume`)).toMatchObject({ status: 'running', ended_at: null })
+    await fail()
+    await pool.query('drop trigger refuse on provisioning_delivery')
+    const DAY_MS = 86_400_000
+    const sweep = async () => (await fixture.t.app.maintenance.sweep()).provisioningJobs
+    fixture.t.clock.advance(30 * DAY_MS)
+    await sweep()
+    expect((await read()).status).toBe('failed')
+    fixture.t.clock.advance(1)
+    await sweep()
+    expect((await fixture.tryCall('GET', `${JOBS}/${job}`)).status).toBe(404)
+    await start(id)
+  })
+
   test('a job of a target that is inactive is refused, and the job of a deleted target ends', async () => {
     const { id } = await fixture.makeTarget()
     const job = await start(id)

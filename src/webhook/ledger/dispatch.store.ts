@@ -3,7 +3,7 @@ import type { AccountId, DispatchId, EventId, WebhookId } from '../../base/id.ts
 import type { LoggedAttempt } from '../../delivery/post/attempt.schema.ts'
 import { buildCondition, type ListFilter, type ListOperator } from '../../http/listing/filter.ts'
 import type { Listing } from '../../http/listing/listing.ts'
-import { type BuildParts, buildPart, type ListPart } from '../../http/listing/page.ts'
+import { type BuildParts, buildPart, type ListPart, type OwnAccount } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import { columnsOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -123,10 +123,12 @@ const RESOURCE_EVENTS = 1_000
 
 /**
  * The condition of a filter by `resource_id`. The ledger repeats no resource, which would cost every row of it: the events
- * have the resource, and an index of it.
+ * have the resource, and an index of it by account. Platforms give resources of several accounts the same id, so that those
+ * of `own` are read alone.
  */
-export function isOfResource(filter: ListFilter): RawBuilder<SqlBool> {
-  const isOf = buildCondition(filter, sql.ref('o.resource_id'), 'text')
+export function isOfResource(filter: ListFilter, own: OwnAccount | undefined): RawBuilder<SqlBool> {
+  const isOfId = buildCondition(filter, sql.ref('o.resource_id'), 'text')
+  const isOf = own ? sql<SqlBool>`${isOfId} and o.account = ${own}` : isOfId
   return sql<SqlBool>`event_id = any(array(
     select o.document_id from event_occurrence o where ${isOf} order by o.created_at desc limit ${sql.lit(RESOURCE_EVENTS)}))`
 }
@@ -155,12 +157,13 @@ export function listDispatches(
       const opened = isOwn
         ? allOpen.where('account', '=', own).where(isOfOwnWebhook('webhook_dispatch_open', scope))
         : allOpen
+      const source = isOwn ? { own } : {}
       const ends = isListed('success')
-        ? [buildPart(ended)]
+        ? [buildPart(ended, source)]
         : RARE_ENDS.filter(isListed).map((status) =>
-            leaveOutStatuses(buildPart(ended.where('status', '=', sql.lit(status)))),
+            leaveOutStatuses(buildPart(ended.where('status', '=', sql.lit(status)), source)),
           )
-      return ends.length > 0 && !OPEN_STATUSES.some(isListed) ? ends : [...ends, buildPart(opened)]
+      return ends.length > 0 && !OPEN_STATUSES.some(isListed) ? ends : [...ends, buildPart(opened, source)]
     },
   }
 }

@@ -48,7 +48,6 @@ export function buildReplayWorker(deps: ReplayWorkerDeps): JobRunner {
       },
       step: (tx, { job }, now) => replayNext(tx, job, { workerId, now }),
       describe: describeJob,
-      endsWithFailure: true,
     },
   )
 }
