@@ -42,6 +42,7 @@ export const PROBLEMS = {
   internal_error: { status: 500, title: 'Internal error' },
   overloaded: { status: 503, title: 'Overloaded' },
   realtime_unavailable: { status: 503, title: 'Realtime not available' },
+  sink_fails: { status: 503, title: 'Sink fails on request' },
   dependency_unavailable: { status: 503, title: 'Dependency unavailable' },
 } as const
 

@@ -2,7 +2,7 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { named } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { EnvelopeBody } from '../envelope/envelope.schema.ts'
-import { acceptDelivery, SINK_PATH, type SinkDeps } from './sink.ts'
+import { acceptDelivery, SINK_PATH, type SinkDeps, sinkSearch } from './sink.ts'
 
 const SINK_LOG_HEADERS = ['x-service-event', 'x-service-delivery', 'x-service-attempt', 'webhook-id', 'user-agent']
 
@@ -13,6 +13,9 @@ const SinkQuery = Type.Object(
         pattern: '^[a-z0-9-]{1,80}$',
         description: 'A name that tells several webhooks on the sink apart.',
       }),
+    ),
+    fails: Type.Optional(
+      Type.Literal('true', { description: 'Answers 503 to a signed delivery, to see how a failure looks.' }),
     ),
   },
   { additionalProperties: false },
@@ -36,7 +39,7 @@ export const sinkRoutes: Routes<SinkDeps> = [
       query: SinkQuery,
       body: EnvelopeBody,
       data: named('AcceptedDelivery', Type.Object({ accepted: Type.Literal(true) })),
-      problems: ['signature_invalid', 'not_found'],
+      problems: ['signature_invalid', 'not_found', 'sink_fails'],
     },
     {
       // The signature is judged before the body: who cannot sign learns nothing of the rules.
@@ -53,7 +56,8 @@ export const sinkRoutes: Routes<SinkDeps> = [
             {
               header: typeof signature === 'string' ? signature : undefined,
               body: rawBody,
-              receiver: query.receiver,
+              search: sinkSearch(query),
+              isToFail: query.fails === 'true',
               envelopeHeaders: Object.fromEntries(named),
               now,
             },

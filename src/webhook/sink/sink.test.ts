@@ -23,12 +23,14 @@ const BODY = buildEnvelope({
 
 async function openSink(env: Record<string, string>) {
   const t = await createTestApp({ env })
-  const deliver = (options: { secret?: string; ageSeconds?: number; body?: string; header?: string | null } = {}) => {
-    const { secret = SECRET, ageSeconds = 0, body = BODY } = options
+  const deliver = (
+    options: { secret?: string; ageSeconds?: number; body?: string; header?: string | null; search?: string } = {},
+  ) => {
+    const { secret = SECRET, ageSeconds = 0, body = BODY, search = '' } = options
     const nowSeconds = Math.floor(t.clock.now() / 1000)
     const header =
       options.header === undefined ? signTimestamped(secret, nowSeconds - ageSeconds, body) : options.header
-    return t.anonymous('POST', SINK_PATH, body, header === null ? {} : { 'x-service-signature': header })
+    return t.anonymous('POST', `${SINK_PATH}${search}`, body, header === null ? {} : { 'x-service-signature': header })
   }
   return { t, deliver, [Symbol.asyncDispose]: () => t[Symbol.asyncDispose]() }
 }
@@ -62,6 +64,14 @@ describe('the sink', () => {
     ]
     for (const answer of answers) expect(answer).toMatchObject({ status: 401, body: { code: 'signature_invalid' } })
     expect(new Set(answers.map((answer) => answer.body.detail)).size).toBe(1)
+  })
+
+  test('fails a signed delivery on request, after its signature, and takes no other request', async () => {
+    await using sink = await openSink(DEVELOPMENT)
+    expect(await sink.deliver({ search: '?fails=true' })).toMatchObject({ status: 503, body: { code: 'sink_fails' } })
+    const unsigned = await sink.deliver({ search: '?fails=true', secret: createSecret(systemRandom) })
+    expect(unsigned).toMatchObject({ status: 401, body: { code: 'signature_invalid' } })
+    expect((await sink.deliver({ search: '?fails=false' })).status).toBe(422)
   })
 
   test('refuses a signed body that is no envelope, after its signature', async () => {

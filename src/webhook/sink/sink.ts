@@ -23,16 +23,24 @@ export interface SinkDeps {
 export interface SinkDelivery {
   header: string | undefined
   body: Buffer
-  /** The receiver that the URL of the delivery names; undefined for the sink's own. */
-  receiver: string | undefined
+  /** Query of the URL that the delivery was posted to, as `sinkSearch` writes it. */
+  search: string
+  /** Whether the URL asks for a failure. */
+  isToFail: boolean
   /** Non-secret headers of the delivery, for the log line. */
   envelopeHeaders: Record<string, string>
   now: Date
 }
 
+/** Query of a URL of the sink, as webhooks name it: the receiver first. `''` for the sink's own URL. */
+export function sinkSearch({ receiver, fails }: { receiver?: string; fails?: 'true' }): string {
+  const search = new URLSearchParams({ ...(receiver && { receiver }), ...(fails && { fails }) }).toString()
+  return search && `?${search}`
+}
+
 /**
- * Accepts a delivery that is signed for the sink's secret (docs/contract/webhooks.md#sink), and logs it. A bad or stale signature is a 401.
- * Without any secret the sink does not exist: 404.
+ * Accepts a delivery that is signed for the sink's secret (docs/contract/webhooks.md#sink), and logs it. A bad or stale
+ * signature is a 401, a delivery that is to fail a 503. Without any secret the sink does not exist: 404.
  */
 export async function acceptDelivery(deps: SinkDeps, delivery: SinkDelivery): Promise<{ accepted: true }> {
   const secrets = deps.sinkSecret ? [deps.sinkSecret] : await listOwnSecrets(deps, delivery)
@@ -47,14 +55,15 @@ export async function acceptDelivery(deps: SinkDeps, delivery: SinkDelivery): Pr
     const detail = 'The signature does not fit WEBHOOK_SINK_SECRET, or its timestamp is off by more than 300 s.'
     throw new Problem('signature_invalid', detail, { reason: fault && !fault.ok ? fault.fault : 'unknown' })
   }
+  if (delivery.isToFail)
+    throw new Problem('sink_fails', 'The URL of the webhook asks for it. Remove fails=true from the URL to end it.')
   const headers = Object.entries(delivery.envelopeHeaders)
   const fields = headers.map(([name, value]) => [name.replace(/^x-service-/, '').replaceAll('-', '_'), value])
   deps.logger.info(Object.fromEntries(fields), 'sink accepted a delivery')
   return { accepted: true }
 }
 
-async function listOwnSecrets(deps: SinkDeps, { receiver }: SinkDelivery): Promise<string[]> {
-  const url = receiver === undefined ? deps.sinkUrl() : `${deps.sinkUrl()}?receiver=${receiver}`
-  const rows = await findSecretsByUrl(deps.db, url)
+async function listOwnSecrets(deps: SinkDeps, { search }: SinkDelivery): Promise<string[]> {
+  const rows = await findSecretsByUrl(deps.db, `${deps.sinkUrl()}${search}`)
   return rows.map((row) => deps.keyring.open(row.secretEncrypted, secretContextOf(row.id)))
 }
