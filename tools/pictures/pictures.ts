@@ -10,7 +10,7 @@ import { startProgram } from '../running-service.ts'
 import { listConsoleRoutes, ROWS } from './console-routes.ts'
 
 /**
- * Takes pictures of every screen of the console in both themes and at phone width, from a service of its own with sample
+ * Takes pictures of every screen of the console and of the portal in both themes and at phone width, from a service of its own with sample
  * data: `npm run pictures -- <folder>`. With `--docs` those of the guide and of the README are replaced as well.
  */
 
@@ -23,6 +23,8 @@ const DOCUMENTED = {
   'webhooks-id.png': 'webhook.png',
   'events-id.png': 'event.png',
   'overview-phone.png': 'phone.png',
+  'portal-deliveries.png': 'portal.png',
+  'portal-webhooks-phone.png': 'portal-phone.png',
 } as const
 const DOCS_FOLDER = join(ROOT, 'docs', 'guides', 'screens', 'console')
 
@@ -36,18 +38,26 @@ const VIEWS = [
   { suffix: '-phone', width: 390, height: 760, colorScheme: 'light' },
 ] as const
 
+/** Screens of the tenants' portal, by their place in its address. */
+const PORTAL_SCREENS = ['webhooks', 'new', 'deliveries', 'events', 'limits'] as const
+
 const START_LIMIT_MS = 180_000
 const SCREEN_LIMIT_MS = 30_000
 const EMAIL = 'admin@signalbox.localhost'
 
 await new Command('pictures')
-  .description('takes pictures of every screen of the console')
+  .description('takes pictures of every screen of the console and of the portal')
   .argument('[folder]', 'where they are written', join(ROOT, '.signalbox', 'pictures'))
   .option('--docs', 'replaces the pictures of the documentation', false)
   .action(async (folder: string, { docs }: { docs: boolean }) => {
     await mkdir(folder, { recursive: true })
     await buildConsole()
-    await withService((service) => withBrowser((browser) => takeAll(browser, service, folder)))
+    await withService((service) =>
+      withBrowser(async (browser) => {
+        await takeAll(browser, service, folder)
+        await takePortal(browser, service, folder)
+      }),
+    )
     if (docs) await replaceDocumented(folder)
   })
   .parseAsync()
@@ -98,15 +108,53 @@ async function takeAll(browser: Browser, service: Service, folder: string): Prom
   await signIn(page, service)
   for (const route of listConsoleRoutes()) {
     const path = await fillPath(service, route)
-    for (const { suffix, width, height, colorScheme } of VIEWS) {
-      await page.setViewportSize({ width, height })
-      await page.emulateMedia({ colorScheme })
-      await page.goto(`/console/${path}`)
-      await waitUntilShown(page)
-      const name = `${route.replaceAll('$', '').replaceAll('/', '-')}${suffix}.png`
-      await page.screenshot({ path: join(folder, name), animations: 'disabled' })
-      console.log(join(folder, name))
-    }
+    await takeViews(page, { folder, name: route.replaceAll('$', '').replaceAll('/', '-') }, () =>
+      page.goto(`/console/${path}`),
+    )
+  }
+}
+
+/** Takes the portal of an account of the sample, as a page of its own. */
+async function takePortal(browser: Browser, service: Service, folder: string): Promise<void> {
+  const context = await browser.newContext({ reducedMotion: 'reduce', locale: 'en' })
+  const page = await context.newPage()
+  page.setDefaultTimeout(SCREEN_LIMIT_MS)
+  const account = await fillPath(service, 'accounts/$id')
+  const answer = await fetch(
+    new URL(`/api/v3/identity/${account.replace('accounts', 'account')}/portal-session`, service.origin),
+    {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ role: 'account-developer' }),
+    },
+  )
+  const { data } = (await answer.json()) as { data?: { url: string } }
+  if (data === undefined) throw new Error(`the portal session was answered ${answer.status}`)
+  await page.goto(data.url)
+  await waitUntilShown(page)
+  for (const screen of PORTAL_SCREENS) {
+    await takeViews(page, { folder, name: `portal-${screen}` }, async () => {
+      await page.evaluate((hash) => {
+        location.hash = hash
+      }, `#/${screen}`)
+    })
+  }
+}
+
+/** Takes a screen in each of the views; `show` leads to it. */
+async function takeViews(
+  page: Page,
+  { folder, name }: { folder: string; name: string },
+  show: () => Promise<unknown>,
+): Promise<void> {
+  for (const { suffix, width, height, colorScheme } of VIEWS) {
+    await page.setViewportSize({ width, height })
+    await page.emulateMedia({ colorScheme })
+    await show()
+    await waitUntilShown(page)
+    const path = join(folder, `${name}${suffix}.png`)
+    await page.screenshot({ path, animations: 'disabled' })
+    console.log(path)
   }
 }
 
