@@ -3,7 +3,7 @@ import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/rou
 import type { ContractFixture } from '../contract/contract-fixture.ts'
 import { type ChangeNotes, watchChangeNotes } from '../harness/database/change-notes.ts'
 import type { RequestDatabase } from '../harness/plan/request-plans.ts'
-import { type Measured, measureHeld } from '../harness/realtime/held-caller.ts'
+import { type Measured, measureHeld } from '../harness/realtime/cached-caller.ts'
 import { judgeWholeReads } from './known-whole-reads.ts'
 import {
   FORMS,

@@ -7,7 +7,7 @@ import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { systemRandom } from '../../base/random.ts'
 import { buildBrowserKeys, KNOWN_MS } from '../pages/browser/browser-key.ts'
-import { buildGate, type Gate } from '../password/gate.ts'
+import { buildHashingSemaphore, type HashingSemaphore } from '../password/hashing-semaphore.ts'
 
 const LOGIN = '/api/v3/auth/login/local'
 const PAGE = '/auth/sign-in'
@@ -24,20 +24,20 @@ let hold: PromiseWithResolvers<void> | undefined
 let networks = 0
 
 /** A gate whose work waits for `hold`, on a clock that stands still. */
-function buildHeldGate(): Gate {
-  const gate = buildGate({ atOnce: 1, queueLimit: 20, waitMs: 5_000, clock: buildManualClock() })
+function buildHeldGate(): HashingSemaphore {
+  const gate = buildHashingSemaphore({ atOnce: 1, queueLimit: 20, waitMs: 5_000, clock: buildManualClock() })
   const run = <Result>(work: () => Promise<Result>) =>
     gate(async () => {
       await hold?.promise
       return work()
     })
-  return Object.assign(run, { takePlace: gate.takePlace, judgePlace: gate.judgePlace })
+  return Object.assign(run, { admit: gate.admit, judgePlace: gate.judgePlace })
 }
 
 beforeAll(async () => {
   app = await createTestApp({
     env: { TRUST_PROXY: 'loopback', RATE_LIMIT_STRICT_PER_MINUTE: '100000' },
-    hashingGate: buildHeldGate(),
+    hashingSemaphore: buildHeldGate(),
   })
   origin = await app.app.server.listen({ host: '127.0.0.1', port: 0 })
 })

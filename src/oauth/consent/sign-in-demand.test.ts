@@ -9,7 +9,7 @@ const USER = 'user-1' as UserId
 
 const buildInteraction = (more: Partial<Interaction> = {}): Interaction => ({
   ...{ id: 'one', prompt: 'login', reasons: ['login_prompt'], params: {}, accountId: null, lastAnswers: {} },
-  ...{ familyId: null, returnTo: 'https://id.example.test/', createdAt: new Date(ASKED_AT), isAnswered: false },
+  ...{ tokenFamilyId: null, returnTo: 'https://id.example.test/', createdAt: new Date(ASKED_AT), isAnswered: false },
   ...more,
 })
 
