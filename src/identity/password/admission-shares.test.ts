@@ -69,7 +69,7 @@ describe('the places of password checks', () => {
     expect(gone).toHaveLength(held.length - 3)
   })
 
-  test('are given to a person who mistyped the password once, also during an attack', () => {
+  test('are given to a user who mistyped the password once, also during an attack', () => {
     const { stranger, fill } = open()
     const attack = () => fill((step) => stranger(`10.1.1.${step}`))
     attack()

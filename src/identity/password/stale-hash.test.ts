@@ -35,7 +35,7 @@ test('a right password signs in where there is no place to hash it at a new cost
   expect(await readHash()).toEqual({ password_hash: expect.stringContaining('m=64,') })
 })
 
-test('the right password of a person with a second factor is hashed at the new cost before the second step', async () => {
+test('the right password of a user with a second factor is hashed at the new cost before the second step', async () => {
   await using app = await buildIdentityApp()
   const address = '10.0.0.1'
   const { user } = await enrolUser(app, 'stale', { password: PASSWORD, address })

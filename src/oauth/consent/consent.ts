@@ -88,7 +88,7 @@ export async function decideConsent(deps: ConsentDeps, db: Database, decision: D
   if (!isApproved) {
     await answerInteraction(db, authorizationId, {
       error: 'access_denied',
-      error_description: 'the person declined the request',
+      error_description: 'the user declined the request',
     })
     return { grant: null, clientId, authorizeUrl: interaction.returnTo }
   }

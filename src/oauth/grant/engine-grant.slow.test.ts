@@ -104,7 +104,7 @@ describe('a consent that was given at the engine', () => {
     expect(await listGrants(signedUp.userId)).toEqual([])
   })
 
-  test('is removed by its person on the page of the apps', async () => {
+  test('is removed by its user on the page of the apps', async () => {
     const signedUp = await signUp()
     const tokens = await allowThere(signedUp)
     await openPage(signedUp, 'email')
@@ -169,7 +169,7 @@ describe('a consent that was given at the engine', () => {
     expect(readPayload(opened.body.jwt)).not.toHaveProperty('grant_id')
   })
 
-  test('stays out of the list while the person takes it back during the question', async () => {
+  test('stays out of the list while the user takes it back during the question', async () => {
     const signedUp = await signUp()
     await allowThere(signedUp)
     await openPage(signedUp)

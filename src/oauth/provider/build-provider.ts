@@ -269,6 +269,6 @@ function addClaims(
   if (accountId === undefined || grantId === undefined) return {}
   const subject = account?.accountId === accountId ? account.subject : undefined
   const decision = decideTokenClaims({ subject, client: { id: clientId, scope: [...token.scopes].join(' ') } })
-  if (decision.kind === 'refuse') throw new errors.InvalidGrant('the person may not get a token')
+  if (decision.kind === 'refuse') throw new errors.InvalidGrant('the user may not get a token')
   return { ...decision.claims, grant_id: findGrantIdOf(grantId) }
 }

@@ -103,7 +103,7 @@ const selectBrowser = statement<
 >(`
   select s.payload as session, f.payload as "tokenFamily", ${signIn.members('b')}, ${given.members('g')}, ${OF_ACCOUNT}
   from (
-    select $idHash::bytea as id_hash, $sessionId::uuid as browser, $userId::uuid as person, $clientId::text as client
+    select $idHash::bytea as id_hash, $sessionId::uuid as browser, $userId::uuid as user_id, $clientId::text as client
   ) k
   left join lateral (
     select o.payload from oauth_state o
@@ -111,8 +111,8 @@ const selectBrowser = statement<
     limit 1
   ) s on true
   left join session b on b.document_id = k.browser
-  left join "user" u on u.document_id = k.person and u.is_actived and u.deleted_at is null
-  left join oauth_grant g on g."user" = k.person and g.client = uuid_of(k.client) and g.revoked_at is null
+  left join "user" u on u.document_id = k.user_id and u.is_actived and u.deleted_at is null
+  left join oauth_grant g on g."user" = k.user_id and g.client = uuid_of(k.client) and g.revoked_at is null
   left join lateral (
     select o.payload from oauth_state o
     where o.model = 'Grant' and ${isAfter('o.expires_at', '$now')}
