@@ -54,7 +54,7 @@ function leave(id: string): Step {
   return { id: randomUUID(), location: hint ? openid.buildEndSessionUrl(config, asked).href : '/' }
 }
 
-const toHtml = (text: string) => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
+const toHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 createServer(async (request, response) => {
   const url = new URL(request.url ?? '/', redirectUri)
   const known = /(?:^|; )app=([\w-]+)/.exec(request.headers.cookie ?? '')?.[1] ?? ''

@@ -1,6 +1,6 @@
 /** Text for HTML, in an element or in a quoted attribute. */
 export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
 /** A page. `content` is HTML, in which everything from outside was escaped. */

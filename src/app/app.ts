@@ -171,7 +171,7 @@ async function mountApi(
   const { config, logger, random } = options
   const { db } = options.database
   const onRecorded = realtime.noteUnpublished
-  const passwords = buildPasswordHashing(config.passwordHashCost, random, options.hashingGate)
+  const passwords = buildPasswordHashing(config.passwordHashCost, random, options.hashingSemaphore)
   const shared = { ids, baseUrl, caches, limiter, equalEntries, passwords }
   const pipeline = buildPipeline({ options, ...shared, notify, onRecorded })
   const limits = { defaults: config.accountLimits, cache: caches.limits, limiter }

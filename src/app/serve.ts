@@ -125,7 +125,7 @@ function checkDevelopment({ config: { appEnv }, prepareDemonstration, fillDataba
   if (appEnv === 'development') return
   const needs = `so it needs APP_ENV=development (it is ${appEnv}).`
   if (prepareDemonstration) throw new FatalError(`--demo creates rows and prints a key, ${needs}`)
-  if (fillDatabase) throw new FatalError(`--sample adds people and deliveries that never were, ${needs}`)
+  if (fillDatabase) throw new FatalError(`--sample adds users and deliveries that never were, ${needs}`)
 }
 
 /** Loads all that serves, which takes most of the processor time of a start. */

@@ -10,18 +10,18 @@ export function cacheFor<Value>(
   lifetimeMs: number,
   load: () => Promise<Value>,
 ): () => Promise<Value> {
-  let held: { value: Promise<Value>; loadedAtMs: number; isRunning: boolean } | undefined
+  let entry: { value: Promise<Value>; loadedAtMs: number; isRunning: boolean } | undefined
   return () => {
-    const ageMs = held ? clock.now() - held.loadedAtMs : 0
-    if (held && (held.isRunning || (ageMs >= 0 && ageMs < lifetimeMs))) return held.value
+    const ageMs = entry ? clock.now() - entry.loadedAtMs : 0
+    if (entry && (entry.isRunning || (ageMs >= 0 && ageMs < lifetimeMs))) return entry.value
     const mine = { value: load(), loadedAtMs: clock.now(), isRunning: true }
-    held = mine
+    entry = mine
     mine.value.then(
       () => {
         mine.isRunning = false
       },
       () => {
-        held = undefined
+        entry = undefined
       },
     )
     return mine.value

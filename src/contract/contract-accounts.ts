@@ -7,19 +7,19 @@ import type { FindContractAccount } from '../realtime/authorization/authorizatio
 import { loadContract } from './contract.ts'
 
 /** How long an answer is used again: a contract keeps its account, and one that was deleted is refused after this. */
-export const CONTRACT_HELD_MS = 5_000
+export const CONTRACT_CACHE_MS = 5_000
 
 /** Most contracts that are remembered. */
 const CONTRACTS_LIMIT = 10_000
 
 /** Builds the look-up. A crowd that returns after an interruption asks for the same contracts. */
 export function buildContractAccounts(clock: Pick<Clock, 'now'>): FindContractAccount {
-  const held = buildTimedCache<string, AccountId>({ limit: CONTRACTS_LIMIT, clock })
+  const cache = buildTimedCache<string, AccountId>({ limit: CONTRACTS_LIMIT, clock })
   return async (db, id) => {
-    const known = held.find(id)
-    if (known !== undefined) return known
+    const cached = cache.find(id)
+    if (cached !== undefined) return cached
     const account = await readAccount(db, id)
-    if (account !== undefined) held.put(id, account, CONTRACT_HELD_MS)
+    if (account !== undefined) cache.put(id, account, CONTRACT_CACHE_MS)
     return account
   }
 }

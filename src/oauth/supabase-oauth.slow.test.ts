@@ -98,7 +98,7 @@ describe('the OAuth server of Supabase Auth', () => {
     expect((await official.oauth.getAuthorizationDetails(id)).error?.code).toBe('validation_failed')
   })
 
-  test('keeps the subject of a person at its sign-in', async () => {
+  test('keeps the subject of a user at its sign-in', async () => {
     const { subject, session } = await signUp()
     expect(subject).toBe(session.user.id)
   })
@@ -139,7 +139,7 @@ describe('consent at a managed engine', () => {
     expect(rows[0].authorize_url).not.toContain(new URL(authorizeUrl).searchParams.get('code'))
   })
 
-  test('refuses another decision, and another person', async () => {
+  test('refuses another decision, and another user', async () => {
     const one = await signUp()
     fixture.nextUser()
     const other = await signUp()
@@ -172,7 +172,7 @@ describe('consent at a managed engine', () => {
 })
 
 describe('an app at a managed engine', () => {
-  test('gets a token with the audience and scopes of the API, and reads it with the permissions of the person', async () => {
+  test('gets a token with the audience and scopes of the API, and reads it with the permissions of the user', async () => {
     const signedUp = await signUp()
     const { status, body } = await obtainToken(signedUp, ['contract:read', 'openid', 'unknown'])
     expect(status).toBe(200)
@@ -188,7 +188,7 @@ describe('an app at a managed engine', () => {
     expect((await call('POST', CONTRACT, { account: signedUp.user.userId, name: 'x' })).status).toBe(403)
   })
 
-  test('loses access at once when the person removes it', async () => {
+  test('loses access at once when the user removes it', async () => {
     const signedUp = await signUp()
     const { body } = await obtainToken(signedUp)
     const { jwt } = (await exchange(body.access_token ?? '')).body
@@ -205,7 +205,7 @@ describe('an app at a managed engine', () => {
     expect((await app.admin('GET', list)).body.data).toEqual([])
   })
 
-  test('whose access was removed is asked for again, and has it again when the person allows it', async () => {
+  test('whose access was removed is asked for again, and has it again when the user allows it', async () => {
     const signedUp = await signUp()
     await obtainToken(signedUp)
     const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.user.userId}`
@@ -220,7 +220,7 @@ describe('an app at a managed engine', () => {
     expect(again.document_id).not.toBe(grant.document_id)
   })
 
-  test('is not reached by another person through the id of its grant', async () => {
+  test('is not reached by another user through the id of its grant', async () => {
     const signedUp = await signUp()
     await obtainToken(signedUp)
     const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.user.userId}`
@@ -235,7 +235,7 @@ describe('an app at a managed engine', () => {
     expect((await call('DELETE', `/api/v3/oauth/grant/${grant.document_id}`)).status).toBe(404)
   })
 
-  test('gets nothing at issue and nothing at refresh for a disabled person, and enabling revives nothing', async () => {
+  test('gets nothing at issue and nothing at refresh for a disabled user, and enabling revives nothing', async () => {
     const signedUp = await signUp()
     const { body } = await obtainToken(signedUp)
     const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '' }
@@ -251,7 +251,7 @@ describe('an app at a managed engine', () => {
     expect((await obtainToken(signedUp)).status).toBe(200)
   })
 
-  test('cannot exchange the token of a person, and a person is nobody with the token of an app', async () => {
+  test('cannot exchange the token of a user, and a user is nobody with the token of an app', async () => {
     const { session } = await signUp()
     const answer = await exchange(session.access_token)
     expect(answer).toMatchObject({ status: 401, body: { code: 'oauth_exchange_failed' } })
@@ -310,7 +310,7 @@ describe('the consent page of a managed engine', () => {
     expect(shown.headers['content-security-policy']).toContain('https://app.example.com')
   })
 
-  test('sends the code of an approval to the app, whose token has the scopes that the person added', async () => {
+  test('sends the code of an approval to the app, whose token has the scopes that the user added', async () => {
     const browser = buildTestBrowser(app)
     const { id, verifier } = await beginAuthorization()
     const { consent: shown } = await signInAtPage(browser, id)
@@ -324,7 +324,7 @@ describe('the consent page of a managed engine', () => {
     expect((await app.callAs((await exchange(body.access_token ?? '')).body.jwt)('GET', CONTRACT)).status).toBe(200)
   })
 
-  test('keeps the token of the person encrypted, for this decision alone, and ends its session there', async () => {
+  test('keeps the token of the user encrypted, for this decision alone, and ends its session there', async () => {
     await app.database.pool.query('delete from engine_session')
     const browser = buildTestBrowser(app)
     const { id } = await beginAuthorization()
@@ -378,7 +378,7 @@ describe('the consent page of a managed engine', () => {
     expect(String(shown.headers.refresh)).toMatch(/^0;url=https:\/\/app\.example\.com\/back\?code=/)
   })
 
-  test('refuses a form of another browser, and an authorization of another person', async () => {
+  test('refuses a form of another browser, and an authorization of another user', async () => {
     const [browser, other] = [buildTestBrowser(app), buildTestBrowser(app)]
     const { id } = await beginAuthorization()
     const { consent: shown } = await signInAtPage(browser, id)
@@ -410,7 +410,7 @@ describe('the consent page of a managed engine', () => {
   })
 })
 
-test('decisions are swept, but for the last approval of each person and app', async () => {
+test('decisions are swept, but for the last approval of each user and app', async () => {
   const signedUp = await signUp()
   await decide(signedUp, (await beginAuthorization()).id, ['contract:read'])
   app.clock.advance(1_000)

@@ -200,7 +200,7 @@ function isBodyless(status: number): boolean {
 function readHeaders(headers: Dispatcher.ResponseData['headers']): Headers {
   const read = new Headers()
   for (const [name, value] of Object.entries(headers)) {
-    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) read.append(name, one)
+    for (const item of Array.isArray(value) ? value : [value]) if (item !== undefined) read.append(name, item)
   }
   return read
 }

@@ -88,7 +88,7 @@ describe('a decision is refused', () => {
     expect(await grantsOf(who)).toEqual([])
   })
 
-  test('through the API by another person', async () => {
+  test('through the API by another user', async () => {
     const { page } = await standBefore()
     const { call } = await fixture.app.signInMember()
     const body = { authorization_id: page.url.searchParams.get('id'), decision: 'approve' }
@@ -151,7 +151,7 @@ describe('an authorization continues only', () => {
     expect((await browser.visit(done.headers.location ?? '')).headers.location ?? '').not.toContain('code=')
   })
 
-  test('for the person who decided, not for the one who signed in meanwhile', async () => {
+  test('for the user who decided, not for the one who signed in meanwhile', async () => {
     const { browser, page } = await standBefore()
     const done = await post(browser, { ...readForm(page.body, CONSENT), decision: 'approve' })
     const devices = await browser.visit(`${fixture.baseUrl}/auth/devices`)
@@ -160,7 +160,7 @@ describe('an authorization continues only', () => {
     expect((await browser.visit(done.headers.location ?? '')).headers.location ?? '').not.toContain('code=')
   })
 
-  test('for an active person', async () => {
+  test('for an active user', async () => {
     const { browser, page, who } = await standBefore()
     const done = await post(browser, { ...readForm(page.body, CONSENT), decision: 'approve' })
     await fixture.app.admin('POST', `/api/v3/identity/user/${who.userId}/disable`, {})
@@ -176,7 +176,7 @@ describe('sign-out by a client', () => {
   }
   const isSignedIn = async (browser: Visitor) => (await browser.visit(`${fixture.baseUrl}/auth/devices`)).status === 200
 
-  test('needs the word of the person', async () => {
+  test('needs the word of the user', async () => {
     const { browser, tokens } = await signedIn()
     await browser.visit(`${fixture.issuer}/end-session?id_token_hint=${tokens.id_token}`)
     expect(await isSignedIn(browser)).toBe(true)

@@ -41,23 +41,23 @@ const FORGED_ORIGINS: [name: string, headers: Record<string, string>][] = [
 const FORGERY: Case[] = [
   ...FORGED_ORIGINS.map(
     ([name, headers]): Case => ({
-      name: `a form of ${name} decides for the person`,
+      name: `a form of ${name} decides for the user`,
       brokenBy: 'origins of forms are not checked',
       attack: (fixture) => approves(fixture, { headers }),
     }),
   ),
   {
-    name: 'a form without its token decides for the person',
+    name: 'a form without its token decides for the user',
     brokenBy: 'tokens of forms are not checked',
     attack: (fixture) => approves(fixture, { fields: { form_token: '' } }),
   },
   {
-    name: 'a form with a made-up token decides for the person',
+    name: 'a form with a made-up token decides for the user',
     brokenBy: 'tokens of forms are not checked',
     attack: (fixture) => approves(fixture, { fields: { form_token: 'a.b' } }),
   },
   {
-    name: 'a form with the token of another browser decides for the person',
+    name: 'a form with the token of another browser decides for the user',
     brokenBy: 'tokens of forms are not checked',
     attack: async (fixture) => {
       const { form_token: token = '' } = readForm((await standBefore(fixture)).page.body, CONSENT)
@@ -65,7 +65,7 @@ const FORGERY: Case[] = [
     },
   },
   {
-    name: 'a form with a guessed token signs the person out',
+    name: 'a form with a guessed token signs the user out',
     brokenBy: 'forms of the provider have no token',
     attack: async ({ fixture, flow, user }) => {
       const browser = openBrowser()

@@ -88,7 +88,7 @@ async function signIn(): Promise<void> {
 
 const who = () => page.locator('#who').textContent()
 
-test('examples/oauth-client: its commands register and start the app, a person signs in, and out', async () => {
+test('examples/oauth-client: its commands register and start the app, a user signs in, and out', async () => {
   const readme = await paste('oauth-client', '4711')
   await shell.waitForOutput(/The app is at/)
   await open(readme, 'http://127.0.0.1:4711')
@@ -166,7 +166,7 @@ test('examples/portal: a customer of the platform adds a webhook, and another on
   await portal.getByText('No webhook yet').waitFor()
 })
 
-test('examples/sso: a person signs in at one app, arrives at the other, and is signed out of both', async () => {
+test('examples/sso: a user signs in at one app, arrives at the other, and is signed out of both', async () => {
   const readme = await paste('sso')
   await shell.waitForOutput(/App B, on another domain/)
   await open(readme, 'http://b.localhost:4002/orders')

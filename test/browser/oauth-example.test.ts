@@ -35,7 +35,7 @@ async function signIn(): Promise<string> {
   return user.email
 }
 
-test('a person signs in, allows the app without one scope, and arrives at it', async () => {
+test('a user signs in, allows the app without one scope, and arrives at it', async () => {
   const email = await signIn()
   await page.getByLabel('see your contracts').uncheck()
   await page.getByRole('button', { name: 'Allow', exact: true }).click()
@@ -51,7 +51,7 @@ test('without scripts the pages work the same', async () => {
   expect(await page.locator('#who').textContent()).toBe(`Signed in as ${email}, 0 contracts`)
 })
 
-test('a person who refuses arrives at the app with the reason', async () => {
+test('a user who refuses arrives at the app with the reason', async () => {
   await signIn()
   await page.getByRole('button', { name: 'Do not allow' }).click()
   await page.waitForURL(/\/callback\?error=access_denied/)

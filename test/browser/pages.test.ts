@@ -126,12 +126,12 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     heading: 'Confirm your e-mail address',
   },
   {
-    name: 'an invitation of a person who signs in first',
+    name: 'an invitation of a user who signs in first',
     reach: async (page) => page.goto(await invite(await createUser())),
     heading: 'Join Northwind Rail',
   },
   {
-    name: 'an invitation of the person who is signed in',
+    name: 'an invitation of the user who is signed in',
     reach: async (page) => {
       const link = await invite(PERSON.email)
       await bringSession(fixture, page)
@@ -203,7 +203,7 @@ describe('the look', () => {
     await close()
   })
 
-  test('does not move for people who ask for that', async () => {
+  test('does not move for users who ask for that', async () => {
     const { page, close } = await fixture.open({ reducedMotion: 'reduce' })
     await page.goto('/auth/sign-in')
     const durations = await page.evaluate(
@@ -225,7 +225,7 @@ describe('the look', () => {
 describe('by keyboard alone', () => {
   const isOutlined = "getComputedStyle(document.activeElement).outlineStyle !== 'none'"
 
-  test('a person signs in, ends another device and signs out', async () => {
+  test('a user signs in, ends another device and signs out', async () => {
     const other = await fixture.open()
     await signIn(other.page)
     await other.page.waitForURL('**/auth/')
@@ -344,7 +344,7 @@ describe('the sign-in form', () => {
   })
 })
 
-test('a person who forgot the password sets a new one by the link of the mail, and is signed in', async () => {
+test('a user who forgot the password sets a new one by the link of the mail, and is signed in', async () => {
   const { page, close } = await fixture.open()
   const email = 'forgetful@example.test'
   await createUserWithPassword(fixture.app, { email }, PERSON.password)

@@ -66,7 +66,7 @@ test('a page with the hooks shows each change of a contract, and the test prints
   await page.close()
 })
 
-test('a page of a person who loses the membership says that it has no access', async () => {
+test('a page of a user who loses the membership says that it has no access', async () => {
   const user = await service.addMember()
   const page = await openAs(user)
   await service.call('DELETE', `/api/v3/identity/account/${service.account}/member`, { user: user.id })

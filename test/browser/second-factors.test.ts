@@ -194,7 +194,7 @@ async function invite(email: string): Promise<string> {
 }
 
 describe('an invitation', () => {
-  test('is accepted by a new person in the browser, who is signed in by that', async () => {
+  test('is accepted by a new user in the browser, who is signed in by that', async () => {
     const { page, complaints, close } = await fixture.open()
     const email = `guest-${systemRandom.bytes(4).toString('hex')}@example.test`
     await page.goto(await invite(email))
@@ -207,7 +207,7 @@ describe('an invitation', () => {
     await close()
   })
 
-  test('of somebody else asks the person who is signed in to sign out by a click', async () => {
+  test('of somebody else asks the user who is signed in to sign out by a click', async () => {
     const { page, close } = await fixture.open()
     const link = await invite(await createUser())
     await openSecurity(page)
@@ -223,9 +223,9 @@ describe('an invitation', () => {
 
 /** Every page of this part, and how a browser gets there. */
 const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; heading: string }[] = [
-  { name: 'the second factors of a new person', reach: openSecurity, heading: 'Sign-in and security' },
+  { name: 'the second factors of a new user', reach: openSecurity, heading: 'Sign-in and security' },
   {
-    name: 'the second factors of a person with all of them',
+    name: 'the second factors of a user with all of them',
     reach: async (page) => {
       await openSecurity(page)
       await enrolApp(page)
@@ -291,7 +291,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     heading: 'Confirm that it is you',
   },
   {
-    name: 'the connected services, with the question of a provider that sent the person back',
+    name: 'the connected services, with the question of a provider that sent the user back',
     reach: async (page) => {
       const email = await openSecurity(page)
       await fixture.app.database.pool.query(
@@ -322,7 +322,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     heading: 'Confirm that it is you',
   },
   {
-    name: 'an invitation of a new person',
+    name: 'an invitation of a new user',
     reach: async (page) => page.goto(await invite(`guest-${systemRandom.bytes(4).toString('hex')}@example.test`)),
     heading: 'Join Northwind Rail',
   },

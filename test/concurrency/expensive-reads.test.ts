@@ -113,10 +113,10 @@ describe('while reads hang', () => {
     expect(one).toMatchObject({ body: { code: 'rate_limited' }, headers: { 'retry-after': '1' } })
   })
 
-  test('those of two persons of one account and of a key of one of them take turns of the account', async () => {
+  test('those of two users of one account and of a key of one of them take turns of the account', async () => {
     const { admin, callAs, holdContracts, readDatabase, signInMember } = fixture
     const { data: roles } = (await admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')).body
-    const { call, account } = await addViewer(fixture, 'Of three persons')
+    const { call, account } = await addViewer(fixture, 'Of three users')
     const body = { name: 'bound', account, permissions: ['webhook:find-all', 'contract:find-all'] }
     const key = callAs((await call('POST', '/api/v3/identity/api-key', body)).body.data.key)
     const callers = [call, key]

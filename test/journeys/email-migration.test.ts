@@ -53,7 +53,7 @@ describe('the migration of addresses in a database whose locale keeps I and i ap
     return id
   }
 
-  test('keeps every person, lets the address find one of them, and frees the others by another address', async () => {
+  test('keeps every user, lets the address find one of them, and frees the others by another address', async () => {
     const [first, second, third] = ['2026-01-01T00:00:00Z', '2026-02-01T00:00:00Z', '2026-03-01T00:00:00Z']
     const older = await insert('info@example.com', { at: first! })
     const proven = await insert('INFO@example.com', { at: third!, verifiedAt: third! })
@@ -101,7 +101,7 @@ describe('a sign-in in a database whose locale makes letters A to Z of others', 
   const signIn = (email: string, password: string) =>
     app.anonymous('POST', '/api/v3/auth/login/local', { email, password })
 
-  test('finds nobody by a letter that the locale folds, so that every guess is counted for the person', async () => {
+  test('finds nobody by a letter that the locale folds, so that every guess is counted for the user', async () => {
     const { rows } = await database.pool.query(`select lower('\u0130\u212a') as folded`)
     expect(rows[0].folded).toBe('ik')
     await createUserWithPassword(app, { email: 'iris.kim@example.com' }, PASSWORD)

@@ -168,7 +168,7 @@ async function expectRowsOfOne(name: string): Promise<void> {
 }
 
 test.each(Object.keys(ALL))(
-  '%s reads the rows of one person among many, by plans made before those were written',
+  '%s reads the rows of one user among many, by plans made before those were written',
   expectRowsOfOne,
 )
 

@@ -48,10 +48,10 @@ describe('the watch of the order', () => {
   const PERSON = 'select from "user" where email = \'nobody\' for no key update'
 
   test.each([
-    ['a person after its session', ['update session set revoked_at = now() where false', PERSON], 'session > user'],
-    ['a person after its passkey', ['delete from passkey where false', PERSON], 'passkey > user'],
+    ['a user after its session', ['update session set revoked_at = now() where false', PERSON], 'session > user'],
+    ['a user after its passkey', ['delete from passkey where false', PERSON], 'passkey > user'],
     [
-      'a person after a session that a function of the database locks',
+      'a user after a session that a function of the database locks',
       ['select revoke_session(gen_random_uuid(), now())', PERSON],
       'session > user',
     ],
@@ -64,7 +64,7 @@ describe('the watch of the order', () => {
       'oauthClient > oauth_client',
     ],
     [
-      'a person after a table that the order does not name',
+      'a user after a table that the order does not name',
       ['update schema_migration set name = name where false', PERSON],
       'schema_migration > user',
     ],
@@ -75,13 +75,13 @@ describe('the watch of the order', () => {
   })
 
   test.each([
-    ['a session after its person', [PERSON, 'update session set revoked_at = now() where false']],
+    ['a session after its user', [PERSON, 'update session set revoked_at = now() where false']],
     [
-      'a passkey behind its person, before a session',
+      'a passkey behind its user, before a session',
       [PERSON, 'delete from passkey where false', 'select revoke_session(gen_random_uuid(), now())'],
     ],
     [
-      'a person that it does not wait for',
+      'a user that it does not wait for',
       ['select from session limit 0 for update', 'select from "user" limit 0 for update skip locked'],
     ],
   ])('allows %s', async (_name, texts) => {

@@ -146,7 +146,7 @@ async function expectNoAccess({ config, tokens }: AppSignIn, jwts: readonly stri
 }
 
 describe('an app of somebody else', () => {
-  test('reads the API as the person within its scopes, and nothing outside of them, in every process', async () => {
+  test('reads the API as the user within its scopes, and nothing outside of them, in every process', async () => {
     const one = await signIn()
     const [jwt = ''] = await openEverywhere(one)
     for (const { app } of [fixture, other]) {
@@ -159,7 +159,7 @@ describe('an app of somebody else', () => {
     expect((await own('GET', '/api/v3/oauth/grant')).status).toBe(200)
   })
 
-  test('may do no more than the person, whatever its scopes open', async () => {
+  test('may do no more than the user, whatever its scopes open', async () => {
     const stranger = await fixture.user()
     const client = await fixture.client({ scopes: ['openid', 'offline_access', 'contract:read', 'contract:write'] })
     const scope = 'openid offline_access contract:read contract:write'
@@ -175,7 +175,7 @@ describe('an app of somebody else', () => {
     expect(await readEverywhere(jwt)).toEqual([200, 200])
   })
 
-  test('with the scope account:read is told the account of the person in its token', async () => {
+  test('with the scope account:read is told the account of the user in its token', async () => {
     const client = await fixture.client({ scopes: ['openid', 'account:read'] })
     const { tokens } = await signIn({ client, scope: 'openid account:read', parameters: {} })
     expect(readPayload(tokens.access_token)).toMatchObject({ account })
@@ -184,7 +184,7 @@ describe('an app of somebody else', () => {
 })
 
 describe('an app loses its access at once in every process', () => {
-  test('when the person removes it', async () => {
+  test('when the user removes it', async () => {
     const one = await signIn()
     const jwts = await openEverywhere(one)
     const own = await callAsUser(one.user)
@@ -192,7 +192,7 @@ describe('an app loses its access at once in every process', () => {
     await expectNoAccess(one, jwts, 'grant_ended')
   })
 
-  test('when its client is deleted, and other apps of the person keep theirs', async () => {
+  test('when its client is deleted, and other apps of the user keep theirs', async () => {
     const [one, kept] = [await signIn(), await signIn()]
     const jwts = await openEverywhere(one)
     const [keptJwt = ''] = await openEverywhere(kept)
@@ -201,7 +201,7 @@ describe('an app loses its access at once in every process', () => {
     expect(await readEverywhere(keptJwt)).toEqual([200, 200])
   })
 
-  test('when the person is disabled', async () => {
+  test('when the user is disabled', async () => {
     const one = await signIn({ one: await member() })
     const jwts = await openEverywhere(one)
     const path = `/api/v3/identity/user/${one.user.userId}/disable`
@@ -240,7 +240,7 @@ describe('an app loses its access at once in every process', () => {
   })
 })
 
-describe('a scope that the person takes back', () => {
+describe('a scope that the user takes back', () => {
   test('ends the sessions that had it, and no token of any browser opens it again', async () => {
     const [client, elsewhere] = [await fixture.client(), openBrowser()]
     const phone = await signIn({ client, browser: elsewhere })
@@ -277,7 +277,7 @@ describe('an exchange of a token that the provider keeps is refused', () => {
     expect(await reasonAt(tokens.access_token)).toEqual(['token_unknown'])
   })
 
-  test('as session_ended when the person has signed out and the token is without offline_access', async () => {
+  test('as session_ended when the user has signed out and the token is without offline_access', async () => {
     const browser = openBrowser()
     const [bound, free] = [
       await signIn({ browser, scope: 'openid contract:read', parameters: {} }),

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route/route.ts'
 import type { ContractFixture } from '../contract/contract-fixture.ts'
-import { type ChangeNotes, watchChangeNotes } from '../harness/database/change-notes.ts'
+import { type WatchedInvalidations, watchInvalidations } from '../harness/database/watched-invalidations.ts'
 import type { RequestDatabase } from '../harness/plan/request-plans.ts'
-import { type Measured, measureHeld } from '../harness/realtime/held-caller.ts'
+import { type Measured, measureHeld } from '../harness/realtime/cached-caller.ts'
 import { judgeWholeReads } from './known-whole-reads.ts'
 import {
   FORMS,
@@ -51,7 +51,7 @@ const KNOWN_PERSON: Step = [
   4,
 ]
 const NEW_PERSON: Step = [
-  'as of a known person, once in its life: registers user, account, membership and their events, which its session refers to',
+  'as of a known user, once in its life: registers user, account, membership and their events, which its session refers to',
   10,
   6,
 ]
@@ -72,7 +72,7 @@ const INVITATION: Step = [
   4,
 ]
 const ACCEPTANCE: Step = [
-  'begin; locks the invitation, its roles and its inviter; registers the person; closes; commit',
+  'begin; locks the invitation, its roles and its inviter; registers the user; closes; commit',
   9,
   6,
 ]
@@ -86,33 +86,33 @@ const CODE_ATTEMPT: Step = [
 
 /** Second factors are proven seldom, and each step decides on what the one before locked. */
 const SECOND_STEP: Step = [
-  'begin; locks the person; counts the attempt at the challenge; reads the hash that it is bound to; reads the app; uses the code up; reads the user; locks the user and reads its accounts, as every sign-in does; closes; commit',
+  'begin; locks the user; counts the attempt at the challenge; reads the hash that it is bound to; reads the app; uses the code up; reads the user; locks the user and reads its accounts, as every sign-in does; closes; commit',
   10,
   7,
 ]
 const CONFIRMATION: Step = [
-  'begin; locks the person; reads the app; uses the code up; counts recovery codes; locks the session; closes; commit',
+  'begin; locks the user; reads the app; uses the code up; counts recovery codes; locks the session; closes; commit',
   8,
   5,
 ]
 const STEP_UP: Step = [
-  'begin; locks the person; reads the app; uses the code up; locks the session; closes; commit',
+  'begin; locks the user; reads the app; uses the code up; locks the session; closes; commit',
   7,
   4,
 ]
-const FACTOR_REMOVAL: Step = ['begin; locks the person; removes the factor; closes; commit', 5, 2]
-const REGISTRATION_OPTIONS: Step = ['begin; reads the person; reads its passkeys; closes; commit', 5, 3]
+const FACTOR_REMOVAL: Step = ['begin; locks the user; removes the factor; closes; commit', 5, 2]
+const REGISTRATION_OPTIONS: Step = ['begin; reads the user; reads its passkeys; closes; commit', 5, 3]
 const REGISTRATION: Step = [
-  'begin; locks the person; counts the attempt at the challenge; locks the person and counts its passkeys; inserts the new one; counts recovery codes; locks the session; closes; commit',
+  'begin; locks the user; counts the attempt at the challenge; locks the user and counts its passkeys; inserts the new one; counts recovery codes; locks the session; closes; commit',
   10,
   6,
 ]
 const PASSKEY_LOGIN: Step = [
-  'begin; counts the attempt at the challenge; reads the passkey; locks its person; raises its counter; reads the user; locks the user and reads its accounts, as every sign-in does; closes; commit',
+  'begin; counts the attempt at the challenge; reads the passkey; locks its user; raises its counter; reads the user; locks the user and reads its accounts, as every sign-in does; closes; commit',
   9,
   6,
 ]
-const FACTOR_OPTIONS: Step = ['begin; reads the challenge; reads the passkeys of its person; closes; commit', 5, 3]
+const FACTOR_OPTIONS: Step = ['begin; reads the challenge; reads the passkeys of its user; closes; commit', 5, 3]
 
 const OF_FACTORS: readonly Step[] = [
   SECOND_STEP,
@@ -190,7 +190,7 @@ const STEPS: Record<string, readonly Step[]> = {
   'login.oauth-callback': [['reads the flow', 1, 1], ONE_WRITE],
   'login.oauth-form-callback': [ONE_WRITE],
   'login.oauth': [STRICT_LIMIT, ...SPEND_FLOW, KNOWN_PERSON],
-  'login.oauth of a new person': [STRICT_LIMIT, ...SPEND_FLOW, NEW_PERSON],
+  'login.oauth of a new user': [STRICT_LIMIT, ...SPEND_FLOW, NEW_PERSON],
   'login.code': [STRICT_LIMIT, CODE_HOLDER],
   'identity.link': [STRICT_LIMIT, ONE_WRITE],
   'identity.create': [STRICT_LIMIT, CODE_IDENTITY],
@@ -212,7 +212,7 @@ const STEPS: Record<string, readonly Step[]> = {
   'password.forgot of an unknown address': [STRICT_LIMIT, CHANGE],
   'password.reset': [
     STRICT_LIMIT,
-    ['reads the person of the link: the new password must not be its name', 1, 1],
+    ['reads the user of the link: the new password must not be its name', 1, 1],
     END_OF_ACCESS,
   ],
   'email.request-verification': [STRICT_LIMIT, CHANGE],
@@ -258,29 +258,29 @@ const STEPS: Record<string, readonly Step[]> = {
 
 let fixture: ContractFixture
 let database: RequestDatabase
-let notes: ChangeNotes
+let invalidations: WatchedInvalidations
 beforeAll(async () => {
   const started = await startRequestFixture()
   fixture = started.fixture
   database = started.database
-  notes = await watchChangeNotes(fixture.app.database)
+  invalidations = await watchInvalidations(fixture.app.database)
 })
 afterAll(async () => {
-  await notes[Symbol.asyncDispose]()
+  await invalidations[Symbol.asyncDispose]()
   await fixture[Symbol.asyncDispose]()
 })
 
 /** Cost of one request, and the changes that it reports. */
-type Outcome = Measured & Awaited<ReturnType<ChangeNotes['read']>>
+type Outcome = Measured & Awaited<ReturnType<WatchedInvalidations['read']>>
 
 /** Sends one request to a route and measures it. */
 async function measure(route: RouteDeclaration, make: MakeRequest | undefined, more = ''): Promise<Outcome> {
   const { send, caller } = await prepareRequest(route, make, more)
   const measured = await measureHeld(fixture.app, caller, async () => {
-    await notes.begin()
+    await invalidations.begin()
     return send()
   })
-  return { ...measured, ...(await notes.read()) }
+  return { ...measured, ...(await invalidations.read()) }
 }
 
 /** The outcome of the request of each route and form: it is sent once, for all that is tested of it. */
@@ -312,9 +312,12 @@ test.each(Object.keys(FORMS))('the form %s costs no more than its steps', checkC
 
 const CHANGES = Object.keys({ ...REQUESTS, ...FORMS }).filter((form) => isChange(findRouteOf(form)))
 
-test.each(CHANGES)('the notes of %s reach the process that makes the change with its last statement', async (form) => {
-  expect((await findOutcome(form)).missing).toEqual([])
-})
+test.each(CHANGES)(
+  'the invalidations of %s reach the process that makes the change with its last statement',
+  async (form) => {
+    expect((await findOutcome(form)).missing).toEqual([])
+  },
+)
 
 test('the changes of all routes together send every kind of note', async () => {
   expect(CHANGES).toEqual(expect.arrayContaining(ROUTES.filter(isChange).map(eventNameOf)))

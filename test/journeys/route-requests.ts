@@ -355,7 +355,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
 
 /** Further forms of requests to these routes, named by the route and what is in them. */
 export const FORMS: Record<string, MakeRequest> = {
-  'login.oauth of a new person': async () => {
+  'login.oauth of a new user': async () => {
     const browser = buildTestBrowser(fixture.app)
     social.seat('google', { sub: name() })
     const query = queryOf(redirectUrlOf(await social.reachCallback(browser, 'google')))

@@ -45,7 +45,7 @@ test('some routes are open to apps and most are not', () => {
   expect(READING.length - open.length).toBeGreaterThan(open.length)
 })
 
-test('a route that opens own rows to every person is closed to an app without the scope', async () => {
+test('a route that opens own rows to every user is closed to an app without the scope', async () => {
   const call = await actWith(['openid', 'contract:read'])
   expect((await call('GET', '/api/v3/auth/session')).status).toBe(403)
   expect((await call('GET', '/api/v3/identity/api-key')).status).toBe(403)

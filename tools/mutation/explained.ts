@@ -66,7 +66,7 @@ export const EXPLAINED: readonly Explained[] = [
   },
   {
     path: 'src/webhook/registry/webhook.store.ts',
-    lineText: "await writeAtEnd(db, { parts, ...(isMoved && { notes: 'r' }) })",
+    lineText: "await writeAtEnd(db, { parts, ...(isMoved && { invalidations: 'r' }) })",
     change: 'isMoved -> true',
     reason: 'only has this process drop what it holds of subscriptions once more often',
   },
@@ -108,10 +108,10 @@ export const EXPLAINED: readonly Explained[] = [
   },
   {
     path: 'src/identity/throttle/login-throttle.store.ts',
-    lineText: 'const emailHash = rows.find((row) => row.email_hash.length > 0)?.email_hash ?? key.emailHash',
+    lineText: 'const emailHash = rows.find((row) => row.emailHash.length > 0)?.emailHash ?? key.emailHash',
     change:
-      'rows.find((row) => row.email_hash.length > 0)?.email_hash ?? key.emailHash -> (rows.find((row) => row.email_hash.length > 0)?.email_hash)',
-    reason: 'only for the types: the statement returns a row of the person or its address for every attempt',
+      'rows.find((row) => row.emailHash.length > 0)?.emailHash ?? key.emailHash -> (rows.find((row) => row.emailHash.length > 0)?.emailHash)',
+    reason: 'only for the types: the statement returns a row of the user or its address for every attempt',
   },
   {
     path: 'src/identity/sign-in/outcome/sign-in.ts',

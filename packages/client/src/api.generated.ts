@@ -92,9 +92,9 @@ export interface paths {
         put?: never;
         /**
          * Register a passkey
-         * @description Takes the answer of the browser to the options, once, within 5 minutes and in the same session. The first factor of a person brings ten recovery codes. The session counts as one with a second factor.
+         * @description Takes the answer of the browser to the options, once, within 5 minutes and in the same session. The first factor of a user brings ten recovery codes. The session counts as one with a second factor.
          *
-         *     The person must have signed in, or proven its second factor if it has one, in the last 10 minutes.
+         *     The user must have signed in, or proven its second factor if it has one, in the last 10 minutes.
          */
         post: operations["passkeyCreate"];
         delete?: never;
@@ -114,7 +114,7 @@ export interface paths {
         put?: never;
         /**
          * Begin to register a passkey
-         * @description The person must have signed in, or proven its second factor if it has one, in the last 10 minutes.
+         * @description The user must have signed in, or proven its second factor if it has one, in the last 10 minutes.
          */
         post: operations["passkeyBegin"];
         delete?: never;
@@ -135,7 +135,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a passkey
-         * @description A person with a second factor must have proven it in the last 10 minutes.
+         * @description A user with a second factor must have proven it in the last 10 minutes.
          */
         delete: operations["passkeyDelete"];
         options?: never;
@@ -156,7 +156,7 @@ export interface paths {
          * Replace the recovery codes
          * @description Answers ten new codes, once. The earlier ones are of no use.
          *
-         *     A person with a second factor must have proven it in the last 10 minutes.
+         *     A user with a second factor must have proven it in the last 10 minutes.
          */
         post: operations["recoveryCodeRenew"];
         delete?: never;
@@ -178,14 +178,14 @@ export interface paths {
          * Enrol an authenticator app
          * @description Answers the secret, once. It is no factor until a code confirms it. Enrolling again replaces an app that was not confirmed.
          *
-         *     The person must have signed in, or proven its second factor if it has one, in the last 10 minutes.
+         *     The user must have signed in, or proven its second factor if it has one, in the last 10 minutes.
          */
         post: operations["totpFactorCreate"];
         /**
          * Remove the authenticator app
          * @description With the last second factor the recovery codes are removed, and sessions no longer count as proven by one.
          *
-         *     A person with a second factor must have proven it in the last 10 minutes.
+         *     A user with a second factor must have proven it in the last 10 minutes.
          */
         delete: operations["totpFactorDelete"];
         options?: never;
@@ -204,9 +204,9 @@ export interface paths {
         put?: never;
         /**
          * Confirm an authenticator app by a code
-         * @description Answers ten recovery codes, once, to a person who has none. From now on a sign-in with a password has a second step. The session counts as one with a second factor.
+         * @description Answers ten recovery codes, once, to a user who has none. From now on a sign-in with a password has a second step. The session counts as one with a second factor.
          *
-         *     The person must have signed in, or proven its second factor if it has one, in the last 10 minutes.
+         *     The user must have signed in, or proven its second factor if it has one, in the last 10 minutes.
          */
         post: operations["totpFactorConfirm"];
         delete?: never;
@@ -266,7 +266,7 @@ export interface paths {
         put?: never;
         /**
          * Complete a sign-in with a second factor
-         * @description After `second_factor_required`, within 5 minutes and from the same network. A challenge takes 5 attempts and completes one sign-in. Wrong codes of a person delay later ones, from any network: 1 s after the 5th, doubling, and 15 minutes from the 10th on (429 with `Retry-After`).
+         * @description After `second_factor_required`, within 5 minutes and from the same network. A challenge takes 5 attempts and completes one sign-in. Wrong codes of a user delay later ones, from any network: 1 s after the 5th, doubling, and 15 minutes from the 10th on (429 with `Retry-After`).
          */
         post: operations["loginFactor"];
         delete?: never;
@@ -365,7 +365,7 @@ export interface paths {
         };
         /**
          * Complete a sign-in with a provider
-         * @description For an http or https `redirect_url` the login payload; for a deep link a redirect to it with the tokens, or with a one-time code when the start had a `code_challenge`. A person who is new gets a profile.
+         * @description For an http or https `redirect_url` the login payload; for a deep link a redirect to it with the tokens, or with a one-time code when the start had a `code_challenge`. A user who is new gets a profile.
          */
         get: operations["loginOauth"];
         put?: never;
@@ -387,7 +387,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in with a passkey
-         * @description Takes the answer of the browser to the options, once, within 5 minutes and from the same network. The device has to verify the person.
+         * @description Takes the answer of the browser to the options, once, within 5 minutes and from the same network. The device has to verify the user.
          */
         post: operations["loginPasskey"];
         delete?: never;
@@ -424,9 +424,9 @@ export interface paths {
         put?: never;
         /**
          * Change the caller's own password
-         * @description Needs the present password; a wrong one counts as a failed sign-in. Ends the other sessions of the person, keeps this one, ends its apps unless `keep_apps` is true, and revokes its API keys unless `keep_api_keys` is true.
+         * @description Needs the present password; a wrong one counts as a failed sign-in. Ends the other sessions of the user, keeps this one, ends its apps unless `keep_apps` is true, and revokes its API keys unless `keep_api_keys` is true.
          *
-         *     A person with a second factor must have proven it in the last 10 minutes.
+         *     A user with a second factor must have proven it in the last 10 minutes.
          */
         post: operations["passwordChange"];
         delete?: never;
@@ -446,7 +446,7 @@ export interface paths {
         put?: never;
         /**
          * Ask for a link to set a new password
-         * @description The answer is the same for every address. A person gets at most 3 links in 15 minutes; each is valid for one hour and works once.
+         * @description The answer is the same for every address. A user gets at most 3 links in 15 minutes; each is valid for one hour and works once.
          */
         post: operations["passwordForgot"];
         delete?: never;
@@ -466,7 +466,7 @@ export interface paths {
         put?: never;
         /**
          * Set a new password by the link of a mail
-         * @description Verifies the address, signs the person out everywhere, revokes its API keys unless `keep_api_keys` is true, and clears the sign-in throttle.
+         * @description Verifies the address, signs the user out everywhere, revokes its API keys unless `keep_api_keys` is true, and clears the sign-in throttle.
          */
         post: operations["passwordReset"];
         delete?: never;
@@ -620,7 +620,7 @@ export interface paths {
         put?: never;
         /**
          * Exchange a handshake token for a session JWT
-         * @description For the server of the target app. The token works once. The new session belongs to the person of the token, ends with the session that the handshake was started from, and cannot be refreshed. An `Origin` header, if there is one, must be the origin that the token was minted for. Every failure is the same 401.
+         * @description For the server of the target app. The token works once. The new session belongs to the user of the token, ends with the session that the handshake was started from, and cannot be refreshed. An `Origin` header, if there is one, must be the origin that the token was minted for. Every failure is the same 401.
          */
         post: operations["ssoExchange"];
         delete?: never;
@@ -640,7 +640,7 @@ export interface paths {
         put?: never;
         /**
          * Start a handshake with an app on another domain
-         * @description Answers the URL to send the person's browser to. For a target on another domain it holds a handshake token, which works once and for 60 s. Needs a session that a sign-in opened: an API key and a session of a handshake are a 409.
+         * @description Answers the URL to send the user's browser to. For a target on another domain it holds a handshake token, which works once and for 60 s. Needs a session that a sign-in opened: an API key and a session of a handshake are a 409.
          */
         post: operations["ssoHandshake"];
         delete?: never;
@@ -1071,7 +1071,7 @@ export interface paths {
          * Create an API key for oneself
          * @description At each use the key holds a subset of the permissions of its owner. It is shown in this answer only. A key that is created with another key expires with that key at the latest. With `account` the key holds its permissions in that account only, and ends when its owner leaves the account or the account is deleted. A user has at most 100 keys that are neither revoked nor expired.
          *
-         *     A person with a second factor must have proven it in the last 10 minutes.
+         *     A user with a second factor must have proven it in the last 10 minutes.
          */
         post: operations["apiKeyCreate"];
         delete?: never;
@@ -1138,7 +1138,7 @@ export interface paths {
          * Connect the provider of a link_code with oneself
          * @description The user who began the connection has to send the code. It serves once.
          *
-         *     A person with a second factor must have proven it in the last 10 minutes.
+         *     A user with a second factor must have proven it in the last 10 minutes.
          */
         post: operations["identityCreate"];
         delete?: never;
@@ -1285,7 +1285,7 @@ export interface paths {
          * Change a role
          * @description The caller must hold everything that the role holds before and after. The change takes effect with the next request of every user who has the role.
          *
-         *     A person with a second factor must have proven it in the last 10 minutes.
+         *     A user with a second factor must have proven it in the last 10 minutes.
          *
          *     Needs the permission `role:update`.
          */
@@ -1371,7 +1371,7 @@ export interface paths {
          * Create a user
          * @description Every user has the role `member`, and `roles` besides: none that holds more than the caller.
          *
-         *     A person with a second factor must have proven it in the last 10 minutes.
+         *     A user with a second factor must have proven it in the last 10 minutes.
          *
          *     Needs the permission `user:create`.
          */
@@ -1407,7 +1407,7 @@ export interface paths {
          * Change a user
          * @description `roles` is the full list. A new password or e-mail address signs the user out everywhere. A new password also revokes the API keys of the user, unless `keep_api_keys` is true, and clears the sign-in throttle. The caller must hold everything that the user holds, everywhere and in each account of the user.
          *
-         *     A person with a second factor must have proven it in the last 10 minutes.
+         *     A user with a second factor must have proven it in the last 10 minutes.
          *
          *     Needs the permission `user:update`.
          */
@@ -1514,7 +1514,7 @@ export interface paths {
          * Disconnect a provider from a user
          * @description Never the last way to sign in: a password, a passkey or another enabled provider has to remain. Open sessions go on. The caller must hold everything that the user holds.
          *
-         *     A person with a second factor must have proven it in the last 10 minutes.
+         *     A user with a second factor must have proven it in the last 10 minutes.
          *
          *     Needs the permission `user-identity:delete`.
          */
@@ -1535,9 +1535,9 @@ export interface paths {
         put?: never;
         /**
          * Remove the second factors of a user
-         * @description For a person who lost the device and the recovery codes. Removes every authenticator app, passkey and recovery code and clears the throttle of codes. Ends what the user opened and, unless `keep_api_keys` is true, its API keys. The caller must hold everything that the user holds.
+         * @description For a user who lost the device and the recovery codes. Removes every authenticator app, passkey and recovery code and clears the throttle of codes. Ends what the user opened and, unless `keep_api_keys` is true, its API keys. The caller must hold everything that the user holds.
          *
-         *     A person with a second factor must have proven it in the last 10 minutes.
+         *     A user with a second factor must have proven it in the last 10 minutes.
          *
          *     Needs the permission `user:remove-factors`.
          */
@@ -1701,7 +1701,7 @@ export interface paths {
         put?: never;
         /**
          * Exchange an app's access token for a session JWT
-         * @description Takes `{ "token" }`, or the form of RFC 8693. The JWT acts for the person who allowed the app: what the scopes open, as far as the person holds it. It ends with the access token. Every refused token is the same 401; in the form it is 400 with `error` by RFC 6749.
+         * @description Takes `{ "token" }`, or the form of RFC 8693. The JWT acts for the user who allowed the app: what the scopes open, as far as the user holds it. It ends with the access token. Every refused token is the same 401; in the form it is 400 with `error` by RFC 6749.
          */
         post: operations["oauthExchange"];
         delete?: never;
@@ -1718,7 +1718,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what people allow OAuth clients to do
+         * List what users allow OAuth clients to do
          * @description The caller's own grants; with the permission `oauth-grant:find-all` those of all users.
          */
         get: operations["oauthGrantFindAll"];
@@ -4395,7 +4395,7 @@ export interface webhooks {
         put?: never;
         /**
          * oauth-grant.find-all
-         * @description List what people allow OAuth clients to do
+         * @description List what users allow OAuth clients to do
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -6744,7 +6744,7 @@ export interface components {
         AcceptAccountInvitation: {
             /** @description The `token` of the link. */
             token: string;
-            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
             password?: string;
             /** @description Not blank; no control characters. */
             name?: string | null;
@@ -7268,11 +7268,11 @@ export interface components {
         };
         ChangePassword: {
             current_password: string;
-            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
             new_password: string;
             /** @description Whether the user's API keys go on. Default false: they are revoked. */
             keep_api_keys?: boolean;
-            /** @description Whether the person's apps stay connected. Default false: their tokens and sessions end. */
+            /** @description Whether the user's apps stay connected. Default false: their tokens and sessions end. */
             keep_apps?: boolean;
         };
         ChannelAuthorization: {
@@ -7509,7 +7509,7 @@ export interface components {
             email: string;
             /** @description Not blank; no control characters. */
             name?: string | null;
-            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
             password?: string;
             /** @description Role ids. */
             roles?: string[];
@@ -8237,9 +8237,9 @@ export interface components {
              * @description A UUID in lower case.
              */
             parent: string | null;
-            /** @description The app that the session is for; null for the person. */
+            /** @description The app that the session is for; null for the user. */
             client_id: string | null;
-            /** @description What the person let the app do, separated by spaces. */
+            /** @description What the user let the app do, separated by spaces. */
             scope: string | null;
             /** @description Whether it is the session of this request. */
             is_current: boolean;
@@ -8890,7 +8890,7 @@ export interface components {
             iss?: string;
             /** @description The error of the provider. */
             error?: string;
-            /** @description The name of the person as JSON, at the first sign-in only. */
+            /** @description The name of the user as JSON, at the first sign-in only. */
             user?: string;
         } & {
             [key: string]: unknown;
@@ -9533,7 +9533,7 @@ export interface components {
         ResetPassword: {
             /** @description The `token` of the link. */
             token: string;
-            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
             password: string;
             /** @description Whether the user's API keys go on. Default false: they are revoked. */
             keep_api_keys?: boolean;
@@ -9699,7 +9699,7 @@ export interface components {
         };
         SecondFactors: {
             totp: components["schemas"]["AuthenticatorApp"] | null;
-            /** @description How many passkeys the person has. */
+            /** @description How many passkeys the user has. */
             passkeys: number;
             /** @description Recovery codes that were not used. */
             recovery_codes: number;
@@ -9790,9 +9790,9 @@ export interface components {
              * @description A UUID in lower case.
              */
             parent: string | null;
-            /** @description The app that the session is for; null for the person. */
+            /** @description The app that the session is for; null for the user. */
             client_id: string | null;
-            /** @description What the person let the app do, separated by spaces. */
+            /** @description What the user let the app do, separated by spaces. */
             scope: string | null;
             address: string | null;
             user_agent: string | null;
@@ -10177,7 +10177,7 @@ export interface components {
             email?: string;
             /** @description Not blank; no control characters. */
             name?: string | null;
-            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
             password?: string;
             /** @description Role ids. */
             roles?: string[];
@@ -10269,7 +10269,7 @@ export interface components {
              * @description A UUID in lower case.
              */
             user: string;
-            /** @description The id of the person at the provider. */
+            /** @description The id of the user at the provider. */
             subject: string;
         };
         UserIdentityAnswer: {
@@ -11520,7 +11520,7 @@ export interface operations {
     loginOauthStart: {
         parameters: {
             query: {
-                /** @description Where the person continues afterwards. */
+                /** @description Where the user continues afterwards. */
                 redirect_url: string;
                 /** @description Answers JSON in place of a redirect. */
                 format?: "json";

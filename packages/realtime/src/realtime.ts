@@ -70,15 +70,15 @@ export function createRealtime(options: RealtimeOptions): Realtime {
 
   return {
     join: (name) => {
-      let one = joined.get(name)
-      if (one?.subscription.read().kind === 'denied' && one.users === 0) one = undefined
-      if (!one) {
-        one = { subscription: buildChannelSubscription(name), users: 0 }
-        joined.set(name, one)
-        line.add(one.subscription)
+      let channel = joined.get(name)
+      if (channel?.subscription.read().kind === 'denied' && channel.users === 0) channel = undefined
+      if (!channel) {
+        channel = { subscription: buildChannelSubscription(name), users: 0 }
+        joined.set(name, channel)
+        line.add(channel.subscription)
       }
-      const { subscription } = one
-      one.users += 1
+      const { subscription } = channel
+      channel.users += 1
       let hasLeft = false
       return {
         name,
@@ -120,7 +120,7 @@ function buildConnection({ service, list }: { service: Service; list: () => Chan
   let timer: ReturnType<typeof setTimeout> | undefined
 
   const noteAll = (state: 'connected' | 'connecting' | 'unavailable') => {
-    for (const one of list()) one.noteConnection(state)
+    for (const channel of list()) channel.noteConnection(state)
   }
 
   function later(work: () => void): void {
@@ -146,7 +146,7 @@ function buildConnection({ service, list }: { service: Service; list: () => Chan
     used = settings.body
     closeCode = null
     library = connect(settings.body)
-    for (const one of list()) one.attach(library.subscribe(one.name))
+    for (const channel of list()) channel.attach(library.subscribe(channel.name))
   }
 
   function connect(settings: ConnectionSettings): Library {

@@ -14,7 +14,9 @@ export function readClaims(token: string): Claims | undefined {
   const [, payload, signature] = token.split('.')
   if (payload === undefined || !signature) return undefined
   try {
-    const bytes = Uint8Array.from(atob(payload.replace(/-/g, '+').replace(/_/g, '/')), (one) => one.charCodeAt(0))
+    const bytes = Uint8Array.from(atob(payload.replace(/-/g, '+').replace(/_/g, '/')), (character) =>
+      character.charCodeAt(0),
+    )
     const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
     return typeof claims === 'object' && claims !== null ? claims : undefined
   } catch {

@@ -25,7 +25,7 @@ export function toWebRequest(request: NodeRequest, origin: string): Request | un
   for (const [name, value] of Object.entries(request.headers)) {
     // The pseudo headers of HTTP/2 are no headers.
     if (value === undefined || name.startsWith(':')) continue
-    for (const one of [value].flat()) headers.append(name, one)
+    for (const item of [value].flat()) headers.append(name, item)
   }
   try {
     return new Request(`${origin}${target}`, { method: request.method ?? 'GET', headers })

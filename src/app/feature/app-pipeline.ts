@@ -2,7 +2,7 @@ import type { IdMaker } from '../../base/id.ts'
 import type { EqualEntries } from '../../event/recording/equal-entries.ts'
 import { buildRecorders, type RecordDeps } from '../../event/recording/record-change.ts'
 import type { Pipeline } from '../../http/pipeline/pipeline-deps.ts'
-import { buildReadGate } from '../../http/pipeline/read-gate.ts'
+import { buildReadSemaphore } from '../../http/pipeline/read-semaphore.ts'
 import type { RateLimiter } from '../../http/rate-limit/rate-limit.ts'
 import { buildAuthenticate } from '../../identity/caller/authenticate.ts'
 import { buildPageAuthenticate } from '../../identity/pages/browser/page-caller.ts'
@@ -50,21 +50,21 @@ export function buildPipeline(parts: {
   return {
     db,
     readDb: (options.readDatabase ?? options.database).db,
-    readInTurn: buildReadGate({ atOnce: config.databaseReadPoolSize - 1, clock }),
+    runExpensiveRead: buildReadSemaphore({ atOnce: config.databaseReadPoolSize - 1, clock }),
     clock,
     authenticate,
     authenticatePage: buildPageAuthenticate({ ...buildBrowserParts(config, browserParts), authenticate, baseUrl }),
     ...buildRecorders(recording, db, ROUTE_TREE),
-    afterCommit: (notes) => {
+    afterCommit: (invalidations) => {
       options.onCrashPoint?.('after-change')
       // Invalidates the own caches before the answer; other processes are notified by NOTIFY.
-      for (const change of readInvalidations(notes)) caches.invalidate(change)
+      for (const change of readInvalidations(invalidations)) caches.invalidate(change)
       notify()
     },
     limitAddress: limiter.limitAddress,
     limitVisit: limiter.limitVisit,
     limitCaller: limiter.limitCaller,
     findKnownBrowser: buildKnownBrowserFinder(config, browserParts),
-    takePlace: passwords.takePlace,
+    admit: passwords.admit,
   }
 }

@@ -101,7 +101,7 @@ const publishDeps = ({ ids, enableApiEventQueue, publications, accountLimits }: 
   ids,
   accountLimits,
   enableApiEventQueue,
-  recordPublications: (one) => publications.record({ ...one, auditEntries: one.auditEntries as AuditRecord[] }),
+  recordPublications: (input) => publications.record({ ...input, auditEntries: input.auditEntries as AuditRecord[] }),
 })
 /** Dependencies of what records events or enqueues deliveries. */
 const queueDeps = ({ ids, enableApiEventQueue }: FeatureParts) => ({ ids, enableApiEventQueue })

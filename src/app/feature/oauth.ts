@@ -14,7 +14,7 @@ import type { InvalidatedCache } from '../../postgres/connection/invalidated-cac
 import type { AppOptions } from '../part/app-options.ts'
 import type { FeatureParts } from './feature.ts'
 import { decideCookieSafety } from './identity-engine.ts'
-import { buildProviderEndings, buildSilentGrants } from './oauth-endings.ts'
+import { buildProviderRevocations, buildSilentGrants } from './oauth-revocations.ts'
 
 /** Where RFC 8414 section 3.1 puts the metadata of an issuer with a path. */
 const METADATA_PATH = `/.well-known/oauth-authorization-server${PROVIDER_PATH}`
@@ -101,7 +101,7 @@ function buildSource(
     findClient: (id) => clients.read(id, () => findClientMetadata(db, id)),
     findKeptClient: (id) => clients.find(id),
     pages: buildProviderPages(pages.brand),
-    endings: buildProviderEndings(options, parts),
+    revocations: buildProviderRevocations(options, parts),
     keepSilentGrant: buildSilentGrants(options, parts),
     isRegistrationOpen: config.oauthRegistration,
     isPkceOptional: config.appEnv === 'certification',

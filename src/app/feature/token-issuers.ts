@@ -3,13 +3,13 @@ import type { Keyring } from '../../base/keyring.ts'
 import type { SupabaseClient } from '../../identity/engine/supabase/supabase-client.ts'
 import { buildSupabaseIssuer } from '../../oauth/engine-consent/supabase-issuer.ts'
 import { buildOwnIssuer, type TokenIssuer } from '../../oauth/exchange/token-issuer.ts'
-import { KEYS_HELD_MS } from '../../oauth/provider/provider-source.ts'
+import { KEYS_CACHE_MS } from '../../oauth/provider/provider-source.ts'
 import { buildIssuerKeys } from '../../oauth/signing-key/issuer-keys.ts'
 import { loadSigningKeys } from '../../oauth/signing-key/signing-key.ts'
 import type { AppOptions } from '../part/app-options.ts'
 
 /** The own keys are read from the database, so that a key which is withdrawn at once is not accepted for long. */
-const OWN_KEYS = { freshMs: KEYS_HELD_MS / 2, keptMs: KEYS_HELD_MS, pauseMs: 1_000 }
+const OWN_KEYS = { freshMs: KEYS_CACHE_MS / 2, keptMs: KEYS_CACHE_MS, pauseMs: 1_000 }
 
 /** The issuers whose access tokens are exchanged: the managed engine, or else the own provider. */
 export function buildTokenIssuers(

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { DatabaseClock } from '../../base/database-clock.ts'
 import type { Random } from '../../base/random.ts'
-import type { Gate } from '../../identity/password/gate.ts'
+import type { HashingSemaphore } from '../../identity/password/hashing-semaphore.ts'
 import type { Lookup } from '../../outbound/guard/dns.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { DatabasePool } from '../../postgres/statement/database.ts'
@@ -39,8 +39,8 @@ export interface AppOptions {
   hasStarted?: () => boolean
   /** Certificate authorities that deliveries trust in place of the system's; for tests. */
   ca?: string
-  /** Limits how many passwords are hashed at once, in place of the gate of the process; for tests. */
-  hashingGate?: Gate
+  /** Limits how many passwords are hashed at once, in place of the semaphore of the process; for tests. */
+  hashingSemaphore?: HashingSemaphore
   /** Answers the requests to sign-in providers in place of the network; for tests. */
   fetchProvider?: GuardedFetch
   /**

@@ -8,7 +8,7 @@ import { buildProvisioningPolicy } from '../../provisioning/delivery/provisionin
 import type { RecordedDelivery } from '../../provisioning/delivery/settle.ts'
 import { isHeldByOther } from '../../provisioning/scim/remote-user.store.ts'
 import { targetSecretContextOf } from '../../provisioning/target/target.ts'
-import type { TargetGate } from '../../provisioning/target/target-gate.ts'
+import type { TargetLatch } from '../../provisioning/target/target-latch.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
 /** Builds the dispatcher of provisioning; it has a queue of its own, so nothing of it waits for webhooks, nor they for it. */
@@ -16,7 +16,7 @@ export function buildProvisioningDispatcher(
   parts: WorkerParts,
   own: {
     lease: WorkerLease
-    gate: TargetGate
+    latch: TargetLatch
     onRecorded: (recorded: readonly RecordedDelivery[]) => void
     onOwnFault: (fault: OwnFault) => void
   },
@@ -41,7 +41,7 @@ export function buildProvisioningDispatcher(
     ...(onCrashPoint && { onPoint: onCrashPoint, onRecording: () => onCrashPoint('during-record') }),
   })
   return buildDispatcher({
-    gate: own.gate.pass,
+    latch: own.latch.pass,
     onOwnFault: own.onOwnFault,
     policy,
     clock,

@@ -13,7 +13,7 @@ import { buildMetrics, type Metrics, type MetricsDeps } from '../../operations/m
 import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
 import { buildNotifier } from '../../postgres/connection/notify.ts'
 import { buildProvisioningJobWorker } from '../../provisioning/job/job-worker.ts'
-import { buildTargetGate, type TargetGate } from '../../provisioning/target/target-gate.ts'
+import { buildTargetLatch, type TargetLatch } from '../../provisioning/target/target-latch.ts'
 import { buildOutcomeCounter } from '../../webhook/activity/outcome-counter.ts'
 import { buildWebhookPolicy } from '../../webhook/delivery/webhook-policy.ts'
 import { secretContextOf } from '../../webhook/registry/webhook.ts'
@@ -78,14 +78,14 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const realtimeDispatcher = realtime.policy && buildDispatcher({ ...fixture, policy: realtime.policy })
   const dispatchers = realtimeDispatcher ? ([dispatcher, realtimeDispatcher] as const) : ([dispatcher] as const)
   const router = buildRouter({ ...fixture, db, dispatchers })
-  const gate = buildTargetGate({ db, clock })
-  const provisioner = buildProvisioningDispatcher(parts, { ...own, gate, onRecorded: metrics.countProvisioning })
+  const latch = buildTargetLatch({ db, clock })
+  const provisioner = buildProvisioningDispatcher(parts, { ...own, latch, onRecorded: metrics.countProvisioning })
   const provisioningJobs = buildProvisioningJobWorker({
     ...{ db, clock, logger, isEnabled: config.enableApiEventQueue, isTrusted },
     onQueued: () => provisioner.notify(),
-    gate: gate.pass,
+    latch: latch.pass,
   })
-  const onChange = buildChangeListener({ gate, provisioner, onChange: parts.onChange })
+  const onChange = buildChangeListener({ latch, provisioner, onChange: parts.onChange })
   // The router sees what else is due, and notifies the dispatchers; those of a process without a router look themselves.
   const onWork = () => (isDispatcher ? router.notify() : realtimeDispatcher?.notify())
   const notifier = buildNotifier({
@@ -133,7 +133,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     },
     stop: async () => {
       clockWatch?.stop()
-      for (const one of [router, replayWorker, provisioningJobs, ...housekeeping]) one.stop()
+      for (const worker of [router, replayWorker, provisioningJobs, ...housekeeping]) worker.stop()
       realtime.guard?.stop()
       await Promise.all([
         ...dispatchers.map((dispatcher) => dispatcher.stop()),
@@ -165,12 +165,12 @@ function buildAppMaintenance(parts: WorkerParts, { countSwept }: Metrics): Maint
 
 /** A trigger reports what was queued for a target; what else becomes due is seen by polling. */
 function buildChangeListener(to: {
-  gate: Pick<TargetGate, 'note'>
+  latch: Pick<TargetLatch, 'invalidate'>
   provisioner: Pick<Dispatcher, 'notify'>
   onChange: WorkerParts['onChange']
 }): (change: Invalidation) => void {
   return (change) => {
-    if (change === 't' || change === '*') to.gate.note()
+    if (change === 't' || change === '*') to.latch.invalidate()
     if (change === 'p' || change === '*') to.provisioner.notify()
     to.onChange?.(change)
   }

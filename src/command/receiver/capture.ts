@@ -50,9 +50,9 @@ export function parseHeadersFile(text: string): Record<string, string[]> {
     throw new Error('it is not valid JSON; use name: value lines, or one JSON object')
   }
   const headers = createHeaders()
-  for (const [name, one] of Object.entries(value as Record<string, unknown>)) {
+  for (const [name, member] of Object.entries(value as Record<string, unknown>)) {
     const key = name.toLowerCase()
-    headers[key] = [...(headers[key] ?? []), ...[one].flat().map(String)]
+    headers[key] = [...(headers[key] ?? []), ...[member].flat().map(String)]
   }
   return headers
 }

@@ -47,22 +47,22 @@ function openAcknowledger() {
     ids: () => sent.map(({ ids }) => ids.join(' ')),
     add: async (...ids: string[]) => {
       for (const id of ids) acknowledger.add({ id, fence: 1 }, id[0]!)
-      await turn()
+      await mutex()
     },
     /** Ends the rests of this length, and lets everything run that follows. */
     pass: async (ms: number) => {
       for (const one of rests.splice(0).filter((item) => item.ms !== ms || item.end())) rests.push(one)
-      await turn()
+      await mutex()
     },
     /** Advances the clock by the wait before another try. */
     retry: async () => {
       clock.advance(RETRY_MS)
-      await turn()
+      await mutex()
     },
   }
 }
 
-async function turn(): Promise<void> {
+async function mutex(): Promise<void> {
   for (let times = 0; times < 5; times += 1) await new Promise(setImmediate)
 }
 
@@ -75,12 +75,12 @@ test('statements follow one another while each is prompt, and results are collec
   await t.pass(COLLECT_MS)
   expect(t.ids()).toEqual(['a1'])
   t.sent[0]!.end()
-  await turn()
+  await mutex()
   expect(t.ids()).toEqual(['a1'])
   await t.pass(COLLECT_MS)
   expect(t.ids()).toEqual(['a1', 'b1'])
   t.sent[1]!.end()
-  await turn()
+  await mutex()
   expect([t.done, t.acknowledger.settled()]).toEqual([['a1', 'b1'], undefined])
 })
 
@@ -88,7 +88,7 @@ test('who waited for the end once does not keep later results from being collect
   const t = openAcknowledger()
   await t.add('a1')
   const settled = t.acknowledger.settled()
-  await turn()
+  await mutex()
   t.sent[0]!.end()
   await settled
   await t.add('b1')
@@ -108,11 +108,11 @@ test('a slow statement holds back its own groups alone, and what came of them fo
   t.sent[0]!.end()
   await t.add('b2')
   t.sent[1]!.end()
-  await turn()
+  await mutex()
   await t.pass(COLLECT_MS)
   expect(t.ids()).toEqual(['a1', 'b1', 'b2 a2'])
   t.sent[2]!.end()
-  await turn()
+  await mutex()
   expect(t.acknowledger.settled()).toBeUndefined()
 })
 
@@ -126,7 +126,7 @@ test('two slow statements run beside another one at most', async () => {
   }
   expect(t.ids()).toEqual(['a1', 'b1', 'c1'])
   t.sent[2]!.end()
-  await turn()
+  await mutex()
   await t.pass(COLLECT_MS)
   expect(t.ids()).toEqual(['a1', 'b1', 'c1', 'd1'])
 })
@@ -136,7 +136,7 @@ test('a lock that a statement waits for in vain holds back its groups alone, unt
   await t.add('a1')
   await t.pass(COLLECT_MS)
   t.sent[0]!.fail(LOCK_TIMEOUT)
-  await turn()
+  await mutex()
   await t.add('a2', 'b1')
   await t.pass(COLLECT_MS)
   expect(t.ids()).toEqual(['a1', 'b1'])
@@ -149,7 +149,7 @@ test('a lock that a statement waits for in vain holds back its groups alone, unt
   expect(t.ids().at(-1)).toBe('a1 a3')
   expect(t.done).toEqual(['b1', 'a2'])
   t.sent[3]!.end()
-  await turn()
+  await mutex()
   await t.add('a4')
   await t.pass(COLLECT_MS)
   expect(t.ids().at(-1)).toBe('a4')
@@ -160,15 +160,15 @@ test('a result that a lock held back is tried again when the database fails at i
   await t.add('a1')
   await t.pass(COLLECT_MS)
   t.sent[0]!.fail(LOCK_TIMEOUT)
-  await turn()
+  await mutex()
   await t.retry()
   t.sent[1]!.fail(new Error('connection terminated'))
-  await turn()
+  await mutex()
   await t.retry()
   await t.pass(COLLECT_MS)
   expect(t.ids()).toEqual(['a1', 'a1', 'a1'])
   t.sent[2]!.end()
-  await turn()
+  await mutex()
   expect([t.done, t.lines.length]).toEqual([['a1'], 1])
 })
 
@@ -178,7 +178,7 @@ test('a slow statement that the database refuses is taken apart at once, as a pr
   await t.pass(COLLECT_MS)
   await t.pass(SLOW_MS)
   t.sent[0]!.fail(Object.assign(new Error('value too long'), { code: '22001' }))
-  await turn()
+  await mutex()
   expect(t.ids()).toEqual(['a1 a2', 'a1'])
 })
 
@@ -187,7 +187,7 @@ test('a database that does not answer gets nothing more until the wait is over',
   await t.add('a1', 'b1')
   await t.pass(COLLECT_MS)
   t.sent[0]!.fail(new Error('connection terminated'))
-  await turn()
+  await mutex()
   await t.add('c1')
   await t.pass(COLLECT_MS)
   expect(t.ids()).toEqual(['a1 b1'])
@@ -201,12 +201,12 @@ test('what a lock holds back for twenty tries is logged with its group, again af
   await t.add('a1')
   await t.pass(COLLECT_MS)
   t.sent[0]!.end(['a1'])
-  await turn()
+  await mutex()
   const countAfter = async (tries: number) => {
     for (let one = 0; one < tries; one += 1) {
       await t.retry()
       t.sent.at(-1)!.end(['a1'])
-      await turn()
+      await mutex()
     }
     return t.lines.length
   }

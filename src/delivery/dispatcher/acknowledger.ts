@@ -127,21 +127,21 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
 
   /** The database does not take one of these, ever. The others must not wait behind it. */
   async function recordEach(batch: readonly Result<Ended>[]): Promise<void> {
-    for (const one of batch) {
+    for (const item of batch) {
       try {
-        const heldBack = await record([one])
-        if (heldBack.length > 0) waiting.push(one)
+        const heldBack = await record([item])
+        if (heldBack.length > 0) waiting.push(item)
       } catch (error) {
         if (!isDataRefused(error)) {
-          waiting.push(one)
+          waiting.push(item)
           continue
         }
         logger.error(
-          { err: error, dispatch: one.ended.id, fence: one.ended.fence },
+          { err: error, dispatch: item.ended.id, fence: item.ended.fence },
           'result of an attempt refused by the database, it counts as interrupted: see docs/operations.md, stopping',
         )
         deps.onRefused?.()
-        onDone([one.ended])
+        onDone([item.ended])
       }
     }
   }

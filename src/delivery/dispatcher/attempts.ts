@@ -9,7 +9,7 @@ const STOP_GRACE_MS = 6_000
 
 /** Dependencies of attempts. */
 export interface AttemptsDeps<Claimed extends Work, Ended extends Claim, Settled>
-  extends Omit<DispatcherDeps<Claimed, Ended, Settled>, 'lease' | 'workerId' | 'isEnabled' | 'gate'> {
+  extends Omit<DispatcherDeps<Claimed, Ended, Settled>, 'lease' | 'workerId' | 'isEnabled' | 'latch'> {
   lanes: Lanes
   /** Runs for a result that the database never takes: its claim is still there. */
   onRefused: () => void
@@ -42,7 +42,7 @@ export function buildAttempts<Claimed extends Work, Ended extends Claim, Settled
   const running = new Set<Promise<void>>()
   const held = new Set<string>()
   const letGo = (done: readonly Claim[]) => {
-    for (const one of done) held.delete(nameClaim(one))
+    for (const ended of done) held.delete(nameClaim(ended))
   }
   const acknowledger = buildAcknowledger(deps, letGo)
   const givingBack = buildGivingBack(deps, letGo)

@@ -23,7 +23,7 @@ export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settl
    * Resolves when there may be work at all, or at the abort, and says whether it had to wait: until then nothing is claimed
    * or looked for. Default: always.
    */
-  gate?: (signal: AbortSignal) => Promise<boolean>
+  latch?: (signal: AbortSignal) => Promise<boolean>
   /** Runs when an attempt ended, so that there is room for another. */
   onRoom?: () => void
   /** Runs for each attempt that was not made for a fault of this process. */
@@ -35,7 +35,7 @@ export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settl
 export interface Dispatcher {
   policy: Pick<DeliveryPolicy<Work, Claim, unknown>, 'name' | 'buildRouting' | 'buildFanOut'>
   /** Held by the statement that claims for this dispatcher, until it has accepted the rows: each counts what is in flight. */
-  turn: Mutex
+  mutex: Mutex
   /** Looks for due rows now. Cheap; any number of calls make one round. */
   notify(): void
   /** Attempts in flight now. */

@@ -17,7 +17,7 @@ export type { Dispatcher, DispatcherDeps } from './dispatcher-parts.ts'
  *   claiming ----> claiming    rows were claimed: more may be due
  *   claiming ----> waiting     nothing was claimed, or no slot is free (`waiting.ts`)
  *   waiting -----> claiming    a row is due, a notification, room, or the poll after a second
- *   claiming ----> joining     it had to rest at the gate: other workers may have forgotten it
+ *   claiming ----> joining     it had to wait at the latch: other workers may have forgotten it
  *   any --stop---> stopped     claims nothing; attempts end or are interrupted, and all is recorded (`attempts.ts`)
  * ```
  *
@@ -37,7 +37,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   const { queue } = policy
   const lanes = buildLanes(policy.concurrency)
   const stopping = new AbortController()
-  const turn = buildMutex()
+  const mutex = buildMutex()
   let isRunning = false
   const recovery: Recovery = buildRecovery(deps, (claim) => attempts.isHeld(claim))
   const waiting = buildWaiting({ clock, lanes, nextDueAt: (room) => queue.nextDueAt(room) })
@@ -76,7 +76,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
 
   /** Claims what is due and starts its attempts. Returns how many. */
   async function round(): Promise<number> {
-    await turn.take()
+    await mutex.take()
     try {
       const claimed = await claim()
       if (stopping.signal.aborted) {
@@ -86,7 +86,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       attempts.start(claimed)
       return claimed.length
     } finally {
-      turn.release()
+      mutex.release()
     }
   }
 
@@ -106,7 +106,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     isRunning = true
     while (!stopping.signal.aborted) {
       try {
-        if (await deps.gate?.(stopping.signal)) await recovery.join(stopping.signal)
+        if (await deps.latch?.(stopping.signal)) await recovery.join(stopping.signal)
         await recovery.runIfDue()
         const claimed = waiting.beginRound() ? await round() : 0
         if (claimed === 0 && !stopping.signal.aborted) await waiting.wait(measure())
@@ -119,7 +119,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
 
   return {
     policy,
-    turn,
+    mutex,
     notify: waiting.notify,
     inFlight: attempts.inFlight,
     measureRoom: () => {

@@ -37,7 +37,7 @@ const insert = statement<
 
 /** Begins incidents that do not last already. */
 export async function insertIncidents(db: Database, incidents: readonly Incident[], now: Date): Promise<void> {
-  const column = <Value>(pick: (one: Incident) => Value) => incidents.map(pick)
+  const column = <Value>(pick: (incident: Incident) => Value) => incidents.map(pick)
   await insert(db, {
     ids: column((row) => row.id),
     kinds: column((row) => row.incident),

@@ -37,7 +37,7 @@ export interface JobRunnerDeps<Id, Job extends { status: string }> {
   /** Runs when rows were added to the queue. */
   onQueued: () => void
   /** Resolves when there may be jobs, or at the abort. Default: always. */
-  gate?: ((signal: AbortSignal) => Promise<unknown>) | undefined
+  latch?: ((signal: AbortSignal) => Promise<unknown>) | undefined
 }
 
 /** Moves jobs that fill a queue in batches. Any number of processes may run one; a job is moved by one of them at a time. */
@@ -85,7 +85,7 @@ export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunn
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        await deps.gate?.(stopping.signal)
+        await deps.latch?.(stopping.signal)
         const result = await round()
         if (result !== 'moved') await clock.sleep(result === 'held' ? HELD_POLL_MS : IDLE_POLL_MS, stopping.signal)
       } catch (error) {

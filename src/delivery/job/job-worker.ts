@@ -29,7 +29,7 @@ export function buildJobWorker<
   Claimed extends { job: Job },
   Progress extends object,
 >(
-  deps: Pick<JobRunnerDeps<Id, Job>, 'db' | 'clock' | 'isTrusted' | 'logger' | 'onQueued' | 'gate'>,
+  deps: Pick<JobRunnerDeps<Id, Job>, 'db' | 'clock' | 'isTrusted' | 'logger' | 'onQueued' | 'latch'>,
   kind: JobKind<Id, Job, Claimed, Progress>,
 ): JobRunner {
   const { name, failedLine, table } = kind

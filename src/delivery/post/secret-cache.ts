@@ -20,14 +20,14 @@ export function buildSecretCache(
   contextOf: (receiver: string) => string,
   limit = SECRETS_LIMIT,
 ): SecretCache {
-  const held = buildCache<string, { sealed: string; keys: SigningKeys }>({ limit })
+  const cache = buildCache<string, { sealed: string; keys: SigningKeys }>({ limit })
   return {
     open: (receiver, sealed) => {
-      const known = held.find(receiver)
-      if (known?.sealed === sealed) return known.keys
-      held.drop(receiver)
+      const cached = cache.find(receiver)
+      if (cached?.sealed === sealed) return cached.keys
+      cache.drop(receiver)
       const keys = prepareSigningKeys(keyring.open(sealed, contextOf(receiver)))
-      held.put(receiver, { sealed, keys })
+      cache.put(receiver, { sealed, keys })
       return keys
     },
   }

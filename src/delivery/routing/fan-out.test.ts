@@ -39,15 +39,15 @@ function buildProbe() {
       return writeParts({ rows, dueAt: probe.nextDueAt, isBroken: probe.isBroken })
     },
   })
-  return { probe, dispatcher, turn: dispatcher.turn }
+  return { probe, dispatcher, mutex: dispatcher.mutex }
 }
 
 async function openFanOut() {
   const database = await createTestDatabase()
   const clock = buildManualClock()
-  const { probe, dispatcher, turn } = buildProbe()
+  const { probe, dispatcher, mutex } = buildProbe()
   const fanOut = buildFanOut({ clock, db: database.db, dispatcher })
-  return { probe, clock, turn, fanOut, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+  return { probe, clock, mutex, fanOut, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
 }
 
 describe('a part of a fan-out', () => {
@@ -88,13 +88,13 @@ describe('a part of a fan-out', () => {
   test('waits for the turn of its dispatcher, and ends it', async () => {
     await using t = await openFanOut()
     t.probe.left = 1
-    await t.turn.take()
+    await t.mutex.take()
     const part = t.fanOut.writePart()
     await new Promise(setImmediate)
     expect(t.probe.limits).toEqual([])
-    t.turn.release()
+    t.mutex.release()
     expect(await part).toBe(1)
-    await t.turn.take()
+    await t.mutex.take()
   })
 
   test('lets its dispatcher look for claims that a failed statement may have made, and ends its turn', async () => {

@@ -27,7 +27,7 @@ export interface FanOut {
 
 /** Builds the fan-out of one policy. Any number of processes may write parts at once, of one event one at a time. */
 export function buildFanOut({ clock, db, dispatcher, partRows = PART_ROWS }: FanOutDeps): FanOut {
-  const { policy, turn } = dispatcher
+  const { policy, mutex } = dispatcher
   /** Whether due rows wait in the queue: then half of the room is left for them. */
   let hasDue = false
 
@@ -38,7 +38,7 @@ export function buildFanOut({ clock, db, dispatcher, partRows = PART_ROWS }: Fan
 
   async function writePart(): Promise<number | undefined> {
     if (!policy.buildFanOut) return undefined
-    await turn.take()
+    await mutex.take()
     try {
       const request = dispatcher.measureRoom()
       const { now } = request
@@ -54,7 +54,7 @@ export function buildFanOut({ clock, db, dispatcher, partRows = PART_ROWS }: Fan
       dispatcher.expectLeak()
       throw error
     } finally {
-      turn.release()
+      mutex.release()
     }
   }
 

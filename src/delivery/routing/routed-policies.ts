@@ -34,13 +34,13 @@ export function buildRoutedPolicies(
   async function takeTurns(waitOver?: () => Promise<unknown>): Promise<(() => void) | undefined> {
     const taken: Dispatcher[] = []
     const release = () => {
-      for (const one of taken.splice(0)) one.turn.release()
+      for (const item of taken.splice(0)) item.mutex.release()
     }
     try {
       for (const dispatcher of dispatchers) {
         const isTaken = waitOver
-          ? await dispatcher.turn.takeBefore(waitOver)
-          : await dispatcher.turn.take().then(() => true)
+          ? await dispatcher.mutex.takeBefore(waitOver)
+          : await dispatcher.mutex.take().then(() => true)
         if (isTaken) taken.push(dispatcher)
       }
     } catch (error) {

@@ -137,13 +137,13 @@ describe('routing in a statement of the request path', () => {
     t.first.probe.slots = 1
     t.second.probe.slots = 1
     const router = t.build([t.first.dispatcher, t.second.dispatcher])
-    await t.second.dispatcher.turn.take()
+    await t.second.dispatcher.mutex.take()
     const late = router.takeInline()
     await new Promise(setImmediate)
     t.clock.advance(5)
     expect(await late).toBeUndefined()
     const inTime = router.takeInline()
-    t.second.dispatcher.turn.release()
+    t.second.dispatcher.mutex.release()
     expect(await inTime).toBeDefined()
   })
 

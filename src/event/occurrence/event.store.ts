@@ -85,8 +85,8 @@ const insertSeveral = fragment(
  * each column: a statement takes 65,535 parameters at most, and a bulk operation may change 10,000 resources.
  */
 export function buildEventInsert(events: readonly EventRecord[]): Fragment {
-  const [one] = events
-  if (one && events.length === 1) return insertOne(nameValues(EVENT_COLUMNS, toEventValues(one)))
+  const [single] = events
+  if (single && events.length === 1) return insertOne(nameValues(EVENT_COLUMNS, toEventValues(single)))
   return insertSeveral(transpose(EVENT_COLUMNS, events.map(toEventValues)))
 }
 

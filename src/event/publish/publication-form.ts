@@ -32,14 +32,14 @@ function checkForm(errors: FieldError[]): void {
   if (errors.length > 0) throw buildFormProblem(errors)
 }
 
-function toPublication(one: {
+function toPublication(entry: {
   event: string
   account?: string | null
   id: string
   url?: string | null
   idempotency_key?: string
 }): Publication {
-  const { event, account = null, id, url = null, idempotency_key: idempotencyKey = null } = one
+  const { event, account = null, id, url = null, idempotency_key: idempotencyKey = null } = entry
   return { event, account, id, url, idempotencyKey }
 }
 

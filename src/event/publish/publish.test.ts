@@ -360,7 +360,7 @@ describe('the idempotency key of a publisher', () => {
     await accept(keyed('not-mine', 'something else'))
   })
 
-  test('belongs to its caller: an API key of the same person has its own', async () => {
+  test('belongs to its caller: an API key of the same user has its own', async () => {
     const [mine] = await accept(keyed('whose'))
     const key = await fixture.app.admin('POST', '/api/v3/identity/api-key', {
       name: 'p',

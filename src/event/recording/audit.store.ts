@@ -109,8 +109,8 @@ const insertSeveral = fragment('audit entries', `${INTO_AUDIT} select * from unn
 
 /** The statement that appends entries. Several are passed as one array for each column, whatever their number. */
 export function buildAuditInsert(entries: readonly AuditRecord[]): Fragment {
-  const [one] = entries
-  if (one && entries.length === 1) return insertOne(nameValues(AUDIT_COLUMNS, toAuditValues(one)))
+  const [single] = entries
+  if (single && entries.length === 1) return insertOne(nameValues(AUDIT_COLUMNS, toAuditValues(single)))
   return insertSeveral(transpose(AUDIT_COLUMNS, entries.map(toAuditValues)))
 }
 

@@ -80,7 +80,7 @@ describe('equal refusals', () => {
     },
   )
 
-  test('of a sign-in are one entry for each e-mail address, whether a person has it or not', async () => {
+  test('of a sign-in are one entry for each e-mail address, whether a user has it or not', async () => {
     await nextMinute()
     const email = 'known@example.com'
     const id = await createUserWithPassword(app, { email }, 'correct horse battery')

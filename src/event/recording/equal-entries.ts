@@ -69,12 +69,12 @@ export function buildEqualEntries(options: {
     const start = findWindow(clock.now())
     const due = [...written.values()].filter(({ more }) => more > 0)
     if (due.length > 0) {
-      const counted = due.map((entry) => ({ one: entry, count: entry.more }))
+      const counted = due.map((entry) => ({ equal: entry, count: entry.more }))
       await addEqualEntries(
         db,
-        counted.map(({ one, count }) => ({ ...one.record, count })),
+        counted.map(({ equal, count }) => ({ ...equal.record, count })),
       )
-      for (const { one, count } of counted) one.more -= count
+      for (const { equal, count } of counted) equal.more -= count
     }
     for (const [name, { record, more }] of written)
       if (more === 0 && findWindow(record.createdAt.getTime()) < start) written.delete(name)

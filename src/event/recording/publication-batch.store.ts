@@ -117,7 +117,7 @@ export async function recordAndRoute(
 }
 
 function listValues(items: readonly Publications[]): Record<string, unknown[]> {
-  const pairs = items.flatMap((one, item) => one.pairs.map((pair) => ({ ...pair, item })))
+  const pairs = items.flatMap((publication, item) => publication.pairs.map((pair) => ({ ...pair, item })))
   const placed = items.map(placeEntry)
   const events = placed.flatMap((item) => item.events)
   const entries = placed.flatMap((item) => item.others)
@@ -126,9 +126,9 @@ function listValues(items: readonly Publications[]): Record<string, unknown[]> {
     pairEvents: pairs.map((pair) => pair.event),
     pairAccounts: pairs.map((pair) => pair.account),
     areOfTenant: pairs.map((pair) => pair.isOfTenant),
-    eventItems: placed.flatMap((one, item) => one.events.map(() => item)),
+    eventItems: placed.flatMap((publication, item) => publication.events.map(() => item)),
     ...transpose(COLUMNS, events),
-    entryItems: placed.flatMap((one, item) => one.others.map(() => item)),
+    entryItems: placed.flatMap((publication, item) => publication.others.map(() => item)),
     ...transpose(AUDIT_COLUMNS, entries.map(toAuditValues), ENTRY),
   }
 }
@@ -136,12 +136,12 @@ function listValues(items: readonly Publications[]): Record<string, unknown[]> {
 /** The values of the events of a request, the first with its audit entry, and the entries that have rows of their own. */
 function placeEntry({ events, auditEntries }: Publications): { events: unknown[][]; others: readonly AuditRecord[] } {
   const [entry, ...more] = auditEntries
-  const held = entry && more.length === 0 && isOfPublication(entry) ? entry : undefined
+  const kept = entry && more.length === 0 && isOfPublication(entry) ? entry : undefined
   return {
     events: events.map((event, index) => [
       ...toEventValues(event),
-      ...toPublicationValues(index === 0 ? held : undefined),
+      ...toPublicationValues(index === 0 ? kept : undefined),
     ]),
-    others: held && events.length > 0 ? [] : auditEntries,
+    others: kept && events.length > 0 ? [] : auditEntries,
   }
 }

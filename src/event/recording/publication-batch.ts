@@ -136,9 +136,9 @@ async function recordAll(
     recorded = await record(batch, routing, deps)
   } catch (error) {
     if (batch.length > 1 && isDataRefused(error)) {
-      for (const one of batch) await recordAll([one], undefined, deps)
+      for (const request of batch) await recordAll([request], undefined, deps)
     } else {
-      for (const one of batch) one.reject(error)
+      for (const request of batch) request.reject(error)
     }
     return
   }
@@ -148,7 +148,7 @@ async function recordAll(
   await attend(deps, () =>
     deps.onEvents?.(batch.flatMap((entry, item) => (broken.has(item) ? [] : entry.publications.events))),
   )
-  for (const [item, one] of batch.entries()) one.resolve(!broken.has(item))
+  for (const [item, request] of batch.entries()) request.resolve(!broken.has(item))
   await accepted
 }
 

@@ -13,12 +13,12 @@ export interface ClosingParts {
   answer: Fragment | undefined
 }
 
-const buildNotes = fragment<{ notes: string }>('notes', '$notes::text')
+const buildInvalidations = fragment<{ invalidations: string }>('invalidations', '$invalidations::text')
 
 /**
  * Runs the parts as one statement, the last of the transaction, together with the writes that were left to it
  * (`writeAtEnd`): `commit` is sent with it, and a change without another statement needs no transaction around it. Returns
- * the notes of the transaction, comma-separated: those of its triggers until now (`note_change` in the migrations), and those
+ * the invalidations of the transaction, comma-separated: those of its triggers until now (`note_change` in the migrations), and those
  * that the writes say.
  */
 export async function commitWith(tx: Database, parts: ClosingParts): Promise<string> {
@@ -29,17 +29,17 @@ export async function commitWith(tx: Database, parts: ClosingParts): Promise<str
     audit && { name: 'recorded_entry', part: audit },
     answer && { name: 'kept_answer', part: answer },
   ].filter((item) => item !== undefined)
-  const notes = writes.flatMap((write) => write.notes ?? []).join(',')
-  const noted: Fragment[] = notes === '' ? [] : [buildNotes({ notes })]
-  const query = joinFragments<{ notes: string }>(
+  const invalidations = writes.flatMap((write) => write.invalidations ?? []).join(',')
+  const noted: Fragment[] = invalidations === '' ? [] : [buildInvalidations({ invalidations })]
+  const query = joinFragments<{ invalidations: string }>(
     [...writes.map((write) => write.parts), ...recorded.map(({ part }) => part), ...noted],
     (texts) => {
       const named = recorded.map(({ name }, index) => `${name} as (${texts[writes.length + index]})`)
       const written = [...texts.slice(0, writes.length), ...named, ...(event ? [`queued_event as (${queue})`] : [])]
       const all = [`nullif(current_setting('signalbox.notes', true), '')`, ...texts.slice(writes.length + named.length)]
-      return `${written.length > 0 ? `with ${written.join(', ')} ` : ''}select concat_ws(',', ${all.join(', ')}) as notes`
+      return `${written.length > 0 ? `with ${written.join(', ')} ` : ''}select concat_ws(',', ${all.join(', ')}) as invalidations`
     },
   )
   const [row] = await runExplained(tx, markLast(query), writes)
-  return row?.notes ?? ''
+  return row?.invalidations ?? ''
 }

@@ -121,7 +121,7 @@ export function buildRecorders(
     const events = buildEvents(deps, draftEvents(findReadPath, { route, changed, trace }), now)
     const records = buildAuditRecords(deps.ids, draftAudit(route, outcome, request), now)
     const { equal, audit } = placeAudit(route, records, outcome.kind === 'refusal' ? outcome.subject : undefined)
-    const notes = await commitWith(tx, {
+    const invalidations = await commitWith(tx, {
       event: events.length > 0 ? buildEventInsert(events) : undefined,
       queue: buildQueueInsert('recorded_event'),
       audit,
@@ -129,7 +129,7 @@ export function buildRecorders(
     })
     if (equal) deps.equalEntries.noted(equal)
     deps.onRecorded?.(events)
-    return notes
+    return invalidations
   }
 
   return {

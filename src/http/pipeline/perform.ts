@@ -71,8 +71,8 @@ async function prepareAndCommit<Deps>(served: Served<Deps>, key: IdempotencyKey 
 export async function commitPrepared<Deps>(served: Served<Deps>, key: IdempotencyKey | undefined): Promise<Answer> {
   const { pipeline, route } = served
   const commit = () => inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
-  const { result, notes } = await (route.isExpensive ? takeTurn(served, commit) : commit())
-  pipeline.afterCommit(notes)
+  const { result, invalidations } = await (route.isExpensive ? runExpensive(served, commit) : commit())
+  pipeline.afterCommit(invalidations)
   if (result instanceof Problem) throw result
   return result
 }
@@ -82,17 +82,19 @@ async function commitChange<Deps>(
   served: Served<Deps>,
   tx: Database,
   key: IdempotencyKey | undefined,
-): Promise<{ result: Answer | Problem; notes: string }> {
+): Promise<{ result: Answer | Problem; invalidations: string }> {
   const { pipeline, route, context } = served
   context.db = tx
   const outcome = await handleCounted(served, tx)
   // Serialized before the commit: a failure rolls back.
   const result = buildResult(served, outcome)
   const kept = key && !(result instanceof Problem) ? { key, answer: buildKept(served, outcome, result) } : undefined
-  const notes = await pipeline.recordChange(tx, { route, outcome, request: context, kept }).catch((error: unknown) => {
-    throw isKeyAwaited(error) ? buildInProgress() : error
-  })
-  return { result, notes }
+  const invalidations = await pipeline
+    .recordChange(tx, { route, outcome, request: context, kept })
+    .catch((error: unknown) => {
+      throw isKeyAwaited(error) ? buildInProgress() : error
+    })
+  return { result, invalidations }
 }
 
 function buildResult<Deps>(served: Served<Deps>, outcome: Outcome<unknown>): Answer | Problem {
@@ -131,7 +133,7 @@ async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknow
   const { pipeline, route, context } = served
   context.db = pipeline.readDb
   try {
-    if (route.isExpensive || isExpensive(context.listing)) return await takeTurn(served, () => handle(served))
+    if (route.isExpensive || isExpensive(context.listing)) return await runExpensive(served, () => handle(served))
     return await handle(served).catch(refuseLongRead)
   } finally {
     context.db = pipeline.db
@@ -139,9 +141,9 @@ async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknow
 }
 
 /** Runs expensive work in the turn of its caller. */
-function takeTurn<Deps, Result>({ pipeline, context }: Served<Deps>, work: () => Promise<Result>): Promise<Result> {
+function runExpensive<Deps, Result>({ pipeline, context }: Served<Deps>, work: () => Promise<Result>): Promise<Result> {
   const accounts = context.scope === 'all' ? [] : context.scope
-  return pipeline.readInTurn({ holder: nameReader(context.caller), accounts }, work).catch(refuseLongRead)
+  return pipeline.runExpensiveRead({ holder: nameReader(context.caller), accounts }, work).catch(refuseLongRead)
 }
 
 function refuseLongRead(error: unknown): never {

@@ -7,7 +7,7 @@ import type { Problem } from '../problem/problem.ts'
 import type { IdempotencyKey, KeptAnswer } from '../route/idempotency.store.ts'
 import type { Outcome, RefusalOutcome, RequestFacts, RouteDeclaration } from '../route/route.ts'
 import type { Caller } from '../shape/caller.ts'
-import type { ReadGate } from './read-gate.ts'
+import type { ReadSemaphore } from './read-semaphore.ts'
 
 type Facts = RequestFacts<unknown, unknown, unknown>
 
@@ -37,7 +37,7 @@ export interface Pipeline {
   /** The pool of lists and other reads that may be long. Its statements end at `READ_LIMIT_MS`. */
   readDb: Database
   /** Runs expensive reads in turn. */
-  readInTurn: ReadGate
+  runExpensiveRead: ReadSemaphore
   clock: Clock
   /** The caller of an `Authorization` header; undefined when there is none or it is not valid. */
   authenticate(authorization: string | undefined): Promise<Caller | undefined>
@@ -55,7 +55,7 @@ export interface Pipeline {
   /** Writes the audit entry of a refused call (403). Never throws. */
   recordRefusal(refusal: { route: RouteDeclaration; request: Facts; problem: Problem }): Promise<void>
   /** Runs after the commit of a change: invalidates caches and notifies the workers. Never throws. */
-  afterCommit(notes: string): void
+  afterCommit(invalidations: string): void
   /** Counts a request against its address; throws `rate_limited`. */
   limitAddress(route: RouteDeclaration, request: FastifyRequest, reply: FastifyReply): Promise<void> | void
   /** Counts a request that is refused before its limits against its address, in memory. Throws `rate_limited`. */
@@ -68,7 +68,7 @@ export interface Pipeline {
    * Takes a place for a request that will have one password hashed. Throws 503 `overloaded` when there is none. What it
    * returns frees the place, and says whether the visitor was refused (401, 429).
    */
-  takePlace(visitor: PlaceVisitor): (isRefused: boolean) => void
+  admit(visitor: PlaceVisitor): (isRefused: boolean) => void
 }
 
 /** A browser in which a user has signed in before. */

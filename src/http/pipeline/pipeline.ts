@@ -53,7 +53,7 @@ export function mountRoutes<Deps>(
 async function checkCaller(pipeline: Pipeline, route: Route<never>, request: FastifyRequest, reply: FastifyReply) {
   request.routePath = route.path
   // A place is taken once the body is there: a slow one must not hold it.
-  if (route.takesPlace) pipeline.limitVisit(request, reply)
+  if (route.needsAdmission) pipeline.limitVisit(request, reply)
   else await pipeline.limitAddress(route, request, reply)
   checkMediaType(route, request)
   const { authorization } = request.headers
@@ -82,10 +82,10 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
 const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 429])
 
 /** Takes a place for the request until it is answered or its connection ends, and then counts it. */
-async function takePlace<Deps>({ pipeline, route, request, reply }: Served<Deps>): Promise<void> {
-  if (!route.takesPlace) return
+async function admit<Deps>({ pipeline, route, request, reply }: Served<Deps>): Promise<void> {
+  if (!route.needsAdmission) return
   const knownBrowser = pipeline.findKnownBrowser(request.headers.cookie, request.body)
-  const leave = pipeline.takePlace({ address: request.ip, knownBrowser })
+  const leave = pipeline.admit({ address: request.ip, knownBrowser })
   finished(reply.raw, () => leave(REFUSED_STATUSES.has(reply.statusCode)))
   await pipeline.limitAddress(route, request, reply)
 }
@@ -104,7 +104,7 @@ async function serveRequest<Deps>(
   const context = buildContext(pipeline, route, request)
   const served = { ...mounted, request, reply, context }
   try {
-    await takePlace(served)
+    await admit(served)
     await checkRequest(served)
     return sendAnswer(reply, await perform(served))
   } catch (error) {

@@ -284,7 +284,7 @@ describe('the limits of a feature', () => {
     const { limiter } = await buildLimited()
     expect(limiter.take([hits(3), hits(2, 'published:b')])).toBeUndefined()
     const refused = limiter.take([hits(1), hits(4, 'published:b')])
-    expect(refused).toMatchObject({ one: { bucket: 'published:b', hits: 4 }, resetSeconds: 43 })
+    expect(refused).toMatchObject({ charge: { bucket: 'published:b', hits: 4 }, resetSeconds: 43 })
     expect(limiter.take([hits(2)])).toBeUndefined()
     expect(limiter.take([hits(1)])).toBeDefined()
     clock.advance(43_000)

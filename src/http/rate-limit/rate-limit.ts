@@ -39,7 +39,7 @@ export interface RateLimiter {
    * Counts hits against buckets of a feature, all of them or, when one would exceed its limit, none. Returns that one, and
    * the seconds until its window ends.
    */
-  take<Hits extends BucketHits>(all: readonly Hits[]): { one: Hits; resetSeconds: number } | undefined
+  take<Hits extends BucketHits>(all: readonly Hits[]): { charge: Hits; resetSeconds: number } | undefined
   /** Adds what this process has counted to the shared sums and reads them. */
   exchange(): Promise<void>
   /** Exchanges about once a second until stopped. */
@@ -86,15 +86,15 @@ export function buildRateLimiter(options: {
 }): RateLimiter {
   const { db, clock, perMinute, strictPerMinute, onError } = options
   /** The window that the clock is in: all begin together, so none outlives it. */
-  let held: { startMs: number; buckets: Cache<string, Bucket>; due: Map<string, Bucket> } | undefined
+  let current: { startMs: number; buckets: Cache<string, Bucket>; due: Map<string, Bucket> } | undefined
   const stopping = new AbortController()
   const strict: Policy = { name: 'strict', perMinute: strictPerMinute }
   const address: Policy = { name: 'address', perMinute }
   const callers: Policy = { name: 'caller', perMinute }
 
   function takeBucket(name: string, startMs: number): Bucket {
-    if (held?.startMs !== startMs) held = openWindow(startMs)
-    const { buckets } = held
+    if (current?.startMs !== startMs) current = openWindow(startMs)
+    const { buckets } = current
     const known = buckets.find(name)
     if (known) return known
     const fresh = { shared: 0, own: 0 }
@@ -104,7 +104,7 @@ export function buildRateLimiter(options: {
 
   function addOwn(name: string, bucket: Bucket, { hits, perMinute }: { hits: number; perMinute: number }): void {
     bucket.own += hits
-    if (bucket.own * EXCHANGED_SHARE >= perMinute) held?.due.set(name, bucket)
+    if (bucket.own * EXCHANGED_SHARE >= perMinute) current?.due.set(name, bucket)
   }
 
   function countInMemory(subject: string, policy: Policy, reply: FastifyReply): void {
@@ -136,18 +136,18 @@ export function buildRateLimiter(options: {
     }
   }
 
-  function take<Hits extends BucketHits>(all: readonly Hits[]): { one: Hits; resetSeconds: number } | undefined {
+  function take<Hits extends BucketHits>(all: readonly Hits[]): { charge: Hits; resetSeconds: number } | undefined {
     const { startMs, resetMs } = findWindow(clock.now())
-    const taken = all.map((item) => ({ one: item, bucket: takeBucket(item.bucket, startMs) }))
-    const exceeded = taken.find(({ one, bucket }) => bucket.shared + bucket.own + one.hits > one.perMinute)
-    if (exceeded) return { one: exceeded.one, resetSeconds: Math.ceil(resetMs / 1000) }
-    for (const { one, bucket } of taken) addOwn(one.bucket, bucket, one)
+    const taken = all.map((item) => ({ charge: item, bucket: takeBucket(item.bucket, startMs) }))
+    const exceeded = taken.find(({ charge, bucket }) => bucket.shared + bucket.own + charge.hits > charge.perMinute)
+    if (exceeded) return { charge: exceeded.charge, resetSeconds: Math.ceil(resetMs / 1000) }
+    for (const { charge, bucket } of taken) addOwn(charge.bucket, bucket, charge)
     return undefined
   }
 
   async function exchange(): Promise<void> {
-    if (!held || held.startMs !== findWindow(clock.now()).startMs) return
-    const { startMs, due } = held
+    if (!current || current.startMs !== findWindow(clock.now()).startMs) return
+    const { startMs, due } = current
     const counted = [...due].map(([name, bucket]) => ({ name, bucket, hits: bucket.own }))
     if (counted.length === 0) return
     const sums = await addHits(db, new Date(startMs), counted)

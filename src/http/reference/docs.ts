@@ -24,10 +24,10 @@ export function registerDocs(server: FastifyInstance): void {
     return document
   }
   // Each page is rendered once and cached as one buffer; all unknown paths share one.
-  const held = new Map<string, Buffer>()
+  const pages = new Map<string, Buffer>()
   const send = (reply: FastifyReply, name: string, render: () => Page) => {
-    const page = held.get(name) ?? Buffer.from(buildPageHtml({ ...render(), links: listPages(getDocument()) }))
-    held.set(name, page)
+    const page = pages.get(name) ?? Buffer.from(buildPageHtml({ ...render(), links: listPages(getDocument()) }))
+    pages.set(name, page)
     return reply
       .code(name === MISSING ? 404 : 200)
       .type('text/html; charset=utf-8')
@@ -83,7 +83,7 @@ export function registerDocs(server: FastifyInstance): void {
   })
   server.get<{ Params: { tag: string } }>('/docs/:tag', options, ({ params: { tag } }, reply) => {
     const path = `/docs/${tag}`
-    const main = held.has(path) ? '' : renderTag(getDocument(), tag)
+    const main = pages.has(path) ? '' : renderTag(getDocument(), tag)
     if (main === undefined) return sendMissing(reply)
     return send(reply, path, () => ({ title: tag, path, main }))
   })

@@ -90,7 +90,10 @@ export function buildOpenApiDocument(server: FastifyInstance): OpenApiDocument {
   // In the order of the paths: the first of two different parameters is the shared one.
   const paths = Object.entries(sortMembers(found.paths)).map(([path, item]) => {
     const operations = Object.entries(sortMembers(item))
-    return [path, Object.fromEntries(operations.map(([method, one]) => [method, collectOperation(one, shared)]))]
+    return [
+      path,
+      Object.fromEntries(operations.map(([method, operation]) => [method, collectOperation(operation, shared)])),
+    ]
   })
   return {
     ...found,
@@ -108,6 +111,6 @@ export function buildOpenApiDocument(server: FastifyInstance): OpenApiDocument {
 }
 
 function sortMembers<Value>(members: Record<string, Value>): Record<string, Value> {
-  const byName = ([one]: [string, Value], [other]: [string, Value]) => (one < other ? -1 : 1)
+  const byName = ([left]: [string, Value], [right]: [string, Value]) => (left < right ? -1 : 1)
   return Object.fromEntries(Object.entries(members).sort(byName))
 }

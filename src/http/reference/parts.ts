@@ -7,7 +7,7 @@ export const PARTS: Readonly<Record<string, string>> = {
   auth: 'Signing in with a social provider or a password, sessions, and the handshake between apps of different domains.',
   contract: 'The worked example of a resource that a platform adds: owned by an account, with events and permissions.',
   health: 'Whether the service and its parts work. Public, without secrets or tenant data.',
-  identity: 'People, accounts, roles, permissions and API keys.',
+  identity: 'Users, accounts, roles, permissions and API keys.',
   oauth: 'The identity provider for external clients: clients, consent, grants, and the exchange of its tokens.',
   provisioning: 'Informing target platforms about their permitted users.',
   realtime: 'Channels that clients subscribe to, and their authorization.',

@@ -8,7 +8,7 @@ function proofOf(ageMs: number, { hasFactor = true, isMultiFactor = true } = {})
   return { proof: { hasFactor, isMultiFactor, provenAt: new Date(NOW.getTime() - ageMs) } }
 }
 
-describe('a person with a second factor', () => {
+describe('a user with a second factor', () => {
   test.each(['factor', 'sign-in'] as const)('is fresh for %s up to 10 minutes after the proof', (wanted) => {
     expect(isFresh(proofOf(TEN_MINUTES), wanted, NOW)).toBe(true)
     expect(isFresh(proofOf(TEN_MINUTES + 1), wanted, NOW)).toBe(false)
@@ -20,7 +20,7 @@ describe('a person with a second factor', () => {
   })
 })
 
-describe('a person without a second factor', () => {
+describe('a user without a second factor', () => {
   test('passes what asks for a factor', () => {
     expect(isFresh(proofOf(90 * 86_400_000, { hasFactor: false }), 'factor', NOW)).toBe(true)
   })
@@ -35,7 +35,7 @@ test('an API key is fresh', () => {
   expect(isFresh({ proof: null }, 'sign-in', NOW)).toBe(true)
 })
 
-test('the refusal names what the person can do', () => {
+test('the refusal names what the user can do', () => {
   expect(buildNotFresh(proofOf(0)).detail).toContain('/api/v3/auth/session/step-up')
   expect(buildNotFresh(proofOf(0, { hasFactor: false })).detail).toContain('Sign in again')
 })

@@ -31,7 +31,7 @@ export function buildPathProblem(): Problem {
 export function collectPaths(server: FastifyInstance): KnownPaths {
   const routes: { method: string; url: string }[] = []
   server.addHook('onRoute', ({ method, url }) => {
-    for (const one of [method].flat()) routes.push({ method: one, url })
+    for (const name of [method].flat()) routes.push({ method: name, url })
   })
   let known: KnownRoute[] = []
   /** All routes with their patterns, built at the first request that none serves: a twentieth of the work to build an app. */

@@ -122,11 +122,11 @@ export interface RouteDeclaration {
    */
   strictRateLimit?: boolean | 'with-operation'
   /**
-   * Whether a request takes a place among those that wait to have a password hashed (`Pipeline.takePlace`), once its body is
+   * Whether a request takes a place among those that wait to have a password hashed (`Pipeline.admit`), once its body is
    * there and before the strict limit: what is refused in a storm costs no statement and counts against the generous limit
    * only.
    */
-  takesPlace?: true
+  needsAdmission?: true
   summary: string
   description?: string
   params?: TSchema

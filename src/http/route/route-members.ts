@@ -27,7 +27,7 @@ const DECLARED: Record<keyof RouteDeclaration, true> = {
   takesForm: true,
   strictRateLimit: true,
   isExpensive: true,
-  takesPlace: true,
+  needsAdmission: true,
   summary: true,
   description: true,
   params: true,

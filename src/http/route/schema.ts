@@ -196,8 +196,8 @@ export function closeObjects(schema: TSchema): TSchema {
 const RESPONSE_DESCRIPTION = 'x-response-description'
 
 const FRESHNESS_TEXTS: Record<Freshness, string> = {
-  factor: 'A person with a second factor must have proven it in the last 10 minutes.',
-  'sign-in': 'The person must have signed in, or proven its second factor if it has one, in the last 10 minutes.',
+  factor: 'A user with a second factor must have proven it in the last 10 minutes.',
+  'sign-in': 'The user must have signed in, or proven its second factor if it has one, in the last 10 minutes.',
 }
 
 function needsPermission(route: RouteDeclaration): boolean {

@@ -87,18 +87,18 @@ function isSmall(value: unknown): boolean {
   let left = FAULT_LIST_SIZE_LIMIT
   const waiting = [value]
   while (waiting.length > 0 && left >= 0) {
-    const one = waiting.pop()
-    left -= typeof one === 'string' ? one.length : 1
-    if (typeof one !== 'object' || one === null) continue
-    if (Array.isArray(one)) {
-      left -= countIndexDigits(one.length)
-      if (left < waiting.length + one.length) return false
-      for (const entry of one) waiting.push(entry)
+    const next = waiting.pop()
+    left -= typeof next === 'string' ? next.length : 1
+    if (typeof next !== 'object' || next === null) continue
+    if (Array.isArray(next)) {
+      left -= countIndexDigits(next.length)
+      if (left < waiting.length + next.length) return false
+      for (const entry of next) waiting.push(entry)
     } else
-      for (const key in one) {
+      for (const key in next) {
         left -= key.length
         if (left < waiting.length) return false
-        waiting.push((one as Record<string, unknown>)[key])
+        waiting.push((next as Record<string, unknown>)[key])
       }
   }
   return left >= 0

@@ -47,10 +47,10 @@ export function buildConnectionShares(options: { limit: number; isTrusted: (addr
 
   /** Closes the oldest connection without a request; false when each has one. */
   function closeIdle(group: ReadonlySet<SharedConnection>): boolean {
-    for (const one of group) {
-      if (!one.isIdle()) continue
-      drop(one)
-      one.close()
+    for (const member of group) {
+      if (!member.isIdle()) continue
+      drop(member)
+      member.close()
       return true
     }
     return false

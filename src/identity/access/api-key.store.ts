@@ -83,7 +83,7 @@ const revokeAll = closingStatement<{ userId: UserId; now: Date }>(`
 
 /** Revokes all keys of a user, with the last statement of the transaction. */
 export function endUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<void> {
-  return revokeAll(db, { userId, now }, { notes: `u:${userId}` })
+  return revokeAll(db, { userId, now }, { invalidations: `u:${userId}` })
 }
 
 const revokeBound = closingStatement<{ account: AccountId; owner: UserId | null; now: Date }>(`
@@ -96,8 +96,8 @@ export function endAccountApiKeyRows(
   db: Database,
   { account, userId, now }: { account: AccountId; userId: UserId | 'all'; now: Date },
 ): Promise<void> {
-  const [owner, notes] = userId === 'all' ? [null, '*'] : [userId, `u:${userId}`]
-  return revokeBound(db, { account, owner, now }, { notes })
+  const [owner, invalidations] = userId === 'all' ? [null, '*'] : [userId, `u:${userId}`]
+  return revokeBound(db, { account, owner, now }, { invalidations })
 }
 
 /** The facts that decide whether a token may create a key. */

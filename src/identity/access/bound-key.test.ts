@@ -55,7 +55,7 @@ describe('a key that is bound to an account', () => {
     })
   })
 
-  test('of an administrator reaches that account only, and nothing that concerns all of them or a person', async () => {
+  test('of an administrator reaches that account only, and nothing that concerns all of them or a user', async () => {
     const call = await makeCall(administrator(), { permissions: ['*:*'], account: mine })
     const outside = await fixture.createWebhook({ account: other })
     const everywhere = await fixture.createWebhook({ is_global: true })

@@ -169,7 +169,7 @@ export async function updateRole(
   explain: (error: unknown) => unknown,
 ): Promise<void> {
   const { patterns, ...columns } = change
-  await writeAtEnd(db, { parts: asPart('changed_role', changeColumns(id, columns)), notes: '*', explain })
+  await writeAtEnd(db, { parts: asPart('changed_role', changeColumns(id, columns)), invalidations: '*', explain })
   if (patterns) await changePatterns(db, { role: id, patterns })
 }
 
@@ -182,7 +182,7 @@ const remove = closingStatement<{ id: RoleId }>('removed_role as (delete from ro
 
 /** Deletes a role and its assignments, with the last statement of the transaction. */
 export async function deleteRoleRow(db: Database, id: RoleId): Promise<void> {
-  await remove(db, { id }, { notes: '*' })
+  await remove(db, { id }, { invalidations: '*' })
 }
 
 const replaceRoles = closingStatement<{ userId: UserId; roles: readonly RoleId[]; now: Date }>(`
@@ -197,7 +197,7 @@ export async function replaceUserRoles(
   db: Database,
   { userId, roles, now }: { userId: UserId; roles: readonly RoleId[]; now: Date },
 ): Promise<void> {
-  await replaceRoles(db, { userId, roles, now }, { notes: `u:${userId}` })
+  await replaceRoles(db, { userId, roles, now }, { invalidations: `u:${userId}` })
 }
 
 const selectHolders = statement<{ document_id: UserId }, { name: string }>(`

@@ -41,7 +41,7 @@ async function giveRole(user: UserId, permissions: string[]) {
 }
 
 describe('a session of an app', () => {
-  test('reads what a scope opens and the person reaches, and changes nothing', async () => {
+  test('reads what a scope opens and the user reaches, and changes nothing', async () => {
     const app = await openApp()
     expect((await app.call('GET', CONTRACT)).status).toBe(200)
     expect((await app.user('POST', CONTRACT, { account: app.account, name: 'One' })).status).toBe(201)
@@ -49,7 +49,7 @@ describe('a session of an app', () => {
     expect(refused).toMatchObject({ status: 403, body: { detail: expect.stringContaining('contract:create') } })
   })
 
-  test('gets no wider when the person gets another role', async () => {
+  test('gets no wider when the user gets another role', async () => {
     const app = await openApp()
     expect((await giveRole(app.userId, ['*:*'])).status).toBe(200)
     expect((await app.call('GET', '/api/v3/identity/user')).status).toBe(403)
@@ -57,7 +57,7 @@ describe('a session of an app', () => {
     expect((await app.call('GET', CONTRACT)).status).toBe(200)
   })
 
-  test('gets narrower at once when the person loses a permission', async () => {
+  test('gets narrower at once when the user loses a permission', async () => {
     const app = await openApp('webhook:read')
     expect((await app.call('GET', '/api/v3/webhook/webhook')).status).toBe(403)
     await giveRole(app.userId, ['webhook:*'])
@@ -66,7 +66,7 @@ describe('a session of an app', () => {
     expect((await app.call('GET', '/api/v3/webhook/webhook')).status).toBe(403)
   })
 
-  test('has the app, the scopes and the grant in its JWT, and a person has none of them', async () => {
+  test('has the app, the scopes and the grant in its JWT, and a user has none of them', async () => {
     const app = await openApp()
     expect(readPayload(app.session.jwt)).toMatchObject({ client_id: CLIENT_ID, scope: SCOPE, grant_id: 'grant-1' })
     for (const name of ['client_id', 'scope', 'grant_id']) expect(readPayload(app.token)).not.toHaveProperty(name)
@@ -128,7 +128,7 @@ describe('a session of an app', () => {
     expect(page.body).not.toContain(app.session.sessionId)
   })
 
-  test('ends when the person is disabled', async () => {
+  test('ends when the user is disabled', async () => {
     const app = await openApp()
     await sso.app.admin('POST', `/api/v3/identity/user/${app.userId}/disable`)
     expect((await app.call('GET', CONTRACT)).status).toBe(401)
@@ -168,7 +168,7 @@ describe('the audit log', () => {
   const entriesOf = async (clientId: string) =>
     (await sso.app.admin('GET', `/api/v3/audit/log?filters=client_id|eq|${clientId}`)).body.data
 
-  test('names the app beside the person, for what it did and for what it was refused', async () => {
+  test('names the app beside the user, for what it did and for what it was refused', async () => {
     const { account, userId } = await openApp()
     const session = await openClientSession(sso.app, userId, { id: 'audited-app', scope: 'contract:write' })
     const call = sso.app.callAs(session.jwt)
@@ -181,7 +181,7 @@ describe('the audit log', () => {
     ])
   })
 
-  test('names no app for what the person does itself', async () => {
+  test('names no app for what the user does itself', async () => {
     const { account, user } = await openApp()
     const made = await user('POST', CONTRACT, { account, name: 'Own' })
     const target = made.body.data.document_id

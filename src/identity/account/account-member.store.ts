@@ -136,7 +136,7 @@ export async function insertAccountMember(
   row: NewMember & { roles: RoleId[] },
 ): Promise<AccountMemberRecord> {
   const { id, account, userId, roles, now } = row
-  await insertAtEnd(db, row, { notes: `u:${userId}` })
+  await insertAtEnd(db, row, { invalidations: `u:${userId}` })
   return { id, account, userId, roles, createdAt: now, updatedAt: now }
 }
 
@@ -146,7 +146,7 @@ const remove = closingStatement<{ id: AccountMemberId }>(
 
 /** Removes a user from an account, with the last statement of the transaction. */
 export async function deleteAccountMember(db: Database, member: AccountMemberRecord): Promise<void> {
-  await remove(db, { id: member.id }, { notes: `u:${member.userId}` })
+  await remove(db, { id: member.id }, { invalidations: `u:${member.userId}` })
 }
 
 const replaceRoles = closingStatement<{ member: AccountMemberId; roles: readonly RoleId[]; now: Date }>(`
@@ -163,5 +163,5 @@ export async function replaceMemberRoles(
   input: { member: AccountMemberRecord; roles: readonly RoleId[]; now: Date },
 ): Promise<void> {
   const { member, roles, now } = input
-  await replaceRoles(db, { member: member.id, roles, now }, { notes: `u:${member.userId}` })
+  await replaceRoles(db, { member: member.id, roles, now }, { invalidations: `u:${member.userId}` })
 }

@@ -47,7 +47,7 @@ async function countOf(text: string, value: string): Promise<number> {
 describe('an invitation that is accepted while the account is deleted', () => {
   const accept = (call: TestCall, token: string) => call('POST', ACCEPT, { token, password: 'correct horse battery' })
 
-  test('makes no person and no member when the account was deleted first', async () => {
+  test('makes no user and no member when the account was deleted first', async () => {
     const account = await makeAccount()
     const { email, token } = await invite(account)
     const requests = [() => remove(account), () => accept(other.anonymous, token)]

@@ -2,7 +2,7 @@ import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { findTokenLives } from './token-life.store.ts'
 
-/** The session or API key of a token, as the notes of changes name it: `s:<session>` or `k:<API key>`. */
+/** The session or API key of a token, as an invalidation names it: `s:<session>` or `k:<API key>`. */
 export type TokenName = `s:${string}` | `k:${string}`
 
 /** The session or API key that a caller came with. */
@@ -11,8 +11,8 @@ export function nameToken({ sessionId, apiKeyId }: Pick<Caller, 'sessionId' | 'a
   return apiKeyId === null ? undefined : `k:${apiKeyId}`
 }
 
-/** Whether the note of a change names a session or an API key. */
-export const isTokenName = (note: string): note is TokenName => /^[sk]:/.test(note)
+/** Whether an invalidation names a session or an API key. */
+export const isTokenName = (invalidation: string): invalidation is TokenName => /^[sk]:/.test(invalidation)
 
 /**
  * Until when each of these sessions and API keys that live serves its holder, as far as is known now: a session with its

@@ -313,7 +313,7 @@ describe('SMTP', () => {
   })
 
   test.each([
-    [{ responseCode: 550, message: 'no such person' }, true],
+    [{ responseCode: 550, message: 'no such user' }, true],
     [{ responseCode: 500, message: 'no such command' }, true],
     [{ responseCode: 499, message: 'try later' }, false],
     [{ responseCode: 450, message: 'try later' }, false],

@@ -24,7 +24,7 @@ async function findEmail(userId: string): Promise<string> {
   return rows[0].email
 }
 
-describe('a person without a password', () => {
+describe('a user without a password', () => {
   test('is offered a link by mail, and is signed in once the password is set', async () => {
     const { visitor, userId } = await signInWithoutPassword()
     const email = await findEmail(userId)
@@ -60,7 +60,7 @@ describe('a person without a password', () => {
 })
 
 describe('a reset by mail', () => {
-  test('does not pass by the second factor: the person proves it before it is signed in', async () => {
+  test('does not pass by the second factor: the user proves it before it is signed in', async () => {
     const user = await signInOnPage(app)
     const { secret } = await enrolAppOnPage(app, user)
     const email = await findEmail(user.userId)
@@ -96,7 +96,7 @@ describe('a reset by mail', () => {
   })
 })
 
-test('a person whose only passkey is the only way in sees why it stays', async () => {
+test('a user whose only passkey is the only way in sees why it stays', async () => {
   const { visitor, userId } = await signInOnPage(app)
   await app.database.pool.query(
     `insert into passkey (document_id, "user", credential_id, public_key, counter, transports, is_backup_eligible,

@@ -39,7 +39,7 @@ export function findPasswordFault(password: string, owner: PasswordOwner): Passw
   if (isCommonPassword(normalized))
     return { code: 'common', message: 'is one of the passwords that are guessed first; choose a longer phrase' }
   if (isPersonal(normalized, owner)) {
-    const message = 'is made of the name or e-mail address of the person, or of this service; choose another one'
+    const message = 'is made of the name or e-mail address of the user, or of this service; choose another one'
     return { code: 'personal', message }
   }
   return undefined

@@ -6,5 +6,5 @@ export const NewPasswordSchema = Type.String({
   minLength: PASSWORD_LENGTH_MIN,
   maxLength: PASSWORD_LENGTH_LIMIT,
   description:
-    'Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service.',
+    'Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service.',
 })

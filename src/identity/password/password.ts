@@ -2,9 +2,9 @@ import { timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { systemClock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
-import { buildGate, type Gate } from './gate.ts'
 import { HASH_MEMORY_LIMIT, HASH_MEMORY_MIN, HASH_PASSES_LIMIT, type HashCost } from './hash-cost.ts'
 import { buildHashThreads } from './hash-thread.ts'
+import { buildHashingSemaphore, type HashingSemaphore } from './hashing-semaphore.ts'
 
 /** Shortest and longest password, in code points. No rule about kinds of characters (NIST SP 800-63B section 3.1.1.2). */
 export const PASSWORD_LENGTH_MIN = 8
@@ -28,14 +28,14 @@ const HASHES_AT_ONCE = Math.max(1, availableParallelism() - 1)
 const QUEUE_FACTOR = 20
 
 /** The wait is in real time. */
-const hashingGate = buildGate({
+const hashingSemaphore = buildHashingSemaphore({
   atOnce: HASHES_AT_ONCE,
   queueLimit: HASHES_AT_ONCE * QUEUE_FACTOR,
   waitMs: HASH_WAIT_MS,
   clock: systemClock,
 })
 
-/** The gate admits no more work than there are threads. */
+/** The semaphore admits no more work than there are threads. */
 const hashInThread = buildHashThreads(HASHES_AT_ONCE)
 
 interface PasswordHash {
@@ -47,7 +47,7 @@ interface PasswordHash {
 }
 
 function derive(
-  gate: Gate,
+  semaphore: HashingSemaphore,
   password: string,
   hash: Omit<PasswordHash, 'tag'> & { tagLength: number },
 ): Promise<Buffer> {
@@ -60,7 +60,7 @@ function derive(
     parallelism: hash.parallelism,
     tagLength: hash.tagLength,
   }
-  return gate(() => hashInThread(parameters))
+  return semaphore(() => hashInThread(parameters))
 }
 
 function encodePhc({ memory, passes, parallelism, salt, tag }: PasswordHash): string {
@@ -85,7 +85,7 @@ function parsePhc(text: string): PasswordHash | undefined {
 }
 
 /** Hashes and verifies passwords at one cost. */
-export interface PasswordHashing extends Pick<Gate, 'takePlace' | 'judgePlace'> {
+export interface PasswordHashing extends Pick<HashingSemaphore, 'admit' | 'judgePlace'> {
   /** Hashes a password for storage, as a PHC string: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<tag>`. */
   hash(password: string): Promise<string>
   /**
@@ -103,26 +103,26 @@ export interface PasswordDeps {
   passwords: PasswordHashing
 }
 
-/** Builds the hashing of passwords at this cost. The threads are those of the process, and so is the gate by default. */
+/** Builds the hashing of passwords at this cost. The threads are those of the process, and so is the semaphore by default. */
 export function buildPasswordHashing(
   { memory, passes }: HashCost,
   random: Random,
-  gate: Gate = hashingGate,
+  semaphore: HashingSemaphore = hashingSemaphore,
 ): PasswordHashing {
   const parameters = { memory, passes, parallelism: LANES }
   const nobody: PasswordHash = { ...parameters, salt: Buffer.alloc(SALT_BYTES), tag: Buffer.alloc(TAG_BYTES) }
   return {
-    takePlace: gate.takePlace,
-    judgePlace: gate.judgePlace,
+    admit: semaphore.admit,
+    judgePlace: semaphore.judgePlace,
     hash: async (password) => {
       const salt = random.bytes(SALT_BYTES)
-      const tag = await derive(gate, password, { ...parameters, salt, tagLength: TAG_BYTES })
+      const tag = await derive(semaphore, password, { ...parameters, salt, tagLength: TAG_BYTES })
       return encodePhc({ ...parameters, salt, tag })
     },
     isCorrect: async (password, stored) => {
       const parsed = stored === null ? undefined : parsePhc(stored)
       const expected = parsed ?? nobody
-      const tag = await derive(gate, password, { ...expected, tagLength: expected.tag.length })
+      const tag = await derive(semaphore, password, { ...expected, tagLength: expected.tag.length })
       return timingSafeEqual(tag, expected.tag) && parsed !== undefined
     },
     isStale: (stored) => {

@@ -6,21 +6,21 @@ import { enrolUser } from '../../../test/harness/browser/factor-user.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { systemRandom } from '../../base/random.ts'
 import { Problem } from '../../http/problem/problem.ts'
-import { buildGate } from './gate.ts'
+import { buildHashingSemaphore } from './hashing-semaphore.ts'
 import { buildPasswordHashing } from './password.ts'
 
 const LOGIN = '/api/v3/auth/login/local'
 const PASSWORD = 'correct horse battery'
 
 test('a right password signs in where there is no place to hash it at a new cost, which the next sign-in does', async () => {
-  const gate = buildGate({ atOnce: 1, queueLimit: 1, waitMs: 5_000, clock: buildManualClock() })
+  const semaphore = buildHashingSemaphore({ atOnce: 1, queueLimit: 1, waitMs: 5_000, clock: buildManualClock() })
   let left = 1
   const run = <Result>(work: () => Promise<Result>) => {
     left -= 1
-    return left < 0 ? Promise.reject(new Problem('overloaded', 'Too much waits.')) : gate(work)
+    return left < 0 ? Promise.reject(new Problem('overloaded', 'Too much waits.')) : semaphore(work)
   }
-  const hashingGate = Object.assign(run, { takePlace: gate.takePlace, judgePlace: gate.judgePlace })
-  await using app = await createTestApp({ hashingGate })
+  const hashingSemaphore = Object.assign(run, { admit: semaphore.admit, judgePlace: semaphore.judgePlace })
+  await using app = await createTestApp({ hashingSemaphore })
   const email = 'stale@example.com'
   const id = await createUserWithPassword(app, { email }, PASSWORD)
   const stale = await buildPasswordHashing({ memory: 8, passes: 1 }, systemRandom).hash(PASSWORD)
@@ -35,7 +35,7 @@ test('a right password signs in where there is no place to hash it at a new cost
   expect(await readHash()).toEqual({ password_hash: expect.stringContaining('m=64,') })
 })
 
-test('the right password of a person with a second factor is hashed at the new cost before the second step', async () => {
+test('the right password of a user with a second factor is hashed at the new cost before the second step', async () => {
   await using app = await buildIdentityApp()
   const address = '10.0.0.1'
   const { user } = await enrolUser(app, 'stale', { password: PASSWORD, address })

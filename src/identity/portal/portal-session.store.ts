@@ -128,7 +128,7 @@ const open = closingStatement<Opening>(`
 
 /** Opens a locked session, with the last statement of the transaction. */
 export async function openPortalSessionRow(db: Database, opening: Opening): Promise<void> {
-  await open(db, opening, { notes: `v:${opening.id}` })
+  await open(db, opening, { invalidations: `v:${opening.id}` })
 }
 
 const end = closingStatement<{ id: PortalSessionId; now: Date }>(`
@@ -140,7 +140,7 @@ export async function endPortalSessionRow(
   db: Database,
   { id, now }: { id: PortalSessionId; now: Date },
 ): Promise<void> {
-  await end(db, { id, now }, { notes: `v:${id}` })
+  await end(db, { id, now }, { invalidations: `v:${id}` })
 }
 
 const revoke = statement<PortalSessionRecord, { id: string; account: string; now: Date }>(`

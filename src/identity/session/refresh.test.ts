@@ -129,7 +129,7 @@ describe('a refresh', () => {
     expect(rows.map((row) => row.last_used_at.getTime())).toEqual([app.clock.now(), signedInAt])
   })
 
-  test('keeps how and when the person signed in', async () => {
+  test('keeps how and when the user signed in', async () => {
     const user = await signIn()
     const before = claimsOf(user.jwt)
     expect(before).toMatchObject({ amr: ['pwd'], acr: 'aal1', auth_time: before.iat })

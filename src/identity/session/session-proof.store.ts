@@ -29,7 +29,7 @@ export async function setSessionProof(
   id: SessionId,
   proof: { amr: string[]; acr: string; now: Date },
 ): Promise<void> {
-  await raise(db, { id, ...proof }, { notes: `s:${id}` })
+  await raise(db, { id, ...proof }, { invalidations: `s:${id}` })
 }
 
 const lower = closingStatement<{ userId: UserId; now: Date; acr: string }>(`
@@ -45,5 +45,5 @@ export async function lowerUserSessions(
   userId: UserId,
   { acr, now }: { acr: string; now: Date },
 ): Promise<void> {
-  await lower(db, { userId, now, acr }, { notes: `u:${userId}` })
+  await lower(db, { userId, now, acr }, { invalidations: `u:${userId}` })
 }

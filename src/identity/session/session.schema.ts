@@ -68,8 +68,8 @@ const SessionFacts = named(
   Type.Object({
     document_id: UuidSchema,
     parent: nullable(UuidSchema),
-    client_id: nullable(Type.String({ description: 'The app that the session is for; null for the person.' })),
-    scope: nullable(Type.String({ description: 'What the person let the app do, separated by spaces.' })),
+    client_id: nullable(Type.String({ description: 'The app that the session is for; null for the user.' })),
+    scope: nullable(Type.String({ description: 'What the user let the app do, separated by spaces.' })),
     address: nullable(Type.String()),
     user_agent: nullable(Type.String()),
     amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),

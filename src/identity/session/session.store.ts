@@ -208,8 +208,8 @@ export async function clearSessionAccount(
   input: { account: AccountId; userId: UserId | 'all'; now: Date },
 ): Promise<void> {
   const { account, userId, now } = input
-  const [owner, notes] = userId === 'all' ? [null, '*'] : [userId, `u:${userId}`]
-  await clearAccount(db, { account, owner, now }, { notes })
+  const [owner, invalidations] = userId === 'all' ? [null, '*'] : [userId, `u:${userId}`]
+  await clearAccount(db, { account, owner, now }, { invalidations })
 }
 
 /** The owner of a session, for `GET /api/v3/auth/session`. */

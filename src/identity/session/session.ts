@@ -274,6 +274,6 @@ export async function loadSession(db: Database, id: SessionId): Promise<SessionR
 /** The session of the caller's token. Throws 409 for an API key, which has none. */
 export async function loadCallerSession(db: Database, caller: Caller): Promise<SessionRecord> {
   if (caller.sessionId === null)
-    throw new Problem('conflict', 'An API key has no session. Use the session JWT of a person.')
+    throw new Problem('conflict', 'An API key has no session. Use the session JWT of a user.')
   return loadSession(db, caller.sessionId)
 }

@@ -7,7 +7,7 @@ import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { systemRandom } from '../../base/random.ts'
 import { buildBrowserKeys, KNOWN_MS } from '../pages/browser/browser-key.ts'
-import { buildGate, type Gate } from '../password/gate.ts'
+import { buildHashingSemaphore, type HashingSemaphore } from '../password/hashing-semaphore.ts'
 
 const LOGIN = '/api/v3/auth/login/local'
 const PAGE = '/auth/sign-in'
@@ -24,20 +24,20 @@ let hold: PromiseWithResolvers<void> | undefined
 let networks = 0
 
 /** A gate whose work waits for `hold`, on a clock that stands still. */
-function buildHeldGate(): Gate {
-  const gate = buildGate({ atOnce: 1, queueLimit: 20, waitMs: 5_000, clock: buildManualClock() })
+function buildHeldGate(): HashingSemaphore {
+  const gate = buildHashingSemaphore({ atOnce: 1, queueLimit: 20, waitMs: 5_000, clock: buildManualClock() })
   const run = <Result>(work: () => Promise<Result>) =>
     gate(async () => {
       await hold?.promise
       return work()
     })
-  return Object.assign(run, { takePlace: gate.takePlace, judgePlace: gate.judgePlace })
+  return Object.assign(run, { admit: gate.admit, judgePlace: gate.judgePlace })
 }
 
 beforeAll(async () => {
   app = await createTestApp({
     env: { TRUST_PROXY: 'loopback', RATE_LIMIT_STRICT_PER_MINUTE: '100000' },
-    hashingGate: buildHeldGate(),
+    hashingSemaphore: buildHeldGate(),
   })
   origin = await app.app.server.listen({ host: '127.0.0.1', port: 0 })
 })
@@ -113,7 +113,7 @@ async function attack(): Promise<() => Promise<void>> {
   return end
 }
 
-test('a browser in which the person has signed in gets in while strangers hold every place, with form and API', async () => {
+test('a browser in which the user has signed in gets in while strangers hold every place, with form and API', async () => {
   const user = await newUser()
   const browser = await signIn(user.email)
   browser.signOut()
@@ -128,7 +128,7 @@ test('a browser in which the person has signed in gets in while strangers hold e
 test.each([
   ['the sessions were revoked', (id: string) => app.admin('POST', `/api/v3/identity/user/${id}/revoke-sessions`)],
   [
-    'the person was disabled and enabled',
+    'the user was disabled and enabled',
     async (id: string) => {
       await app.admin('POST', `/api/v3/identity/user/${id}/disable`)
       return app.admin('POST', `/api/v3/identity/user/${id}/enable`)
@@ -155,7 +155,7 @@ test.each([
 const spoil = (id: string, at: number) => id.slice(0, at) + (id[at] === 'A' ? 'B' : 'A') + id.slice(at + 1)
 
 // The last one: its sessions end while time passes.
-test('the id of no other browser, person, time, service or secret has that place', async () => {
+test('the id of no other browser, user, time, service or secret has that place', async () => {
   const old = await signIn((await newUser()).email)
   const [ada, bob] = [await newUser(), await newUser()]
   const expired = (await signIn(ada.email)).id()
@@ -173,7 +173,7 @@ test('the id of no other browser, person, time, service or secret has that place
     'another time': spoil(own, 18),
     'another random half': spoil(own, 0),
     'another code': spoil(own, 30),
-    'of another person': others,
+    'of another user': others,
     'of a third one, long ago': old.id(),
     expired,
     'of another service with the same secrets': make(TEST_SECRETS.sessionJwt, 'https://other.example'),

@@ -42,9 +42,9 @@ export async function completeFlow(
     const code = await createLoginCode(deps.random, tx, { purpose: 'link', userId, identity }, now)
     return { kind: 'code', flow, parameter: 'link_code', code, userId }
   }
-  const person = await resolveUser(deps, tx, { identity, trace, now })
-  if (person.kind === 'refused') return { ...person, flow, detail: null }
-  const { user, isNewUser } = person
+  const resolved = await resolveUser(deps, tx, { identity, trace, now })
+  if (resolved.kind === 'refused') return { ...resolved, flow, detail: null }
+  const { user, isNewUser } = resolved
   if (flow.codeChallenge !== null) {
     const challenge = { codeChallenge: flow.codeChallenge, isNewUser }
     const code = await createLoginCode(deps.random, tx, { purpose: 'sign-in', userId: user.id, ...challenge }, now)

@@ -29,7 +29,7 @@ type Cause = (typeof CAUSES)[number]
 
 /** The cause of a refusal, the parameter of the callback that shows it, and a sentence. */
 const CAUSE_OF: Partial<Record<Refusal, { path: string; code: Cause; message: string }>> = {
-  denied: { path: 'error', code: 'declined', message: 'says that the person or the provider declined' },
+  denied: { path: 'error', code: 'declined', message: 'says that the user or the provider declined' },
   // The user has proven the identity: whether its own user is disabled is no secret from it.
   disabled: { path: 'code', code: 'disabled', message: 'proves a user who is disabled here; ask an administrator' },
   state_expired: { path: 'state', code: 'expired', message: 'has expired; start again' },

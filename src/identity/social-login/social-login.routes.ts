@@ -210,7 +210,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       strictRateLimit: true,
       summary: 'Complete a sign-in with a provider',
       description:
-        'For an http or https `redirect_url` the login payload; for a deep link a redirect to it with the tokens, or with a one-time code when the start had a `code_challenge`. A person who is new gets a profile.',
+        'For an http or https `redirect_url` the login payload; for a deep link a redirect to it with the tokens, or with a one-time code when the start had a `code_challenge`. A user who is new gets a profile.',
       params: ProviderParams,
       query: CallbackQuery,
       data: LoginPayload,

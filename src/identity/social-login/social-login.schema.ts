@@ -30,7 +30,7 @@ export const StartQuery = Type.Object({
   redirect_url: Type.String({
     minLength: 1,
     maxLength: MAX_REDIRECT_URL_LENGTH,
-    description: 'Where the person continues afterwards.',
+    description: 'Where the user continues afterwards.',
   }),
   format: Type.Optional(enumSchema(['json'], { description: 'Answers JSON in place of a redirect.' })),
   code_challenge: Type.Optional(CodeChallenge),
@@ -67,7 +67,7 @@ export const CallbackForm = named(
       code: parameter('credential', 'The authorization code.'),
       iss: parameter('iss', 'The issuer (RFC 9207).'),
       error: parameter('error', 'The error of the provider.'),
-      user: parameter('credential', 'The name of the person as JSON, at the first sign-in only.'),
+      user: parameter('credential', 'The name of the user as JSON, at the first sign-in only.'),
     },
     { additionalProperties: true },
   ),

@@ -114,7 +114,7 @@ describe('the start', () => {
 })
 
 describe.each(Object.keys(PERSONALITIES) as PersonalityName[])('a sign-in with %s', (provider) => {
-  test('registers a person once, with an account, and finds the same person the next time', async () => {
+  test('registers a user once, with an account, and finds the same user the next time', async () => {
     const sub = someone()
     t.seat(provider, { sub, name: 'Ada Lovelace' })
     const first = await t.signIn(t.browser(), provider)
@@ -134,7 +134,7 @@ describe.each(Object.keys(PERSONALITIES) as PersonalityName[])('a sign-in with %
     expect(who.body.data.user.document_id).toBe(data.user.document_id)
   })
 
-  test('leads a person who declines back, with an audit entry', async () => {
+  test('leads a user who declines back, with an audit entry', async () => {
     t.seat(provider, { sub: someone(), denies: true })
     const browser = t.browser()
     const step = await t.reachCallback(browser, provider)
@@ -149,7 +149,7 @@ describe.each(Object.keys(PERSONALITIES) as PersonalityName[])('a sign-in with %
 describe('the new profile', () => {
   test('has the role member, a verified address, and events for user and account', async () => {
     const sub = someone()
-    t.seat('google', { sub, name: 'New Person', picture: 'https://img.example/a.png' })
+    t.seat('google', { sub, name: 'New User', picture: 'https://img.example/a.png' })
     const { data } = (await t.signIn(t.browser(), 'google')).body
     const user = (await t.app.admin('GET', `/api/v3/identity/user/${data.user.document_id}`)).body.data
     const roles = (await t.app.admin('GET', '/api/v3/identity/role?filters=name|eq|member')).body.data
@@ -200,7 +200,7 @@ describe('the new profile', () => {
     expect(second.user.document_id).not.toBe(first.user.document_id)
   })
 
-  test('says how the person signed in', async () => {
+  test('says how the user signed in', async () => {
     t.seat('google', { sub: someone() })
     const { jwt } = (await t.signIn(t.browser(), 'google')).body.data
     const claims = JSON.parse(Buffer.from(jwt.split('.')[1], 'base64url').toString())
@@ -239,7 +239,7 @@ describe('deep links', () => {
     expect(new URL(String(answer.headers.location)).searchParams.get('flow')).toBe('7')
   })
 
-  test('get error and error_description when the person declines', async () => {
+  test('get error and error_description when the user declines', async () => {
     t.seat('github', { sub: someone(), denies: true })
     const browser = t.browser()
     const step = await t.reachCallback(browser, 'github', query)

@@ -60,7 +60,7 @@ const finish = (browser: TestBrowser, callback: string) =>
   browser.get(localOf(callback).replace('/callback', '/callback-redirect'), 'application/json')
 
 describe('social login with the supabase engine', () => {
-  test('registers a person once, and finds the same person the next time', async () => {
+  test('registers a user once, and finds the same user the next time', async () => {
     const [one, other] = [buildTestBrowser(app), buildTestBrowser(app)]
     const first = await finish(one, await reachCallback(one))
     const second = await finish(other, await reachCallback(other))
@@ -105,7 +105,7 @@ describe('social login with the supabase engine', () => {
 
   test.each([
     ['takes nobody without one', false],
-    ['takes such people', true],
+    ['takes such users', true],
   ])('asks for the address that a provider does not share, where the server %s', async (_name, takesMissingAddress) => {
     simulator.rules.takesMissingAddress = takesMissingAddress
     simulator.user = { sub: `s-${users}`, name: 'No Address' }
@@ -128,7 +128,7 @@ describe('social login with the supabase engine', () => {
     expect(started).toMatchObject({ status: 503, body: { code: 'dependency_unavailable' } })
   })
 
-  test('refuses a person who is banned there', async () => {
+  test('refuses a user who is banned there', async () => {
     simulator.fault = 'bans after the callback'
     const browser = buildTestBrowser(app)
     expect((await finish(browser, await reachCallback(browser))).body.code).toBe('social_login_failed')

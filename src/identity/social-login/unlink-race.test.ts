@@ -58,7 +58,7 @@ test('a sign-in that meets the disconnection of its identity does not connect it
   expect(await findOwner('meets')).toBe(signedIn?.body.data.user.document_id)
 })
 
-test('a sign-in that came first is of the person, whose identity goes after it', async () => {
+test('a sign-in that came first is of the user, whose identity goes after it', async () => {
   const { user, identity, token } = await signInOnce('first')
   const browser = social.browser()
   const step = await social.reachCallback(browser, 'google')

@@ -50,7 +50,7 @@ test.each([
   expect(await claim(await open(), nonceHash)).toMatchObject({ isClaimed: true })
 })
 
-test('the session of another person is none', async () => {
+test('the session of another user is none', async () => {
   const [one, other] = [await open(), await open()]
   expect(await claim({ ...one, userId: other.userId }, randomBytes(32))).toBeUndefined()
 })

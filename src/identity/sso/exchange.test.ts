@@ -31,7 +31,7 @@ async function arrive(): Promise<{ user: SignedIn; jwt: string }> {
 const describeSession = async (jwt: string) => (await sso.app.callAs(jwt)('GET', '/api/v3/auth/session')).body.data
 
 describe('an exchange', () => {
-  test('answers the bare JWT of a new session of the same person, with no-store', async () => {
+  test('answers the bare JWT of a new session of the same user, with no-store', async () => {
     const user = await sso.signIn()
     const answer = await sso.exchange(await sso.mint(user))
     expect(answer.status).toBe(200)
@@ -66,7 +66,7 @@ describe('an exchange', () => {
     expect(readPayload(jwt).exp).toBe(Math.floor(endsAt.getTime() / 1000))
   })
 
-  test('continues in the account of the parent, and in the first one when the person left it', async () => {
+  test('continues in the account of the parent, and in the first one when the user left it', async () => {
     const create = async (name: string) =>
       (await sso.app.admin('POST', '/api/v3/identity/account', { name })).body.data.document_id
     const [first, second] = [await create('First'), await create('Second')]
@@ -153,7 +153,7 @@ describe('the family of a session', () => {
     expect(await sso.isAccepted(user.jwt)).toBe(true)
   })
 
-  test('does not reach another sign-in of the same person', async () => {
+  test('does not reach another sign-in of the same user', async () => {
     const email = 'twice@example.com'
     const password = 'correct horse battery'
     await sso.app.admin('POST', '/api/v3/identity/user', { email, password })

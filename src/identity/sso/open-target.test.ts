@@ -29,7 +29,7 @@ test('a sign-in with a provider continues at a target on another domain with a h
   expect(session.body.data.session).toMatchObject({ parent: readPayload(jwt).sid, amr: ['fed', 'sso'] })
 })
 
-test('the session at the target says how and when the person signed in', async () => {
+test('the session at the target says how and when the user signed in', async () => {
   const { redirect_url, jwt } = await signIn('proves')
   social.app.clock.advance(30_000)
   const answer = await exchange(new URL(redirect_url).searchParams.get('sso_token'))

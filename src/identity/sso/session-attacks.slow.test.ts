@@ -89,7 +89,7 @@ describe('a replay', () => {
     expect(again).toMatchObject({ status: 401, body: { code: 'sso_exchange_failed' } })
   })
 
-  test('of the nonce in a token of another person is refused, also at once', async () => {
+  test('of the nonce in a token of another user is refused, also at once', async () => {
     const users = await Promise.all([sso.signIn(), sso.signIn(), sso.signIn()])
     const nonce = 'one nonce of a careless issuer'
     const tokens = users.map((user) => sign(HANDSHAKE_HEAD, { ...handshakeClaims(user, sso.seconds()), nonce }))

@@ -18,7 +18,7 @@ export const ssoRoutes: Routes<SsoDeps> = [
       strictRateLimit: 'with-operation',
       summary: 'Start a handshake with an app on another domain',
       description:
-        "Answers the URL to send the person's browser to. For a target on another domain it holds a handshake token, which works once and for 60 s. Needs a session that a sign-in opened: an API key and a session of a handshake are a 409.",
+        "Answers the URL to send the user's browser to. For a target on another domain it holds a handshake token, which works once and for 60 s. Needs a session that a sign-in opened: an API key and a session of a handshake are a 409.",
       body: StartHandshakeBody,
       data: HandshakeRow,
       problems: ['conflict', 'not_found'],
@@ -48,7 +48,7 @@ export const ssoRoutes: Routes<SsoDeps> = [
       bare: true,
       summary: 'Exchange a handshake token for a session JWT',
       description:
-        'For the server of the target app. The token works once. The new session belongs to the person of the token, ends with the session that the handshake was started from, and cannot be refreshed. An `Origin` header, if there is one, must be the origin that the token was minted for. Every failure is the same 401.',
+        'For the server of the target app. The token works once. The new session belongs to the user of the token, ends with the session that the handshake was started from, and cannot be refreshed. An `Origin` header, if there is one, must be the origin that the token was minted for. Every failure is the same 401.',
       body: ExchangeBody,
       data: ExchangedSession,
       problems: ['sso_exchange_failed'],

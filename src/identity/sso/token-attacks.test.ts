@@ -240,7 +240,7 @@ const ATTACKS: [name: string, build: () => string, reason: string][] = [
   ['a carrier without a user', () => make({ jwt: carrier({ sub: undefined }) }), 'inner_claims'],
   ['a carrier whose session is no id', () => make({ jwt: carrier({ sid: "' or true --" }) }), 'inner_claims'],
   [
-    'a carrier of the session of another person',
+    'a carrier of the session of another user',
     () => make({ jwt: carrier({ sid: stranger.sessionId }) }),
     'session_unknown',
   ],

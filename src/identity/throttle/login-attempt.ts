@@ -33,7 +33,7 @@ function keyOf({ email, address }: LoginAttempt): ThrottleKey {
 }
 
 function userKeyOf({ userId, address }: UserAttempt): ThrottleKey {
-  return { emailHash: hashSubject('person', userId), addressHash: hashGroup(address) }
+  return { emailHash: hashSubject('user', userId), addressHash: hashGroup(address) }
 }
 
 function factorKeyOf({ userId, address }: UserAttempt): ThrottleKey {
@@ -106,7 +106,7 @@ export function forgiveFactorAttempt(tx: Database, attempt: UserAttempt): Promis
  * transaction.
  */
 export async function clearLoginThrottle(db: Database, userId: UserId): Promise<void> {
-  await deleteThrottlesOfEmails(db, [hashSubject('person', userId)])
+  await deleteThrottlesOfEmails(db, [hashSubject('user', userId)])
 }
 
 /** Clears the failed codes of a user, as `clearLoginThrottle` does. For an administrator who removes its factors. */

@@ -52,7 +52,7 @@ const lockAll = statement<LockedRow, ThrottleKey & { email: string | null; now: 
     select ${OF_CREDENTIALS}, has_second_factor(u.document_id) as "hasFactor" from "user" u where ${hasEmail('$email')}
   ), subject as materialized (
     select coalesce(
-      (select sha256(convert_to('person:' || n.id, 'UTF8')) from named n), $emailHash::bytea) as hash
+      (select sha256(convert_to('user:' || n.id, 'UTF8')) from named n), $emailHash::bytea) as hash
   ), t as (
     insert into login_throttle (email_hash, address_hash, failures, last_failure_at)
     select k.email_hash, k.address_hash, 0, $now

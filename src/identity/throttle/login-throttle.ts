@@ -134,7 +134,7 @@ function computeWaitMs(failures: number, rule: ThrottleRule): number {
  * The hash of a network address, of an e-mail address that is nobody's, of a user, or of a user and its second factors:
  * the table holds no personal data.
  */
-export function hashSubject(kind: 'email' | 'address' | 'person' | 'factor', value: string): Buffer {
+export function hashSubject(kind: 'email' | 'address' | 'user' | 'factor', value: string): Buffer {
   return createHash('sha256')
     .update(`${kind}:${kind === 'email' ? foldEmail(value) : value}`)
     .digest()

@@ -151,7 +151,7 @@ export async function insertCheckedUser(
   explain: (error: unknown) => unknown,
 ): Promise<UserWithRoles> {
   const { id, email, name, passwordHash, roles, now } = row
-  await insertAtEnd(db, row, { notes: `u:${id}`, explain })
+  await insertAtEnd(db, row, { invalidations: `u:${id}`, explain })
   return {
     id,
     email,
@@ -204,8 +204,8 @@ export async function updateUser(
     .where('document_id', '=', id)
     .compile()
   const parts = { name: text, text: `changed_user as (${text})`, values }
-  const isNoted = change.isActived !== undefined || change.deletedAt !== undefined
-  await writeAtEnd(db, { parts, ...(isNoted && { notes: `u:${id}` }), ...(explain && { explain }) })
+  const isInvalidating = change.isActived !== undefined || change.deletedAt !== undefined
+  await writeAtEnd(db, { parts, ...(isInvalidating && { invalidations: `u:${id}` }), ...(explain && { explain }) })
 }
 
 /** The row of a user behind a change. Pure. */

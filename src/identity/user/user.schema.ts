@@ -14,7 +14,7 @@ export const KeepApiKeysSchema = Type.Boolean({
 
 /** Whether apps outlive a change that ends them (docs/contract/sessions.md#what-ends-what). */
 export const KeepAppsSchema = Type.Boolean({
-  description: "Whether the person's apps stay connected. Default false: their tokens and sessions end.",
+  description: "Whether the user's apps stay connected. Default false: their tokens and sessions end.",
 })
 
 /** The body of the actions that revoke sessions and API keys of a user. */

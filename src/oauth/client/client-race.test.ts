@@ -41,7 +41,7 @@ test('secrets of a client that are added at once are never more than the limit',
   expect(await countOf('select count(*) from oauth_client_secret where client = $1', id)).toBe(5)
 })
 
-describe('a first-party client that changes while a person signs in to it', () => {
+describe('a first-party client that changes while a user signs in to it', () => {
   /** A client that one user uses, another user in a browser, and the request that is to be granted without a question. */
   async function prepare() {
     const client = await fixture.client({ first_party: true })

@@ -148,7 +148,7 @@ export function insertClient(
 }
 
 /** The change of a client, which drops it from the caches of processes. */
-const noteOf = (id: ClientId) => `c:${id}`
+const invalidationOf = (id: ClientId) => `c:${id}`
 
 const update = closingStatement<ClientParams>(`
   changed_client as (
@@ -162,7 +162,7 @@ const update = closingStatement<ClientParams>(`
 
 /** Writes a locked client again, with the last statement of the transaction. */
 export function updateClient(db: Database, row: ClientRecord): Promise<void> {
-  return update(db, toParams(row), { notes: noteOf(row.id) })
+  return update(db, toParams(row), { invalidations: invalidationOf(row.id) })
 }
 
 const rotate = closingStatement<{ client: ClientId; id: string; hash: Buffer; now: Date; overlapUntil: Date }>(`
@@ -180,7 +180,7 @@ export function rotateClientSecret(
   input: { client: ClientId; secret: { id: string; hash: Buffer }; overlapUntil: Date; now: Date },
 ): Promise<void> {
   const { client, secret, overlapUntil, now } = input
-  return rotate(db, { ...secret, client, now, overlapUntil }, { notes: noteOf(client) })
+  return rotate(db, { ...secret, client, now, overlapUntil }, { invalidations: invalidationOf(client) })
 }
 
 const remove = closingStatement<{ id: ClientId; now: Date }>(`
@@ -192,5 +192,5 @@ const remove = closingStatement<{ id: ClientId; now: Date }>(`
 
 /** Deletes a locked client with its secrets and grants, whose tokens `end_client` ends, with the last statement. */
 export function deleteClientRow(db: Database, id: ClientId, now: Date): Promise<void> {
-  return remove(db, { id, now }, { notes: noteOf(id) })
+  return remove(db, { id, now }, { invalidations: invalidationOf(id) })
 }

@@ -98,7 +98,7 @@ describe('a consent that is taken back while another authorization of the app is
   })
 })
 
-test('five approvals of one person at once keep all that was allowed', async () => {
+test('five approvals of one user at once keep all that was allowed', async () => {
   const user = await signIn()
   const asked = [
     'openid profile',

@@ -52,7 +52,7 @@ describe('consent', () => {
     return { browser, page: await fixture.walk(browser, url, { user: who, decision: 'stop' }) }
   }
 
-  test('names the client, its publisher, the host, the person, and each scope in plain words', async () => {
+  test('names the client, its publisher, the host, the user, and each scope in plain words', async () => {
     const { page } = await stopAtConsent('openid email contract:read')
     for (const text of ['Allow Example app?', 'Example Ltd', '127.0.0.1:4711', person.email, 'see your contracts'])
       expect(page.body).toContain(text)
@@ -158,7 +158,7 @@ describe('consent', () => {
     expect([403, 410]).toContain(posted.status)
   })
 
-  test('can be given through the API by the person alone, once, and the browser continues with it', async () => {
+  test('can be given through the API by the user alone, once, and the browser continues with it', async () => {
     const who = await fixture.user()
     const { browser, page } = await stopAtConsent('openid email', openBrowser(), who)
     const id = page.url.searchParams.get('id')
@@ -219,7 +219,7 @@ describe('consent', () => {
     )
   })
 
-  test('that is revoked by the person ends every token at once', async () => {
+  test('that is revoked by the user ends every token at once', async () => {
     const who = await fixture.user()
     const { tokens } = await flow.signIn(openBrowser(), { user: who, parameters: OFFLINE })
     const session = await fixture.app.anonymous('POST', '/api/v3/auth/login/local', {

@@ -5,17 +5,17 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { listScopesOfClaims } from '../claims/asked-claims.ts'
 import type { ClientId } from '../client/client.store.ts'
 import { endSessionsOfGrant } from '../exchange/exchange.ts'
-import { buildGrantMembers, createFamilyPart, FAMILY_SECONDS } from '../grant/family-members.ts'
 import { type GrantRecord, upsertGrant } from '../grant/grant.store.ts'
-import { buildFamilyId, findGrantIdOf } from '../grant/state-id.ts'
+import { buildTokenFamilyId, findGrantIdOf } from '../grant/state-id.ts'
+import { buildGrantMembers, createTokenFamilyPart, FAMILY_SECONDS } from '../grant/token-family-members.ts'
 import { keepKnownScopes, listScopeNames } from '../scope/scope.ts'
 import { findScope } from '../scope/scope-catalogue.ts'
 import {
   answerInteraction,
   type ClaimedInteraction,
   claimConsent,
-  narrowFamilies,
-  writeFamily,
+  narrowTokenFamilies,
+  writeTokenFamily,
 } from './interaction.store.ts'
 
 /** Dependencies of a decision. */
@@ -88,7 +88,7 @@ export async function decideConsent(deps: ConsentDeps, db: Database, decision: D
   if (!isApproved) {
     await answerInteraction(db, authorizationId, {
       error: 'access_denied',
-      error_description: 'the person declined the request',
+      error_description: 'the user declined the request',
     })
     return { grant: null, clientId, authorizeUrl: interaction.returnTo }
   }
@@ -97,8 +97,8 @@ export async function decideConsent(deps: ConsentDeps, db: Database, decision: D
   const redirectUris = listRedirectUris(interaction)
   const grant = await upsertGrant(db, { id, userId, clientId, ...scopes, redirectUris, now })
   if (isNarrowed(interaction.grant, grant)) await narrowGrant(deps, db, { interaction, grant, now })
-  const familyId = await openFamily(deps, db, { interaction, grant, now })
-  await answerInteraction(db, authorizationId, { ...interaction.lastAnswers, consent: { grantId: familyId } })
+  const tokenFamilyId = await openTokenFamily(deps, db, { interaction, grant, now })
+  await answerInteraction(db, authorizationId, { ...interaction.lastAnswers, consent: { grantId: tokenFamilyId } })
   return { grant, clientId, authorizeUrl: interaction.returnTo }
 }
 
@@ -124,22 +124,22 @@ async function narrowGrant(
 ): Promise<void> {
   await endSessionsOfGrant(db, { grantId: grant.id, isFinal: false, now })
   const members = buildGrantMembers(grant, apiResource())
-  await narrowFamilies(db, { grantId: grant.id, except: interaction.familyId, members })
+  await narrowTokenFamilies(db, { grantId: grant.id, except: interaction.tokenFamilyId, members })
 }
 
 /** The family of this browser, or a new one, with the scopes of the grant. */
-async function openFamily(
+async function openTokenFamily(
   deps: ConsentDeps,
   db: Database,
   { interaction, grant, now }: { interaction: ClaimedInteraction; grant: GrantRecord; now: Date },
 ): Promise<string> {
-  const known = interaction.familyId
+  const known = interaction.tokenFamilyId
   const isKnown = known !== null && findGrantIdOf(known) === grant.id
-  const familyId = isKnown ? known : buildFamilyId(grant.id, createFamilyPart(deps.random))
+  const tokenFamilyId = isKnown ? known : buildTokenFamilyId(grant.id, createTokenFamilyPart(deps.random))
   const iat = Math.floor(now.getTime() / 1000)
   const exp = iat + FAMILY_SECONDS
-  await writeFamily(db, {
-    familyId,
+  await writeTokenFamily(db, {
+    tokenFamilyId,
     grantId: grant.id,
     payload: {
       kind: 'Grant',
@@ -151,5 +151,5 @@ async function openFamily(
     },
     expiresAt: new Date(exp * 1000),
   })
-  return familyId
+  return tokenFamilyId
 }

@@ -17,7 +17,7 @@ export interface Interaction {
   /** Answers to earlier questions of the same authorization. */
   lastAnswers: Record<string, unknown>
   /** The family of tokens that the browser has already. */
-  familyId: string | null
+  tokenFamilyId: string | null
   /** Where the browser continues after the answer. */
   returnTo: string
   createdAt: Date
@@ -46,7 +46,7 @@ function toInteraction(id: string, { payload, consumedAt, createdAt }: Interacti
     params: payload.params,
     accountId: payload.session?.accountId ?? null,
     lastAnswers: payload.lastSubmission ?? {},
-    familyId: payload.grantId ?? null,
+    tokenFamilyId: payload.grantId ?? null,
     returnTo: payload.returnTo,
     createdAt,
     isAnswered: consumedAt !== null,
@@ -112,24 +112,28 @@ export function answerInteraction(db: Database, id: string, result: Record<strin
   return answer(db, { idHash: hashStateId(id), result: JSON.stringify(result) })
 }
 
-const keepFamily = closingStatement<{
+const keepTokenFamily = closingStatement<{
   idHash: Buffer
   payload: string
-  familyId: string
+  tokenFamilyId: string
   grantId: string
   expiresAt: Date
 }>(`
   kept_family as (
     insert into oauth_state (model, id_hash, payload, grant_id, consent, expires_at)
-    values ('Grant', $idHash, $payload, $familyId, $grantId, $expiresAt)
+    values ('Grant', $idHash, $payload, $tokenFamilyId, $grantId, $expiresAt)
     on conflict (model, id_hash) do update set payload = excluded.payload, expires_at = excluded.expires_at)`)
 
 /** Writes a family of tokens that rests on a grant, with the last statement of the transaction. */
-export function writeFamily(
+export function writeTokenFamily(
   db: Database,
-  input: { familyId: string; grantId: string; payload: Record<string, unknown>; expiresAt: Date },
+  input: { tokenFamilyId: string; grantId: string; payload: Record<string, unknown>; expiresAt: Date },
 ): Promise<void> {
-  return keepFamily(db, { ...input, idHash: hashStateId(input.familyId), payload: JSON.stringify(input.payload) })
+  return keepTokenFamily(db, {
+    ...input,
+    idHash: hashStateId(input.tokenFamilyId),
+    payload: JSON.stringify(input.payload),
+  })
 }
 
 const narrow = closingStatement<{ grantId: string; except: string | null; members: string }>(`
@@ -138,7 +142,7 @@ const narrow = closingStatement<{ grantId: string; except: string | null; member
     where model = 'Grant' and consent = $grantId and grant_id is distinct from $except)`)
 
 /** Writes the scopes of a grant to its families except one, with the last statement of the transaction. */
-export function narrowFamilies(
+export function narrowTokenFamilies(
   db: Database,
   input: { grantId: string; except: string | null; members: object },
 ): Promise<void> {

@@ -18,7 +18,7 @@ function buildRestartPath(interaction: Interaction, session: SessionRecord | und
   if (new URL(returnTo).pathname.startsWith(`${PROVIDER_PATH}/device/`)) return `${PROVIDER_PATH}/device`
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(params))
-    for (const one of [value ?? []].flat()) if (name !== 'prompt') query.append(name, one)
+    for (const item of [value ?? []].flat()) if (name !== 'prompt') query.append(name, item)
   const prompts = typeof params.prompt === 'string' ? params.prompt.split(' ') : []
   const isDone = session !== undefined && isSignedInSince(interaction, session)
   const rest = isDone ? prompts.filter((prompt) => prompt !== 'login' && prompt !== 'select_account') : prompts

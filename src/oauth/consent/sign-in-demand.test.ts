@@ -9,7 +9,7 @@ const USER = 'user-1' as UserId
 
 const buildInteraction = (more: Partial<Interaction> = {}): Interaction => ({
   ...{ id: 'one', prompt: 'login', reasons: ['login_prompt'], params: {}, accountId: null, lastAnswers: {} },
-  ...{ familyId: null, returnTo: 'https://id.example.test/', createdAt: new Date(ASKED_AT), isAnswered: false },
+  ...{ tokenFamilyId: null, returnTo: 'https://id.example.test/', createdAt: new Date(ASKED_AT), isAnswered: false },
   ...more,
 })
 
@@ -17,7 +17,7 @@ const buildSession = (authMs: number, acr: string | null = null) =>
   ({ authTime: new Date(authMs), acr, amr: ['pwd'] }) as SessionRecord
 
 describe('a request that asks for a sign-in', () => {
-  test('is not asked again after one that is as new, so that its person gets on', () => {
+  test('is not asked again after one that is as new, so that its user gets on', () => {
     expect(mustSignInAgain(buildInteraction(), buildSession(ASKED_AT - 1))).toBe(true)
     expect(mustSignInAgain(buildInteraction(), buildSession(ASKED_AT))).toBe(false)
     expect(mustSignInAgain(buildInteraction({ reasons: ['no_session'] }), buildSession(ASKED_AT - 1))).toBe(false)

@@ -43,11 +43,11 @@ export function buildLoginAnswer(
   { amr, acr, authTime }: SessionRecord,
 ): Record<string, unknown> {
   if (!isNeededUser(interaction, userId))
-    return { error: 'login_required', error_description: 'the request asks for another person' }
+    return { error: 'login_required', error_description: 'the request asks for another user' }
   if (!isNeededAcr(interaction.params.claims, acr))
     return {
       error: 'unmet_authentication_requirements',
-      error_description: 'the person did not sign in with a class (acr) that the request needs',
+      error_description: 'the user did not sign in with a class (acr) that the request needs',
     }
   const login = { accountId: userId, ts: Math.floor(authTime.getTime() / 1000), amr, ...(acr !== null && { acr }) }
   const chosen = interaction.prompt === 'select_account' ? { select_account: {} } : {}

@@ -52,7 +52,7 @@ export interface DecisionDeps extends ConsentDeps {
 /** The session of the user. Throws 409 for an API key. */
 function readSession({ sessionId }: Caller) {
   if (sessionId !== null) return sessionId
-  throw new Problem('conflict', 'An API key decides nothing: use the session of a person.')
+  throw new Problem('conflict', 'An API key decides nothing: use the session of a user.')
 }
 
 /**

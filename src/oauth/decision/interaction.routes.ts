@@ -124,7 +124,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       path: `${ENTRY}/sign-in`,
       resource: 'oauth-page',
       action: 'sign-in',
-      summary: 'Continue an authorization as the person of this browser',
+      summary: 'Continue an authorization as the user of this browser',
       query: ['id'],
       writes: true,
     },

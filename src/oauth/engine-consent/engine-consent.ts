@@ -216,8 +216,8 @@ const LISTED_LIMIT = 200
 /** The grants in an answer of the engine, one of each app. Pure. */
 function readListed(answer: unknown): Omit<ListedGrant, 'id'>[] {
   const found = new Map<string, Omit<ListedGrant, 'id'>>()
-  for (const one of Array.isArray(answer) ? answer.slice(0, LISTED_LIMIT) : []) {
-    const { client, scopes } = (one ?? {}) as { client?: { id?: unknown; name?: unknown }; scopes?: unknown }
+  for (const item of Array.isArray(answer) ? answer.slice(0, LISTED_LIMIT) : []) {
+    const { client, scopes } = (item ?? {}) as { client?: { id?: unknown; name?: unknown }; scopes?: unknown }
     const clientId = client?.id
     if (typeof clientId !== 'string' || !isUuid(clientId) || !Array.isArray(scopes)) continue
     const names = scopes.filter((name) => typeof name === 'string' && isStorableText(name))

@@ -26,7 +26,7 @@ export const exchangeRoutes: Routes<ExchangeDeps> = [
       bare: true,
       summary: "Exchange an app's access token for a session JWT",
       description:
-        'Takes `{ "token" }`, or the form of RFC 8693. The JWT acts for the person who allowed the app: what the scopes open, as far as the person holds it. It ends with the access token. Every refused token is the same 401; in the form it is 400 with `error` by RFC 6749.',
+        'Takes `{ "token" }`, or the form of RFC 8693. The JWT acts for the user who allowed the app: what the scopes open, as far as the user holds it. It ends with the access token. Every refused token is the same 401; in the form it is 400 with `error` by RFC 6749.',
       body: ExchangeBody,
       data: ExchangeAnswer,
       problems: ['oauth_exchange_failed', 'dependency_unavailable'],
@@ -89,7 +89,7 @@ function readAsked({ tokenIssuers }: ExchangeDeps, { body, isForm }: { body: unk
   throw new Problem('validation_failed', `${error.path}: ${error.message}.`, { errors: [error] })
 }
 
-const DETAIL = 'The access token is not valid here. Get a new one from the token endpoint, or ask the person again.'
+const DETAIL = 'The access token is not valid here. Get a new one from the token endpoint, or ask the user again.'
 
 /** One answer for every reason, which stands in the log and the audit entry only. */
 function buildRefusal({ reason, token, userId }: RefusedExchange, kind: 'json' | 'form'): RefusalOutcome {

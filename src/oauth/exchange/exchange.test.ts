@@ -36,7 +36,7 @@ const endGrant = (grantId: string) =>
   )
 
 describe('an exchange', () => {
-  test('answers a bare object with a session JWT that acts for the person within the scopes', async () => {
+  test('answers a bare object with a session JWT that acts for the user within the scopes', async () => {
     const { userId, account } = await fixture.signUp()
     const answer = await fixture.exchange(fixture.mint(userId))
     expect(answer.status).toBe(200)
@@ -86,7 +86,7 @@ describe('an exchange', () => {
     expect(await statusOf(late.body.jwt)).toBe(200)
   })
 
-  test('is audited with the app, the person and the session', async () => {
+  test('is audited with the app, the user and the session', async () => {
     const { userId } = await fixture.signUp()
     const claims = fixture.claims(userId)
     const answer = await fixture.exchange(fixture.mint(userId, claims))
@@ -225,7 +225,7 @@ describe('the end of a grant', () => {
     ])
   })
 
-  test('leaves other grants of the person alone', async () => {
+  test('leaves other grants of the user alone', async () => {
     const { userId } = await fixture.signUp()
     const { jwt } = (await fixture.exchange(fixture.mint(userId, { grant_id: 'kept' }))).body
     await endGrant('another')
@@ -276,7 +276,7 @@ describe('the end of a grant', () => {
   })
 })
 
-describe('a person who is disabled', () => {
+describe('a user who is disabled', () => {
   test('loses the sessions of its apps in every process, and gets no other', async () => {
     const { userId } = await fixture.signUp()
     const token = fixture.mint(userId)

@@ -35,7 +35,7 @@ export const appRoutes: Routes<AppPageDeps> = [
       path: APPS,
       resource: 'apps-page',
       action: 'show',
-      summary: 'The apps that the person allows to use its account',
+      summary: 'The apps that the user allows to use its account',
       query: ['notice'],
     },
     {

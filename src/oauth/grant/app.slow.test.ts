@@ -195,7 +195,7 @@ describe('the page of the apps with access', () => {
     expect((await fixture.walk(browser, url, { decision: 'stop' })).body).toContain('Allow Example app?')
   })
 
-  test('removes no app of another person, whatever its reader may do at the API', async () => {
+  test('removes no app of another user, whatever its reader may do at the API', async () => {
     const [victim, admin] = [openBrowser(), openBrowser()]
     const { flow, tokens } = await allow(victim)
     const id = /name="id" value="([^"]+)"/.exec((await victim.visit(`${fixture.baseUrl}/auth/apps`)).body)?.[1] ?? ''
@@ -254,7 +254,7 @@ describe('an authorization', () => {
     expect((await fixture.walk(browser, more.url, { decision: 'stop' })).body).toContain('asks for more')
   })
 
-  test('that was answered says so when the person goes back to it, and leads to the apps', async () => {
+  test('that was answered says so when the user goes back to it, and leads to the apps', async () => {
     const flow = await openFlow(fixture, await fixture.client())
     const { url } = await flow.prepare()
     const browser = openBrowser()

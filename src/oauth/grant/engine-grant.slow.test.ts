@@ -71,13 +71,13 @@ const exchange = (token: string) => app.anonymous('POST', '/api/v3/oauth/exchang
 
 describe('a consent that was given at the engine', () => {
   test('is recorded when it is covered, listed, and ends everything when it is taken back here', async () => {
-    const one = await signUp()
-    const tokens = await allowThere(one)
-    expect(await listGrants(one.userId)).toEqual([])
+    const signedUp = await signUp()
+    const tokens = await allowThere(signedUp)
+    expect(await listGrants(signedUp.userId)).toEqual([])
     // Less than what was allowed is covered, too.
-    const { page } = await openPage(one, 'email')
+    const { page } = await openPage(signedUp, 'email')
     expect(String(page.headers.refresh)).toContain(`${ENGINE_REDIRECT}?code=`)
-    const [grant] = await listGrants(one.userId)
+    const [grant] = await listGrants(signedUp.userId)
     expect(grant).toMatchObject({ client: registered.client_id, scopes: ['openid', 'email'] })
     const opened = await exchange(tokens.access_token ?? '')
     expect(readPayload(opened.body.jwt)).toMatchObject({ grant_id: grant.document_id })
@@ -87,93 +87,93 @@ describe('a consent that was given at the engine', () => {
   })
 
   test('of more scopes than were recorded is listed with all of them, once it is covered again', async () => {
-    const one = await signUp()
-    await allowThere(one, 'email')
-    await openPage(one, 'email')
-    await allowThere(one, 'openid email profile')
-    await openPage(one, 'email')
-    const [grant] = await listGrants(one.userId)
+    const signedUp = await signUp()
+    await allowThere(signedUp, 'email')
+    await openPage(signedUp, 'email')
+    await allowThere(signedUp, 'openid email profile')
+    await openPage(signedUp, 'email')
+    const [grant] = await listGrants(signedUp.userId)
     expect(grant.scopes.toSorted()).toEqual(['email', 'openid', 'profile'])
   })
 
   test('is not recorded by a question of another app, which it does not answer', async () => {
-    const one = await signUp()
-    await allowThere(one)
+    const signedUp = await signUp()
+    await allowThere(signedUp)
     registered = fixture.register(`Other ${users}`)
-    expect((await openPage(one)).page.headers.refresh).toBeUndefined()
-    expect(await listGrants(one.userId)).toEqual([])
+    expect((await openPage(signedUp)).page.headers.refresh).toBeUndefined()
+    expect(await listGrants(signedUp.userId)).toEqual([])
   })
 
-  test('is removed by its person on the page of the apps', async () => {
-    const one = await signUp()
-    const tokens = await allowThere(one)
-    await openPage(one, 'email')
-    const [grant] = await listGrants(one.userId)
-    const page = await one.browser.get('/auth/apps')
+  test('is removed by its user on the page of the apps', async () => {
+    const signedUp = await signUp()
+    const tokens = await allowThere(signedUp)
+    await openPage(signedUp, 'email')
+    const [grant] = await listGrants(signedUp.userId)
+    const page = await signedUp.browser.get('/auth/apps')
     const form = { ...readForm(String(page.body), '/auth/apps/remove'), id: grant.document_id }
     const removed = await app.anonymous('POST', '/auth/apps/remove', new URLSearchParams(form).toString(), {
-      cookie: [...one.browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      cookie: [...signedUp.browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
       origin: app.app.baseUrl(),
       'content-type': 'application/x-www-form-urlencoded',
     })
     expect([removed.status, removed.headers.location]).toEqual([303, '/auth/apps?notice=removed'])
-    expect(await listGrants(one.userId)).toEqual([])
+    expect(await listGrants(signedUp.userId)).toEqual([])
     expect((await exchange(tokens.access_token ?? '')).status).toBe(401)
   })
 
   test('that was taken back here is asked for again until the engine has ended it', async () => {
-    const one = await signUp()
-    await allowThere(one)
-    await openPage(one)
-    const [grant] = await listGrants(one.userId)
+    const signedUp = await signUp()
+    await allowThere(signedUp)
+    await openPage(signedUp)
+    const [grant] = await listGrants(signedUp.userId)
     await app.admin('DELETE', `${GRANTS}/${grant.document_id}`)
     app.clock.advance(1_000)
     const { route } = simulator.oauth
     simulator.oauth.route = async (request, at, body) =>
       request.method === 'DELETE' ? { status: 500, body: 'no' } : route(request, at, body)
-    const failed = await openPage(one)
+    const failed = await openPage(signedUp)
     simulator.oauth.route = route
     expect(failed.page.status).toBe(503)
-    expect((await openPage(one)).page.headers.refresh).toBeUndefined()
-    expect(await listGrants(one.userId)).toEqual([])
+    expect((await openPage(signedUp)).page.headers.refresh).toBeUndefined()
+    expect(await listGrants(signedUp.userId)).toEqual([])
   })
 
   test('revives nothing of the API that was taken back here, and has a grant of its own', async () => {
-    const one = await signUp()
-    await allowThere(one)
-    await openPage(one)
-    const [first] = await listGrants(one.userId)
+    const signedUp = await signUp()
+    await allowThere(signedUp)
+    await openPage(signedUp)
+    const [first] = await listGrants(signedUp.userId)
     await app.database.pool.query(
       `insert into oauth_engine_decision (authorization_id, "user", client_id, decision, api_scope, authorize_url, claimed_at,
         decided_at) values ($1, $2, $3, 'approve', 'contract:read', 'sealed', $4, $4)`,
-      [`of-${users}`, one.userId, registered.client_id, new Date(app.clock.now())],
+      [`of-${users}`, signedUp.userId, registered.client_id, new Date(app.clock.now())],
     )
     await app.admin('DELETE', `${GRANTS}/${first.document_id}`)
     app.clock.advance(1_000)
     // The page ends it at the engine, and asks; the user then allows it at the engine alone.
-    expect((await openPage(one)).page.headers.refresh).toBeUndefined()
-    await allowThere(one)
-    await openPage(one)
-    const [next] = await listGrants(one.userId)
+    expect((await openPage(signedUp)).page.headers.refresh).toBeUndefined()
+    await allowThere(signedUp)
+    await openPage(signedUp)
+    const [next] = await listGrants(signedUp.userId)
     expect(next.document_id).not.toBe(first.document_id)
-    const tokens = await allowThere(one)
+    const tokens = await allowThere(signedUp)
     expect(decodeJwt(tokens.access_token ?? '')).not.toHaveProperty('api_scope')
     expect(readPayload((await exchange(tokens.access_token ?? '')).body.jwt).grant_id).toBe(next.document_id)
   })
 
   test('that nobody has recorded gives its session no grant, never the session at the engine', async () => {
-    const one = await signUp()
-    const tokens = await allowThere(one)
+    const signedUp = await signUp()
+    const tokens = await allowThere(signedUp)
     const opened = await exchange(tokens.access_token ?? '')
     expect(opened.status).toBe(200)
     expect(readPayload(opened.body.jwt)).not.toHaveProperty('grant_id')
   })
 
-  test('stays out of the list while the person takes it back during the question', async () => {
-    const one = await signUp()
-    await allowThere(one)
-    await openPage(one)
-    const [grant] = await listGrants(one.userId)
+  test('stays out of the list while the user takes it back during the question', async () => {
+    const signedUp = await signUp()
+    await allowThere(signedUp)
+    await openPage(signedUp)
+    const [grant] = await listGrants(signedUp.userId)
     app.clock.advance(1_000)
     await app.database.pool.query('update engine_grant set revoked_at = $2, updated_at = $2 where document_id = $1', [
       grant.document_id,
@@ -182,7 +182,7 @@ describe('a consent that was given at the engine', () => {
     await app.database.pool.query('update engine_grant set is_ended_there = true where document_id = $1', [
       grant.document_id,
     ])
-    await openPage(one)
-    expect(await listGrants(one.userId)).toEqual([])
+    await openPage(signedUp)
+    expect(await listGrants(signedUp.userId)).toEqual([])
   })
 })

@@ -50,7 +50,7 @@ export const grantRoutes: Routes<GrantDeps> = [
       accountScope: 'none',
       access: 'caller',
       opensAll: true,
-      summary: 'List what people allow OAuth clients to do',
+      summary: 'List what users allow OAuth clients to do',
       description: "The caller's own grants; with the permission `oauth-grant:find-all` those of all users.",
       data: GrantRow,
       problems: ['permission_denied'],

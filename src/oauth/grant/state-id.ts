@@ -6,13 +6,13 @@ export function hashStateId(id: string): Buffer {
 }
 
 /** The family id of an authorization that rests on a grant: the grant's id, a dot, and a part of its own. */
-export function buildFamilyId(grantId: string, own: string): string {
+export function buildTokenFamilyId(grantId: string, own: string): string {
   return `${grantId}.${own}`
 }
 
 /** The grant of a family id. */
-export function findGrantIdOf(familyId: string): string {
-  return familyId.split('.', 1)[0] ?? ''
+export function findGrantIdOf(tokenFamilyId: string): string {
+  return tokenFamilyId.split('.', 1)[0] ?? ''
 }
 
 /** The parts of an access token that is a JWT: its id, and the hash that tells it from a forged one with the same id. */

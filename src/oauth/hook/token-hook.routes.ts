@@ -113,7 +113,7 @@ function readClient({ client_id: id, scope }: HookClaims): { id: string; scope: 
 function buildRefusal(reason: string, actor: NonNullable<RefusalOutcome['actor']>): RefusalOutcome {
   return {
     kind: 'refusal',
-    problem: new Problem('permission_denied', 'This person gets no token.', { reason }),
+    problem: new Problem('permission_denied', 'This user gets no token.', { reason }),
     instead: { json: { error: { http_code: 403, message: reason } }, status: 200 },
     actor,
   }

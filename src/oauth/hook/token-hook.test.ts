@@ -99,7 +99,7 @@ describe('the decision about a token', () => {
   const subject = { userId: 'user' as UserId, isActive: true, accountId: 'account' as AccountId }
   const client = { id: 'app', scope: 'openid account:read' }
 
-  test('gives a disabled person nothing, with an app and without', () => {
+  test('gives a disabled user nothing, with an app and without', () => {
     for (const one of [client, null])
       expect(decideTokenClaims({ subject: { ...subject, isActive: false }, client: one })).toEqual({
         kind: 'refuse',
@@ -107,7 +107,7 @@ describe('the decision about a token', () => {
       })
   })
 
-  test('gives an unknown person a token of its own, and an app none for it', () => {
+  test('gives an unknown user a token of its own, and an app none for it', () => {
     expect(decideTokenClaims({ subject: undefined, client: null })).toEqual({ kind: 'issue', claims: {} })
     expect(decideTokenClaims({ subject: undefined, client })).toEqual({ kind: 'refuse', reason: 'user_unknown' })
   })
@@ -131,7 +131,7 @@ describe('the hook', () => {
     expect(answer.body).toEqual({ claims: { ...call.claims, aud: 'https://id.example.test/api/v3', account } })
   })
 
-  test('returns the claims of a person without an app as they were', async () => {
+  test('returns the claims of a user without an app as they were', async () => {
     const call = callFor((await makeUser()).subject)
     expect((await send(call)).body).toEqual({ claims: call.claims })
   })
@@ -142,10 +142,10 @@ describe('the hook', () => {
   })
 
   test.each([
-    ['an app for an unknown person', async () => randomUUID(), CLIENT, 'user_unknown'],
-    ['an app for a disabled person', disableUser, CLIENT, 'user_disabled'],
-    ['a disabled person', disableUser, {}, 'user_disabled'],
-    ['a subject that stands for two people', makeAmbiguous, CLIENT, 'user_unknown'],
+    ['an app for an unknown user', async () => randomUUID(), CLIENT, 'user_unknown'],
+    ['an app for a disabled user', disableUser, CLIENT, 'user_disabled'],
+    ['a disabled user', disableUser, {}, 'user_disabled'],
+    ['a subject that stands for two users', makeAmbiguous, CLIENT, 'user_unknown'],
   ])('refuses %s by an error with status 200, and audits it', async (_name, find, claims, message) => {
     // Equal refusals of one minute are one entry: each of these has a minute of its own.
     app.clock.advance(60_000)
@@ -166,7 +166,7 @@ describe('the hook', () => {
     expect((await send(call, { ...foreign, headers })).status).toBe(401)
   })
 
-  test('gives a person a token again once it is enabled', async () => {
+  test('gives a user a token again once it is enabled', async () => {
     const { userId, subject } = await makeUser()
     await app.admin('POST', `/api/v3/identity/user/${userId}/disable`)
     expect((await send(callFor(subject, CLIENT))).body.error.message).toBe('user_disabled')

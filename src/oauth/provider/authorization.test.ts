@@ -59,7 +59,7 @@ async function signIn(
 }
 
 describe('the authorization code flow', () => {
-  test('openid-client signs a person in, with PKCE, nonce and issuer', async () => {
+  test('openid-client signs a user in, with PKCE, nonce and issuer', async () => {
     const { tokens, config } = await signIn({ parameters: { prompt: 'consent' } })
     expect(tokens.claims()).toMatchObject({ sub: user.userId, aud: client.id })
     expect(tokens.token_type).toBe('bearer')

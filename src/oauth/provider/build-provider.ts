@@ -4,8 +4,8 @@ import { CLAIMS_OF_SCOPES, type ProviderAccount, toProviderAccount } from '../cl
 import { ACR_VALUES, type AskedClaims, findNeededAcrs, limitAskedClaims } from '../claims/asked-claims.ts'
 import { DEFAULT_SETTINGS } from '../client/client.ts'
 import { CLIENT_ALGORITHMS } from '../client/client-proof.ts'
-import { FAMILY_SECONDS } from '../grant/family-members.ts'
 import { findGrantIdOf } from '../grant/state-id.ts'
+import { FAMILY_SECONDS } from '../grant/token-family-members.ts'
 import { decideTokenClaims } from '../hook/token-hook.ts'
 import { SCOPES } from '../scope/scope-catalogue.ts'
 import type { SigningJwk } from '../signing-key/signing-key.ts'
@@ -17,8 +17,8 @@ import { finishRequest } from './request-end.ts'
 import { buildAdapter, type StateDeps } from './state/adapter.ts'
 import type { FindUser } from './state/session-bridge.ts'
 import { type ReadDeps, readAccount } from './state/state-reader.ts'
-import { followEndings, type ProviderEndings, readEndingFacts } from './token-family/endings.ts'
-import { type FamilyDeps, findFamily } from './token-family/family.ts'
+import { followRevocations, type ProviderRevocations, readRevocationFacts } from './token-family/revocations.ts'
+import { findTokenFamily, type TokenFamilyDeps } from './token-family/token-family.ts'
 
 /** Lifetimes in seconds. Access tokens are short-lived: an API that checks the signature alone sees no revocation. */
 const LIFETIMES = {
@@ -50,14 +50,14 @@ const ROUTES = {
 }
 
 /** Dependencies of the provider. */
-export interface ProviderDeps extends StateDeps, FamilyDeps {
+export interface ProviderDeps extends StateDeps, TokenFamilyDeps {
   issuer: string
   jwks: readonly SigningJwk[]
   cookieKeys: readonly string[]
   cookies: { isSecure: boolean; isHostBound: boolean }
   findUser: FindUser
   pages: ProviderPages
-  endings: ProviderEndings
+  revocations: ProviderRevocations
   fetch: GuardedFetch
   /** Whether a client may register itself (RFC 7591). */
   isRegistrationOpen: boolean
@@ -71,7 +71,7 @@ export function buildProvider(deps: ProviderDeps): Provider {
   // The forwarded headers are set by the mount, from BASE_URL and the address that the service found.
   provider.proxy = true
   applyOverrides(provider, { ...deps, findContext: () => Provider.ctx })
-  followEndings(provider, deps.endings)
+  followRevocations(provider, deps.revocations)
   provider.use(async (ctx, next) => {
     await next()
     await finishRequest(deps, ctx as KoaContextWithOIDC)
@@ -132,10 +132,10 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
     findAccount: async (ctx, subject) => {
       const account = await readAccount(deps, subject, ctx)
       if (account) return toProviderAccount(account)
-      if (ctx.oidc.route === 'token') await deps.endings.recordRefusedUser(subject, readEndingFacts(ctx))
+      if (ctx.oidc.route === 'token') await deps.revocations.recordRefusedUser(subject, readRevocationFacts(ctx))
       return undefined
     },
-    loadExistingGrant: (ctx) => findFamily(deps, ctx) as never,
+    loadExistingGrant: (ctx) => findTokenFamily(deps, ctx) as never,
     extraTokenClaims: async (ctx, token) => addClaims(ctx.oidc.account as ProviderAccount | undefined, token as never),
     interactions: { url: (_ctx, interaction) => `/auth/oauth?id=${interaction.uid}`, policy: buildPolicy() },
     clientBasedCORS: allowOwnOrigin,
@@ -269,6 +269,6 @@ function addClaims(
   if (accountId === undefined || grantId === undefined) return {}
   const subject = account?.accountId === accountId ? account.subject : undefined
   const decision = decideTokenClaims({ subject, client: { id: clientId, scope: [...token.scopes].join(' ') } })
-  if (decision.kind === 'refuse') throw new errors.InvalidGrant('the person may not get a token')
+  if (decision.kind === 'refuse') throw new errors.InvalidGrant('the user may not get a token')
   return { ...decision.claims, grant_id: findGrantIdOf(grantId) }
 }

@@ -22,8 +22,8 @@ export function keepClientKeys(fetch: GuardedFetch, nowMs: () => number): Guarde
   const kept = buildTimedCache<string, KeysAnswer>({ limit: ADDRESSES_LIMIT, clock: { now: nowMs } })
 
   function read(url: string, options: FetchOptions): KeysAnswer {
-    const known = kept.find(url)
-    if (known) return known
+    const cached = kept.find(url)
+    if (cached) return cached
     const answer = fetch(url, { method: options.method, headers: options.headers }).then(
       async (found) => ({ status: found.status, text: await found.text() }),
       (fault: unknown) => ({ fault }),

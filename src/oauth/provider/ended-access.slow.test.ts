@@ -142,7 +142,7 @@ test('a client that is deleted ends the sessions of its apps, and their tokens',
   expect((await own.userinfo(tokens.access_token)).status).toBe(401)
 })
 
-test.each(['disable', 'delete'])('introspection of what a person had is inactive after %s', async (act) => {
+test.each(['disable', 'delete'])('introspection of what a user had is inactive after %s', async (act) => {
   const { user, tokens } = await connect()
   expect(await flow.introspect(tokens.access_token)).toMatchObject({ active: true })
   expect(await flow.introspect(tokens.refresh_token)).toMatchObject({ active: true })

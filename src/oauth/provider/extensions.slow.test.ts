@@ -49,7 +49,7 @@ describe('the device flow', () => {
     return { browser, confirm }
   }
 
-  test('openid-client gets tokens once the person has confirmed the code and allowed the client', async () => {
+  test('openid-client gets tokens once the user has confirmed the code and allowed the client', async () => {
     const { config, begun } = await start()
     const { browser, confirm } = await enterCode(begun)
     expect(confirm.body).toContain(begun.user_code)
@@ -64,7 +64,7 @@ describe('the device flow', () => {
     expect(again.access_token).not.toBe(tokens.access_token)
   })
 
-  test('begins again with its code for a person who takes another account', async () => {
+  test('begins again with its code for a user who takes another account', async () => {
     const { begun } = await start()
     const { browser, confirm } = await enterCode(begun)
     const form = readForm(confirm.body, begun.verification_uri)
@@ -79,7 +79,7 @@ describe('the device flow', () => {
     expect((await fixture.walk(browser, again, { user })).body).toContain('Enter the code that your device shows')
   })
 
-  test('that the person declines gives access_denied', async () => {
+  test('that the user declines gives access_denied', async () => {
     const { config, begun } = await start()
     const { browser, confirm } = await enterCode(begun)
     const form = { ...readForm(confirm.body, begun.verification_uri), abort: 'yes' }
@@ -189,7 +189,7 @@ describe('registration by the client itself', () => {
     expect((await register({ redirect_uris: ['https://app.example.com/#x'] })).status).toBe(400)
   })
 
-  test('cannot choose its id, which could be that of a person', async () => {
+  test('cannot choose its id, which could be that of a user', async () => {
     const made = await (await register({ client_id: user.userId })).json()
     expect(made.client_id).not.toBe(user.userId)
   })

@@ -142,8 +142,8 @@ function keepBuiltClients({ Client }: Models, { findKeptClient }: OverrideDeps):
   const built = new WeakMap<AdapterPayload, object>()
   Client.find = async (id) => {
     const kept = typeof id === 'string' ? findKeptClient(id) : undefined
-    const known = kept && built.get(kept)
-    if (known) return known
+    const cached = kept && built.get(kept)
+    if (cached) return cached
     const client = await findOwn(id)
     // Built from this payload, or from a later read.
     if (client && kept && kept === findKeptClient(String(id))) built.set(kept, client)

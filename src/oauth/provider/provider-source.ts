@@ -4,7 +4,7 @@ import type { ProviderDeps } from './build-provider.ts'
 import { loadWithoutRuntimeLine } from './overrides.ts'
 
 /** How long a process signs and publishes the keys that it has read. Shorter than any key is published before its use. */
-export const KEYS_HELD_MS = 10_000
+export const KEYS_CACHE_MS = 10_000
 
 /** Builds the provider when it is first needed, and again when the signing keys change. */
 export interface ProviderSource {
@@ -34,7 +34,7 @@ export function findApiResource(baseUrl: string): string {
 /** Builds the source. The first request creates the first keys. */
 export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
   const { machineClock, keyring, db } = deps
-  let held: { provider: Provider; serve: Served; keys: string; untilMs: number } | undefined
+  let current: { provider: Provider; serve: Served; keys: string; untilMs: number } | undefined
   let reading: Promise<Served> | undefined
 
   async function read(): Promise<Served> {
@@ -42,13 +42,13 @@ export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
     await keepSigningKeys(keyring, db, now)
     const jwks = await loadSigningKeys(keyring, db, now)
     const keys = jwks.map(({ kid }) => kid).join(' ')
-    const untilMs = now.getTime() + KEYS_HELD_MS
-    if (held?.keys === keys) held = { ...held, untilMs }
+    const untilMs = now.getTime() + KEYS_CACHE_MS
+    if (current?.keys === keys) current = { ...current, untilMs }
     else {
       const provider = await build(jwks)
-      held = { provider, serve: provider.callback(), keys, untilMs }
+      current = { provider, serve: provider.callback(), keys, untilMs }
     }
-    return held.serve
+    return current.serve
   }
 
   async function build(jwks: ProviderDeps['jwks']): Promise<Provider> {
@@ -62,9 +62,9 @@ export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
   }
 
   return {
-    provider: () => held?.provider,
+    provider: () => current?.provider,
     current: async () => {
-      if (held && machineClock.now() < held.untilMs) return held.serve
+      if (current && machineClock.now() < current.untilMs) return current.serve
       reading ??= read().finally(() => {
         reading = undefined
       })

@@ -11,9 +11,9 @@ import {
   type RequestState,
   type SpentState,
 } from './state/request-state.ts'
-import { deleteFamily, findState } from './state/state.store.ts'
+import { deleteTokenFamily, findState } from './state/state.store.ts'
 import { writeStateBatch } from './state/state-batch.store.ts'
-import { finishEndings, hasEndings, type ProviderEndings } from './token-family/endings.ts'
+import { finishRevocations, hasRevocations, type ProviderRevocations } from './token-family/revocations.ts'
 
 /** Dependencies of `finishRequest`. */
 export interface RequestEndDeps {
@@ -22,7 +22,7 @@ export interface RequestEndDeps {
   machineClock: Clock
   refresh: RefreshRules
   pages: Pick<ProviderPages, 'renderError' | 'replaceSubmitPage'>
-  endings: ProviderEndings
+  revocations: ProviderRevocations
 }
 
 /**
@@ -34,7 +34,7 @@ export async function finishRequest(deps: RequestEndDeps, ctx: KoaContextWithOID
   deps.pages.replaceSubmitPage(ctx)
   const state = findBegunState(ctx)
   if (state && hasWrites(state)) await writeAtRequestEnd(deps, ctx, state)
-  if (hasEndings(ctx)) await finishEndings(deps.endings, ctx)
+  if (hasRevocations(ctx)) await finishRevocations(deps.revocations, ctx)
   if (state?.repeatOf) await answerRepeat(deps, ctx, state.repeatOf)
 }
 
@@ -78,7 +78,7 @@ async function refuseSpent(
   if (spent.model === 'RefreshToken' && found && isRefreshRepeat(deps, found, ctx)) markRepeat(ctx, spent.idHash)
   // Two redemptions at once: one of them may be a thief's, so that nothing of this authorization stays valid.
   else if (typeof found?.payload.grantId === 'string') {
-    await deleteFamily(db, found.payload.grantId)
+    await deleteTokenFamily(db, found.payload.grantId)
     ctx.oidc.provider.emit('grant.revoked', ctx, found.payload.grantId)
   }
 }

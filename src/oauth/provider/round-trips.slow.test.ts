@@ -30,7 +30,7 @@ async function countStatements(perform: () => Promise<unknown>): Promise<{ reads
   return { reads: texts.length - writes, writes }
 }
 
-test('an authorization of a person who is signed in is one read and one write', async () => {
+test('an authorization of a user who is signed in is one read and one write', async () => {
   expect(await countStatements(() => flow.begin(browser))).toEqual({ reads: 1, writes: 1 })
 })
 

@@ -150,7 +150,7 @@ describe('a refresh token', () => {
     await expect(flow.refresh(again.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
   })
 
-  test('of a disabled person gives nothing', async () => {
+  test('of a disabled user gives nothing', async () => {
     const other = await fixture.user()
     const { tokens } = await flow.signIn(openBrowser(), { user: other, parameters: OFFLINE })
     // As a release before left it: the tokens of a user who is disabled now are deleted.
@@ -174,7 +174,7 @@ describe('a pushed request', () => {
 })
 
 describe('a request without a question', () => {
-  test('is answered for a person who is signed in here, though the provider has not seen the browser', async () => {
+  test('is answered for a user who is signed in here, though the provider has not seen the browser', async () => {
     const browser = openBrowser()
     await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { user })
     await flow.signIn(openBrowser(), { user })

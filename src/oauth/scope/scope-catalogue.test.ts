@@ -27,14 +27,14 @@ describe('the catalogue of scopes', () => {
       for (const permission of permissions) expect(asked, permission).toContain(permission)
   })
 
-  test('opens no permission over people, roles, keys, sessions of others or the audit log', () => {
+  test('opens no permission over users, roles, keys, sessions of others or the audit log', () => {
     const closed = /^(user|role|permission|api-key|audit-log|account-member|identity|password|sso|email|oauth[a-z-]*):/
     const opened = SCOPES.flatMap(({ permissions }) => permissions)
     expect(opened.filter((scope) => closed.test(scope))).toEqual([])
     expect(opened.filter((scope) => scope.startsWith('session:'))).toEqual(['session:find-one'])
   })
 
-  test('describes each scope in words that a person can read', () => {
+  test('describes each scope in words that a user can read', () => {
     for (const { name } of SCOPES)
       for (const texts of LANGUAGES) {
         const { title, text } = describeScope(texts, name)

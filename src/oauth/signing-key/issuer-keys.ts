@@ -42,14 +42,14 @@ export interface IssuerKeysDeps {
  * `pauseMs`, which concurrent calls share. Unknown ids are not remembered, so that they need no memory.
  */
 export function buildIssuerKeys({ load, clock, logger, times = REMOTE_KEYS }: IssuerKeysDeps): IssuerKeys {
-  let held: { keys: ReadonlyMap<string, KeyObject>; readAtMs: number } | undefined
+  let cached: { keys: ReadonlyMap<string, KeyObject>; readAtMs: number } | undefined
   let askedAtMs: number | undefined
   let reading: Promise<void> | undefined
 
   async function read(): Promise<void> {
     askedAtMs = clock.now()
     try {
-      held = { keys: readKeySet(await load()), readAtMs: clock.now() }
+      cached = { keys: readKeySet(await load()), readAtMs: clock.now() }
     } catch (error) {
       logger.warn({ err: error }, 'keys of the token issuer not read: see docs/errors.md, oauth_exchange_failed')
     } finally {
@@ -65,8 +65,8 @@ export function buildIssuerKeys({ load, clock, logger, times = REMOTE_KEYS }: Is
     return reading
   }
 
-  const ageMs = () => (held ? Math.abs(clock.now() - held.readAtMs) : Number.POSITIVE_INFINITY)
-  const findKept = (kid: string) => (ageMs() < times.keptMs ? held?.keys.get(kid) : undefined)
+  const ageMs = () => (cached ? Math.abs(clock.now() - cached.readAtMs) : Number.POSITIVE_INFINITY)
+  const findKept = (kid: string) => (ageMs() < times.keptMs ? cached?.keys.get(kid) : undefined)
 
   return {
     find: async (kid) => {
@@ -84,10 +84,10 @@ function readKeySet(value: unknown): Map<string, KeyObject> {
   if (!Array.isArray(set)) throw new Error('the answer is no JWK set')
   const found = new Map<string, KeyObject>()
   const repeated = new Set<string>()
-  for (const one of set.slice(0, KEYS_LIMIT).map(asObject)) {
-    const { kid } = one
-    if (typeof kid !== 'string' || kid === '' || kid.length > KID_LENGTH_LIMIT || !isVerificationKey(one)) continue
-    const key = readPublicKey(one)
+  for (const jwk of set.slice(0, KEYS_LIMIT).map(asObject)) {
+    const { kid } = jwk
+    if (typeof kid !== 'string' || kid === '' || kid.length > KID_LENGTH_LIMIT || !isVerificationKey(jwk)) continue
+    const key = readPublicKey(jwk)
     if (!key) continue
     if (found.has(kid)) repeated.add(kid)
     found.set(kid, key)

@@ -60,7 +60,7 @@ export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
       const nowMs = clock.now()
       const leaseEnd = new Date(nowMs + LEASE_MS)
       const claimed = await claimIncidents(db, { now: new Date(nowMs), leaseEnd, limit: BATCH_SIZE })
-      for (const one of claimed) await post(deps, url, one, stopping.signal)
+      for (const alert of claimed) await post(deps, url, alert, stopping.signal)
       posts += claimed.length
       if (claimed.length < BATCH_SIZE || stopping.signal.aborted) return posts
     }

@@ -16,7 +16,7 @@ const newUser = async (email: string) =>
 const signIn = (email: string, password = PASSWORD) =>
   app.anonymous('POST', '/api/v3/auth/login/local', { email, password })
 
-test('the log of a person has the sign-ins that succeeded and those that were refused, the newest first', async () => {
+test('the log of a user has the sign-ins that succeeded and those that were refused, the newest first', async () => {
   const email = 'log@example.test'
   const id = await newUser(email)
   await newUser('other@example.test')
@@ -36,7 +36,7 @@ test('the log of a person has the sign-ins that succeeded and those that were re
   expect([...first.body.data, ...second.body.data]).toEqual(body.data)
 })
 
-test('the log of a person who never signed in is empty; of nobody it is a 404', async () => {
+test('the log of a user who never signed in is empty; of nobody it is a 404', async () => {
   const id = await newUser('never@example.test')
   expect((await logOf(id)).body.data).toEqual([])
   expect((await logOf(NO_ONE)).status).toBe(404)
@@ -51,7 +51,7 @@ test('the log needs a token with user:find-sign-ins', async () => {
   expect((await call('GET', path)).body.missing).toMatchObject({ permission: 'user:find-sign-ins' })
 })
 
-test('a page reads an index of sign-ins alone, whatever else the person did', async () => {
+test('a page reads an index of sign-ins alone, whatever else the user did', async () => {
   const id = await newUser('busy@example.test')
   await app.database.pool.query(
     `insert into audit_log (document_id, action, outcome, "user", created_at)

@@ -78,10 +78,10 @@ function listImports(manifest: Record<string, Chunk>, chunk: Chunk): Chunk[] {
   const found = new Set<Chunk>()
   const visit = ({ imports = [] }: Chunk) => {
     for (const name of imports) {
-      const one = manifest[name]
-      if (!one || found.has(one)) continue
-      found.add(one)
-      visit(one)
+      const chunk = manifest[name]
+      if (!chunk || found.has(chunk)) continue
+      found.add(chunk)
+      visit(chunk)
     }
   }
   visit(chunk)

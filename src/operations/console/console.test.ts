@@ -155,7 +155,7 @@ describe('a file of the console', () => {
 })
 
 describe('a call of the console', () => {
-  test('is made for the person of the session cookie', async () => {
+  test('is made for the user of the session cookie', async () => {
     const { visitor, id, email } = await signIn()
     const { formToken } = await openConsole(visitor)
     const answer = await visitor.get(WHO, withToken(formToken))

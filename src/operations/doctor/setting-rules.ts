@@ -49,7 +49,7 @@ export function judgeBaseUrl({ appEnv, baseUrl }: Pick<JudgedSettings, 'appEnv' 
       {
         code: 'base_url_missing',
         detail: url === null ? 'BASE_URL is not set in production.' : 'BASE_URL is not an https URL in production.',
-        remedy: 'Set BASE_URL to the https address that people see: links in mails, cookies and pages need it.',
+        remedy: 'Set BASE_URL to the https address that users see: links in mails, cookies and pages need it.',
       },
     ]
   if (appEnv === 'development' && url !== null && isPublicName(url.hostname))

@@ -3,7 +3,7 @@ import { type CallbackRefusal, type CallbackRules, checkCallbackUrl, findLiteral
 import { type Resolution, resolveLiteral } from './resolve.ts'
 
 /** URLs whose checks are held at most. */
-const HELD_LIMIT = 4_096
+const CACHE_LIMIT = 4_096
 
 /** A callback URL that passed its check. */
 export interface CheckedUrl {
@@ -23,15 +23,15 @@ export type UrlCheck = (text: string) => CheckedUrl | CallbackRefusal
  * when the rules change (the sink's URL is known once the service listens). Names are looked up for each POST all the same.
  */
 export function buildUrlCheck(rules: CallbackRules): UrlCheck {
-  const held = buildCache<string, CheckedUrl | CallbackRefusal>({ limit: HELD_LIMIT })
+  const cache = buildCache<string, CheckedUrl | CallbackRefusal>({ limit: CACHE_LIMIT })
   let sinkUrl = rules.sinkUrl
   return (text) => {
-    if (sinkUrl !== rules.sinkUrl) held.clear()
+    if (sinkUrl !== rules.sinkUrl) cache.clear()
     sinkUrl = rules.sinkUrl
-    const known = held.find(text)
-    if (known) return known
+    const cached = cache.find(text)
+    if (cached) return cached
     const checked = check(text, rules)
-    held.put(text, checked)
+    cache.put(text, checked)
     return checked
   }
 }

@@ -10,10 +10,10 @@ export interface ClosingWrite {
   /** Its text is a list of parts of `with`: `one as (update ...), other as (insert ...)`. */
   parts: Fragment
   /**
-   * The notes that its triggers send (`note_change` in the migrations), comma-separated, for the caches of this process:
+   * The invalidations that its triggers send (`note_change` in the migrations), comma-separated, for the caches of this process:
    * a trigger runs behind the end of its statement, which therefore cannot return them.
    */
-  notes?: string
+  invalidations?: string
   /** The problem that an error of the statement stands for, such as a taken name; other errors are returned as they are. */
   explain?: (error: unknown) => unknown
 }

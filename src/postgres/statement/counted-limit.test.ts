@@ -16,7 +16,7 @@ const DEFINED = [...listCountedLimits()]
 /** Functions of the database that count something else, each with the reason. */
 const NO_LIMITS: Record<string, string> = {
   other_holders: 'whether there is another administrator, behind the lock of the role',
-  lock_ways_in: 'whether there is another way in, behind the lock of the person',
+  lock_ways_in: 'whether there is another way in, behind the lock of the user',
   claims_of_others: 'the slots of a webhook, behind the lock of claims',
   queue_provisioning: 'how many rows it wrote',
 }

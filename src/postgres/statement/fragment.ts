@@ -30,10 +30,10 @@ const placeNames = new WeakMap<InsertColumns, Map<string, readonly string[]>>()
 
 /** The name of each column without quotes, behind a prefix where two lists of columns share a statement. */
 function namePlaces(columns: InsertColumns, prefix: string): readonly string[] {
-  const known = placeNames.get(columns) ?? new Map<string, readonly string[]>()
-  placeNames.set(columns, known)
-  const names = known.get(prefix) ?? columns.map(([name]) => `${prefix}${name.replaceAll('"', '')}`)
-  known.set(prefix, names)
+  const cached = placeNames.get(columns) ?? new Map<string, readonly string[]>()
+  placeNames.set(columns, cached)
+  const names = cached.get(prefix) ?? columns.map(([name]) => `${prefix}${name.replaceAll('"', '')}`)
+  cached.set(prefix, names)
   return names
 }
 

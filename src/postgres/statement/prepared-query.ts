@@ -34,8 +34,8 @@ const DriverQuery = pg.Query as unknown as new (text: string, values: unknown[],
 const withoutDescribe = new WeakMap<DriverConnection, DriverConnection>()
 
 function skipDescribe(connection: DriverConnection): DriverConnection {
-  const known = withoutDescribe.get(connection)
-  if (known) return known
+  const cached = withoutDescribe.get(connection)
+  if (cached) return cached
   const view: DriverConnection = Object.create(connection, { describe: { value: () => {} } })
   withoutDescribe.set(connection, view)
   return view

@@ -49,7 +49,7 @@ export function buildProvisioningPolicy(
     readWork: readClaimedDelivery,
     attempt: (work, signal) => attemptDelivery(deps, work, signal),
     onSettled: ({ recorded }) => {
-      for (const one of recorded) logAttempt(deps.logger, one)
+      for (const attempt of recorded) logAttempt(deps.logger, attempt)
       deps.onRecorded?.(recorded.filter((result) => result.isRecorded))
     },
   }

@@ -31,14 +31,14 @@ export interface JobWorkerDeps {
   /** Told when deliveries were queued. */
   onQueued: () => void
   /** Resolves when there may be jobs, or at the abort. Default: always. */
-  gate?: (signal: AbortSignal) => Promise<unknown>
+  latch?: (signal: AbortSignal) => Promise<unknown>
 }
 
 /** Builds what moves jobs on. One for each process with the role `provisioning`. */
 export function buildProvisioningJobWorker(deps: JobWorkerDeps): JobRunner {
-  const { db, clock, logger, isEnabled, isTrusted, onQueued, gate } = deps
+  const { db, clock, logger, isEnabled, isTrusted, onQueued, latch } = deps
   return buildJobWorker<JobId, JobRecord, ClaimedJob, SyncProgress>(
-    { db, clock, logger, isTrusted, onQueued, gate },
+    { db, clock, logger, isTrusted, onQueued, latch },
     {
       name: 'provisioning job',
       failedLine: 'provisioning job round failed: see docs/operations.md, provisioning jobs',

@@ -104,7 +104,7 @@ export async function changeLockedTarget(
 ): Promise<TargetRecord> {
   const { secretEncrypted: _, ...columns } = change
   const parts = asPart('changed_target', changeColumns(before.id, { ...change, by, now }))
-  await writeAtEnd(db, { parts, ...(change.deletedAt !== undefined && { notes: 't' }) })
+  await writeAtEnd(db, { parts, ...(change.deletedAt !== undefined && { invalidations: 't' }) })
   return { ...before, ...columns, updatedBy: by, updatedAt: now }
 }
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestApp, type TestCall } from '../../../test/harness/app/app.ts'
 import { openRealtime, type RealtimeApp } from '../../../test/harness/app/realtime-app.ts'
 import type { AccountId, UserId } from '../../base/id.ts'
-import { CONTRACT_HELD_MS } from '../../contract/contract-accounts.ts'
+import { CONTRACT_CACHE_MS } from '../../contract/contract-accounts.ts'
 import { COLLECT_MS, RETRY_MS } from './subscription-guard.ts'
 
 const AUTH = '/api/v3/realtime/realtime/auth'
@@ -219,7 +219,7 @@ test('a contract that was deleted is refused after five seconds, and one of anot
   expect((await ask(member.call, channel)).status).toBe(200)
   expect((await ask(stranger.call, channel)).status).toBe(403)
   expect((await fixture.call('DELETE', `/api/v3/contract/contract/${contract}`)).status).toBe(200)
-  fixture.t.clock.advance(CONTRACT_HELD_MS)
+  fixture.t.clock.advance(CONTRACT_CACHE_MS)
   expect((await ask(member.call, channel)).status).toBe(403)
 })
 

@@ -55,8 +55,10 @@ export function buildStoredGrants({
   }
 
   function isTokenStored({ name, endsAt }: StoredToken): boolean {
-    const one = knownTokens.find(name)
-    return one !== undefined && one.endsAtMs === endsAt?.getTime() && clock.now() - one.storedAtMs < STORED_FOR_MS
+    const cached = knownTokens.find(name)
+    return (
+      cached !== undefined && cached.endsAtMs === endsAt?.getTime() && clock.now() - cached.storedAtMs < STORED_FOR_MS
+    )
   }
 
   /** Stores what waits. Its callers wait for the statement after the one in flight, which has their grant. */
@@ -81,8 +83,8 @@ export function buildStoredGrants({
   }
 
   function isStored({ userId, channel, account }: StoredGrant): boolean {
-    const one = known.find(userId)?.get(channel)
-    return one?.account === account && clock.now() - one.storedAtMs < STORED_FOR_MS
+    const cached = known.find(userId)?.get(channel)
+    return cached?.account === account && clock.now() - cached.storedAtMs < STORED_FOR_MS
   }
 
   return {

@@ -6,10 +6,10 @@ import { type AccessCheckDeps, checkAccess } from './access-check.ts'
 import type { GrantedSubscription, GrantedToken } from './granted-access.ts'
 import { checkTokens, type TokenCheckDeps } from './token-check.ts'
 
-/** How long notes are collected: a change of a role may concern many users, and several changes come together. */
+/** Time for which invalidations are collected: a change of a role may concern many users, and several changes come together. */
 export const COLLECT_MS = 50
 
-/** How long after a note a grant of the same user is looked at again: it may have been decided before. */
+/** Time after an invalidation in which a grant of the same user is looked at again: it may have been decided before. */
 const LATE_MS = 5_000
 
 /** How often tokens that end by themselves are looked for. Less than the second in which their subscriptions end. */
@@ -42,9 +42,9 @@ export interface SubscriptionGuardDeps extends AccessCheckDeps, TokenCheckDeps {
 }
 
 /**
- * Builds the guard. It looks again at what users were granted when a trigger notes a change of them: the notes are those
+ * Builds the guard. It looks again at what users were granted when a trigger reports a change of them: the invalidations are those
  * that the memory of callers lives by (docs/contract/realtime.md#lost-access). Users who are named come at once, however
- * many a note for all concerns: the look at all of them runs beside it, a page at a time, and never twice at once.
+ * many an invalidation of all concerns: the look at all of them runs beside it, a page at a time, and never twice at once.
  */
 export function buildSubscriptionGuard(deps: SubscriptionGuardDeps): SubscriptionGuard {
   const { grants, clock } = deps
@@ -184,7 +184,7 @@ function buildRounds(clock: Clock, signal: AbortSignal, work: () => Promise<void
   }
 }
 
-/** Remembers for a while whom notes named: a grant that was decided before the change may be made after it. */
+/** Remembers for a while whom invalidations named: a grant that was decided before the change may be made after it. */
 function buildSeenNotes(clock: Pick<Clock, 'now'>) {
   const atMs = new Map<string, number>()
 

@@ -63,7 +63,7 @@ const record = statement<
 
 /** Records what was reported, and applies it to the states of the channels. Returns how many events were new. */
 export async function recordChannelEvents(db: Database, events: readonly ReportedEvent[], now: Date): Promise<number> {
-  const column = <Value>(read: (one: ReportedEvent) => Value) => events.map(read)
+  const column = <Value>(read: (event: ReportedEvent) => Value) => events.map(read)
   const [row] = await record(db, {
     now,
     origins: column((row) => row.origin),

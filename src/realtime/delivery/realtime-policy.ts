@@ -86,7 +86,7 @@ export function buildRealtimePolicy(
     onSettled: (recorded) => {
       const waiting = new Set(unsent.values())
       deps.publisher.letGo(recorded.map((result) => result.ended.account).filter((account) => !waiting.has(account)))
-      for (const one of recorded) logMessage(deps.logger, one)
+      for (const message of recorded) logMessage(deps.logger, message)
       deps.onRecorded?.(recorded)
     },
   }
@@ -119,10 +119,16 @@ async function attempt(
 
 async function settle(db: Database, ended: readonly EndedMessage[]): Promise<RecordedMessage[]> {
   const decided = ended.map((attempt) => ({ ended: attempt, decision: decideMessage(attempt) }))
-  const changes = decided.map(({ ended: one, decision }) => ({
+  const changes = decided.map(({ ended: message, decision }) => ({
     ...decision,
-    ...{ id: one.id, fence: one.fence, account: one.account, durationMs: one.durationMs, endedAt: one.endedAt },
-    isAttempt: one.result.kind !== 'held',
+    ...{
+      id: message.id,
+      fence: message.fence,
+      account: message.account,
+      durationMs: message.durationMs,
+      endedAt: message.endedAt,
+    },
+    isAttempt: message.result.kind !== 'held',
   }))
   const settled = new Set((await settleMessages(db, changes)).map((item) => `${item.id} ${item.fence}`))
   return decided.map((decision) => ({

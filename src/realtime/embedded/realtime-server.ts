@@ -7,7 +7,7 @@ import type { Random } from '../../base/random.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { buildApplication } from './application/application.ts'
 import { closeConnection, sendText } from './application/connection.ts'
-import { forgetEndings } from './application/recent-endings.ts'
+import { forgetRevocations } from './application/recent-revocations.ts'
 import type {
   Application,
   ChannelAccess,
@@ -146,7 +146,7 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
     const nowMs = clock.now()
     addresses.sweep(nowMs)
     for (const application of applications.values()) {
-      forgetEndings(application, nowMs)
+      forgetRevocations(application, nowMs)
       for (const connection of application.connections.values()) {
         const verdict = decideLiveness(connection, limits, nowMs)
         if (verdict === 'nothing') continue
@@ -185,8 +185,8 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
     listPermissions: ({ app, user }) => listPermissionsHere(find(app), user),
     tokensOf: (app) => find(app).tokens,
     extendToken: ({ app, name, endsAtMs }) => {
-      const held = find(app).tokens.get(name)
-      if (held) held.endsAtMs = endsAtMs
+      const entry = find(app).tokens.get(name)
+      if (entry) entry.endsAtMs = endsAtMs
     },
     endToken: ({ app, name }) => endTokenHere(context, find(app), name),
     disconnectSubscription: async (access) => {

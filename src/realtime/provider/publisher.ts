@@ -71,7 +71,7 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
     for (const group of groups) held.add(group)
     const behind = waiting.filter((waiter) => groups.has(waiter.group))
     waiting = waiting.filter((waiter) => !groups.has(waiter.group))
-    for (const one of behind) one.resolve({ result: { kind: 'held' }, durationMs: 0 })
+    for (const publication of behind) publication.resolve({ result: { kind: 'held' }, durationMs: 0 })
   }
 
   async function call(batch: readonly Waiting[]): Promise<void> {
@@ -79,14 +79,14 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
     const isRefusal = result.kind === 'rejected' && !result.isRetryable
     // One item that the provider does not take must not take the others with it.
     if (isRefusal && batch.length > 1) {
-      for (const one of batch) {
-        if (held.has(one.group)) one.resolve({ result: { kind: 'held' }, durationMs: 0 })
-        else await call([one])
+      for (const publication of batch) {
+        if (held.has(publication.group)) publication.resolve({ result: { kind: 'held' }, durationMs: 0 })
+        else await call([publication])
       }
       return
     }
     if (result.kind !== 'ok' && !isRefusal) holdBack(new Set(batch.map((entry) => entry.group)))
-    for (const one of batch) one.resolve({ result, durationMs })
+    for (const publication of batch) publication.resolve({ result, durationMs })
   }
 
   async function send(batch: readonly Waiting[]): Promise<PublicationResult> {
@@ -108,10 +108,10 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
       if (batch.length === 0) return
       waiting = rest
       calls += 1
-      for (const one of batch) busy.add(one.group)
+      for (const publication of batch) busy.add(publication.group)
       void call(batch).finally(() => {
         calls -= 1
-        for (const one of batch) busy.delete(one.group)
+        for (const publication of batch) busy.delete(publication.group)
         run()
       })
     }
@@ -132,7 +132,8 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
     },
     interrupt: () => {
       interrupting.abort()
-      for (const one of waiting.splice(0)) one.resolve({ result: { kind: 'interrupted' }, durationMs: 0 })
+      for (const publication of waiting.splice(0))
+        publication.resolve({ result: { kind: 'interrupted' }, durationMs: 0 })
     },
   }
 }
@@ -149,11 +150,11 @@ export function takeBatch<One extends Publication>(
   const rest: One[] = []
   const passed = new Set(busy)
   let items = 0
-  for (const one of waiting) {
-    const isTaken = !passed.has(one.group) && items + one.items.length <= BATCH_ITEMS
-    if (isTaken) items += one.items.length
-    else passed.add(one.group)
-    ;(isTaken ? batch : rest).push(one)
+  for (const publication of waiting) {
+    const isTaken = !passed.has(publication.group) && items + publication.items.length <= BATCH_ITEMS
+    if (isTaken) items += publication.items.length
+    else passed.add(publication.group)
+    ;(isTaken ? batch : rest).push(publication)
   }
   return { batch, rest }
 }

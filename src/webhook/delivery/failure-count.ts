@@ -65,14 +65,14 @@ export function countFailures(state: FailureState, ended: readonly CountStep[]):
   let { consecutiveFailures } = state
   let disable = false
   const notices: FailureNotice[] = []
-  for (const one of ended) {
-    if (one === 'reset' || typeof one === 'object') {
-      const left = one === 'reset' ? 0 : Math.min(one.left, consecutiveFailures)
+  for (const attempt of ended) {
+    if (attempt === 'reset' || typeof attempt === 'object') {
+      const left = attempt === 'reset' ? 0 : Math.min(attempt.left, consecutiveFailures)
       const isRecovered = consecutiveFailures >= WARN_AT_FAILURES[0]! && left < WARN_AT_FAILURES[0]!
       // One that stays disabled has not recovered, though a test of it got through.
       if (isRecovered && state.isActived) notices.push('webhook.recovered')
       consecutiveFailures = left
-    } else if (one === 'add') {
+    } else if (attempt === 'add') {
       consecutiveFailures += 1
       if (WARN_AT_FAILURES.includes(consecutiveFailures)) notices.push('webhook.failing')
       if (consecutiveFailures >= AUTO_DISABLE_AFTER_FAILURES && state.isActived && !disable) {

@@ -49,7 +49,7 @@ export function buildWebhookPolicy(
     attempt: (work, signal) => makeAttempt(deps, work, signal),
     listHeldBack: ({ heldBack }) => heldBack,
     onSettled: ({ recorded, notices }) => {
-      for (const one of recorded) logAttempt(deps.logger, one)
+      for (const attempt of recorded) logAttempt(deps.logger, attempt)
       for (const { webhook, event, consecutiveFailures } of notices)
         deps.logger.warn(
           { webhook, event, consecutive_failures: consecutiveFailures },

@@ -99,6 +99,6 @@ export async function changeSubscriptions(
   await change(
     db,
     { webhook, now, remove, ids: add.map((addition) => addition.id), events: add.map((addition) => addition.event) },
-    { notes: 'r' },
+    { invalidations: 'r' },
   )
 }

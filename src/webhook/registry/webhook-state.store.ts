@@ -92,7 +92,7 @@ export async function deactivateAccountWebhooks(
   account: AccountId,
   { reason, by, now }: By & { reason: string },
 ): Promise<void> {
-  await deactivateAll(db, { account, by, now, reason }, { notes: 'r' })
+  await deactivateAll(db, { account, by, now, reason }, { invalidations: 'r' })
 }
 
 const remove = closingStatement<{ id: WebhookId }>(`
@@ -101,5 +101,5 @@ const remove = closingStatement<{ id: WebhookId }>(`
 
 /** Deletes a webhook with its subscriptions, with the last statement of the transaction. */
 export async function deleteWebhookForGood(db: Database, id: WebhookId): Promise<void> {
-  await remove(db, { id }, { notes: 'r' })
+  await remove(db, { id }, { invalidations: 'r' })
 }

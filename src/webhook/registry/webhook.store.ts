@@ -170,7 +170,7 @@ export async function changeLockedWebhook(
   const parts = asPart('changed_webhook', changeColumns(before.id, { ...change, now }))
   // The owner is copied to the subscriptions, which is a change of them.
   const isMoved = change.account !== undefined || change.isGlobal !== undefined
-  await writeAtEnd(db, { parts, ...(isMoved && { notes: 'r' }) })
+  await writeAtEnd(db, { parts, ...(isMoved && { invalidations: 'r' }) })
   const { by, ...columns } = change
   return { ...before, ...columns, updatedBy: by, updatedAt: now }
 }

@@ -75,7 +75,7 @@ export interface TestAppOptions {
   ssoHandshake?: string[]
   /** The secrets of the access-token hook, instead of those of `TEST_SECRETS`. */
   oauthHook?: string[]
-  hashingGate?: AppOptions['hashingGate']
+  hashingSemaphore?: AppOptions['hashingSemaphore']
   onCrashPoint?: AppOptions['onCrashPoint']
   onProviderBuilt?: AppOptions['onProviderBuilt']
   hasStarted?: () => boolean
@@ -120,7 +120,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     ...(options.loadProviderKeys && { loadProviderKeys: options.loadProviderKeys }),
     ...(options.fetchProvider && { fetchProvider: options.fetchProvider }),
     ...(options.onProviderBuilt && { onProviderBuilt: options.onProviderBuilt }),
-    ...(options.hashingGate && { hashingGate: options.hashingGate }),
+    ...(options.hashingSemaphore && { hashingSemaphore: options.hashingSemaphore }),
     ...(options.onCrashPoint && { onCrashPoint: options.onCrashPoint }),
     ...(options.hasStarted && { hasStarted: options.hasStarted }),
     ...(options.consoleFolder && { consoleFolder: options.consoleFolder }),

@@ -132,7 +132,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
   const pipeline: Pipeline = {
     db,
     readDb: db,
-    readInTurn: (_reader, work) => work(),
+    runExpensiveRead: (_reader, work) => work(),
     clock,
     authenticatePage: async () => undefined,
     authenticate: buildAuthenticate({
@@ -149,7 +149,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     limitVisit: () => {},
     limitCaller: () => {},
     findKnownBrowser: () => undefined,
-    takePlace: () => () => {},
+    admit: () => () => {},
   }
   const keyring = buildKeyring(['the secret that seals in tests, 32 bytes'], systemRandom)
   const deps = {

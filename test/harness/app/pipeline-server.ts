@@ -253,7 +253,7 @@ export async function buildPipelineServer(options: {
   const pipeline: Pipeline = {
     db: options.db,
     readDb: options.db,
-    readInTurn: (_reader, work) => work(),
+    runExpensiveRead: (_reader, work) => work(),
     clock,
     authenticatePage: async () => buildCaller(''),
     authenticate: async (authorization) => buildCaller(authorization?.replace(/^Bearer /, '') ?? ''),
@@ -271,7 +271,7 @@ export async function buildPipelineServer(options: {
     limitVisit: () => {},
     limitCaller: () => {},
     findKnownBrowser: () => undefined,
-    takePlace: () => () => {},
+    admit: () => () => {},
     ...options.pipeline,
   }
   await options.before?.(server)

@@ -72,7 +72,7 @@ export async function startOauthFixture(options: TestAppOptions = {}): Promise<O
     user: async () => {
       count += 1
       const email = `person-${count}-${app.clock.now()}@example.com`
-      const userId = await createUserWithPassword(app, { email, name: `Person ${count}` }, PASSWORD)
+      const userId = await createUserWithPassword(app, { email, name: `User ${count}` }, PASSWORD)
       return { userId, email, password: PASSWORD }
     },
     client: async (body = {}) => {

@@ -35,7 +35,7 @@ export function openDispatcher({ concurrency = 16, perGroup = 16, isEnabled = tr
   const settled: string[] = []
   let rooms = 0
   let isTrusted = true
-  /** State of the gate: whether the dispatcher had to wait. */
+  /** State of the latch: whether the dispatcher had to wait. */
   let hasRested = false
   let renewals = 0
   let claimFailure: Error | undefined
@@ -109,7 +109,7 @@ export function openDispatcher({ concurrency = 16, perGroup = 16, isEnabled = tr
   const onRoom = () => {
     rooms += 1
   }
-  const dispatcher = buildDispatcher({ ...common, policy, isEnabled, onRoom, gate: async () => hasRested })
+  const dispatcher = buildDispatcher({ ...common, policy, isEnabled, onRoom, latch: async () => hasRested })
   const running = dispatcher.run()
   let names = 0
   const add = (count: number, row: { group?: string; inMs?: number } = {}) =>

@@ -26,7 +26,7 @@ export function buildProbeDispatcher(probe: DispatcherProbe, policy: Dispatcher[
   })
   return {
     policy,
-    turn: buildMutex(),
+    mutex: buildMutex(),
     notify: () => {
       probe.notified += 1
     },

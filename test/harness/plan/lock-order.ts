@@ -119,21 +119,20 @@ interface Sent {
 export const KNOWN_PAIRS: Readonly<Record<string, string>> = {
   'account_invitation > role':
     'Roles are kept by shared locks here. Only a change of a role stands in the way, and it waits for no invitation.',
-  'account_invitation > user': 'Of a person who accepts; whoever changes an invitation holds no person.',
+  'account_invitation > user': 'Of a user who accepts; whoever changes an invitation holds no user.',
   'oauth_state > session by end_grant':
-    'The question of a consent, behind its person and grant; the end of a grant, which waits for these, takes no question.',
+    'The question of a consent, behind its user and grant; the end of a grant, which waits for these, takes no question.',
   'oauth_state > oauthGrant by end_grant': 'As above.',
-  'oauth_state > api_key':
-    'Both are of one person, whose row is locked; the end of an account takes no tokens of apps.',
-  'login_throttle > api_key': 'The key is of a person whose row is locked; whoever else ends keys takes no throttle.',
+  'oauth_state > api_key': 'Both are of one user, whose row is locked; the end of an account takes no tokens of apps.',
+  'login_throttle > api_key': 'The key is of a user whose row is locked; whoever else ends keys takes no throttle.',
   'factor_challenge > user':
-    'The challenge of a sign-in with a passkey names nobody: a removal of factors, which holds the person, leaves it.',
-  'login_code > user': 'An end of access, which holds the person, passes over codes that are being redeemed.',
+    'The challenge of a sign-in with a passkey names nobody: a removal of factors, which holds the user, leaves it.',
+  'login_code > user': 'An end of access, which holds the user, passes over codes that are being redeemed.',
   'login_code > signInIdentity': 'As above; whoever holds an identity waits for no code.',
   'login_code > signInAddress': 'As above.',
   'webhook_dispatch_ended > webhook_dispatch_open':
     'A bulk replay has locked the rows of both tables before, those of others left out.',
-  'provisioning_job > user': 'A job is claimed without a wait; whoever pauses or ends one holds no person.',
+  'provisioning_job > user': 'A job is claimed without a wait; whoever pauses or ends one holds no user.',
 }
 
 /** Whether `KNOWN_PAIRS` has it. */

@@ -36,7 +36,7 @@ export interface Acceptance {
 /** Who accepts: a user that exists, a new one, or nobody. */
 export type PreparedAcceptance =
   | { kind: 'refused'; problem: Problem }
-  | { kind: 'person'; userId: UserId }
+  | { kind: 'user'; userId: UserId }
   | { kind: 'new'; email: string; passwordHash: string }
 
 /** An accepted invitation. */
@@ -66,7 +66,7 @@ export async function prepareAcceptance(
   const { email } = invitation
   const holder = await findUserId(db, email)
   if (signedIn) {
-    if (holder === signedIn.userId) return { kind: 'person', userId: signedIn.userId }
+    if (holder === signedIn.userId) return { kind: 'user', userId: signedIn.userId }
     const text = 'This invitation is for another e-mail address. Sign in as the person who has it, or sign out.'
     return refuse(new Problem('conflict', text, { reason: 'other_address' }))
   }
@@ -79,7 +79,7 @@ export async function prepareAcceptance(
 const refuse = (problem: Problem): PreparedAcceptance => ({ kind: 'refused', problem })
 
 function buildSignInFirst(): Problem {
-  const text = 'A person has this e-mail address already. Sign in with it, then accept the invitation.'
+  const text = 'A user has this e-mail address already. Sign in with it, then accept the invitation.'
   return new Problem('conflict', text, { reason: 'not_signed_in' })
 }
 
@@ -114,7 +114,7 @@ async function findRefusal(
 ): Promise<Problem | undefined> {
   const { account, email, invitedBy } = invitation
   let holdings = NEW_HOLDINGS
-  if (prepared.kind === 'person') {
+  if (prepared.kind === 'user') {
     const { userId } = prepared
     const candidate = await lockCandidate(tx, { account, userId, roles: [] })
     if (!candidate.isLiving || foldEmail(candidate.email ?? '') !== foldEmail(email))

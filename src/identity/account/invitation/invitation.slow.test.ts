@@ -59,7 +59,7 @@ const lastAudit = async (action: string) =>
 const invalid = { status: 410, body: { code: 'link_invalid' } }
 
 describe('an invitation', () => {
-  test('makes a new person a member with its roles, with a password and a verified address', async () => {
+  test('makes a new user a member with its roles, with a password and a verified address', async () => {
     const { id, boss, path } = await createAccount()
     const email = newEmail()
     const { token } = await invite(boss.call, path, email, ['account-viewer'])
@@ -83,7 +83,7 @@ describe('an invitation', () => {
     })
   })
 
-  test('makes a person who has the address a member, when signed in, and verifies the address', async () => {
+  test('makes a user who has the address a member, when signed in, and verifies the address', async () => {
     const { id, boss, path } = await createAccount()
     const person = await createUser()
     const { token } = await invite(boss.call, path, person.email.toUpperCase(), ['account-developer'])
@@ -96,7 +96,7 @@ describe('an invitation', () => {
     expect(user.email_verified_at).not.toBeNull()
   })
 
-  test('asks a person who has the address to sign in, and lets nobody else accept', async () => {
+  test('asks a user who has the address to sign in, and lets nobody else accept', async () => {
     const { id, boss, path } = await createAccount()
     const [person, stranger] = [await createUser(), await createUser()]
     const { token } = await invite(boss.call, path, person.email)
@@ -154,7 +154,7 @@ describe('an invitation', () => {
     expect((await boss.call('DELETE', `${path}/${third.id}`)).status).toBe(409)
   })
 
-  test('needs a password that follows the rules from a new person, and keeps the link until then', async () => {
+  test('needs a password that follows the rules from a new user, and keeps the link until then', async () => {
     const { boss, path } = await createAccount()
     const email = newEmail()
     const { token } = await invite(boss.call, path, email)
@@ -173,7 +173,7 @@ describe('an invitation', () => {
     expect((await accept(token, {}, person.call)).status).toBe(409)
   })
 
-  test('of a deleted account, and to a person who was disabled, is not valid', async () => {
+  test('of a deleted account, and to a user who was disabled, is not valid', async () => {
     const { id, boss, path } = await createAccount()
     const { token } = await invite(boss.call, path, newEmail())
     const person = await createUser()
@@ -200,7 +200,7 @@ describe('inviting', () => {
     expect((await viewer.boss.call('GET', viewer.path)).status).toBe(403)
   })
 
-  test('gives no more than the inviter holds there, when it invites and when the person accepts', async () => {
+  test('gives no more than the inviter holds there, when it invites and when the user accepts', async () => {
     const { id, boss, path } = await createAccount()
     const body = { name: `inviters ${id}`, permissions: ['account-member:invite'], is_account_scoped: true }
     await app.admin('POST', '/api/v3/identity/role', body)
@@ -219,7 +219,7 @@ describe('inviting', () => {
     expect((await accept(token, { password: PASSWORD })).status).toBe(200)
   })
 
-  test('counts what the person brings along: an account-scoped role of its own', async () => {
+  test('counts what the user brings along: an account-scoped role of its own', async () => {
     const { boss, path } = await createAccount()
     const user = await createUser()
     const body = { name: `publishers of ${user.id}`, permissions: ['event:publish'], is_account_scoped: true }
@@ -254,7 +254,7 @@ describe('inviting', () => {
     expect((await post({ email: newEmail(), roles: [administrator] })).body.errors[0].code).toBe('not_account_scoped')
   })
 
-  test('answers the same for an address that a person has and for one that nobody has', async () => {
+  test('answers the same for an address that a user has and for one that nobody has', async () => {
     const { boss, path } = await createAccount()
     const user = await createUser()
     const strip = ({ document_id: _, email: __, ...rest }: Record<string, unknown>) => rest

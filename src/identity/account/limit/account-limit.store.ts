@@ -107,5 +107,5 @@ export async function writeLimitOverrides(
   db: Database,
   { account, own, by, now }: { account: AccountId; own: LimitOverrides; by: UserId; now: Date },
 ): Promise<void> {
-  await write(db, { ...own, account, by, now }, { notes: `l:${account}` })
+  await write(db, { ...own, account, by, now }, { invalidations: `l:${account}` })
 }

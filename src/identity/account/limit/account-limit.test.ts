@@ -78,7 +78,7 @@ describe('the limits of rows', () => {
   })
 })
 
-describe('the limits of rows of a second account of the same person', () => {
+describe('the limits of rows of a second account of the same user', () => {
   beforeAll(startAccount)
 
   test('hold for a webhook that moves there with its subscriptions, and a refused move changes nothing', async () => {

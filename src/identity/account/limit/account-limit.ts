@@ -82,7 +82,7 @@ export function buildAccountLimiter({ defaults, cache, limiter }: AccountLimiter
         asked.push({ bucket: `${name}:${account}`, hits, perMinute, account })
       }
       const exceeded = limiter.take(asked)
-      if (exceeded) throw buildRateProblem(name, exceeded.one, exceeded.resetSeconds)
+      if (exceeded) throw buildRateProblem(name, exceeded.charge, exceeded.resetSeconds)
     },
   }
 }

@@ -169,7 +169,7 @@ describe('what is particular to Supabase Auth', () => {
     expect(await signIn('google')).toMatchObject({ identity: { subject: 'v-1', isEmailVerified: true } })
   })
 
-  test('refuses a person who is banned, also one who was banned after the callback', async () => {
+  test('refuses a user who is banned, also one who was banned after the callback', async () => {
     simulator.user = { ...ADA, sub: 'b-1', email: 'banned@example.com' }
     simulator.fault = 'bans before'
     expect(await signIn()).toEqual({ kind: 'refused', reason: 'engine_refused', detail: 'user_banned' })
@@ -295,7 +295,7 @@ describe('an attacker whose identity the server put together with that of a vict
   })
 })
 
-test('of two identities of a person, both verified, the one of this sign-in counts', async () => {
+test('of two identities of a user, both verified, the one of this sign-in counts', async () => {
   const [one, other] = ['first', 'second'].map((sub) => ({ ...ADA, sub, email: 'both@example.com' }))
   for (const user of [one!, other!, one!]) {
     clock.advance(1000)

@@ -7,7 +7,7 @@ const avatarOf = (data: object) => {
   return readSupabaseIdentity({ id: 'user-1', identities: [identity] }, origin)
 }
 
-test('the picture of a person is avatar_url, or picture of a provider that has no avatar_url', () => {
+test('the picture of a user is avatar_url, or picture of a provider that has no avatar_url', () => {
   const [avatar, picture] = ['https://images.example/avatar.png', 'https://images.example/picture.png']
   expect(avatarOf({ avatar_url: avatar, picture })).toMatchObject({ avatarUrl: avatar })
   expect(avatarOf({ picture })).toMatchObject({ avatarUrl: picture })

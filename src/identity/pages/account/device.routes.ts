@@ -42,7 +42,7 @@ export const deviceRoutes: Routes<PageDeps> = [
       path: DEVICES,
       resource: 'devices-page',
       action: 'show',
-      summary: 'The devices of the person',
+      summary: 'The devices of the user',
       query: ['notice'],
     },
     {

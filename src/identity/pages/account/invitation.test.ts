@@ -37,7 +37,7 @@ async function signInNew() {
 }
 
 describe('an invitation', () => {
-  test('lets a new person set a name and a password, and join, signed in', async () => {
+  test('lets a new user set a name and a password, and join, signed in', async () => {
     const { email, id, link } = await invite()
     const visitor = buildPageVisitor(app)
     const page = await visitor.get(link)
@@ -56,7 +56,7 @@ describe('an invitation', () => {
     expect((await visitor.get(link)).status).toBe(410)
   })
 
-  test('offers a new person the providers of the sign-in page, which lead back to it', async () => {
+  test('offers a new user the providers of the sign-in page, which lead back to it', async () => {
     const provider = { SOCIAL_GOOGLE_CLIENT_ID: 'id', SOCIAL_GOOGLE_CLIENT_SECRET: 'secret' }
     await using social = await createTestApp({ env: { ...PAGE_ENV, ...provider } })
     const visitor = buildPageVisitor(social)
@@ -67,7 +67,7 @@ describe('an invitation', () => {
     expect((await buildPageVisitor(app).get((await invite()).link)).body).not.toContain('Sign in with a service')
   })
 
-  test('is accepted with one button by the person who has the address', async () => {
+  test('is accepted with one button by the user who has the address', async () => {
     const { email, visitor } = await signInNew()
     const { id, link } = await invite(email)
     expect((await visitor.get(link)).body).not.toContain('name="password"')
@@ -76,7 +76,7 @@ describe('an invitation', () => {
     expect(await listMembers(id)).toContain(email)
   })
 
-  test('sends a known person to the sign-in and back', async () => {
+  test('sends a known user to the sign-in and back', async () => {
     const { email } = await signInNew()
     const { link } = await invite(email)
     const visitor = buildPageVisitor(app)

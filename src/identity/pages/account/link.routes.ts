@@ -241,8 +241,8 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       summary: 'Ask for a link that confirms the own address',
     },
     {
-      handle: async (deps: LinkPageDeps, { db, user: person, visitor, now }) => {
-        const { userId } = person
+      handle: async (deps: LinkPageDeps, { db, user: signedIn, visitor, now }) => {
+        const { userId } = signedIn
         const result = await requestVerification(deps, db, { userId, texts: visitor.texts, now })
         return {
           kind: 'redirect',

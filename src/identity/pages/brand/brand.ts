@@ -50,7 +50,7 @@ function paint(style: PageFile, color: string): PageFile {
 function loadLogo(logoPath: string | undefined): PageFile | null {
   if (logoPath === undefined) return null
   const type = LOGO_TYPES[extname(logoPath).toLowerCase()]
-  if (type === undefined) throw new Error(`BRAND_LOGO must name a file that ends in ${listLogoEndings()}.`)
+  if (type === undefined) throw new Error(`BRAND_LOGO must name a file that ends in ${listLogoExtensions()}.`)
   const size = statSync(logoPath, { throwIfNoEntry: false })?.size
   if (size === undefined) throw new Error('BRAND_LOGO names no file. Check the path, or remove the setting.')
   if (size > LOGO_LIMIT_BYTES)
@@ -58,6 +58,6 @@ function loadLogo(logoPath: string | undefined): PageFile | null {
   return loadPageFile('/auth/logo', type, logoPath)
 }
 
-function listLogoEndings(): string {
+function listLogoExtensions(): string {
   return Object.keys(LOGO_TYPES).join(', ')
 }

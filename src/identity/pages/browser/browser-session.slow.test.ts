@@ -172,7 +172,7 @@ describe('signing out', () => {
 })
 
 describe('the devices', () => {
-  test('show each sign-in of the person, this one first, and no other person', async () => {
+  test('show each sign-in of the user, this one first, and no other user', async () => {
     const { email, visitor } = await signInNew()
     await signInNew()
     expect((await visitor.get('/auth/devices')).body).not.toContain('name="others"')
@@ -207,7 +207,7 @@ describe('the devices', () => {
     expect((await visitor.get('/auth/')).status).toBe(200)
   })
 
-  test('of another person are not found, and stay', async () => {
+  test('of another user are not found, and stay', async () => {
     const { visitor } = await signInNew()
     const { visitor: stranger, email } = await signInNew()
     await signIn(email)

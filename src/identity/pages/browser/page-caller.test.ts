@@ -13,7 +13,7 @@ const ask = (headers: Record<string, string | undefined> = {}, caller: Caller | 
     authenticate: async (authorization: string) => (authorization === 'Bearer the session' ? caller : undefined),
   } as unknown as Parameters<typeof buildPageAuthenticate>[0])({ 'x-form-token': 'token of the browser', ...headers })
 
-test('a page of the service calls as the person of its session', async () => {
+test('a page of the service calls as the user of its session', async () => {
   expect(await ask()).toBe(user)
   expect(await ask({ 'sec-fetch-site': 'same-origin', origin: 'https://other.example' })).toBe(user)
   expect(await ask({ origin: 'https://service.example' })).toBe(user)
@@ -29,7 +29,7 @@ test.each<[string, Record<string, string | undefined>]>([
   expect(await ask(headers)).toBeUndefined()
 })
 
-test('an API key and the session of an app are no person at a page', async () => {
+test('an API key and the session of an app are no user at a page', async () => {
   expect(await ask({}, { ...user, sessionId: null })).toBeUndefined()
   expect(await ask({}, { ...user, clientId: 'an app' } as unknown as Caller)).toBeUndefined()
 })

@@ -48,7 +48,7 @@ export interface PageDeclaration<Field extends string, Name extends string> {
   /** Default: of a form. Somebody unknown can post one, and a refused one is audited. */
   strictRateLimit?: boolean
   /** As in `RouteDeclaration`. */
-  takesPlace?: true
+  needsAdmission?: true
   /** Whether a GET changes something. */
   writes?: boolean
 }

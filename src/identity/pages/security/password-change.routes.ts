@@ -53,12 +53,12 @@ function toFormErrors(texts: Texts, problem: Problem): FormError[] {
 async function refuseChange(
   deps: PageDeps,
   db: Database,
-  { user: person, visitor, problem, errors }: Refused & { user: SignedInUser; visitor: Visitor },
+  { user: signedIn, visitor, problem, errors }: Refused & { user: SignedInUser; visitor: Visitor },
 ): Promise<RefusalOutcome> {
-  const { user } = await describeSession(db, person.caller)
+  const { user } = await describeSession(db, signedIn.caller)
   const page = buildChangePage(deps, { ...visitor, email: user.email, errors })
-  const actor = { userId: person.userId, sessionId: person.sessionId, account: null }
-  return refusePage(deps, { problem, page, target: person.userId, actor })
+  const actor = { userId: signedIn.userId, sessionId: signedIn.sessionId, account: null }
+  return refusePage(deps, { problem, page, target: signedIn.userId, actor })
 }
 
 /** The page on which a user changes its password (docs/contract/pages.md#changing-a-password). */
@@ -73,10 +73,10 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       summary: 'The form to change the password',
     },
     {
-      handle: async (deps: ChangePageDeps, { db, user: person, visitor }) => {
-        const { user } = await describeSession(db, person.caller)
+      handle: async (deps: ChangePageDeps, { db, user: signedIn, visitor }) => {
+        const { user } = await describeSession(db, signedIn.caller)
         const view = { ...visitor, email: user.email }
-        const hasPassword = await hasOwnPassword(db, person.userId)
+        const hasPassword = await hasOwnPassword(db, signedIn.userId)
         const page = hasPassword ? buildChangePage(deps, view) : buildNoPasswordPage(deps, view)
         return buildPage({ brand: deps.brand, ...page })
       },
@@ -97,27 +97,27 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
     {
       prepare: async (
         deps: ChangePageDeps,
-        { db, user: person, visitor, form, address, now },
+        { db, user: signedIn, visitor, form, address, now },
       ): Promise<PreparedChange> => {
         if (form.current === '') return { kind: 'refused', ...buildPresentMissing(visitor.texts) }
         const passwords = { currentPassword: form.current, newPassword: form.password }
         const keepApps = form[KEEP_APPS_FIELD] === '1'
-        const change = { ...passwords, keepApiKeys: false, keepApps, caller: person.caller, address, now }
+        const change = { ...passwords, keepApiKeys: false, keepApps, caller: signedIn.caller, address, now }
         try {
           return { kind: 'checked', change, checked: await checkPasswordChange(deps, db, change) }
         } catch (error) {
           return { kind: 'refused', ...toPasswordError(visitor.texts, error, 'password') }
         }
       },
-      handle: async (deps, { db, user: person, visitor, prepared }) => {
-        if (prepared.kind === 'refused') return refuseChange(deps, db, { ...prepared, user: person, visitor })
+      handle: async (deps, { db, user: signedIn, visitor, prepared }) => {
+        if (prepared.kind === 'refused') return refuseChange(deps, db, { ...prepared, user: signedIn, visitor })
         const result = await changeOwnPassword(db, prepared)
         if ('problem' in result) {
           const { problem } = result
           return refuseChange(deps, db, {
             problem,
             errors: toFormErrors(visitor.texts, problem),
-            user: person,
+            user: signedIn,
             visitor,
           })
         }
@@ -125,7 +125,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
           kind: 'redirect',
           status: 303,
           location: `${HOME}?notice=password-changed`,
-          changed: [{ id: person.userId, account: null, url: null }],
+          changed: [{ id: signedIn.userId, account: null, url: null }],
         }
       },
     },
@@ -142,8 +142,8 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       summary: 'Ask for a link to a first password',
     },
     {
-      handle: async (deps: ChangePageDeps, { db, user: person, visitor, now }) => {
-        const { user } = await describeSession(db, person.caller)
+      handle: async (deps: ChangePageDeps, { db, user: signedIn, visitor, now }) => {
+        const { user } = await describeSession(db, signedIn.caller)
         const { result, userId } = await requestReset(deps, db, { email: user.email, texts: visitor.texts, now })
         return {
           kind: 'redirect',

@@ -97,7 +97,7 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       path: SECURITY,
       resource: 'security-page',
       action: 'show',
-      summary: 'The second factors of the person',
+      summary: 'The second factors of the user',
       query: ['notice'],
     },
     {

@@ -93,7 +93,7 @@ describe('the page of the second factors', () => {
     expect(await readEvents(2)).toEqual(['passkey.delete', 'passkey.create'])
   })
 
-  test('has no passkey of another person', async () => {
+  test('has no passkey of another user', async () => {
     const [one, other] = [await signInOnPage(app), await signInOnPage(app)]
     await addPasskeyOnPage(one)
     const id = readId((await one.visitor.get('/auth/security')).body)
@@ -115,7 +115,7 @@ describe('the page of the second factors', () => {
     expect([refused.status, refused.body.includes('The passkey was not added.')]).toEqual([422, true])
   })
 
-  test('keeps the last way in: a passkey of a person without password and provider stays', async () => {
+  test('keeps the last way in: a passkey of a user without password and provider stays', async () => {
     const user = await signInOnPage(app)
     await addPasskeyOnPage(user)
     await app.database.pool.query('update "user" set password_hash = null where document_id = $1', [user.userId])
@@ -127,7 +127,7 @@ describe('the page of the second factors', () => {
 })
 
 describe('a fresh proof', () => {
-  test('is asked of a session whose proof is old, by a code, and the person repeats the step', async () => {
+  test('is asked of a session whose proof is old, by a code, and the user repeats the step', async () => {
     const user = await signInOnPage(app)
     const { secret } = await enrolAppOnPage(app, user)
     const { visitor } = user
@@ -171,7 +171,7 @@ describe('a fresh proof', () => {
     expect((await user.visitor.follow(proven)).body).toContain('Change your password')
   })
 
-  test('of a person without a second factor is a new sign-in', async () => {
+  test('of a user without a second factor is a new sign-in', async () => {
     const { visitor, email } = await signInOnPage(app)
     app.clock.advance(ELEVEN_MINUTES)
     await visitor.get('/auth/security')

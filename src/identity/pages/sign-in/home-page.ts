@@ -27,7 +27,7 @@ export function buildHomePage(deps: HomePageDeps, view: HomeView): Omit<PagePart
   const name = user.name ?? user.email
   const content = html`${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
 <section class="panel" aria-labelledby="who">
-<div class="person">
+<div class="user">
 <span class="avatar" aria-hidden="true">${findInitial(name)}</span>
 <div>
 <h1 id="who">${name}</h1>

@@ -87,7 +87,7 @@ describe('the second step of a sign-in', () => {
     expect([done.status, done.location]).toEqual([303, target])
   })
 
-  test('refuses the passkey of another person and a damaged answer', async () => {
+  test('refuses the passkey of another user and a damaged answer', async () => {
     const user = await signInOnPage(app)
     await addPasskeyOnPage(user)
     const { passkey: foreign } = await addPasskeyOnPage(await signInOnPage(app))

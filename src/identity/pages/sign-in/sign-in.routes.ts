@@ -63,7 +63,7 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
       action: 'local',
       event: 'shared',
       strictRateLimit: true,
-      takesPlace: true,
+      needsAdmission: true,
       summary: 'Sign in with the form',
       fields: { email: 320, password: 1024, redirect_url: 4096, next: 4096 },
     },

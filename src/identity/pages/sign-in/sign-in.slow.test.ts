@@ -29,7 +29,7 @@ async function signIn(query = '') {
 }
 
 describe('the sign-in page', () => {
-  test('signs in and shows who the person is', async () => {
+  test('signs in and shows who the user is', async () => {
     const { visitor, reply } = await signIn()
     expect([reply.status, reply.location]).toEqual([303, '/auth/'])
     const page = await visitor.follow(reply)
@@ -161,7 +161,7 @@ describe('the place to return to', () => {
     },
   )
 
-  test('of a person who is signed in is reached without the form', async () => {
+  test('of a user who is signed in is reached without the form', async () => {
     const { visitor } = await signIn()
     const reply = await visitor.get('/auth/sign-in?redirect_url=https%3A%2F%2Fapp.example.test%2Fwelcome')
     expect([reply.status, reply.location]).toEqual([302, 'https://app.example.test/welcome'])

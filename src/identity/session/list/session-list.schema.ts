@@ -13,8 +13,8 @@ export const ListedSessionRow = named(
     user: UuidSchema,
     account: nullable(UuidSchema),
     parent: nullable(UuidSchema),
-    client_id: nullable(Type.String({ description: 'The app that the session is for; null for the person.' })),
-    scope: nullable(Type.String({ description: 'What the person let the app do, separated by spaces.' })),
+    client_id: nullable(Type.String({ description: 'The app that the session is for; null for the user.' })),
+    scope: nullable(Type.String({ description: 'What the user let the app do, separated by spaces.' })),
     is_current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
     device: nullable(
       Type.String({ description: 'A name made from the user agent, such as `Firefox on Windows`. Null when unknown.' }),

@@ -68,5 +68,5 @@ export async function endLockedSessions(
   db: Database,
   { ids, userId, now }: { ids: readonly SessionId[]; userId: UserId; now: Date },
 ): Promise<void> {
-  if (ids.length > 0) await endLocked(db, { ids, now }, { notes: `u:${userId}` })
+  if (ids.length > 0) await endLocked(db, { ids, now }, { invalidations: `u:${userId}` })
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
 import { buildManualClock } from '../../../../test/harness/run/manual-clock.ts'
-import { buildGate } from '../../password/gate.ts'
+import { buildHashingSemaphore } from '../../password/hashing-semaphore.ts'
 
 const LOGIN = '/api/v3/auth/login/local'
 const PASSWORD = 'correct horse battery'
@@ -12,9 +12,14 @@ const RIGHT_TRIES = 12
 
 let app: TestApp
 beforeAll(async () => {
-  // The time of the gate stands still: how long a hash takes on a busy machine ends no wait and forgives no point.
-  const hashingGate = buildGate({ atOnce: 1, queueLimit: 20, waitMs: 5_000, clock: buildManualClock() })
-  app = await createTestApp({ env: { TRUST_PROXY: 'loopback' }, hashingGate })
+  // The time of the semaphore stands still: how long a hash takes on a busy machine ends no wait and forgives no point.
+  const hashingSemaphore = buildHashingSemaphore({
+    atOnce: 1,
+    queueLimit: 20,
+    waitMs: 5_000,
+    clock: buildManualClock(),
+  })
+  app = await createTestApp({ env: { TRUST_PROXY: 'loopback' }, hashingSemaphore })
 })
 afterAll(() => app?.[Symbol.asyncDispose]())
 

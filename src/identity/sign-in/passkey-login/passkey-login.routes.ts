@@ -50,7 +50,7 @@ export const passkeyLoginRoutes: Routes<FactorDeps> = [
       strictRateLimit: true,
       summary: 'Sign in with a passkey',
       description:
-        'Takes the answer of the browser to the options, once, within 5 minutes and from the same network. The device has to verify the person.',
+        'Takes the answer of the browser to the options, once, within 5 minutes and from the same network. The device has to verify the user.',
       body: PasskeyLoginBody,
       data: LoginPayload,
       problems: ['second_factor_failed'],

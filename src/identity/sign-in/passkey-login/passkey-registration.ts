@@ -63,7 +63,7 @@ export async function askForNewPasskey(
 
 function checkLimit(count: number): void {
   if (count < PASSKEY_LIMIT) return
-  throw new Problem('limit_reached', `A person has at most ${PASSKEY_LIMIT} passkeys. Remove one first.`)
+  throw new Problem('limit_reached', `A user has at most ${PASSKEY_LIMIT} passkeys. Remove one first.`)
 }
 
 /** A passkey that was registered. `recoveryCodes` is null for a user that has recovery codes. */

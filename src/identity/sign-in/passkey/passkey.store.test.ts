@@ -79,7 +79,7 @@ test('of two concurrent uses of one counter, the one that waits for the other is
   expect(await whileHeld(db, first, () => use(db))).toBe(false)
 })
 
-test('a person renames a passkey of their own alone', async () => {
+test('a user renames a passkey of their own alone', async () => {
   await using database = await createTestDatabase()
   const { db } = database
   const [userId, stranger] = [await addUser(db), await addUser(db)]

@@ -28,7 +28,7 @@ export async function listPasskeys(db: Database, userId: UserId): Promise<Passke
 }
 
 const count = countBehindLock<{ passkeys: number }, { userId: UserId }>({
-  counts: 'passkeys of a person',
+  counts: 'passkeys of a user',
   lock: 'user',
   take: 'select from "user" where document_id = $userId for no key update',
   count: 'select count(*)::int as passkeys from passkey where "user" = $userId',

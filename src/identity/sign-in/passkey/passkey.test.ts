@@ -77,7 +77,7 @@ describe('registration', () => {
     expect(data).toMatchObject([{ name: 'My phone', transports: ['internal'], is_backed_up: false }])
   })
 
-  test('shows the authenticator the name of the person, or the address of one without a name', async () => {
+  test('shows the authenticator the name of the user, or the address of one without a name', async () => {
     count += 1
     const person = await app.user(`named-${count}`, [], PASSWORD)
     const path = `/api/v3/identity/user/${person.user.id}`
@@ -105,7 +105,7 @@ describe('registration', () => {
     ['another relying party', { rpId: 'evil.test' }],
     ['a frame of another site', { crossOrigin: true }],
     ['an answer to a proof', { type: 'webauthn.get' }],
-    ['an absent person', { isUserPresent: false }],
+    ['an absent user', { isUserPresent: false }],
     ['a challenge of nobody', { challenge: Buffer.alloc(32).toString('base64url') }],
     ['a statement that none was asked for', { attestation: () => ({ fmt: 'none', attStmt: new Map([['x', 1]]) }) }],
   ])('is refused with %s', async (_name, deviation) => {
@@ -145,7 +145,7 @@ describe('registration', () => {
     expect(await send(person.token)).toMatchObject(notAccepted)
   })
 
-  test('of a credential that another person has is refused', async () => {
+  test('of a credential that another user has is refused', async () => {
     const { device } = await newcomer()
     const other = await app.user(`copier-${count}`)
     expect(await register(other, device)).toMatchObject(notAccepted)
@@ -153,7 +153,7 @@ describe('registration', () => {
 })
 
 describe('sign-in with a passkey alone', () => {
-  test('asks for no person, needs user verification, and opens a session of two factors', async () => {
+  test('asks for no user, needs user verification, and opens a session of two factors', async () => {
     const user = await newcomer()
     const options = await optionsOf(`${LOGIN}/passkey/options`, { address: user.address })
     expect(options).toMatchObject({ rpId: 'service.test', userVerification: 'required', allowCredentials: [] })
@@ -186,7 +186,7 @@ describe('sign-in with a passkey alone', () => {
     expect(await lastReason(user.address)).toBe(reason)
   })
 
-  test("is refused with one's own signature for another person's credential or user handle", async () => {
+  test("is refused with one's own signature for another user's credential or user handle", async () => {
     const [user, victim] = [await newcomer(), await newcomer()]
     const id = victim.device.id.toString('base64url')
     const userHandle = Buffer.from(victim.user.id).toString('base64url')
@@ -214,7 +214,7 @@ describe('sign-in with a passkey alone', () => {
     expect(await logIn(user.device.get(late), user.address)).toMatchObject(failed)
   })
 
-  test('is refused of a disabled person and of a removed passkey', async () => {
+  test('is refused of a disabled user and of a removed passkey', async () => {
     const [disabled, removed] = [await newcomer(), await newcomer()]
     const fresh = await app.administrator(`guard-${count}`)
     await app.call('POST', `/api/v3/identity/user/${disabled.user.id}/disable`, { token: fresh.token })
@@ -247,7 +247,7 @@ describe('a passkey as the second factor', () => {
     expect(await readSession(reply.body.data.jwt)).toMatchObject({ amr: ['pwd', 'hwk', 'mfa'], acr: 'aal2' })
   })
 
-  test('is not proven by the passkey of another person, or by an answer to another question', async () => {
+  test('is not proven by the passkey of another user, or by an answer to another question', async () => {
     const [person, other] = [await newcomer(), await newcomer()]
     const { address } = person
     const challenge = await openStep(person)

@@ -27,7 +27,7 @@ export const factorLoginRoutes: Routes<FactorDeps> = [
       strictRateLimit: true,
       summary: 'Complete a sign-in with a second factor',
       description:
-        'After `second_factor_required`, within 5 minutes and from the same network. A challenge takes 5 attempts and completes one sign-in. Wrong codes of a person delay later ones, from any network: 1 s after the 5th, doubling, and 15 minutes from the 10th on (429 with `Retry-After`).',
+        'After `second_factor_required`, within 5 minutes and from the same network. A challenge takes 5 attempts and completes one sign-in. Wrong codes of a user delay later ones, from any network: 1 s after the 5th, doubling, and 15 minutes from the 10th on (429 with `Retry-After`).',
       body: FactorLoginBody,
       data: LoginPayload,
       problems: ['second_factor_failed'],

@@ -56,7 +56,7 @@ describe('two steps', () => {
     expect(await lastReason(user.address)).toBe('second_factor_required')
   })
 
-  test('a wrong password of a person with a factor looks like any wrong password', async () => {
+  test('a wrong password of a user with a factor looks like any wrong password', async () => {
     const user = await newcomer()
     const reply = await firstStep(user.user.email, user.address, 'wrong horse')
     expect(reply).toMatchObject({ status: 401, body: { code: 'login_failed' } })
@@ -89,7 +89,7 @@ describe('two steps', () => {
     expect(data.recovery_codes).toBe(9)
   })
 
-  test('a recovery code of another person is refused', async () => {
+  test('a recovery code of another user is refused', async () => {
     const [user, other] = [await newcomer(), await newcomer()]
     expect(await secondStep(await openChallenge(user), other.recoveryCodes[0]!, user.address)).toMatchObject(failed)
   })
@@ -124,7 +124,7 @@ describe('attacks on the second step', () => {
     expect(statuses.sort()).toEqual([200, 401, 401, 401])
   })
 
-  test("another person's code does not answer a challenge", async () => {
+  test("another user's code does not answer a challenge", async () => {
     const [user, other] = [await newcomer(), await newcomer()]
     const challenge = await openChallenge(user)
     expect(await secondStep(challenge, codeOf(app, other.secret), user.address)).toMatchObject(failed)
@@ -168,7 +168,7 @@ describe('attacks on the second step', () => {
     expect(second).toEqual(first)
   })
 
-  test('wrong codes lock the person for 15 minutes in every network, and correct passwords do not clear them', async () => {
+  test('wrong codes lock the user for 15 minutes in every network, and correct passwords do not clear them', async () => {
     const user = await newcomer()
     let failures = 0
     for (let network = 1; failures < 10; network += 1) {
@@ -197,7 +197,7 @@ describe('attacks on the second step', () => {
     expect(await lastReason(user.address)).toBe('password_changed')
   })
 
-  test('a person who is disabled between the steps does not sign in', async () => {
+  test('a user who is disabled between the steps does not sign in', async () => {
     const user = await newcomer()
     const challenge = await openChallenge(user)
     await app.call('POST', `/api/v3/identity/user/${user.user.id}/disable`, { token: root.token })

@@ -84,7 +84,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
       strictRateLimit: true,
       summary: 'Confirm an authenticator app by a code',
       description:
-        'Answers ten recovery codes, once, to a person who has none. From now on a sign-in with a password has a second step. The session counts as one with a second factor.',
+        'Answers ten recovery codes, once, to a user who has none. From now on a sign-in with a password has a second step. The session counts as one with a second factor.',
       body: CodeBody,
       data: ConfirmedTotpRow,
       problems: ['conflict', 'not_found'],

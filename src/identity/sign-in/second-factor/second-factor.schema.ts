@@ -47,7 +47,7 @@ export const FactorsRow = named(
   'SecondFactors',
   Type.Object({
     totp: nullable(TotpRow),
-    passkeys: Type.Integer({ description: 'How many passkeys the person has.' }),
+    passkeys: Type.Integer({ description: 'How many passkeys the user has.' }),
     recovery_codes: Type.Integer({ description: 'Recovery codes that were not used.' }),
   }),
 )

@@ -78,7 +78,7 @@ const removeAll = closingStatement<{ userId: UserId }>(`
 
 /** Removes every factor, recovery code and open challenge of a locked user, with the last statement of the transaction. */
 export async function deleteFactors(db: Database, userId: UserId): Promise<void> {
-  await removeAll(db, { userId }, { notes: `u:${userId}` })
+  await removeAll(db, { userId }, { invalidations: `u:${userId}` })
 }
 
 const hash = statement<{ password_hash: string | null }, { userId: UserId }>(`

@@ -97,7 +97,7 @@ describe('enrolment', () => {
     )
   })
 
-  test('the address names the service and the person, whatever characters they hold', () => {
+  test('the address names the service and the user, whatever characters they hold', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), fc.emailAddress(), (service, user) => {
         const url = new URL(buildOtpauthUrl(SECRET, { service, user }))

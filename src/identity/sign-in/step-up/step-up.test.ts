@@ -57,7 +57,7 @@ describe('a dangerous route', () => {
     expect(session).toMatchObject({ amr: ['otp', 'mfa'], acr: 'aal2', auth_time: reply.body.data.auth_time })
   })
 
-  test('refuses a new session without a factor of a person who has one', async () => {
+  test('refuses a new session without a factor of a user who has one', async () => {
     const person = await newcomer()
     const weak = await openWeakSession(person)
     const key = { name: 'key', permissions: ['contract:create'] }
@@ -93,7 +93,7 @@ describe('a dangerous route', () => {
       expect((await app.call(method, path, { token: weak, body })).status).toBeLessThan(300)
   })
 
-  test('lets a person without a factor pass, except to the enrolment after an old sign-in', async () => {
+  test('lets a user without a factor pass, except to the enrolment after an old sign-in', async () => {
     const person = await app.user('plain', [], PASSWORD)
     app.clock.advance(TEN_MINUTES + 1)
     const body = { name: 'key', permissions: ['contract:create'] }
@@ -135,7 +135,7 @@ describe('attacks on a step-up', () => {
     expect((await app.call('POST', '/api/v3/auth/login/local', { body: login })).status).toBe(200)
   })
 
-  test('ten wrong codes lock the person for step-up and sign-in alike', async () => {
+  test('ten wrong codes lock the user for step-up and sign-in alike', async () => {
     const user = await newcomer()
     for (let at = 0; at < 10; at += 1) {
       expect(await stepUp(user.token, 'aaaa-aaaa-aaaa-aaaa', `10.19.${count}.${at}`)).toMatchObject(wrongCode)
@@ -177,7 +177,7 @@ describe('a role that requires a second factor', () => {
     return reply.body.data.document_id
   }
 
-  test('holds in a session with a second factor, and in no other of the same person', async () => {
+  test('holds in a session with a second factor, and in no other of the same user', async () => {
     const user = await newcomer([await newRole()])
     expect((await app.call('GET', path, { token: user.token })).status).toBe(200)
     const weak = await openWeakSession(user)
@@ -187,7 +187,7 @@ describe('a role that requires a second factor', () => {
     expect((await app.call('GET', path, { token: weak })).status).toBe(200)
   })
 
-  test('leaves a person without a factor a session that enrols one, and then holds', async () => {
+  test('leaves a user without a factor a session that enrols one, and then holds', async () => {
     count += 1
     const user = await app.user(`enrolling-${count}`, [await newRole()], PASSWORD)
     expect((await app.call('GET', path, { token: user.token })).status).toBe(403)
@@ -252,7 +252,7 @@ describe('a lost factor', () => {
     expect((await readSession(login.body.data.jwt)).session.acr).toBe('aal1')
   })
 
-  test('is not removed by someone who holds less than the person', async () => {
+  test('is not removed by someone who holds less than the user', async () => {
     const boss = await newcomer([(await app.administrator(`peer-${count}`)).user.roles[0] as string])
     const helper = await app.callerWith(`desk-${count}`, ['user:remove-factors'])
     const strong = await newcomer()

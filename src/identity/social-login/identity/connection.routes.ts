@@ -37,7 +37,7 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       path: CONNECTIONS,
       resource: 'connections-page',
       action: 'show',
-      summary: 'The providers of the person',
+      summary: 'The providers of the user',
       query: ['notice', 'link_code', 'error'],
     },
     {

@@ -25,7 +25,7 @@ async function comeBack(visitor: PageVisitor) {
 const idOf = (body: string) => /name="id" value="([^"]+)"/.exec(body)?.[1] ?? ''
 
 describe('the page of the connected services', () => {
-  test('connects a provider by a click after the provider sent the person back, and disconnects it', async () => {
+  test('connects a provider by a click after the provider sent the user back, and disconnects it', async () => {
     const { visitor } = await signInOnPage(t.app)
     expect((await visitor.get('/auth/connections')).body).toContain('None yet.')
     const asked = await comeBack(visitor)
@@ -66,7 +66,7 @@ describe('the page of the connected services', () => {
     expect([reply.status, reply.body.includes('your last way to sign in')]).toEqual([409, true])
   })
 
-  test('has no identity of another person', async () => {
+  test('has no identity of another user', async () => {
     const [one, other] = [await signInOnPage(t.app), await signInOnPage(t.app)]
     await comeBack(one.visitor)
     const listed = await one.visitor.follow(await one.visitor.post('/auth/connections'))
@@ -75,7 +75,7 @@ describe('the page of the connected services', () => {
       expect((await other.visitor.post('/auth/connections/disconnect', { id })).status).toBe(404)
   })
 
-  test('asks a person with a second factor for a fresh proof before the way to the provider', async () => {
+  test('asks a user with a second factor for a fresh proof before the way to the provider', async () => {
     const user = await signInOnPage(t.app)
     await t.app.database.pool.query(
       'insert into totp_factor (document_id, "user", secret_encrypted, confirmed_at, created_at, updated_at) values (gen_random_uuid(), $1, \'x\', now(), now(), now())',

@@ -49,8 +49,8 @@ async function link(call: TestCall, provider: PersonalityName, sub = someone()) 
   return call('POST', IDENTITY, { code: await obtainLinkCode(call, provider) })
 }
 
-describe('the identities of a person', () => {
-  test('are listed for that person only, without the subject', async () => {
+describe('the identities of a user', () => {
+  test('are listed for that user only, without the subject', async () => {
     const [one, other] = [await signedIn(), await signedIn()]
     const mine = await one.call('GET', IDENTITY)
     expect(mine.body.data).toMatchObject([
@@ -66,7 +66,7 @@ describe('the identities of a person', () => {
 })
 
 describe('connecting a provider', () => {
-  test('joins an identity whose address is another and unverified, because the person proves both sides', async () => {
+  test('joins an identity whose address is another and unverified, because the user proves both sides', async () => {
     const user = await signedIn()
     const linked = await link(user.call, 'github')
     expect([linked.status, linked.body.data.provider]).toEqual([201, 'github'])
@@ -150,7 +150,7 @@ describe('disconnecting a provider', () => {
   const idsOf = async (call: TestCall): Promise<string[]> =>
     (await call('GET', IDENTITY)).body.data.map((row: { document_id: string }) => row.document_id)
 
-  test('leaves a person with a passkey in', async () => {
+  test('leaves a user with a passkey in', async () => {
     const user = await signedIn()
     const [id] = await idsOf(user.call)
     await t.app.database.pool.query(

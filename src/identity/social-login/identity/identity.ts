@@ -25,7 +25,7 @@ export function checkHasSession(caller: Caller): void {
   if (caller.sessionId !== null) return
   throw new Problem(
     'permission_denied',
-    'This needs the session of a person; an API key does not change ways to sign in.',
+    'This needs the session of a user; an API key does not change ways to sign in.',
   )
 }
 

@@ -20,7 +20,7 @@ const UserIdentityRow = named(
   Type.Object({
     ...IdentityRow.properties,
     user: UuidSchema,
-    subject: Type.String({ description: 'The id of the person at the provider.' }),
+    subject: Type.String({ description: 'The id of the user at the provider.' }),
   }),
 )
 

@@ -44,7 +44,7 @@ test('an operator disconnects a provider, but never the last way in; the session
   expect(body.data[0]).toMatchObject({ target: identity.document_id, detail: { provider: 'google', user: id } })
 })
 
-test('of operators who disconnect both providers of a person at once one succeeds; of one provider, once', async () => {
+test('of operators who disconnect both providers of a user at once one succeeds; of one provider, once', async () => {
   const { id, identity } = await signedIn()
   const second = await t.app.database.pool.query(
     `insert into identity (document_id, "user", provider, subject, is_email_verified, created_at, updated_at)
@@ -60,14 +60,14 @@ test('of operators who disconnect both providers of a person at once one succeed
   expect(again.map(({ status }) => status).sort()).toEqual([200, 404, 404])
 })
 
-test('an identity of another person is a 404, and so is no id', async () => {
+test('an identity of another user is a 404, and so is no id', async () => {
   const [one, other] = [await signedIn(), await signedIn()]
   expect((await unlink(one.id, other.identity.document_id)).status).toBe(404)
   expect((await unlink(NO_ONE, other.identity.document_id)).status).toBe(404)
   expect((await unlink(one.id, 'google')).status).toBe(404)
 })
 
-test('the routes need their permissions, and everything that the person holds', async () => {
+test('the routes need their permissions, and everything that the user holds', async () => {
   const { id, identity, call } = await signedIn()
   const path = `/api/v3/identity/user/${id}/identity`
   expect((await t.app.anonymous('GET', path)).status).toBe(401)

@@ -54,13 +54,13 @@ export function buildProviderOverview(input: {
 
 /** Starts, successes and failures by reason, the most frequent first. A failed start is no start. */
 function summarize(counts: readonly EntranceCount[]): Pick<ProviderOverview, 'starts' | 'successes' | 'failures'> {
-  const sum = (pick: (one: EntranceCount) => boolean) =>
+  const sum = (pick: (entrance: EntranceCount) => boolean) =>
     counts.filter(pick).reduce((total, { count }) => total + count, 0)
   const failed = counts.filter(({ outcome }) => outcome === 'failure')
   const reasons = [...new Set(failed.map(({ reason }) => reason ?? 'unknown'))]
   const failures = reasons.map((reason) => ({
     reason,
-    count: sum((one) => one.outcome === 'failure' && (one.reason ?? 'unknown') === reason),
+    count: sum((entrance) => entrance.outcome === 'failure' && (entrance.reason ?? 'unknown') === reason),
   }))
   return {
     starts: sum(({ action, outcome }) => action === 'login.oauth-start' && outcome === 'success'),

@@ -52,7 +52,7 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       status: 202,
       summary: 'Ask for a link to set a new password',
       description:
-        'The answer is the same for every address. A person gets at most 3 links in 15 minutes; each is valid for one hour and works once.',
+        'The answer is the same for every address. A user gets at most 3 links in 15 minutes; each is valid for one hour and works once.',
       body: ForgotPasswordBody,
       data: Accepted,
       problems: ['dependency_unavailable'],
@@ -63,7 +63,7 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
         const { result, userId } = await requestReset(deps, db, { email: body.email, texts, now })
         return {
           data: { accepted: true as const },
-          message: 'If a person has this address, a mail with a link is on its way.',
+          message: 'If a user has this address, a mail with a link is on its way.',
           // Also for an unknown address, so that both cost the same.
           changed: [{ id: userId, account: null, url: null }],
           actor: actorOf(userId),
@@ -83,7 +83,7 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       strictRateLimit: true,
       summary: 'Set a new password by the link of a mail',
       description:
-        'Verifies the address, signs the person out everywhere, revokes its API keys unless `keep_api_keys` is true, and clears the sign-in throttle.',
+        'Verifies the address, signs the user out everywhere, revokes its API keys unless `keep_api_keys` is true, and clears the sign-in throttle.',
       body: ResetPasswordBody,
       data: TokensRevoked,
       problems: ['link_invalid'],

@@ -33,7 +33,7 @@ const auditOf = async (user: string) =>
   )
 
 describe('a change of the own password', () => {
-  test('is a 404 for a person who was deleted since the request was authenticated', async () => {
+  test('is a 404 for a user who was deleted since the request was authenticated', async () => {
     const caller = { userId: NO_ID, sessionId: NO_ID as string as SessionId } as Caller
     const asked = { currentPassword: PASSWORD, newPassword: NEW, keepApiKeys: false, keepApps: false }
     const request = { ...asked, caller, address: '10.0.0.1', now: new Date(app.clock.now()) }
@@ -101,7 +101,7 @@ describe('a change of the own password', () => {
     })
   })
 
-  test('is refused for an API key, for a person without a password, and without a token', async () => {
+  test('is refused for an API key, for a user without a password, and without a token', async () => {
     const user = await createUser()
     const mine = await user.session()
     const key = { name: 'key', permissions: ['contract:*'] }
@@ -132,7 +132,7 @@ describe('a change of the own password', () => {
 })
 
 describe('a password that an administrator sets', () => {
-  test('follows the same rules, with the name and the address that the person will have', async () => {
+  test('follows the same rules, with the name and the address that the user will have', async () => {
     const user = await createUser()
     const path = `/api/v3/identity/user/${user.id}`
     const codeOf = async (body: object) => (await app.admin('PATCH', path, body)).body.errors?.[0].code

@@ -48,7 +48,7 @@ const lastAudit = async (action: string) =>
 const invalid = { status: 410, body: { code: 'link_invalid' } }
 
 describe('asking for a reset link', () => {
-  test('sends a mail to the address as the person wrote it, whatever case is typed', async () => {
+  test('sends a mail to the address as the user wrote it, whatever case is typed', async () => {
     const user = await createUser()
     expect(await forgot(user.email.toUpperCase())).toMatchObject({ status: 202, body: { data: { accepted: true } } })
     const [mail, ...more] = await readMails(app, user.email)
@@ -213,7 +213,7 @@ describe('a reset', () => {
       'given a password by an administrator',
       (id: string) => app.admin('PATCH', `/api/v3/identity/user/${id}`, { password: 'set by the office' }),
     ],
-  ])('is refused for a person who was %s since', async (_name, act) => {
+  ])('is refused for a user who was %s since', async (_name, act) => {
     const user = await createUser()
     const token = await linkTo(user.email)
     expect((await act(user.id)).status).toBe(200)
@@ -265,7 +265,7 @@ describe('the verification of an address', () => {
     expect(await lastAudit('email.request-verification')).toMatchObject({ detail: { result: 'verified_already' } })
   })
 
-  test('does not verify an address that the person took later', async () => {
+  test('does not verify an address that the user took later', async () => {
     const user = await createUser()
     await request(user)
     const { token } = (await readMails(app, user.email))[0]!

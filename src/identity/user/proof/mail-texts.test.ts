@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-test('every mail to a person names the product by BRAND_NAME, in the subject and in the text', async () => {
+test('every mail to a user names the product by BRAND_NAME, in the subject and in the text', async () => {
   const user = { email: 'brand@example.test', password: 'correct horse battery' }
   await app.admin('POST', '/api/v3/identity/user', user)
   const { jwt } = (await app.anonymous('POST', '/api/v3/auth/login/local', user)).body.data

@@ -46,7 +46,7 @@ interface CountedLinks {
 
 const findWhere = <By extends object>(condition: string) =>
   countBehindLock<ProofCandidate, By & CountedLinks>({
-    counts: 'links of a person in 15 minutes',
+    counts: 'links of a user in 15 minutes',
     lock: 'user',
     by: 'count_recent_links',
     call: `

@@ -17,8 +17,8 @@ import {
 } from './request-state.ts'
 import {
   consumeState,
-  deleteOfFamilyModel,
   deleteState,
+  deleteTokenFamilyModel,
   type FoundState,
   findStateByUserCode,
   insertNewState,
@@ -110,7 +110,7 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
       forgetRow(Provider.ctx, keyOf(id))
       return deleteState(db, keyOf(id))
     },
-    revokeByGrantId: (grantId) => deleteOfFamilyModel(db, grantId, model),
+    revokeByGrantId: (grantId) => deleteTokenFamilyModel(db, grantId, model),
   }
 }
 
@@ -122,12 +122,12 @@ async function writeRow({ db, machineClock }: StateDeps, row: StateRow): Promise
   }
   // Tokens of a family that has just ended are not kept, so that they are worth nothing. The redemption that won still
   // answers: of several at once, exactly one succeeds.
-  const familyHash = row.model === 'Grant' || row.grantId === null ? null : hashStateId(row.grantId)
-  if (leaveToEnd(Provider.ctx, { ...row, familyHash })) return
-  if (row.model !== 'Grant') return upsertState(db, row, familyHash)
+  const tokenFamilyHash = row.model === 'Grant' || row.grantId === null ? null : hashStateId(row.grantId)
+  if (leaveToEnd(Provider.ctx, { ...row, tokenFamilyHash })) return
+  if (row.model !== 'Grant') return upsertState(db, row, tokenFamilyHash)
   const now = new Date(machineClock.now())
   const browser = findBrowserOfRows(Provider.ctx, findRequestState(Provider.ctx))
-  await writeStateBatch(db, { spent: undefined, rows: [{ ...row, familyHash }], browser, now })
+  await writeStateBatch(db, { spent: undefined, rows: [{ ...row, tokenFamilyHash }], browser, now })
 }
 
 /** The encrypted id of a row: as the request has read it, if that is under the first key, else encrypted now. */

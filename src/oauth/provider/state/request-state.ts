@@ -16,7 +16,7 @@ export interface BrowserUser {
 /** A row to write, with what it rests on. */
 export interface BatchRow extends StateRow {
   /** The family that must live; null for a family itself and for what belongs to none. */
-  familyHash: Buffer | null
+  tokenFamilyHash: Buffer | null
 }
 
 /** A code or token that the request spends. */
@@ -54,7 +54,7 @@ export interface RequestState {
   /** The spent refresh token whose first answer is sent again. */
   repeatOf: Buffer | undefined
   /** Reactions of the service to a token family that the request ended. */
-  endings: Promise<void>[]
+  revocations: Promise<void>[]
 }
 
 /** Where the rows of a request are written at its end. Elsewhere each is written at once. */
@@ -75,8 +75,8 @@ export const keyOf = (model: string, idHash: Buffer): string => `${model} ${idHa
 /** The state of a request, begun with its first use; undefined for a call of the provider outside of one. */
 export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestState | undefined {
   if (!ctx) return undefined
-  const known = states.get(ctx)
-  if (known) return known
+  const cached = states.get(ctx)
+  if (cached) return cached
   const state: RequestState = {
     rows: new Map(),
     sessions: new Map(),
@@ -87,7 +87,7 @@ export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestSt
     writes: new Map(),
     spent: undefined,
     repeatOf: undefined,
-    endings: [],
+    revocations: [],
   }
   states.set(ctx, state)
   return state

@@ -3,7 +3,7 @@ import { createTestDatabase } from '../../../../test/harness/database/database.t
 import { untilWaiting } from '../../../../test/harness/plan/lock-waits.ts'
 import { inTransaction } from '../../../postgres/statement/database.ts'
 import { hashStateId } from '../../grant/state-id.ts'
-import { deleteFamily, deleteOfFamilyModel, findState, upsertState } from './state.store.ts'
+import { deleteTokenFamily, deleteTokenFamilyModel, findState, upsertState } from './state.store.ts'
 import { writeStateBatch } from './state-batch.store.ts'
 
 const FAMILY = 'grant.family'
@@ -25,15 +25,15 @@ test('a redemption waits for the end of its family before it holds the code, so 
   await upsertState(db, buildRow('Grant', FAMILY))
   await upsertState(db, buildRow('AuthorizationCode', 'code'))
   const { redeemed } = await inTransaction(db, async (tx) => {
-    await deleteOfFamilyModel(tx, FAMILY, 'Grant')
+    await deleteTokenFamilyModel(tx, FAMILY, 'Grant')
     const redeemed = writeStateBatch(db, {
       spent: { model: 'AuthorizationCode', idHash: hashStateId('code'), consumedBy: null, answer: null },
-      rows: [{ ...buildRow('AccessToken', 'token'), familyHash: hashStateId(FAMILY) }],
+      rows: [{ ...buildRow('AccessToken', 'token'), tokenFamilyHash: hashStateId(FAMILY) }],
       browser: null,
       now: new Date(),
     })
     await untilWaiting(db, 1)
-    await deleteFamily(tx, FAMILY)
+    await deleteTokenFamily(tx, FAMILY)
     return { redeemed }
   })
   expect(await redeemed).toBe(false)

@@ -27,7 +27,7 @@ const writeBatch = statement<
     idHash: Buffer | null
     consumedBy: Buffer | null
     answer: string | null
-    familyHash: Buffer | null
+    tokenFamilyHash: Buffer | null
     /** The grant of a new family. */
     consent: string | null
     browser: string | null
@@ -43,13 +43,13 @@ const writeBatch = statement<
     update oauth_state set consumed_at = $now, consumed_by = $consumedBy, answer = $answer
     where model = $model::text and id_hash = $idHash::bytea and consumed_at is null and (
       select count(*) from (
-        select 1 from oauth_state where model = 'Grant' and id_hash = $familyHash::bytea
+        select 1 from oauth_state where model = 'Grant' and id_hash = $tokenFamilyHash::bytea
           and (select count(*) from browser) >= 0 for key share
       ) held
     ) >= 0
     returning 1
   ), family as materialized (
-    select 1 from oauth_state where model = 'Grant' and id_hash = $familyHash::bytea
+    select 1 from oauth_state where model = 'Grant' and id_hash = $tokenFamilyHash::bytea
       and ($browser::uuid is null or exists (select from browser)) for key share
   ), written as (
     insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
@@ -83,7 +83,7 @@ const UNSPENT = { model: null, idHash: null, consumedBy: null, answer: null }
  */
 export async function writeStateBatch(db: Database, { spent, rows, browser, now }: StateBatch): Promise<boolean> {
   const made = rows.find(({ model }) => model === 'Grant')
-  const familyHash = rows.find((row) => row.familyHash !== null)?.familyHash ?? null
+  const tokenFamilyHash = rows.find((row) => row.tokenFamilyHash !== null)?.tokenFamilyHash ?? null
   const list = rows.map((row) => ({
     model: row.model,
     id_hash: row.idHash.toString('hex'),
@@ -93,12 +93,12 @@ export async function writeStateBatch(db: Database, { spent, rows, browser, now 
     uid: row.uid,
     user_code: row.userCodeHash?.toString('hex') ?? null,
     expires_at: row.expiresAt,
-    in_family: row === made ? row.consent !== null : row.familyHash !== null && made?.consent !== null,
+    in_family: row === made ? row.consent !== null : row.tokenFamilyHash !== null && made?.consent !== null,
   }))
   const [row] = await writeBatch(db, {
     rows: JSON.stringify(list),
     ...(spent ?? UNSPENT),
-    familyHash,
+    tokenFamilyHash,
     consent: made?.consent ?? null,
     browser,
     now,

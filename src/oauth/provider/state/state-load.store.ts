@@ -8,14 +8,18 @@ import { FOLLOWS_LIVE_BROWSER, type FoundState, found } from './state.store.ts'
 
 type Payload = Record<string, unknown>
 
-type TokenRow = FoundState & { model: string; family: Payload | null; session: Payload | null } & Joined<AccountFacts>
+type TokenRow = FoundState & {
+  model: string
+  tokenFamily: Payload | null
+  session: Payload | null
+} & Joined<AccountFacts>
 
 /** A code or token with what decides about it. */
 export interface LoadedToken {
   model: string
   found: FoundState
   /** Its family, the session of the provider that it was issued in, and its user: undefined for what is gone. */
-  family: FoundState | undefined
+  tokenFamily: FoundState | undefined
   session: FoundState | undefined
   account: AccountFacts | undefined
 }
@@ -32,7 +36,7 @@ const toAccount = (row: Joined<AccountFacts>): AccountFacts | undefined =>
  * limit look one row up by its whole key.
  */
 const selectTokens = statement<TokenRow, { model: string; other: string; idHash: Buffer; now: Date }>(`
-  select t.model, ${found.members('t')}, f.payload as family, p.payload as session, ${OF_ACCOUNT}
+  select t.model, ${found.members('t')}, f.payload as "tokenFamily", p.payload as session, ${OF_ACCOUNT}
   from oauth_state t
   left join lateral (
     select g.payload from oauth_state g
@@ -58,10 +62,10 @@ export async function loadTokens(
 ): Promise<LoadedToken[]> {
   const [model, other = model] = models
   const rows = await selectTokens(db, { model, other, idHash, now })
-  return rows.map(({ model, payload, consumedAt, consumedBy, family, session, ...account }) => ({
+  return rows.map(({ model, payload, consumedAt, consumedBy, tokenFamily, session, ...account }) => ({
     model,
     found: { payload, consumedAt, consumedBy },
-    family: toFound(family),
+    tokenFamily: toFound(tokenFamily),
     session: toFound(session),
     account: toAccount(account),
   }))
@@ -77,7 +81,7 @@ const given = defineRecord(
   { document_id: 'grantId', created_at: 'grantedAt', updated_at: 'grantUpdatedAt' },
 )
 
-type BrowserRow = { session: Payload | null; family: Payload | null } & Joined<RecordOf<typeof signIn>> &
+type BrowserRow = { session: Payload | null; tokenFamily: Payload | null } & Joined<RecordOf<typeof signIn>> &
   Joined<RecordOf<typeof given>> &
   Joined<AccountFacts>
 
@@ -90,16 +94,16 @@ export interface LoadedBrowser {
   account: AccountFacts | undefined
   /** Grant of the user to the client, and its token family in this browser. */
   grant: GrantRecord | undefined
-  family: FoundState | undefined
+  tokenFamily: FoundState | undefined
 }
 
 const selectBrowser = statement<
   BrowserRow,
   { idHash: Buffer | null; sessionId: string; userId: string; clientId: string | null; now: Date }
 >(`
-  select s.payload as session, f.payload as family, ${signIn.members('b')}, ${given.members('g')}, ${OF_ACCOUNT}
+  select s.payload as session, f.payload as "tokenFamily", ${signIn.members('b')}, ${given.members('g')}, ${OF_ACCOUNT}
   from (
-    select $idHash::bytea as id_hash, $sessionId::uuid as browser, $userId::uuid as person, $clientId::text as client
+    select $idHash::bytea as id_hash, $sessionId::uuid as browser, $userId::uuid as user_id, $clientId::text as client
   ) k
   left join lateral (
     select o.payload from oauth_state o
@@ -107,8 +111,8 @@ const selectBrowser = statement<
     limit 1
   ) s on true
   left join session b on b.document_id = k.browser
-  left join "user" u on u.document_id = k.person and u.is_actived and u.deleted_at is null
-  left join oauth_grant g on g."user" = k.person and g.client = uuid_of(k.client) and g.revoked_at is null
+  left join "user" u on u.document_id = k.user_id and u.is_actived and u.deleted_at is null
+  left join oauth_grant g on g."user" = k.user_id and g.client = uuid_of(k.client) and g.revoked_at is null
   left join lateral (
     select o.payload from oauth_state o
     where o.model = 'Grant' and ${isAfter('o.expires_at', '$now')}
@@ -124,7 +128,7 @@ export async function loadBrowser(
   const { idHash, sessionId, userId, clientId, now } = key
   const [row] = await selectBrowser(db, { idHash, sessionId, userId, clientId: clientId ?? null, now })
   if (!row) throw new Error('the statement returns one row')
-  const { session, family, amr, acr, authTime, grantId, scopes, refusedScopes, redirectUris, ...rest } = row
+  const { session, tokenFamily, amr, acr, authTime, grantId, scopes, refusedScopes, redirectUris, ...rest } = row
   const { grantedAt, grantUpdatedAt, ...account } = rest
   const ids = { id: grantId, userId: userId as UserId, clientId: clientId as GrantRecord['clientId'] }
   const grant = { ...ids, scopes, refusedScopes, redirectUris, createdAt: grantedAt, updatedAt: grantUpdatedAt }
@@ -133,6 +137,6 @@ export async function loadBrowser(
     signIn: authTime === null ? undefined : { amr: amr ?? [], acr, authTime },
     account: toAccount(account),
     grant: grantId === null ? undefined : (grant as GrantRecord),
-    family: toFound(family),
+    tokenFamily: toFound(tokenFamily),
   }
 }

@@ -27,8 +27,8 @@ export function readRow(
   ctx: KoaContextWithOIDC | undefined,
 ): Promise<FoundState | undefined> {
   const state = findRequestState(ctx)
-  const known = state?.rows.get(keyOf(model, idHash))
-  if (known) return known
+  const cached = state?.rows.get(keyOf(model, idHash))
+  if (cached) return cached
   const now = new Date(deps.machineClock.now())
   if (!ctx || !state) return findState(deps.db, { model, idHash, now })
   if (model === 'Session' && state.browser) {
@@ -66,7 +66,8 @@ async function readTokens(
   for (const token of await loadTokens(db, key)) {
     const { grantId, sessionUid, accountId } = token.found.payload
     found.set(token.model, token.found)
-    if (typeof grantId === 'string') keep(state, keyOf('Grant', hashStateId(grantId)), Promise.resolve(token.family))
+    if (typeof grantId === 'string')
+      keep(state, keyOf('Grant', hashStateId(grantId)), Promise.resolve(token.tokenFamily))
     if (typeof sessionUid === 'string') state.sessions.set(sessionUid, token.session)
     if (typeof accountId === 'string') state.accounts.set(accountId, token.account)
   }
@@ -127,12 +128,13 @@ async function readBrowser(
   if (idHash) keep(state, keyOf('Session', idHash), Promise.resolve(loaded.session))
   state.accounts.set(userId, loaded.account)
   if (clientId !== undefined) state.grants.set(grantKey(userId, clientId), loaded.grant)
-  const familyId = clientId === undefined ? undefined : readFamilyId(loaded.session, clientId)
-  if (familyId !== undefined) keep(state, keyOf('Grant', hashStateId(familyId)), Promise.resolve(loaded.family))
+  const tokenFamilyId = clientId === undefined ? undefined : readTokenFamilyId(loaded.session, clientId)
+  if (tokenFamilyId !== undefined)
+    keep(state, keyOf('Grant', hashStateId(tokenFamilyId)), Promise.resolve(loaded.tokenFamily))
   return loaded.signIn && { userId, sessionId, ...loaded.signIn }
 }
 
-function readFamilyId(session: FoundState | undefined, clientId: string): string | undefined {
+function readTokenFamilyId(session: FoundState | undefined, clientId: string): string | undefined {
   const { authorizations = {} } = (session?.payload ?? {}) as {
     authorizations?: Record<string, { grantId?: string } | undefined>
   }

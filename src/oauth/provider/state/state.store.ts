@@ -26,24 +26,24 @@ type StateParams = Omit<StateRow, 'payload'> & { payload: string }
 
 const toParams = (row: StateRow): StateParams => ({ ...row, payload: JSON.stringify(row.payload) })
 
-const upsert = statement<object, StateParams & { familyHash: Buffer | null }>(`
+const upsert = statement<object, StateParams & { tokenFamilyHash: Buffer | null }>(`
   with family as materialized (
-    select 1 from oauth_state where model = 'Grant' and id_hash = $familyHash for key share
+    select 1 from oauth_state where model = 'Grant' and id_hash = $tokenFamilyHash for key share
   )
   insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
   select $model, $idHash::bytea, $payload::jsonb, $grantId, $consent::uuid, $uid, $userCodeHash::bytea,
     $expiresAt::timestamptz
-  where $familyHash::bytea is null or exists (select from family)
+  where $tokenFamilyHash::bytea is null or exists (select from family)
   on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
     consent = excluded.consent, uid = excluded.uid,
     user_code_hash = coalesce(excluded.user_code_hash, oauth_state.user_code_hash), expires_at = excluded.expires_at`)
 
 /**
  * Writes a row, or writes it again. Whether it was spent stays as it is. Nothing is written when the family that
- * `familyHash` names has ended; one that ends at the same time waits for this write, and then deletes it.
+ * `tokenFamilyHash` names has ended; one that ends at the same time waits for this write, and then deletes it.
  */
-export async function upsertState(db: Database, row: StateRow, familyHash: Buffer | null = null): Promise<void> {
-  await upsert(db, { ...toParams(row), familyHash })
+export async function upsertState(db: Database, row: StateRow, tokenFamilyHash: Buffer | null = null): Promise<void> {
+  await upsert(db, { ...toParams(row), tokenFamilyHash })
 }
 
 const insertNew = changeStatement<StateParams>(`
@@ -128,16 +128,16 @@ export async function deleteState(db: Database, key: { model: string; idHash: Bu
   await destroy(db, key)
 }
 
-const endFamily = statement<object, { grantId: string }>(
+const endTokenFamily = statement<object, { grantId: string }>(
   "delete from oauth_state where model = 'Grant' and grant_id = $grantId",
 )
-const deleteOfFamily = statement<object, { grantId: string }>('delete from oauth_state where grant_id = $grantId')
+const deleteOfTokenFamily = statement<object, { grantId: string }>('delete from oauth_state where grant_id = $grantId')
 const deleteOfModel = statement<object, { grantId: string; model: string }>(
   'delete from oauth_state where grant_id = $grantId and model = $model',
 )
 
 /** Deletes the rows of one model of an authorization. */
-export async function deleteOfFamilyModel(db: Database, grantId: string, model: string): Promise<void> {
+export async function deleteTokenFamilyModel(db: Database, grantId: string, model: string): Promise<void> {
   await deleteOfModel(db, { grantId, model })
 }
 
@@ -145,9 +145,9 @@ export async function deleteOfFamilyModel(db: Database, grantId: string, model: 
  * Ends an authorization with every code and token of it. The first statement waits for tokens that are being written; the
  * second one sees them.
  */
-export async function deleteFamily(db: Database, grantId: string): Promise<void> {
-  await endFamily(db, { grantId })
-  await deleteOfFamily(db, { grantId })
+export async function deleteTokenFamily(db: Database, grantId: string): Promise<void> {
+  await endTokenFamily(db, { grantId })
+  await deleteOfTokenFamily(db, { grantId })
 }
 
 const poll = changeStatement<{ model: string; idHash: Buffer; spacingMs: number }>(`

@@ -2,7 +2,7 @@ import type { RealtimeLimits } from '../frame/limits.ts'
 import type { RealtimeApp } from '../frame/signature.ts'
 import { buildChannelCache } from './channel-cache.ts'
 import { buildChannelRegistry } from './channel-registry.ts'
-import { buildRecentEndings } from './recent-endings.ts'
+import { buildRecentRevocations } from './recent-revocations.ts'
 import type { Application } from './state.ts'
 
 /** Builds an application without connections. */
@@ -15,6 +15,6 @@ export function buildApplication(app: RealtimeApp, limits: RealtimeLimits): Appl
     byUser: new Map(),
     tokens: new Map(),
     recent: [],
-    endings: buildRecentEndings(),
+    revocations: buildRecentRevocations(),
   }
 }

@@ -49,9 +49,9 @@ export function noteUser(connection: Connection, userId: string): void {
 export function forgetUsers(connection: Connection): void {
   const { byUser, tokens } = connection.application
   for (const name of connection.tokens.values()) {
-    const held = tokens.get(name)
-    held?.connections.delete(connection)
-    if (held?.connections.size === 0) tokens.delete(name)
+    const entry = tokens.get(name)
+    entry?.connections.delete(connection)
+    if (entry?.connections.size === 0) tokens.delete(name)
   }
   for (const userId of connection.users) {
     const known = byUser.get(userId)

@@ -26,7 +26,7 @@ export interface Permission extends ChannelAccess {
 }
 
 /** Recent ends in an application. */
-export interface RecentEndings {
+export interface RecentRevocations {
   /** When the access of a user to a channel was withdrawn. */
   withdrawals: Map<string, number>
   /** When the connections of a user were terminated. */
@@ -110,7 +110,7 @@ export interface Application {
   tokens: Map<string, HeldToken>
   /** The last publishes, oldest first. */
   recent: RecentPublish[]
-  endings: RecentEndings
+  revocations: RecentRevocations
 }
 
 /** An event on its way to the subscribers of some channels. */

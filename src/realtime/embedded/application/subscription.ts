@@ -12,7 +12,7 @@ import {
 import { buildSubscriptionText, classifyToken } from '../frame/signature.ts'
 import { noteUser, sendText } from './connection.ts'
 import { announce } from './fan-out.ts'
-import { wasWithdrawn } from './recent-endings.ts'
+import { wasWithdrawn } from './recent-revocations.ts'
 import type { Connection, RealtimeContext } from './state.ts'
 
 type SubscribeFrame = Extract<ClientFrame, { kind: 'subscribe' }>

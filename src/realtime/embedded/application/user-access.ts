@@ -1,6 +1,6 @@
 import { USER_PREFIX } from '../frame/channel-name.ts'
 import { closeConnection, noteUser } from './connection.ts'
-import { noteTermination, noteWithdrawal, wasTerminated, wasWithdrawn } from './recent-endings.ts'
+import { noteTermination, noteWithdrawal, wasTerminated, wasWithdrawn } from './recent-revocations.ts'
 import type { Application, ChannelAccess, Connection, Permission, PermittedToken, RealtimeContext } from './state.ts'
 import { unsubscribe, withdraw } from './subscription.ts'
 
@@ -29,7 +29,7 @@ export function listPermissionsHere({ byUser }: Application, user: string): Read
   if (!connections) return undefined
   const channels = new Map<string, string>()
   for (const { permitted } of connections)
-    for (const [channel, one] of permitted) if (one.user === user) channels.set(channel, one.owner)
+    for (const [channel, permission] of permitted) if (permission.user === user) channels.set(channel, permission.owner)
   return channels
 }
 
@@ -89,10 +89,10 @@ function observePermission(
 /** Notes the token of a permission. A session serves as long as the latest of its JWTs. */
 function holdToken(connection: Connection, channel: string, { name, user, endsAtMs }: PermittedToken): void {
   const { tokens } = connection.application
-  const held = tokens.get(name) ?? { name, user, endsAtMs, connections: new Set() }
-  if (endsAtMs === null || (held.endsAtMs !== null && endsAtMs > held.endsAtMs)) held.endsAtMs = endsAtMs
-  tokens.set(name, held)
-  held.connections.add(connection)
+  const entry = tokens.get(name) ?? { name, user, endsAtMs, connections: new Set() }
+  if (endsAtMs === null || (entry.endsAtMs !== null && endsAtMs > entry.endsAtMs)) entry.endsAtMs = endsAtMs
+  tokens.set(name, entry)
+  entry.connections.add(connection)
   connection.tokens.set(channel, name)
 }
 
@@ -101,14 +101,14 @@ function holdToken(connection: Connection, channel: string, { name, user, endsAt
  * Subscriptions permitted with another token stay, and so do the connections.
  */
 export function endTokenHere(context: RealtimeContext, { tokens }: Application, name: string): void {
-  const held = tokens.get(name)
-  if (!held) return
+  const entry = tokens.get(name)
+  if (!entry) return
   tokens.delete(name)
-  for (const connection of held.connections) {
-    const channels = [...connection.tokens].filter(([, one]) => one === name).map(([channel]) => channel)
+  for (const connection of entry.connections) {
+    const channels = [...connection.tokens].filter(([, token]) => token === name).map(([channel]) => channel)
     for (const channel of channels) withdraw(context, connection, channel)
-    if (!channels.includes(SIGN_IN) || connection.userId !== held.user) continue
+    if (!channels.includes(SIGN_IN) || connection.userId !== entry.user) continue
     connection.userId = undefined
-    unsubscribe(context, connection, `${USER_PREFIX}${held.user}`)
+    unsubscribe(context, connection, `${USER_PREFIX}${entry.user}`)
   }
 }

@@ -1,6 +1,6 @@
 import { closeConnection, noteUser, sendText } from '../application/connection.ts'
 import { deliver } from '../application/fan-out.ts'
-import { wasTerminated } from '../application/recent-endings.ts'
+import { wasTerminated } from '../application/recent-revocations.ts'
 import type { Connection, RealtimeContext } from '../application/state.ts'
 import { subscribe, unsubscribe } from '../application/subscription.ts'
 import { SIGN_IN } from '../application/user-access.ts'

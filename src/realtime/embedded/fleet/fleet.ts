@@ -95,18 +95,18 @@ export function buildFleet(options: FleetOptions): Fleet {
       logger.warn({ err: error }, 'realtime listener not connected: see docs/operations.md, realtime processes'),
   })
 
-  function receive(one: FleetNote | 'catch-up'): void {
-    incoming.push(one)
+  function receive(note: FleetNote | 'catch-up'): void {
+    incoming.push(note)
     if (!isReceiving) void takeIncoming()
   }
 
   /** Handles what arrives one after the other, since some of it is read from the table. */
   async function takeIncoming(): Promise<void> {
     isReceiving = true
-    for (let one = incoming.shift(); one !== undefined && !stopping.signal.aborted; one = incoming.shift()) {
+    for (let note = incoming.shift(); note !== undefined && !stopping.signal.aborted; note = incoming.shift()) {
       try {
-        if (one === 'catch-up') await catchUp()
-        else await take(one)
+        if (note === 'catch-up') await catchUp()
+        else await take(note)
       } catch (error) {
         logger.warn({ err: error }, 'realtime message not read: see docs/operations.md, realtime processes')
       }

@@ -65,8 +65,8 @@ function readChannels({ channel, channels }: Record<string, unknown>): string[] 
   if (given.length > CHANNELS_LIMIT) return refuse(400, `An event has at most ${CHANNELS_LIMIT} channels`)
   const names = new Set<string>()
   let hasEncrypted = false
-  for (const one of given) {
-    const parsed = parseChannelName(one)
+  for (const item of given) {
+    const parsed = parseChannelName(item)
     if (!parsed) return refuse(400, 'A channel name is invalid')
     hasEncrypted ||= parsed.kind === 'encrypted'
     names.add(parsed.name)

@@ -30,6 +30,6 @@ function describe(scopes: readonly string[], apiResource: string) {
 }
 
 /** A part of a family id that nobody guesses. */
-export function createFamilyPart(random: Random): string {
+export function createTokenFamilyPart(random: Random): string {
   return random.bytes(16).toString('base64url')
 }

@@ -6,23 +6,27 @@ import { findGrantIdOf } from '../../grant/state-id.ts'
 import { findBegunState, findRequestState } from '../state/request-state.ts'
 
 /** Who ended something, and by which request. */
-export interface EndingFacts {
+export interface RevocationFacts {
   clientId: string | null
   address: string
   requestId: string | null
 }
 
 /** Reactions of the service to an end at the provider. */
-export interface ProviderEndings {
+export interface ProviderRevocations {
   /** Ends the session of a browser that signed out at a client's request. Returns the cookies that remove it. */
-  endBrowserSession(session: { userId: string; sessionId: string }, facts: EndingFacts): Promise<AnswerCookie[]>
+  endBrowserSession(session: { userId: string; sessionId: string }, facts: RevocationFacts): Promise<AnswerCookie[]>
   /**
    * Ends the sessions of a grant of which a family of tokens ended: revoked by its client, because a code or token was used
    * twice, or by a sign-out. Never rejects.
    */
-  recordFamilyEnd(grantId: string, cause: 'revoked' | 'reused' | 'signed out', facts: EndingFacts): Promise<void>
+  recordTokenFamilyEnd(
+    grantId: string,
+    cause: 'revoked' | 'reused' | 'signed out',
+    facts: RevocationFacts,
+  ): Promise<void>
   /** Records that a client got no token for a user who is disabled or deleted. Never rejects. */
-  recordRefusedUser(userId: string, facts: EndingFacts): Promise<void>
+  recordRefusedUser(userId: string, facts: RevocationFacts): Promise<void>
 }
 
 interface EndedSession {
@@ -32,7 +36,7 @@ interface EndedSession {
 }
 
 /** Who made a request of the provider. */
-export function readEndingFacts(ctx: KoaContextWithOIDC): EndingFacts {
+export function readRevocationFacts(ctx: KoaContextWithOIDC): RevocationFacts {
   const requestId = ctx.res.getHeader('x-request-id')
   return {
     clientId: ctx.oidc.client?.clientId ?? null,
@@ -42,23 +46,23 @@ export function readEndingFacts(ctx: KoaContextWithOIDC): EndingFacts {
 }
 
 /** Lets the service follow what the provider ends. */
-export function followEndings(provider: Provider, endings: ProviderEndings): void {
-  provider.on('grant.revoked', (ctx, familyId) => {
+export function followRevocations(provider: Provider, revocations: ProviderRevocations): void {
+  provider.on('grant.revoked', (ctx, tokenFamilyId) => {
     const { route } = ctx.oidc
     const cause = route === 'revocation' ? 'revoked' : route === 'token' ? 'reused' : 'signed out'
-    const ending = endings.recordFamilyEnd(findGrantIdOf(familyId), cause, readEndingFacts(ctx))
-    findRequestState(ctx)?.endings.push(ending)
+    const revocation = revocations.recordTokenFamilyEnd(findGrantIdOf(tokenFamilyId), cause, readRevocationFacts(ctx))
+    findRequestState(ctx)?.revocations.push(revocation)
   })
 }
 
 /** Waits for what `followEndings` has begun, before the client reads the answer. */
-export async function finishEndings(endings: ProviderEndings, ctx: KoaContextWithOIDC): Promise<void> {
-  await Promise.all(findBegunState(ctx)?.endings ?? [])
+export async function finishRevocations(revocations: ProviderRevocations, ctx: KoaContextWithOIDC): Promise<void> {
+  await Promise.all(findBegunState(ctx)?.revocations ?? [])
   // Only the form of a sign-out destroys the session of the provider.
   const { destroyed, accountId, browserSession } = (ctx.oidc.session ?? {}) as EndedSession
   if (!destroyed || accountId === undefined || browserSession === undefined) return
   const session = { userId: accountId, sessionId: browserSession }
-  for (const { maxAgeSeconds, ...cookie } of await endings.endBrowserSession(session, readEndingFacts(ctx)))
+  for (const { maxAgeSeconds, ...cookie } of await revocations.endBrowserSession(session, readRevocationFacts(ctx)))
     ctx.append(
       'set-cookie',
       stringifySetCookie({ ...cookie, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) }),
@@ -66,5 +70,5 @@ export async function finishEndings(endings: ProviderEndings, ctx: KoaContextWit
 }
 
 /** Whether a request has ended something that `finishEndings` waits for. */
-export const hasEndings = (ctx: KoaContextWithOIDC): boolean =>
-  (findBegunState(ctx)?.endings.length ?? 0) > 0 || ctx.oidc?.route === 'end_session_confirm'
+export const hasRevocations = (ctx: KoaContextWithOIDC): boolean =>
+  (findBegunState(ctx)?.revocations.length ?? 0) > 0 || ctx.oidc?.route === 'end_session_confirm'

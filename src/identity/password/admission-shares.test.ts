@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import { buildShares, type HeldPlace } from './gate-shares.ts'
+import { type Admission, buildShares } from './admission-shares.ts'
 
 /** Of 40 places, 35 are for strangers and 25 for networks that tried much. */
 const PLACES = 40
@@ -11,8 +11,8 @@ function open() {
   const stranger = (address: string) => shares.take({ address, knownBrowser: undefined })
   const known = (browser: string) => shares.take({ address: '10.0.0.1', knownBrowser: { id: browser, since: 0 } })
   /** Takes places until there is none. */
-  const fill = (next: (step: number) => HeldPlace | undefined) => {
-    const taken: HeldPlace[] = []
+  const fill = (next: (step: number) => Admission | undefined) => {
+    const taken: Admission[] = []
     for (let step = 0; step < 200; step += 1) {
       const leave = next(step)
       if (leave) taken.push(leave)
@@ -69,7 +69,7 @@ describe('the places of password checks', () => {
     expect(gone).toHaveLength(held.length - 3)
   })
 
-  test('are given to a person who mistyped the password once, also during an attack', () => {
+  test('are given to a user who mistyped the password once, also during an attack', () => {
     const { stranger, fill } = open()
     const attack = () => fill((step) => stranger(`10.1.1.${step}`))
     attack()

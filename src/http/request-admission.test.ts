@@ -36,7 +36,7 @@ async function startPlaced(places: number, perMinute = 100) {
       action: 'hash',
       access: 'public',
       strictRateLimit: true,
-      takesPlace: true,
+      needsAdmission: true,
       summary: 'Hash a thing',
       body: Type.Object({ name: Type.String({ minLength: 2 }) }),
       data: Type.Object({}),
@@ -57,14 +57,14 @@ async function startPlaced(places: number, perMinute = 100) {
       begun += 1
     })
   }
-  const takePlace = () => {
+  const admit = () => {
     if (free === 0) throw new Problem('overloaded', 'Too much waits.')
     free -= 1
     return () => {
       free += 1
     }
   }
-  const pipeline = { ...limiter, takePlace }
+  const pipeline = { ...limiter, admit }
   const { server } = await buildPipelineServer({ db: database.db, clock, pipeline, routes: [route], before })
   const origin = await server.listen({ host: '127.0.0.1', port: 0 })
   onTestFinished(() => server.close())

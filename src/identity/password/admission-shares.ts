@@ -46,7 +46,7 @@ interface Points {
 }
 
 /** A place as the work of its request sees it. */
-export interface HeldPlace {
+export interface Admission {
   leave: LeavePlace
   /** How much its network has tried: work of one that tried less runs first. */
   readPoints(): number
@@ -58,7 +58,7 @@ export interface HeldPlace {
   onGone?: () => void
 }
 
-interface StrangerPlace extends HeldPlace {
+interface StrangerPlace extends Admission {
   networks: readonly string[]
 }
 
@@ -96,7 +96,7 @@ export function buildShares(places: number, clock: Pick<Clock, 'now'>) {
     })
   }
 
-  function takeOfBrowser(browser: string): HeldPlace | undefined {
+  function takeOfBrowser(browser: string): Admission | undefined {
     const held = browsers.get(browser) ?? 0
     if (held >= BROWSER_LIMIT || taken >= places) return undefined
     browsers.set(browser, held + 1)
@@ -124,7 +124,7 @@ export function buildShares(places: number, clock: Pick<Clock, 'now'>) {
     return true
   }
 
-  function takeOfStranger(address: string): HeldPlace | undefined {
+  function takeOfStranger(address: string): Admission | undefined {
     const networks = listNetworks(address)
     const isFree = strangers.size < forStrangers && taken < places
     const mayTake = isFree && (strangers.size < forAnyNetwork || hasTriedLittle(networks))
@@ -146,7 +146,7 @@ export function buildShares(places: number, clock: Pick<Clock, 'now'>) {
 
   return {
     /** Takes a place; undefined when there is none for this visitor. */
-    take: ({ address, knownBrowser }: PlaceVisitor): HeldPlace | undefined =>
+    take: ({ address, knownBrowser }: PlaceVisitor): Admission | undefined =>
       (knownBrowser && takeOfBrowser(knownBrowser.id)) ?? takeOfStranger(address),
     /** How many networks are kept; for tests. */
     countNetworks: () => points.count(),
@@ -154,7 +154,7 @@ export function buildShares(places: number, clock: Pick<Clock, 'now'>) {
 }
 
 /** A place that is left once. */
-function hold<More extends Pick<HeldPlace, 'readPoints'>>(more: More, leave: LeavePlace): More & HeldPlace {
+function hold<More extends Pick<Admission, 'readPoints'>>(more: More, leave: LeavePlace): More & Admission {
   let isHeld = true
   return {
     ...more,

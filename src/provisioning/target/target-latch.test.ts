@@ -3,7 +3,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { buildManualClock, type ManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { buildTargetGate, GATE_POLL_MS } from './target-gate.ts'
+import { buildTargetLatch, LATCH_POLL_MS } from './target-latch.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.[Symbol.asyncDispose]())
 
-/** A gate, and how often it asked the database. */
+/** A latch, and how often it asked the database. */
 function openGate() {
   const manual = buildManualClock()
   const slept = { times: 0 }
@@ -30,7 +30,7 @@ function openGate() {
       return typeof value === 'function' ? value.bind(target) : value
     },
   }) as Database
-  return { clock, asked, slept, gate: buildTargetGate({ db, clock }) }
+  return { clock, asked, slept, latch: buildTargetLatch({ db, clock }) }
 }
 
 /** The state of a pass. */
@@ -52,36 +52,36 @@ const addTarget = async () => {
 const removeTargets = () => database.pool.query('update provisioning_target set deleted_at = now()')
 
 test('holds the workers while there is no target, asks once in 30 s, and lets them pass after the note of the first one', async () => {
-  const { clock, asked, slept, gate } = openGate()
-  const seen = watch(gate.pass(new AbortController().signal))
+  const { clock, asked, slept, latch } = openGate()
+  const seen = watch(latch.pass(new AbortController().signal))
   await waitFor('the first rest', () => slept.times === 1)
-  clock.advance(GATE_POLL_MS - 1)
+  clock.advance(LATCH_POLL_MS - 1)
   await new Promise(setImmediate)
   expect([asked.times, seen.hasWaited]).toEqual([1, undefined])
   clock.advance(1)
   await waitFor('the second rest', () => slept.times === 2)
   expect(asked.times).toBe(2)
   await addTarget()
-  gate.note()
+  latch.invalidate()
   await waitFor('the pass', () => seen.hasWaited === true)
-  expect(await gate.pass(new AbortController().signal)).toBe(false)
+  expect(await latch.pass(new AbortController().signal)).toBe(false)
   expect(asked.times).toBe(3)
 })
 
 test('closes after the note that the last target is gone, unless a delivery of it has not ended', async () => {
-  const { gate } = openGate()
+  const { latch } = openGate()
   const target = await addTarget()
-  expect(await gate.pass(new AbortController().signal)).toBe(false)
+  expect(await latch.pass(new AbortController().signal)).toBe(false)
   await removeTargets()
   const stream = `insert into provisioning_stream (target, user_id, position, waiting, due_at)
     values ($1, gen_random_uuid(), 1, 1, now())`
   await database.pool.query(stream, [target])
-  gate.note()
-  expect(await gate.pass(new AbortController().signal)).toBe(false)
+  latch.invalidate()
+  expect(await latch.pass(new AbortController().signal)).toBe(false)
   await database.pool.query('delete from provisioning_stream')
-  gate.note()
+  latch.invalidate()
   const stopping = new AbortController()
-  const seen = watch(gate.pass(stopping.signal))
+  const seen = watch(latch.pass(stopping.signal))
   stopping.abort()
   await waitFor('the end at the stop', () => seen.hasWaited !== undefined)
 })
@@ -93,9 +93,9 @@ test('is noted by the database when a target is added and when one is deleted', 
     client.on('notification', ({ payload }) => notes.push(payload ?? ''))
     await client.query('listen signalbox_change')
     await addTarget()
-    await waitFor('the note of an addition', () => notes.filter((note) => note === 't').length === 1)
+    await waitFor('the note of an addition', () => notes.filter((invalidate) => invalidate === 't').length === 1)
     await removeTargets()
-    await waitFor('the note of a removal', () => notes.filter((note) => note === 't').length === 2)
+    await waitFor('the note of a removal', () => notes.filter((invalidate) => invalidate === 't').length === 2)
   } finally {
     client.release(true)
   }

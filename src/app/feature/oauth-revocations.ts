@@ -6,8 +6,8 @@ import { eventNameOf, type RouteDeclaration } from '../../http/route/route.ts'
 import { signOut } from '../../identity/session/session.ts'
 import { endSessionsOfGrant } from '../../oauth/exchange/exchange.ts'
 import { lockSilentGrant, widenGrant } from '../../oauth/grant/grant.store.ts'
-import type { ProviderEndings } from '../../oauth/provider/token-family/endings.ts'
-import type { FamilyDeps } from '../../oauth/provider/token-family/family.ts'
+import type { ProviderRevocations } from '../../oauth/provider/token-family/revocations.ts'
+import type { TokenFamilyDeps } from '../../oauth/provider/token-family/token-family.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import type { AppOptions } from '../part/app-options.ts'
 import type { FeatureParts } from './feature.ts'
@@ -29,7 +29,7 @@ function findRoute(resource: string, action: string): RouteDeclaration {
 export function buildSilentGrants(
   { config, database }: AppOptions,
   { ids }: FeatureParts,
-): FamilyDeps['keepSilentGrant'] {
+): TokenFamilyDeps['keepSilentGrant'] {
   const { enableApiEventQueue } = config
   return (row, { clientId, address, requestId }) =>
     inTransaction(database.db, async (tx) => {
@@ -49,7 +49,7 @@ export function buildSilentGrants(
 /**
  * Reactions of the service to an end at the OAuth provider: sign-out here, its events, and entries of the audit log.
  */
-export function buildProviderEndings(options: AppOptions, { ids, pages }: FeatureParts): ProviderEndings {
+export function buildProviderRevocations(options: AppOptions, { ids, pages }: FeatureParts): ProviderRevocations {
   const { config, database, clock, logger } = options
   const { db } = database
   const { enableApiEventQueue } = config
@@ -68,7 +68,7 @@ export function buildProviderEndings(options: AppOptions, { ids, pages }: Featur
       })
       return pages.cookies.signOut()
     },
-    recordFamilyEnd: async (target, cause, { clientId, address, requestId }) => {
+    recordTokenFamilyEnd: async (target, cause, { clientId, address, requestId }) => {
       const now = new Date(clock.now())
       const action = cause === 'revoked' ? 'oauth-token.revoke' : 'oauth-token.reuse'
       const outcome = cause === 'revoked' ? 'success' : 'failure'

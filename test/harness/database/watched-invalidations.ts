@@ -7,18 +7,18 @@ import { sendSeen } from './statement-end.ts'
 const CHANNEL = 'signalbox_change'
 
 /** Changes of one request as triggers and closing statements report them. */
-export interface ChangeNotes extends AsyncDisposable {
+export interface WatchedInvalidations extends AsyncDisposable {
   /** Forgets what was noted until now. Uses no connection of the service. */
   begin(): Promise<void>
-  /** The notes since `begin`, and those of them that the process which made the change does not get with its last statement. */
+  /** The invalidations since `begin`, and those of them that the process which made the change does not get with its last statement. */
   read(): Promise<{ sent: readonly string[]; missing: readonly string[] }>
 }
 
-/** Watches the notes of a database: those that triggers send, and those that statements of its pool return. */
-export async function watchChangeNotes(database: TestDatabase): Promise<ChangeNotes> {
+/** Watches the invalidations of a database: those that triggers send, and those that statements of its pool return. */
+export async function watchInvalidations(database: TestDatabase): Promise<WatchedInvalidations> {
   let sent: string[] = []
   let returned: string[] = []
-  watchAnswers(database.pool, (notes) => returned.push(...notes))
+  watchAnswers(database.pool, (invalidations) => returned.push(...invalidations))
   const listener = new pg.Client(database.connectionString)
   await listener.connect()
   listener.on('notification', ({ payload = '' }) => sent.push(payload))
@@ -57,8 +57,8 @@ export async function watchChangeNotes(database: TestDatabase): Promise<ChangeNo
   }
 }
 
-/** Passes on the column `notes` of all answers that the pool gets. */
-function watchAnswers(pool: pg.Pool, onNotes: (notes: string[]) => void): void {
+/** Passes on the column `invalidations` of all answers that the pool gets. */
+function watchAnswers(pool: pg.Pool, onInvalidations: (invalidations: string[]) => void): void {
   const watched = new WeakSet<pg.PoolClient>()
   pool.on('acquire', (client) => {
     if (watched.has(client)) return
@@ -67,8 +67,8 @@ function watchAnswers(pool: pg.Pool, onNotes: (notes: string[]) => void): void {
     const watch = (...args: unknown[]) => {
       if (typeof args.at(-1) === 'function') return query(...args)
       return sendSeen(query, args, (error, result) => {
-        const notes = (result as pg.QueryResult | undefined)?.rows?.[0]?.notes
-        if (typeof notes === 'string') onNotes(notes.split(','))
+        const invalidations = (result as pg.QueryResult | undefined)?.rows?.[0]?.invalidations
+        if (typeof invalidations === 'string') onInvalidations(invalidations.split(','))
         return [error, result]
       })
     }

@@ -1,16 +1,16 @@
 import { AsyncResource } from 'node:async_hooks'
 import { describe, expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import { buildGate } from './gate.ts'
+import { buildHashingSemaphore } from './hashing-semaphore.ts'
 
-/** A gate on a manual clock, with work that the test ends. */
+/** A semaphore on a manual clock, with work that the test ends. */
 function open(atOnce: number, queueLimit = 100) {
   const clock = buildManualClock()
-  const gate = buildGate({ atOnce, queueLimit, waitMs: 5_000, clock })
+  const semaphore = buildHashingSemaphore({ atOnce, queueLimit, waitMs: 5_000, clock })
   const started: string[] = []
   const enter = (name: string) => {
     const end = Promise.withResolvers<string>()
-    const done = gate(() => {
+    const done = semaphore(() => {
       started.push(name)
       return end.promise
     })
@@ -18,10 +18,10 @@ function open(atOnce: number, queueLimit = 100) {
     return { done, finish: () => end.resolve(name), fail: () => end.reject(new Error(name)) }
   }
   const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
-  return { clock, gate, enter, started, settle }
+  return { clock, semaphore, enter, started, settle }
 }
 
-describe('a gate', () => {
+describe('the semaphore of hashing', () => {
   test('runs work up to its limit, and queues the rest in order', async () => {
     const { enter, started, settle } = open(2)
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(enter)
@@ -59,11 +59,11 @@ describe('a gate', () => {
   })
 
   test('gives nobody the slot of work that gives up as the first of its queue', async () => {
-    const { gate, enter, clock, started, settle } = open(1)
+    const { semaphore, enter, clock, started, settle } = open(1)
     /** Work of a request of its own. */
     const enterFrom = (address: string, name: string) =>
       new AsyncResource('request').runInAsyncScope(() => {
-        gate.takePlace({ address, knownBrowser: undefined })
+        semaphore.admit({ address, knownBrowser: undefined })
         return enter(name)
       })
     const first = enterFrom('10.1.0.1', 'first')
@@ -87,8 +87,8 @@ describe('a gate', () => {
   })
 
   test('has a place for each request whose work may run or wait, and takes it back once', () => {
-    const { gate } = open(1, 2)
-    const take = (browser: string) => gate.takePlace({ address: '10.0.0.1', knownBrowser: { id: browser, since: 0 } })
+    const { semaphore } = open(1, 2)
+    const take = (browser: string) => semaphore.admit({ address: '10.0.0.1', knownBrowser: { id: browser, since: 0 } })
     const [leave] = [take('a'), take('b'), take('c')]
     expect(() => take('d')).toThrow(expect.objectContaining({ code: 'overloaded' }))
     leave!(false)

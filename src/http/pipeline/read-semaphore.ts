@@ -25,21 +25,21 @@ export interface Reader {
 }
 
 /** Runs expensive reads in turn. Throws 429 `rate_limited`, or 503 `overloaded` where others are the reason. */
-export type ReadGate = <Result>(reader: Reader, work: () => Promise<Result>) => Promise<Result>
+export type ReadSemaphore = <Result>(reader: Reader, work: () => Promise<Result>) => Promise<Result>
 
-interface Turn {
+interface WaitingRead {
   reader: Reader
   start: () => void
 }
 
 /**
- * Builds the gate of expensive reads: `atOnce` of them run in this process, and of those only a few of one caller and of one
+ * Builds the semaphore of expensive reads: `atOnce` of them run in this process, and of those only a few of one caller and of one
  * account, in the order in which they came. One who asks too much waits, and keeps nobody else waiting.
  */
-export function buildReadGate({ atOnce, clock }: { atOnce: number; clock: Pick<Clock, 'sleep'> }): ReadGate {
+export function buildReadSemaphore({ atOnce, clock }: { atOnce: number; clock: Pick<Clock, 'sleep'> }): ReadSemaphore {
   const ofCallers = new Map<string, number>()
   const ofAccounts = new Map<string, number>()
-  let waiting: Turn[] = []
+  let waiting: WaitingRead[] = []
   let running = 0
 
   const isFull = ({ holder, accounts }: Reader) =>
@@ -54,29 +54,29 @@ export function buildReadGate({ atOnce, clock }: { atOnce: number; clock: Pick<C
 
   function leave(reader: Reader): void {
     count(reader, -1)
-    const next = running < atOnce ? waiting.find((turn) => !isFull(turn.reader)) : undefined
+    const next = running < atOnce ? waiting.find((entry) => !isFull(entry.reader)) : undefined
     if (!next) return
-    waiting = waiting.filter((turn) => turn !== next)
+    waiting = waiting.filter((entry) => entry !== next)
     count(next.reader, 1)
     next.start()
   }
 
   async function enter(reader: Reader): Promise<void> {
     if (running < atOnce && !isFull(reader)) return count(reader, 1)
-    const ofSame = waiting.filter((turn) => turn.reader.holder === reader.holder)
+    const ofSame = waiting.filter((entry) => entry.reader.holder === reader.holder)
     if (ofSame.length >= WAITING_OF_CALLER) throw buildLimited()
     if (waiting.length >= WAITING_LIMIT) throw buildOverloaded()
     const started = Promise.withResolvers<'turn'>()
-    const turn = { reader, start: () => started.resolve('turn') }
-    waiting.push(turn)
+    const entry = { reader, start: () => started.resolve('turn') }
+    waiting.push(entry)
     const patience = new AbortController()
     const late = clock.sleep(WAIT_MS, patience.signal).then(() => 'late' as const)
     const first = await Promise.race([started.promise, late])
     patience.abort()
     if (first === 'turn') return
     // The turn came at the same moment.
-    if (!waiting.includes(turn)) return
-    waiting = waiting.filter((waiter) => waiter !== turn)
+    if (!waiting.includes(entry)) return
+    waiting = waiting.filter((waiter) => waiter !== entry)
     throw isFull(reader) ? buildLimited() : buildOverloaded()
   }
 

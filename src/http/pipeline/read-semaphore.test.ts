@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import { buildReadGate, type Reader } from './read-gate.ts'
+import { buildReadSemaphore, type Reader } from './read-semaphore.ts'
 
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** A gate and what runs in it: each read ends when it is told to. */
+/** A semaphore and the reads that run in it; the test ends each. */
 function openGate(atOnce: number) {
   const clock = buildManualClock()
-  const gate = buildReadGate({ atOnce, clock })
+  const semaphore = buildReadSemaphore({ atOnce, clock })
   const running: { name: string; end: () => void }[] = []
   const ask = (name: string, reader: Partial<Reader> = {}) => {
     const work = () => {
@@ -15,7 +15,7 @@ function openGate(atOnce: number) {
       running.push({ name, end: () => resolve(name) })
       return promise
     }
-    const asked = gate({ holder: name, accounts: [], ...reader }, work)
+    const asked = semaphore({ holder: name, accounts: [], ...reader }, work)
     // Awaited later, or by the test that expects the refusal.
     asked.catch(() => {})
     return asked
@@ -54,7 +54,7 @@ test('of callers of one account three run, and those of other accounts pass them
   expect(await end('a')).toEqual(['c', 'of another', 'operator', 'd', 'of both'])
 })
 
-test('of all callers as many run as the gate has places, in the order in which they came', async () => {
+test('of all callers as many run as the semaphore has places, in the order in which they came', async () => {
   const { ask, listRunning, end } = openGate(2)
   for (const name of ['a', 'b', 'c', 'd']) ask(name)
   expect(await listRunning()).toEqual(['a', 'b'])
@@ -63,10 +63,10 @@ test('of all callers as many run as the gate has places, in the order in which t
 })
 
 test('a read that fails gives its place on', async () => {
-  const gate = buildReadGate({ atOnce: 1, clock: buildManualClock() })
+  const semaphore = buildReadSemaphore({ atOnce: 1, clock: buildManualClock() })
   const reader = { holder: 'me', accounts: ['one'] }
-  await expect(gate(reader, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
-  expect(await gate(reader, async () => 'done')).toBe('done')
+  await expect(semaphore(reader, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+  expect(await semaphore(reader, async () => 'done')).toBe('done')
 })
 
 test('ten of one caller wait, and the eleventh is refused at once, while others may still come', async () => {

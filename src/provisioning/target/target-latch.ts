@@ -3,18 +3,18 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { hasProvisioningWork } from './target.store.ts'
 
 /** How often a process without targets looks for one that it was not notified of. */
-export const GATE_POLL_MS = 30_000
+export const LATCH_POLL_MS = 30_000
 
 /** Holds the workers of provisioning while there is no target, so that a service that informs nobody asks for nothing. */
-export interface TargetGate {
-  /** Takes the note of a change of targets, or that notes may have been missed. */
-  note(): void
+export interface TargetLatch {
+  /** Targets have changed, or notifications may have been missed. */
+  invalidate(): void
   /** Resolves when there is a target, or work that a deleted one left, or at the abort. Returns whether it had to wait. */
   pass(signal: AbortSignal): Promise<boolean>
 }
 
-/** Builds the gate. While it is open it asks again only after a note. */
-export function buildTargetGate({ db, clock }: { db: Database; clock: Clock }): TargetGate {
+/** Builds the latch. While it is open it asks again only after an invalidation. */
+export function buildTargetLatch({ db, clock }: { db: Database; clock: Clock }): TargetLatch {
   let changed = Promise.withResolvers<void>()
   let isOpen = false
   let isAsked = false
@@ -29,24 +29,24 @@ export function buildTargetGate({ db, clock }: { db: Database; clock: Clock }): 
     }
   }
 
-  async function wait(noted: Promise<void>, signal: AbortSignal): Promise<void> {
+  async function wait(invalidated: Promise<void>, signal: AbortSignal): Promise<void> {
     const over = new AbortController()
-    await Promise.race([noted, clock.sleep(GATE_POLL_MS, AbortSignal.any([signal, over.signal]))])
+    await Promise.race([invalidated, clock.sleep(LATCH_POLL_MS, AbortSignal.any([signal, over.signal]))])
     over.abort()
   }
 
   return {
-    note: () => {
+    invalidate: () => {
       isAsked = false
       changed.resolve()
       changed = Promise.withResolvers()
     },
     pass: async (signal) => {
       for (let hasWaited = false; ; hasWaited = true) {
-        const noted = changed.promise
+        const invalidated = changed.promise
         if (!isOpen || !isAsked) await ask()
         if (isOpen || signal.aborted) return hasWaited
-        await wait(noted, signal)
+        await wait(invalidated, signal)
       }
     },
   }

@@ -2,17 +2,17 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../../base/clock.ts'
 import type { PlaceVisitor } from '../../http/pipeline/pipeline-deps.ts'
 import { Problem } from '../../http/problem/problem.ts'
-import { buildShares, type HeldPlace, type LeavePlace } from './gate-shares.ts'
+import { type Admission, buildShares, type LeavePlace } from './admission-shares.ts'
 
 /** Runs work within a limit of concurrency. */
-export interface Gate {
+export interface HashingSemaphore {
   <Result>(work: () => Promise<Result>): Promise<Result>
   /**
    * Takes a place for a request that will bring one piece of work, and returns what frees it. Throws 503 `overloaded` when
    * there is none for this visitor: there are as many as pieces of work may run and wait, and networks share them
    * (`buildShares`). For the start of a request, before it costs a statement.
    */
-  takePlace(visitor: PlaceVisitor): LeavePlace
+  admit(visitor: PlaceVisitor): LeavePlace
   /**
    * Makes the place of this request one of a stranger, when it was taken for a browser whose sign-in was before `endedAt`, the
    * last end of the user's access. Throws 503 `overloaded` when there is none for strangers. Nothing happens without a place.
@@ -21,35 +21,35 @@ export interface Gate {
 }
 
 /** The place of a request, and who has it. */
-interface TakenPlace {
-  held: HeldPlace
+interface AdmittedRequest {
+  place: Admission
   visitor: PlaceVisitor
 }
 
 interface Waiting {
   take: () => void
-  place: HeldPlace | undefined
+  place: Admission | undefined
 }
 
 /**
- * Builds a gate that runs up to `atOnce` pieces of work concurrently and queues up to `queueLimit` others. Work that finds
+ * Builds a semaphore that runs up to `atOnce` pieces of work concurrently and queues up to `queueLimit` others. Work that finds
  * the queue full, or has waited `waitMs`, is refused with 503 `overloaded`, so that a burst of sign-ins does not exhaust
  * memory or connections, or starve other requests.
  */
-export function buildGate(options: {
+export function buildHashingSemaphore(options: {
   atOnce: number
   queueLimit: number
   waitMs: number
   clock: Pick<Clock, 'now' | 'sleep'>
-}): Gate {
+}): HashingSemaphore {
   const { atOnce, queueLimit, waitMs, clock } = options
   const waiting: Waiting[] = []
   /** The place of the request that the work is for. */
-  const placeOfRequest = new AsyncLocalStorage<TakenPlace>()
+  const placeOfRequest = new AsyncLocalStorage<AdmittedRequest>()
   let running = 0
   const shares = buildShares(atOnce + queueLimit, clock)
 
-  async function enter(place: HeldPlace | undefined): Promise<void> {
+  async function enter(place: Admission | undefined): Promise<void> {
     if (place?.isGone) throw buildOverloaded()
     if (running < atOnce) {
       running += 1
@@ -71,24 +71,24 @@ export function buildGate(options: {
     throw buildOverloaded()
   }
 
-  function takePlace(visitor: PlaceVisitor): LeavePlace {
-    const held = shares.take(visitor)
-    if (!held) throw buildOverloaded()
-    const taken = { held, visitor }
+  function admit(visitor: PlaceVisitor): LeavePlace {
+    const place = shares.take(visitor)
+    if (!place) throw buildOverloaded()
+    const taken = { place, visitor }
     // For the rest of this request: its work asks for the place in `run`.
     placeOfRequest.enterWith(taken)
-    return (isRefused) => taken.held.leave(isRefused)
+    return (isRefused) => taken.place.leave(isRefused)
   }
 
   function judgePlace(endedAt: Date | null): void {
     const taken = placeOfRequest.getStore()
     const { knownBrowser, address } = taken?.visitor ?? {}
     if (!taken || !address || !knownBrowser || endedAt === null || endedAt.getTime() <= knownBrowser.since) return
-    taken.held.leave(false)
+    taken.place.leave(false)
     taken.visitor = { address, knownBrowser: undefined }
-    const held = shares.take(taken.visitor)
-    if (!held) throw buildOverloaded()
-    taken.held = held
+    const place = shares.take(taken.visitor)
+    if (!place) throw buildOverloaded()
+    taken.place = place
   }
 
   function leave(): void {
@@ -99,7 +99,7 @@ export function buildGate(options: {
   }
 
   async function run<Result>(work: () => Promise<Result>): Promise<Result> {
-    const place = placeOfRequest.getStore()?.held
+    const place = placeOfRequest.getStore()?.place
     await enter(place)
     if (place) place.isRunning = true
     try {
@@ -110,7 +110,7 @@ export function buildGate(options: {
     }
   }
 
-  return Object.assign(run, { takePlace, judgePlace })
+  return Object.assign(run, { admit, judgePlace })
 }
 
 /** The place in the queue of the network that has tried least; of equal ones of who came first. */

@@ -3,16 +3,16 @@ import type { IdMaker, UserId } from '../../../base/id.ts'
 import type { Random } from '../../../base/random.ts'
 import { listScopesOfClaims } from '../../claims/asked-claims.ts'
 import type { ClientId } from '../../client/client.store.ts'
-import { buildGrantMembers, createFamilyPart, type GrantMembers } from '../../grant/family-members.ts'
 import type { GrantRecord, widenGrant } from '../../grant/grant.store.ts'
-import { buildFamilyId, findGrantIdOf } from '../../grant/state-id.ts'
+import { buildTokenFamilyId, findGrantIdOf } from '../../grant/state-id.ts'
+import { buildGrantMembers, createTokenFamilyPart, type GrantMembers } from '../../grant/token-family-members.ts'
 import { keepKnownScopes } from '../../scope/scope.ts'
 import { findRequestState } from '../state/request-state.ts'
 import { type ReadDeps, readGrant } from '../state/state-reader.ts'
-import { type EndingFacts, readEndingFacts } from './endings.ts'
+import { type RevocationFacts, readRevocationFacts } from './revocations.ts'
 
 /** Dependencies of `findFamily`. */
-export interface FamilyDeps extends ReadDeps {
+export interface TokenFamilyDeps extends ReadDeps {
   ids: IdMaker
   random: Random
   apiResource: string
@@ -20,7 +20,7 @@ export interface FamilyDeps extends ReadDeps {
    * Writes what a first-party client is allowed without a question, with its event and its audit entry. Undefined when the
    * client was deleted, or the user disabled, meanwhile.
    */
-  keepSilentGrant: (row: Parameters<typeof widenGrant>[1], facts: EndingFacts) => Promise<GrantRecord | undefined>
+  keepSilentGrant: (row: Parameters<typeof widenGrant>[1], facts: RevocationFacts) => Promise<GrantRecord | undefined>
 }
 
 type GrantModel = InstanceType<Provider['Grant']> & { jti: string }
@@ -31,7 +31,7 @@ type GrantModel = InstanceType<Provider['Grant']> & { jti: string }
  * not signed in in this browser any more. A first-party client on the web is allowed what it asks for without a question, as
  * far as the catalogue has it.
  */
-export async function findFamily(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantModel | undefined> {
+export async function findTokenFamily(deps: TokenFamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantModel | undefined> {
   const { oidc } = ctx
   const { client, session, account } = oidc
   if (!client || !session || !account) return undefined
@@ -41,26 +41,26 @@ export async function findFamily(deps: FamilyDeps, ctx: KoaContextWithOIDC): Pro
   if (!grant) return undefined
   const known = (oidc.result?.consent?.grantId as string | undefined) ?? session.grantIdFor(client.clientId)
   const found = known !== undefined && findGrantIdOf(known) === grant.id && (await oidc.provider.Grant.find(known))
-  const family = (found || buildFamily(deps, ctx, grant)) as GrantModel
+  const tokenFamily = (found || buildFamily(deps, ctx, grant)) as GrantModel
   const members = buildGrantMembers(grant, deps.apiResource)
-  if (found && isSame(family, members)) return family
-  Object.assign(family, members)
-  await family.save()
-  return family
+  if (found && isSame(tokenFamily, members)) return tokenFamily
+  Object.assign(tokenFamily, members)
+  await tokenFamily.save()
+  return tokenFamily
 }
 
 /** Whether a family has the scopes and claims of its grant. */
 function isSame({ openid, rejected }: GrantModel, members: GrantMembers): boolean {
-  const describe = (one: { scope?: string | undefined; claims?: string[] | undefined } | undefined) => [
-    one?.scope,
-    one?.claims,
+  const describe = (part: { scope?: string | undefined; claims?: string[] | undefined } | undefined) => [
+    part?.scope,
+    part?.claims,
   ]
   const known = [describe(openid), describe(rejected?.openid)]
   return JSON.stringify(known) === JSON.stringify([describe(members.openid), describe(members.rejected?.openid)])
 }
 
-function buildFamily(deps: FamilyDeps, { oidc }: KoaContextWithOIDC, grant: GrantRecord): GrantModel {
-  const jti = buildFamilyId(grant.id, createFamilyPart(deps.random))
+function buildFamily(deps: TokenFamilyDeps, { oidc }: KoaContextWithOIDC, grant: GrantRecord): GrantModel {
+  const jti = buildTokenFamilyId(grant.id, createTokenFamilyPart(deps.random))
   const facts = { jti, accountId: grant.userId, clientId: grant.clientId }
   return new oidc.provider.Grant(facts) as GrantModel
 }
@@ -82,7 +82,7 @@ function isForRedirect({ redirectUris }: GrantRecord, { oidc }: KoaContextWithOI
   return typeof uri !== 'string' || redirectUris.includes(uri)
 }
 
-async function findLiveGrant(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantRecord | undefined> {
+async function findLiveGrant(deps: TokenFamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantRecord | undefined> {
   const { client, account, requestParamScopes, params } = ctx.oidc
   const userId = account?.accountId as UserId
   const clientId = client?.clientId as ClientId
@@ -92,5 +92,5 @@ async function findLiveGrant(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise
   const scopes = keepKnownScopes([...requestParamScopes, ...listScopesOfClaims(params?.claims)])
   if (grant && scopes.every((name) => grant.scopes.includes(name))) return grant
   const row = { id: grant?.id ?? deps.ids.next<'oauth grant'>(), userId, clientId, scopes, refusedScopes: [] }
-  return deps.keepSilentGrant({ ...row, now: new Date(deps.machineClock.now()) }, readEndingFacts(ctx))
+  return deps.keepSilentGrant({ ...row, now: new Date(deps.machineClock.now()) }, readRevocationFacts(ctx))
 }

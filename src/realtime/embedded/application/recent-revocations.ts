@@ -1,4 +1,4 @@
-import type { Application, Connection, RecentEndings } from './state.ts'
+import type { Application, Connection, RecentRevocations } from './state.ts'
 
 /**
  * How long the end of an access is remembered, in milliseconds. A permission that was decided before it, in another process,
@@ -7,7 +7,7 @@ import type { Application, Connection, RecentEndings } from './state.ts'
 const REMEMBERED_MS = 5_000
 
 /** Nothing ended. */
-export function buildRecentEndings(): RecentEndings {
+export function buildRecentRevocations(): RecentRevocations {
   return { withdrawals: new Map(), terminations: new Map() }
 }
 
@@ -16,31 +16,31 @@ const keyOf = (user: string, channel: string) => `${user}\n${channel}`
 
 /** Remembers a withdrawal. */
 export function noteWithdrawal(
-  { endings }: Application,
+  { revocations }: Application,
   access: { user: string; channel: string },
   nowMs: number,
 ): void {
-  endings.withdrawals.set(keyOf(access.user, access.channel), nowMs)
+  revocations.withdrawals.set(keyOf(access.user, access.channel), nowMs)
 }
 
 /** Remembers a termination. */
-export function noteTermination({ endings }: Application, user: string, nowMs: number): void {
-  endings.terminations.set(user, nowMs)
+export function noteTermination({ revocations }: Application, user: string, nowMs: number): void {
+  revocations.terminations.set(user, nowMs)
 }
 
 /** Whether the access of a user to a channel was withdrawn lately. */
-export function wasWithdrawn({ endings }: Application, user: string, channel: string): boolean {
-  return endings.withdrawals.has(keyOf(user, channel))
+export function wasWithdrawn({ revocations }: Application, user: string, channel: string): boolean {
+  return revocations.withdrawals.has(keyOf(user, channel))
 }
 
 /** Whether the connections of a user were terminated lately, and this one was open then. */
 export function wasTerminated({ application, openedAtMs }: Connection, user: string): boolean {
-  const terminatedAtMs = application.endings.terminations.get(user)
+  const terminatedAtMs = application.revocations.terminations.get(user)
   return terminatedAtMs !== undefined && openedAtMs <= terminatedAtMs
 }
 
 /** Forgets what ended earlier. */
-export function forgetEndings({ endings }: Application, nowMs: number): void {
-  for (const kept of [endings.withdrawals, endings.terminations])
+export function forgetRevocations({ revocations }: Application, nowMs: number): void {
+  for (const kept of [revocations.withdrawals, revocations.terminations])
     for (const [key, atMs] of kept) if (nowMs - atMs >= REMEMBERED_MS) kept.delete(key)
 }
