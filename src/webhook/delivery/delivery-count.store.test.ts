@@ -27,7 +27,7 @@ const listCounts = async (db: Database) =>
     await db
       .selectFrom('webhook_delivery_minute')
       .select(['minute', 'status', 'shard', 'came', 'deliveries'])
-      .where((eb) => eb.or([eb('came', '<>', '0'), eb('deliveries', '<>', '0')]))
+      .where((eb) => eb.or([eb('came', '<>', 0), eb('deliveries', '<>', 0)]))
       .orderBy('minute')
       .orderBy('status')
       .orderBy('shard')
