@@ -180,4 +180,28 @@ export const EXPLAINED: readonly Explained[] = [
     change: '> -> >=',
     reason: 'saves a statement that finds nothing',
   },
+  ...['input.subjects.length > 0 -> true', '> -> >='].map((change) => ({
+    path: 'src/delivery/incident/alert.ts',
+    lineText: 'if (input.subjects.length > 0) await resolveIncidents(db, input)',
+    change,
+    reason: 'saves a statement that changes no row',
+  })),
+  {
+    path: 'src/identity/social-login/user/user.ts',
+    lineText: 'linked || identity.email === null || !identity.isEmailVerified',
+    change: 'linked -> false',
+    reason: 'saves a statement: the user of a known identity decides before the owner of the address',
+  },
+  {
+    path: 'src/identity/social-login/user/user.ts',
+    lineText: 'linked || identity.email === null || !identity.isEmailVerified',
+    change: '!identity.isEmailVerified -> false',
+    reason: 'saves a statement: an unverified address is refused before its owner is looked at',
+  },
+  {
+    path: 'src/identity/social-login/user/user.ts',
+    lineText: 'linked || identity.email === null || !identity.isEmailVerified',
+    change: 'identity.email === null -> false',
+    reason: 'only for the types: no user has the address null',
+  },
 ]

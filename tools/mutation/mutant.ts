@@ -8,6 +8,8 @@ export interface Mutant {
   replacement: string
   /** Where the code that the change concerns runs: positions inside of functions of the file. Empty: anywhere in it. */
   runsAt: readonly number[]
+  /** Whether other files use it without a function of this one: what they run of it is not counted here. */
+  isUsedElsewhere?: boolean
 }
 
 /** A mutant as users read it: 1-based line, its text, and the change. */

@@ -51,6 +51,15 @@ test('the tests that run the code judge it, those beside it first and slow ones 
   expect(findIds(15)).toEqual(['3', '2', '1'])
 })
 
+test('the tests of its folder judge a constant too that other files use', () => {
+  const constant = { ...mutant(45), isUsedElsewhere: true }
+  expect(
+    buildReach(tests, reached, () => [])
+      .findTests(constant)
+      .map(({ id }) => id),
+  ).toEqual(['3', '2', '1'])
+})
+
 test('what the hooks of a file run is reached by its tests', () => {
   expect(findIds(45)).toEqual(['1'])
 })

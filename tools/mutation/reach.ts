@@ -31,7 +31,7 @@ export interface Reach {
 /**
  * Builds what `findTests` asks. `tests` are those that passed. Code that runs only while its module is loaded, as what builds
  * the text of a statement, is known to no test: those beside it, and in its folder, stand for all, or where there are none
- * those whose file loads it (`findImporters`).
+ * those whose file loads it (`findImporters`). They judge a constant too that other files use.
  */
 export function buildReach(
   tests: readonly TestOfRun[],
@@ -55,7 +55,8 @@ export function buildReach(
   return {
     findTests: (mutant) => {
       const found = tests.filter((test) => runs(test, mutant))
-      const chosen = found.length > 0 ? found : findUncounted(mutant.path)
+      const uncounted = found.length === 0 || mutant.isUsedElsewhere ? findUncounted(mutant.path) : []
+      const chosen = [...new Set([...found, ...uncounted])]
       const rank = ({ file }: TestOfRun) => (isBeside(file, mutant.path) ? 0 : isSlow(file) ? 2 : 1)
       return chosen.toSorted((a, b) => rank(a) - rank(b) || a.durationMs - b.durationMs)
     },

@@ -54,5 +54,14 @@ test('a change outside of functions runs where those functions run that use it, 
   expect(mutant?.runsAt.map((position) => text.slice(0, position).split('\n').at(-1))).toEqual([
     'export function find(db) {',
   ])
+  expect(mutant?.isUsedElsewhere).toBe(false)
   expect(applyMutant(mutant!, text)).toBe(text.replace('a > 1', 'a >= 1'))
+})
+
+test('a constant that is exported, or that one is made of, is used in other files too; a function that is exported is not', () => {
+  const isUsedElsewhere = (text: string) => listMutants('src/a/a.ts', text)[0]?.isUsedElsewhere
+  expect(isUsedElsewhere('export const LIMIT = a > 1')).toBe(true)
+  expect(isUsedElsewhere('const LIMIT = a > 1\nexport const find = build(LIMIT)')).toBe(true)
+  expect(isUsedElsewhere('const LIMIT = a > 1\nexport const find = () => LIMIT')).toBe(false)
+  expect(isUsedElsewhere('export const isMore = (a) => a > 1')).toBeUndefined()
 })

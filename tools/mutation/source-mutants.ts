@@ -69,7 +69,7 @@ export function listMutants(path: string, text: string): Mutant[] {
       seen.add(key)
       return isNew
     })
-    .map((edit) => ({ path, ...edit, runsAt: findRuns(edit.start) }))
+    .map((edit) => ({ path, ...edit, ...findRuns(edit.start) }))
 }
 
 function isLeftOut(node: ts.Node): boolean {
@@ -220,9 +220,10 @@ function listEditsOfCall(node: ts.CallExpression, file: ts.SourceFile): Edit[] {
 
 /**
  * Finds where the code around a position runs. Inside of a function that is the position itself; outside of all, the
- * functions of the file that use what is declared there, by way of other declarations too.
+ * functions of the file that use what is declared there, by way of other declarations too, and other files that use one of
+ * those that is no function.
  */
-function buildRunFinder(file: ts.SourceFile): (position: number) => readonly number[] {
+function buildRunFinder(file: ts.SourceFile): (position: number) => Pick<Mutant, 'runsAt' | 'isUsedElsewhere'> {
   const declared = file.statements.map((statement) => ({
     statement,
     names: listDeclaredNames(statement),
@@ -239,11 +240,13 @@ function buildRunFinder(file: ts.SourceFile): (position: number) => readonly num
   }
   return (position) => {
     const own = declared.find(({ statement }) => statement.getStart(file) <= position && position < statement.getEnd())
-    if (!own || isInFunction(own.statement, position, file)) return [position]
+    if (!own || isInFunction(own.statement, position, file)) return { runsAt: [position] }
     const reached = new Set([own])
     for (const one of reached)
       for (const other of declared) if (one.names.some((name) => other.used.has(name))) reached.add(other)
-    return [...reached].flatMap(({ statement }) => functionsOf(statement))
+    const runs = [...reached].map(({ statement }) => ({ statement, functions: functionsOf(statement) }))
+    const isUsedElsewhere = runs.some(({ statement, functions }) => functions.length === 0 && isExported(statement))
+    return { runsAt: runs.flatMap(({ functions }) => functions), isUsedElsewhere }
   }
 }
 
@@ -260,6 +263,10 @@ function isInFunction(statement: ts.Node, position: number, file: ts.SourceFile)
   visit(statement)
   return isInside
 }
+
+const isExported = (statement: ts.Statement): boolean =>
+  ts.isVariableStatement(statement) &&
+  (statement.modifiers ?? []).some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)
 
 function listDeclaredNames(statement: ts.Statement): string[] {
   if (ts.isVariableStatement(statement))

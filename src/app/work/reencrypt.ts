@@ -1,6 +1,6 @@
 import type { Keyring } from '../../base/keyring.ts'
 import { reencryptSecrets } from '../../delivery/post/reencrypt.ts'
-import { reencryptTotpSecrets } from '../../identity/sign-in/second-factor/totp-factor.ts'
+import { TOTP_SECRETS } from '../../identity/sign-in/second-factor/totp-factor.ts'
 import { reencryptSigningKeys } from '../../oauth/signing-key/signing-key.ts'
 import type { SecretPlace } from '../../operations/stored-secret/stored-secret.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -13,7 +13,7 @@ export function buildReencryption(keyring: Keyring, db: Database): Record<Secret
   return {
     webhook: () => reencryptSecrets({ keyring }, db, WEBHOOK_SECRETS),
     provisioning_target: () => reencryptSecrets({ keyring }, db, TARGET_SECRETS),
-    totp_factor: () => reencryptTotpSecrets({ keyring }, db),
+    totp_factor: () => reencryptSecrets({ keyring }, db, TOTP_SECRETS),
     oauth_signing_key: () => reencryptSigningKeys(keyring, db),
   }
 }

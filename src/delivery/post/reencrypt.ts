@@ -21,7 +21,7 @@ export interface StoredSecrets {
 /**
  * Seals anew, under the first key of SECRET_KEY, every secret of a table that an older key made, so that the older key can
  * be taken out afterwards (docs/operations.md, rotation of SECRET_KEY). Returns how many were sealed anew. A secret that
- * no key opens is left as it is: the deliveries that need it say `secret_unreadable`.
+ * no key opens is left as it is: whatever needs it says `secret_unreadable`.
  */
 export async function reencryptSecrets(
   { keyring }: { keyring: Keyring },

@@ -185,6 +185,27 @@ describe('claiming: fairness', () => {
     expect(await t.claim({ perGroup: 5 })).toHaveLength(1)
   })
 
+  test('claims the tests of an active webhook within its cap', async () => {
+    await using t = await openLedger()
+    await t.ledger.addDispatches(await t.ledger.addWebhook(), { count: 3, isTest: true, trigger: 'test' })
+    expect(await t.claim({ perGroup: 1 })).toHaveLength(1)
+    expect(await t.claim({ perGroup: 1 })).toHaveLength(0)
+  })
+
+  test('visits no webhook that rests, so that many of them keep no other from its turn', async () => {
+    await using t = await openLedger()
+    for (let count = 0; count < 20; count += 1) await t.ledger.addDispatches(await t.ledger.addWebhook())
+    await t.db.updateTable('webhook').set({ is_actived: false }).execute()
+    while ((await findNextDueAt(t.db)) !== null) await t.claim()
+    const heads = await t.ledger.readHeads()
+    expect([...heads.values()].every(({ isHeld }) => isHeld)).toBe(true)
+    t.clock.advance(1)
+    const [last] = await t.ledger.addDispatches(await t.ledger.addWebhook())
+    const claimed = await t.claim({ fastSlots: 1, slowSlots: 0 })
+    expect(claimed.map(({ id }) => id)).toEqual([last])
+    expect(await t.ledger.readHeads()).toEqual(heads)
+  })
+
   test('finds the row of one webhook behind many that are at their caps', async () => {
     await using t = await openLedger()
     for (let count = 0; count < 40; count += 1) {
@@ -272,6 +293,9 @@ describe('giving back and taking back', () => {
       next_attempt_at: t.later(0),
       last_attempt_at: null,
     })
+    // Given back twice, it is taken back once.
+    await releaseClaims(t.db, [first!], new Date(t.clock.now()))
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({ attempts: 0 })
     const [second] = await t.claim()
     expect(second!.attempt).toBe(1)
     expect(second!.fence).toBeGreaterThan(first!.fence)
@@ -286,18 +310,22 @@ describe('giving back and taking back', () => {
   test('gives back a retry with the time of the attempt that was made, and lets its webhook be visited at once', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
-    const [id] = await t.ledger.addDispatches(webhook, { status: 'retrying', attempts: 1 })
+    const [id] = await t.ledger.addDispatches(webhook, { status: 'retrying', attempts: 2 })
+    const [other] = await t.ledger.addDispatches(webhook, { leaseUntil: t.later(MINUTE_MS) })
     const madeAt = t.later(-MINUTE_MS)
     await sql`insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms)
-      values (${id}, 1, 'schedule', 'worker-a', ${madeAt}, 5)`.execute(t.db)
+      select x.dispatch, x.attempt, 'schedule', 'worker-a', ${madeAt}::timestamptz + make_interval(secs => x.later), 5
+      from (values (${id}::uuid, 1, -9), (${id}, 2, 0), (${other}, 1, 9)) x (dispatch, attempt, later)`.execute(t.db)
     const claimed = await t.claim()
+    t.clock.advance(1)
     expect(await t.ledger.readHeads()).toEqual(new Map())
     await releaseClaims(t.db, claimed, t.later(0))
     expect(await t.ledger.readDispatch(id!)).toMatchObject({
       status: 'retrying',
-      attempts: 1,
+      attempts: 2,
       last_attempt_at: madeAt,
       next_attempt_at: t.later(0),
+      updated_at: t.later(0),
     })
     expect(await t.ledger.readHeads()).toEqual(new Map([[webhook, { visitAt: t.later(0), isHeld: false }]]))
   })
@@ -428,47 +456,5 @@ describe('claims of several workers at once', () => {
     await untilWaiting(t.db, 1)
     await commit()
     expect(await claimed).toHaveLength(1)
-  })
-})
-
-describe('findNextDueAt', () => {
-  test('is the earlier one of what waits in the queue and of the tests of inactive webhooks', async () => {
-    await using t = await openLedger()
-    const [active, inactive] = [await t.ledger.addWebhook(), await t.ledger.addWebhook({ isActived: false })]
-    await t.ledger.addDispatches(active, { dueAt: t.later(5) })
-    const [test] = await t.ledger.addDispatches(inactive, { isTest: true, trigger: 'test', dueAt: t.later(3) })
-    expect(await findNextDueAt(t.db)).toEqual(t.later(3))
-    await t.db
-      .updateTable('webhook_dispatch_open')
-      .set({ next_attempt_at: t.later(9) })
-      .where('document_id', '=', test!)
-      .execute()
-    expect(await findNextDueAt(t.db)).toEqual(t.later(5))
-  })
-
-  test('tells when the next row is due that a claim would take', async () => {
-    await using t = await openLedger()
-    expect(await findNextDueAt(t.db)).toBeNull()
-    const [active, other, inactive, deleted] = [
-      await t.ledger.addWebhook(),
-      await t.ledger.addWebhook(),
-      await t.ledger.addWebhook({ isActived: false }),
-      await t.ledger.addWebhook({ isDeleted: true }),
-    ]
-    await t.ledger.addDispatches(inactive, { dueAt: t.later(1) })
-    await t.ledger.addDispatches(deleted, { dueAt: t.later(2), isTest: true })
-    await t.ledger.addDispatches(active, { dueAt: t.later(3), leaseUntil: t.later(9) })
-    await t.ledger.addDispatches(active, { status: 'success' })
-    expect(await findNextDueAt(t.db)).toBeNull()
-    await t.ledger.addDispatches(other, { dueAt: t.later(9) })
-    await t.ledger.addDispatches(active, { dueAt: t.later(7) })
-    expect(await findNextDueAt(t.db)).toEqual(t.later(7))
-  })
-
-  test('looks at the tests of inactive webhooks too', async () => {
-    await using t = await openLedger()
-    const inactive = await t.ledger.addWebhook({ isActived: false })
-    await t.ledger.addDispatches(inactive, { dueAt: t.later(5), isTest: true })
-    expect(await findNextDueAt(t.db)).toEqual(t.later(5))
   })
 })

@@ -8,6 +8,7 @@ import {
   SoftwareAuthenticator,
 } from '../../../../test/harness/browser/software-authenticator.ts'
 import { createSelfSigned } from '../../../../test/harness/fakes/tls.ts'
+import { whileHeld } from '../../../../test/harness/plan/lock-waits.ts'
 
 const PASSWORD = 'correct horse'
 const SITE = { origin: BASE_URL, rpId: 'service.test' }
@@ -201,6 +202,20 @@ describe('sign-in with a passkey alone', () => {
     const answer = user.device.get(options)
     const replies = await Promise.all([1, 2, 3].map(() => logIn(answer, user.address)))
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 401, 401])
+  })
+
+  test('is refused when the counter grew in another sign-in that was committed meanwhile', async () => {
+    const user = await newcomer()
+    const reply = await whileHeld(
+      app.db,
+      async (tx) => {
+        await tx.selectFrom('user').select('document_id').where('document_id', '=', user.user.id).forUpdate().execute()
+        await tx.updateTable('passkey').set({ counter: 100 }).where('document_id', '=', user.passkeyId).execute()
+      },
+      () => logInWith(user),
+    )
+    expect(reply).toMatchObject(failed)
+    expect(await lastReason(user.address)).toBe('passkey_counter_regressed')
   })
 
   test('takes an answer until 5 minutes have passed, from the same network', async () => {

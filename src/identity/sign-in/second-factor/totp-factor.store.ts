@@ -92,7 +92,7 @@ export async function deleteTotp(
 
 const selectStale = statement<
   { id: TotpFactorId; secretEncrypted: string },
-  { prefix: string; after: TotpFactorId | null; limit: number }
+  { prefix: string; after: string | null; limit: number }
 >(`
   select document_id as id, secret_encrypted as "secretEncrypted" from totp_factor
   where not starts_with(secret_encrypted, $prefix) and ($after::uuid is null or document_id > $after)
@@ -101,16 +101,16 @@ const selectStale = statement<
 /** Up to `limit` factors after `after` whose secret an older key sealed, locked until the transaction ends. */
 export async function listStaleTotps(
   db: Database,
-  { prefix, after, limit }: { prefix: string; after: TotpFactorId | null; limit: number },
+  { prefix, after, limit }: { prefix: string; after: string | null; limit: number },
 ): Promise<{ id: TotpFactorId; secretEncrypted: string }[]> {
   return selectStale(db, { prefix, after, limit })
 }
 
-const replace = statement<never, { id: TotpFactorId; secretEncrypted: string }>(
+const replace = statement<never, { id: string; secretEncrypted: string }>(
   'update totp_factor set secret_encrypted = $secretEncrypted where document_id = $id',
 )
 
 /** Replaces the sealed secret of a locked factor. */
-export async function replaceTotpSecret(db: Database, id: TotpFactorId, secretEncrypted: string): Promise<void> {
+export async function replaceTotpSecret(db: Database, id: string, secretEncrypted: string): Promise<void> {
   await replace(db, { id, secretEncrypted })
 }

@@ -3,9 +3,10 @@ import { buildIdentityApp, type IdentityApp } from '../../../../test/harness/app
 import { codeOf, decodeBase32, enrolUser } from '../../../../test/harness/browser/factor-user.ts'
 import { buildKeyring } from '../../../base/keyring.ts'
 import { systemRandom } from '../../../base/random.ts'
+import { reencryptSecrets } from '../../../delivery/post/reencrypt.ts'
 import { openTotpSecret } from './second-factor.ts'
 import { findTotp } from './totp-factor.store.ts'
-import { reencryptTotpSecrets } from './totp-factor.ts'
+import { TOTP_SECRETS } from './totp-factor.ts'
 
 const PASSWORD = 'correct horse'
 const ENROL = '/api/v3/auth/factor/totp'
@@ -111,8 +112,8 @@ describe('recovery codes', () => {
 test('a secret under an older key is sealed anew once, and stays the same', async () => {
   const user = await enrolUser(app, `rotating-${count}`, { password: PASSWORD, address: '10.42.0.1' })
   const keyring = buildKeyring(['the next secret that seals in tests, 32 bytes', KEY], systemRandom)
-  expect(await reencryptTotpSecrets({ keyring }, app.db)).toBeGreaterThan(0)
-  expect(await reencryptTotpSecrets({ keyring }, app.db)).toBe(0)
+  expect(await reencryptSecrets({ keyring }, app.db, TOTP_SECRETS)).toBeGreaterThan(0)
+  expect(await reencryptSecrets({ keyring }, app.db, TOTP_SECRETS)).toBe(0)
   const factor = (await findTotp(app.db, user.user.id))!
   expect(factor.secretEncrypted.startsWith(keyring.currentPrefix)).toBe(true)
   expect(openTotpSecret({ keyring }, factor)).toEqual(user.secret)

@@ -1,7 +1,7 @@
 import type { UserId } from '../../../base/id.ts'
-import type { Keyring } from '../../../base/keyring.ts'
+import type { StoredSecrets } from '../../../delivery/post/reencrypt.ts'
 import { invalidField, notFound, Problem } from '../../../http/problem/problem.ts'
-import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
 import { lockUser } from '../../session/session-proof.ts'
 import { loadUser } from '../../user/user.ts'
 import {
@@ -103,27 +103,9 @@ export async function removeAuthenticator(tx: Database, user: { userId: UserId; 
   return removed.id
 }
 
-const BATCH_SIZE = 200
-
-/**
- * Encrypts, with the first key of SECRET_KEY, every secret of an app that an older key encrypted. Returns how many were
- * encrypted anew; one that no key opens is left as it is.
- */
-export async function reencryptTotpSecrets(deps: { keyring: Keyring }, db: Database): Promise<number> {
-  let after: TotpFactorId | null = null
-  let reencrypted = 0
-  for (;;) {
-    const last: TotpFactorId | undefined = await inTransaction(db, async (tx) => {
-      const rows = await listStaleTotps(tx, { prefix: deps.keyring.currentPrefix, after, limit: BATCH_SIZE })
-      for (const row of rows) {
-        const secret = openTotpSecret(deps, row)
-        if (!secret) continue
-        await replaceTotpSecret(tx, row.id, deps.keyring.seal(secret.toString('base64url'), totpContextOf(row.id)))
-        reencrypted += 1
-      }
-      return rows.length < BATCH_SIZE ? undefined : rows.at(-1)?.id
-    })
-    if (last === undefined) return reencrypted
-    after = last
-  }
+/** The secrets of apps, for a new SECRET_KEY. */
+export const TOTP_SECRETS: StoredSecrets = {
+  list: listStaleTotps,
+  replace: replaceTotpSecret,
+  contextOf: totpContextOf,
 }

@@ -27,7 +27,9 @@ const idOf = (body: string) => /name="id" value="([^"]+)"/.exec(body)?.[1] ?? ''
 describe('the page of the connected services', () => {
   test('connects a provider by a click after the provider sent the user back, and disconnects it', async () => {
     const { visitor } = await signInOnPage(t.app)
-    expect((await visitor.get('/auth/connections')).body).toContain('None yet.')
+    const empty = (await visitor.get('/auth/connections')).body
+    expect(empty).toContain('None yet.')
+    expect(empty).not.toContain('<ul class="rows"></ul>')
     const asked = await comeBack(visitor)
     expect(asked.body).toContain(`Connect Company as c-${users}@example.com?`)
     expect(asked.body).toContain('None yet.')
