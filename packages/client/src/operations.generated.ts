@@ -158,6 +158,7 @@ export const OPERATIONS = {
     webhookDashboard: { method: 'GET', path: '/api/v3/webhook/dashboard/summary' },
     webhookDashboardWebhooks: { method: 'GET', path: '/api/v3/webhook/dashboard/webhook' },
     webhookDispatchFindAll: { method: 'GET', path: '/api/v3/webhook/dispatch' },
+    webhookDispatchExport: { method: 'GET', path: '/api/v3/webhook/dispatch/export' },
     webhookDispatchReplayAll: { method: 'POST', path: '/api/v3/webhook/dispatch/replay', isKeyed: true },
     webhookDispatchFindOne: { method: 'GET', path: '/api/v3/webhook/dispatch/{id}' },
     webhookDispatchReplay: { method: 'POST', path: '/api/v3/webhook/dispatch/{id}/replay', isKeyed: true },

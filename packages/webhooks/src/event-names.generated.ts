@@ -141,6 +141,7 @@ export const EVENT_NAMES = [
   'user.revoke-sessions',
   'user.update',
   'webhook-dispatch.exhausted',
+  'webhook-dispatch.export',
   'webhook-dispatch.find-all',
   'webhook-dispatch.find-one',
   'webhook-dispatch.replay',
