@@ -2194,6 +2194,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/realtime/realtime/test-event": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Publish a test event on a private channel
+         * @description One event `realtime.test` with a text, published at once and once; every client of the channel gets it. Off in production unless `INTEGRATION_REALTIME_TEST_EVENTS` is true.
+         *
+         *     Needs the permission `realtime:publish-test`.
+         */
+        post: operations["realtimePublishTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/realtime/realtime/user-auth": {
         parameters: {
             query?: never;
@@ -5236,6 +5258,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onRealtimeConfig"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "realtime.publish-test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime.publish-test
+         * @description Publish a test event on a private channel
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimePublishTest"];
         delete?: never;
         options?: never;
         head?: never;
@@ -9347,6 +9391,15 @@ export interface components {
             /** @description Several events, in place of the other members. All are recorded, or none. */
             events?: components["schemas"]["Publication"][];
         };
+        PublishTestEvent: {
+            /** @description A private channel, with its UUID in lower case. */
+            channel_name: string;
+            /**
+             * @description Text of the message.
+             * @default
+             */
+            text: string;
+        };
         PublishedEvents: {
             /** @description How many events the request held. */
             accepted: number;
@@ -9355,6 +9408,15 @@ export interface components {
         };
         PublishedEventsAnswer: {
             data: components["schemas"]["PublishedEvents"];
+            message: string;
+        };
+        PublishedTestEvent: {
+            /** @description The name of the event. */
+            event: string;
+            channel: string;
+        };
+        PublishedTestEventAnswer: {
+            data: components["schemas"]["PublishedTestEvent"];
             message: string;
         };
         RealtimeChannelEvent: {
@@ -16236,6 +16298,47 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    realtimePublishTest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PublishTestEvent"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublishedTestEventAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     realtimeUserAuth: {
         parameters: {
             query?: never;
@@ -21931,6 +22034,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "realtime.config";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onRealtimePublishTest: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime.publish-test";
                 };
             };
         };

@@ -101,6 +101,7 @@ export const EVENT_NAMES = [
   'realtime-message.find-all',
   'realtime.auth',
   'realtime.config',
+  'realtime.publish-test',
   'realtime.user-auth',
   'recovery-code.renew',
   'replay-job.cancel',
