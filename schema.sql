@@ -1180,10 +1180,12 @@ create table "webhook_dispatch_ended" (
 );
 CREATE INDEX webhook_dispatch_ended_account_failed_idx ON public.webhook_dispatch_ended USING btree (account, ended_at) WHERE ((status = ANY (ARRAY['exhausted'::text, 'failed'::text])) AND (account IS NOT NULL));
 CREATE INDEX webhook_dispatch_ended_account_idx ON public.webhook_dispatch_ended USING btree (account, created_at) WHERE (account IS NOT NULL);
+CREATE INDEX webhook_dispatch_ended_account_replay_idx ON public.webhook_dispatch_ended USING btree (account, created_at) WHERE ((attempt_trigger = 'replay'::text) AND (account IS NOT NULL));
 CREATE INDEX webhook_dispatch_ended_account_status_idx ON public.webhook_dispatch_ended USING btree (account, status, created_at, document_id) WHERE ((status <> 'success'::text) AND (account IS NOT NULL));
 CREATE INDEX webhook_dispatch_ended_created_idx ON public.webhook_dispatch_ended USING btree (created_at);
 CREATE INDEX webhook_dispatch_ended_event_id_idx ON public.webhook_dispatch_ended USING btree (event_id);
 CREATE INDEX webhook_dispatch_ended_failed_idx ON public.webhook_dispatch_ended USING btree (ended_at, document_id) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
+CREATE INDEX webhook_dispatch_ended_replay_idx ON public.webhook_dispatch_ended USING btree (created_at) WHERE (attempt_trigger = 'replay'::text);
 CREATE INDEX webhook_dispatch_ended_status_idx ON public.webhook_dispatch_ended USING btree (status, created_at, document_id) WHERE (status <> 'success'::text);
 CREATE INDEX webhook_dispatch_ended_webhook_idx ON public.webhook_dispatch_ended USING btree (webhook, created_at);
 CREATE INDEX webhook_dispatch_exhausted_idx ON public.webhook_dispatch_ended USING btree (ended_at) WHERE (status = 'exhausted'::text);
@@ -1221,6 +1223,7 @@ CREATE INDEX webhook_dispatch_open_created_idx ON public.webhook_dispatch_open U
 CREATE INDEX webhook_dispatch_open_due_idx ON public.webhook_dispatch_open USING btree (webhook, next_attempt_at);
 CREATE INDEX webhook_dispatch_open_event_id_idx ON public.webhook_dispatch_open USING btree (event_id);
 CREATE INDEX webhook_dispatch_open_lease_idx ON public.webhook_dispatch_open USING btree (lease_owner, webhook) WHERE (lease_owner IS NOT NULL);
+CREATE INDEX webhook_dispatch_open_replay_idx ON public.webhook_dispatch_open USING btree (created_at) WHERE (attempt_trigger = 'replay'::text);
 CREATE INDEX webhook_dispatch_open_replay_job_idx ON public.webhook_dispatch_open USING btree (replay_job) WHERE (replay_job IS NOT NULL);
 CREATE INDEX webhook_dispatch_open_test_idx ON public.webhook_dispatch_open USING btree (next_attempt_at) WHERE (is_test AND (next_attempt_at IS NOT NULL));
 

@@ -230,6 +230,8 @@ create index webhook_dispatch_open_created_idx on webhook_dispatch_open (created
 create index webhook_dispatch_open_account_idx on webhook_dispatch_open (account, created_at) where account is not null;
 create index webhook_dispatch_open_event_id_idx on webhook_dispatch_open (event_id);
 create index webhook_dispatch_open_replay_job_idx on webhook_dispatch_open (replay_job) where replay_job is not null;
+-- Replays are few rows, which a list of them would look for among all.
+create index webhook_dispatch_open_replay_idx on webhook_dispatch_open (created_at) where attempt_trigger = 'replay';
 
 -- The table of the old sender is that of the deliveries that ended: inserted when they end, deleted by retention, taken out
 -- again by a replay.
@@ -299,6 +301,10 @@ create index webhook_dispatch_ended_account_failed_idx on webhook_dispatch_ended
   where status in ('exhausted', 'failed') and account is not null;
 -- Exhausted deliveries of the last 24 hours, without the failed ones beside them.
 create index webhook_dispatch_exhausted_idx on webhook_dispatch_ended (ended_at) where status = 'exhausted';
+-- Replays, and those of an account: of deliveries by the schedule they hold nothing.
+create index webhook_dispatch_ended_replay_idx on webhook_dispatch_ended (created_at) where attempt_trigger = 'replay';
+create index webhook_dispatch_ended_account_replay_idx on webhook_dispatch_ended (account, created_at)
+  where attempt_trigger = 'replay' and account is not null;
 
 -- The ledger: every row is in one of the two tables.
 create view webhook_dispatch as

@@ -98,7 +98,7 @@ test.each([
 })
 
 test('an axis names a day by its date of UTC, and a duration without a space to break at', () => {
-  expect(formatBucket('2026-09-11T00:00:00.000Z', '30d', 'en')).toBe('Sep 11')
+  expect(formatBucket('2026-09-11T00:00:00.000Z', '30d', { language: 'en', timeZone: undefined })).toBe('Sep 11')
   expect([formatMs(38, 'en'), formatMs(1_500, 'en')]).toEqual(['38\u00a0ms', '1.5\u00a0sec'])
 })
 

@@ -12,16 +12,20 @@ import { addLine, filterLines, isChannelName, KEPT, type Line, toNdjson } from '
 const ID = '01997e2a-6c00-7000-8000-0000000000a1'
 
 describe('the choices of a browser', () => {
-  const DEFAULTS = { density: 'comfortable', timeZone: 'local', shortcuts: true }
+  const DEFAULTS = { density: 'comfortable', timeZone: 'local', shortcuts: true, hidden: {} }
 
   test.each([
     [null, DEFAULTS],
     ['', DEFAULTS],
     ['null', DEFAULTS],
-    ['{"density":"huge","timeZone":7,"shortcuts":"no"}', DEFAULTS],
+    ['{"density":"huge","timeZone":7,"shortcuts":"no","hidden":[]}', DEFAULTS],
+    [
+      '{"hidden":{"deliveries":["next"],"webhooks":[7],"users":"all"}}',
+      { ...DEFAULTS, hidden: { deliveries: ['next'] } },
+    ],
     [
       '{"density":"compact","timeZone":"utc","shortcuts":false,"other":1}',
-      { density: 'compact', timeZone: 'utc', shortcuts: false },
+      { density: 'compact', timeZone: 'utc', shortcuts: false, hidden: {} },
     ],
   ])('stored as %j are %j', (text, wanted) => {
     expect(parsePreferences(text)).toEqual(wanted)

@@ -57,6 +57,9 @@ describe('the filters of the ledger', () => {
     [{ attempts: '6-' }, ['attempts|gte|6']],
     [{ attempts: 'many' }, []],
     [{ from: '2026-09-11T08:00Z', to: 'now' }, ['created_at|gte|2026-09-11T08:00:00.000Z']],
+    [{ id: 'd', trigger: 'manual' }, ['document_id|eq|d', 'is_replay|eq|true']],
+    [{ trigger: 'automatic' }, ['is_replay|eq|false']],
+    [{ trigger: 'magic' }, []],
     [{ sort: 'oldest' }, []],
   ])('%j is %j for the API', (filters, wanted) => {
     expect(toApiFilters(filters, NOW_MS)).toEqual(wanted)

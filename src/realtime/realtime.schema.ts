@@ -8,6 +8,12 @@ const SocketId = Type.String({
   description: 'The id that the provider gave the connection.',
 })
 
+const ChannelName = Type.String({
+  maxLength: 100,
+  pattern: '^private-(account|contract)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  description: 'A private channel, with its UUID in lower case.',
+})
+
 /** Members that a client library adds of its own are ignored. */
 const OPEN = { additionalProperties: true }
 
@@ -16,11 +22,7 @@ export const AuthorizeBody = named(
   Type.Object(
     {
       socket_id: SocketId,
-      channel_name: Type.String({
-        maxLength: 100,
-        pattern: '^private-(account|contract)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
-        description: 'A private channel, with its UUID in lower case.',
-      }),
+      channel_name: ChannelName,
     },
     OPEN,
   ),
@@ -39,6 +41,19 @@ export const ConnectionAuthentication = named(
     auth: Type.String({ description: '`<key>:<hex hmac-sha256>`.' }),
     user_data: Type.String({ description: 'JSON text with the `id` of the user.' }),
   }),
+)
+
+export const TestEventBody = named(
+  'PublishTestEvent',
+  Type.Object({
+    channel_name: ChannelName,
+    text: Type.Optional(Type.String({ maxLength: 1_000, default: '', description: 'Text of the message.' })),
+  }),
+)
+
+export const PublishedTestEvent = named(
+  'PublishedTestEvent',
+  Type.Object({ event: Type.String({ description: 'The name of the event.' }), channel: Type.String() }),
 )
 
 export const RealtimeConfig = named(

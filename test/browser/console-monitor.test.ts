@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AccountId, WebhookId } from '../../src/base/id.ts'
@@ -159,7 +160,49 @@ describe('the ledger', () => {
     await drawer.getByText('The receiver failed.').waitFor()
     await drawer.getByRole('button', { name: 'Previous' }).click()
     await expect.poll(() => new URL(page.url()).pathname).toBe(first)
+    await drawer.getByRole('button', { name: 'Show the request' }).click()
+    await expect
+      .poll(() => drawer.getByTestId('request').innerText())
+      .toMatch(/^POST \/broken\n.*x-service-delivery: [0-9a-f-]{36}\n.*"type": "contract.create"/s)
+    await drawer.getByRole('button', { name: 'Copy as cURL' }).waitFor()
+    await takePicture(page, 'delivery-request')
     expect(complaints).toEqual([])
+  })
+
+  test('follows the time zone, leaves columns out, is saved as a file, and blocks changes while offline', async () => {
+    await using opened = await c.open('/console/deliveries?status=retrying&code=5xx')
+    const { page, complaints } = opened
+    await page.getByText('8 deliveries loaded').waitFor()
+    await page.getByText('UTC', { exact: true }).click()
+    const shown = page.locator('tbody time').first()
+    const at = new Date(String(await shown.getAttribute('datetime')))
+    const wanted = at.toLocaleTimeString('en', { timeStyle: 'medium', timeZone: 'UTC' })
+    await expect.poll(() => shown.innerText()).toBe(wanted)
+    await page.getByRole('columnheader', { name: 'Duration' }).waitFor()
+    await page.getByRole('button', { name: 'Columns' }).click()
+    await page.getByLabel('Duration').uncheck()
+    await page.getByLabel('Compact rows').check()
+    await page.getByRole('columnheader', { name: 'Duration' }).waitFor({ state: 'detached' })
+    await takePicture(page, 'ledger-columns')
+    await page.keyboard.press('Escape')
+    const saved = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export', exact: true }).click()
+    await page.getByRole('menuitem', { name: 'CSV' }).click()
+    const lines = (await readFile(await (await saved).path(), 'utf8')).trimEnd().split('\r\n')
+    expect(lines[0]).toMatch(/^document_id,webhook,event_id,event,/)
+    expect(lines).toHaveLength(9)
+
+    await page.getByRole('row').getByRole('link', { name: 'contract.create' }).first().click()
+    const drawer = page.getByRole('dialog', { name: 'Delivery' })
+    await drawer.getByRole('button', { name: 'Force replay' }).click()
+    await page.context().setOffline(true)
+    const dialog = page.getByRole('dialog', { name: 'Replay the delivery' })
+    await dialog.getByText('This browser is offline.').waitFor()
+    expect(await dialog.getByRole('button', { name: 'Replay', exact: true }).isDisabled()).toBe(true)
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Escape')
+    await page.getByTestId('updated').getByText('Offline. Updated').waitFor()
+    expect(complaints.filter((complaint) => !complaint.includes('ERR_INTERNET_DISCONNECTED'))).toEqual([])
   })
 
   test('replays what is selected, with the count first', async () => {
@@ -177,8 +220,13 @@ describe('the ledger', () => {
     const dialog = page.getByRole('dialog', { name: 'Replay deliveries' })
     await dialog.getByLabel('The receiver may get the event twice').check()
     await dialog.getByText('2 deliveries', { exact: true }).waitFor()
+    await dialog.getByText('2 would be replayed, 0 skipped. 0 succeeded already.').waitFor()
+    await dialog.getByRole('row').filter({ hasText: 'Warehouse' }).getByText('2', { exact: true }).waitFor()
+    await takePicture(page, 'bulk-replay')
     await dialog.getByRole('button', { name: 'Start the replay' }).click()
     await dialog.getByText('of 2 done').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel the job' }).click()
+    await dialog.getByText('Cancelled.').waitFor()
     expect(complaints).toEqual([])
   })
 
@@ -229,6 +277,45 @@ test('an event tells its story, and a webhook its own', async () => {
     await page.getByText(text).first().waitFor()
     await takePicture(page, `webhook-${tab.toLowerCase()}`)
   }
+  expect(complaints).toEqual([])
+})
+
+test('edits of a webhook say what they change, and what somebody else changed meanwhile', async () => {
+  await using opened = await c.open(`/console/webhooks/${billing}?tab=events`)
+  const { page, complaints } = opened
+  await page.getByLabel('contract.update').check()
+  await page.getByLabel('contract.create').uncheck()
+  await page.getByRole('button', { name: 'Replace the events' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Replace the events' })
+  await dialog.getByText('+ contract.update').waitFor()
+  await dialog.getByText('− contract.create').waitFor()
+  await takePicture(page, 'webhook-events-diff')
+  await d.call('PUT', `/api/v3/webhook/webhook/${billing}/events`, { events: ['contract.create', 'contract.delete'] })
+  await dialog.getByRole('button', { name: 'Replace the events' }).click()
+  const conflict = page.getByTestId('conflict')
+  await conflict.getByText('+ contract.delete').waitFor()
+  await takePicture(page, 'webhook-events-conflict')
+  await conflict.getByRole('button', { name: 'Overwrite with mine' }).click()
+  await page.getByRole('button', { name: 'Replace the events' }).click()
+  await dialog.getByText('− contract.delete').waitFor()
+  await dialog.getByRole('button', { name: 'Replace the events' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const { data } = (await d.call('GET', `/api/v3/webhook/webhook/${billing}/events`)).body
+  expect(data.events.map(({ internal }: { internal: string }) => internal).sort()).toEqual([
+    'contract.update',
+    'webhook.test',
+  ])
+
+  await page.getByRole('tab', { name: 'Settings' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('Billing of Acme')
+  await d.call('PATCH', `/api/v3/webhook/webhook/${billing}`, { name: 'Invoices', description: 'By finance' })
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await conflict.getByText('Invoices').waitFor()
+  await takePicture(page, 'webhook-conflict')
+  await conflict.getByRole('button', { name: 'Overwrite with mine' }).click()
+  await page.getByText('Saved').waitFor()
+  expect(await d.readWebhook(billing)).toMatchObject({ name: 'Billing of Acme', description: 'By finance' })
+  await d.call('PATCH', `/api/v3/webhook/webhook/${billing}`, { name: 'Billing' })
   expect(complaints).toEqual([])
 })
 

@@ -58,6 +58,7 @@ test('delivery#ledger-row, delivery#ledger-endpoints: a row has exactly these me
     last_duration_ms: expect.any(Number),
     delivered_at: at,
     is_test: false,
+    is_replay: false,
     created_at: at,
     updated_at: at,
   })

@@ -30,5 +30,8 @@ export function buildRealtimeRouteRequests(
         call: fixture.app.anonymous,
       }
     },
+    'realtime.publish-test': async () => ({
+      body: { channel_name: `private-contract-${(await newContract()).document_id}`, text: 'hello' },
+    }),
   }
 }

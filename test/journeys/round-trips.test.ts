@@ -239,6 +239,7 @@ const STEPS: Record<string, readonly Step[]> = {
   // The session is stored: it was authorized before.
   'realtime.user-auth': [],
   'realtime.config': [],
+  'realtime.publish-test': [ONE_WRITE],
   // No channel is occupied; otherwise one statement reads since when.
   'realtime-channel.find-all': [],
   'realtime.webhook': [['records the events and applies them', 1, 1]],

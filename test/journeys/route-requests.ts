@@ -289,6 +289,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'audit-log.find-all': undefined,
   ...buildPlatformRouteRequests({ created, account: () => account }),
   'webhook.export': () => ({ query: '?format=json' }),
+  'webhook-dispatch.export': () => ({ query: '?format=csv' }),
   'webhook.create': () => ({ body: { url: `${fixture.receiver.origin}/new`, account, events: ['contract.create'] } }),
   'webhook.find-all': undefined,
   'webhook.find-one': of(newWebhook),

@@ -18,6 +18,7 @@ function refreshSession(): Promise<void> {
 
 /** Sends a call with the session cookie and the proof that this page makes it; once more after a refresh where it expired. */
 async function sendWithCookie(request: Request): Promise<Response> {
+  if (request.method !== 'GET' && !navigator.onLine) throw new Error('the browser is offline')
   request.headers.set('x-form-token', settings.formToken)
   const again = request.clone()
   const answer = await fetch(request)

@@ -27,6 +27,7 @@ const PATHS = {
   bad: 'M6 6l12 12M18 6 6 18',
   wait: 'M12 7v5l3 2M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18',
   warn: 'M12 4 2.5 20h19zM12 10v4M12 17v.5',
+  refresh: 'M20 11a8 8 0 1 0-2 6.3M20 4v7h-7',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14M16 16l5 5',
   menu: 'M4 7h16M4 12h16M4 17h16',

@@ -6,11 +6,13 @@ export interface Preferences {
   timeZone: 'local' | 'utc'
   /** Whether single keys are shortcuts (WCAG 2.1.4). */
   shortcuts: boolean
+  /** The columns that are left out of lists, by the name of the list. */
+  hidden: Readonly<Record<string, readonly string[]>>
 }
 
 const KEY = 'signalbox-console-preferences'
 
-const DEFAULTS: Preferences = { density: 'comfortable', timeZone: 'local', shortcuts: true }
+const DEFAULTS: Preferences = { density: 'comfortable', timeZone: 'local', shortcuts: true, hidden: {} }
 
 /** Reads stored preferences; what is not one of the choices falls back to the default. Pure. */
 export function parsePreferences(text: string | null): Preferences {
@@ -22,7 +24,14 @@ export function parsePreferences(text: string | null): Preferences {
     density: given.density === 'compact' ? 'compact' : DEFAULTS.density,
     timeZone: given.timeZone === 'utc' ? 'utc' : DEFAULTS.timeZone,
     shortcuts: given.shortcuts !== false,
+    hidden: readHidden(given.hidden),
   }
+}
+
+function readHidden(given: unknown): Preferences['hidden'] {
+  if (typeof given !== 'object' || given === null) return DEFAULTS.hidden
+  const isNames = (value: unknown) => Array.isArray(value) && value.every((name) => typeof name === 'string')
+  return Object.fromEntries(Object.entries(given).filter(([, names]) => isNames(names)))
 }
 
 const listeners = new Set<() => void>()

@@ -8,7 +8,8 @@ const FRESH_MS = 2_000
 export const queries = new QueryClient({
   defaultOptions: {
     queries: { staleTime: FRESH_MS, retry: false, refetchOnWindowFocus: true, throwOnError: false },
-    mutations: { retry: false },
+    // A change is never kept for later: an operator decides again when the browser is online.
+    mutations: { retry: false, networkMode: 'always' },
   },
 })
 

@@ -1,8 +1,9 @@
-import { Button, Checkbox, Code, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Checkbox, Code, CopyButton, Group, Stack, Text, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { CopyText } from './copy-text.tsx'
+import { useOnline } from '../frame/use-online.ts'
 import { Dialog } from './dialog.tsx'
+import { download } from './download.ts'
 import { ProblemCard } from './problem.tsx'
 
 interface ConfirmProps {
@@ -23,6 +24,7 @@ interface ConfirmProps {
 export function ConfirmDialog(props: ConfirmProps) {
   const { title, children, label, isOpen, onClose, onConfirm, isRunning, error, typed } = props
   const { t } = useTranslation()
+  const isOnline = useOnline()
   const [text, setText] = useState('')
   return (
     <Dialog title={title} isOpen={isOpen} onClose={onClose}>
@@ -36,6 +38,7 @@ export function ConfirmDialog(props: ConfirmProps) {
             autoComplete="off"
           />
         )}
+        {!isOnline && <Text size="sm">{t('banner.offline')}</Text>}
         {error !== null && error !== undefined && <ProblemCard error={error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
@@ -44,7 +47,7 @@ export function ConfirmDialog(props: ConfirmProps) {
           <Button
             {...(typed !== undefined && { color: 'red' })}
             loading={isRunning}
-            disabled={typed !== undefined && text !== typed}
+            disabled={!isOnline || (typed !== undefined && text !== typed)}
             onClick={onConfirm}
           >
             {label}
@@ -72,6 +75,7 @@ export function SecretDialog({
 }) {
   const { t } = useTranslation()
   const [isShown, setIsShown] = useState(false)
+  const [isTaken, setIsTaken] = useState(false)
   const [isStored, setIsStored] = useState(false)
   return (
     <Dialog title={title} isOpen>
@@ -82,19 +86,21 @@ export function SecretDialog({
           <Code block className="wrap" flex={1} data-testid="secret">
             {isShown ? secret : '•'.repeat(32)}
           </Code>
-          <Button size="xs" variant="default" onClick={() => setIsShown(!isShown)}>
+          <Button
+            size="xs"
+            variant="default"
+            onClick={() => {
+              setIsShown(!isShown)
+              setIsTaken(true)
+            }}
+          >
             {isShown ? t('secret.hide') : t('secret.show')}
           </Button>
         </Group>
-        <Group gap="xs">
-          <Text size="sm" c="dimmed">
-            {t('secret.line')}
-          </Text>
-          <CopyText text={isShown ? `${name}=${secret}` : t('secret.hidden')} />
-        </Group>
+        <TakeSecret name={name} secret={secret} onTaken={() => setIsTaken(true)} />
         <Checkbox
           label={t('secret.stored')}
-          disabled={!isShown}
+          disabled={!isTaken}
           checked={isStored}
           onChange={(event) => setIsStored(event.currentTarget.checked)}
         />
@@ -105,5 +111,38 @@ export function SecretDialog({
         </Group>
       </Stack>
     </Dialog>
+  )
+}
+
+/** Takes a secret without showing it. */
+function TakeSecret({ name, secret, onTaken }: { name: string; secret: string; onTaken: () => void }) {
+  const { t } = useTranslation()
+  return (
+    <Group gap="xs">
+      <CopyButton value={secret}>
+        {({ copied, copy }) => (
+          <Button
+            size="xs"
+            variant="default"
+            onClick={() => {
+              copy()
+              onTaken()
+            }}
+          >
+            {copied ? t('copy.done') : t('secret.copy')}
+          </Button>
+        )}
+      </CopyButton>
+      <Button
+        size="xs"
+        variant="default"
+        onClick={() => {
+          download(`${name}=${secret}\n`, `${name.toLowerCase()}.env`, 'text/plain')
+          onTaken()
+        }}
+      >
+        {t('secret.download')}
+      </Button>
+    </Group>
   )
 }

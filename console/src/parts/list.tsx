@@ -2,11 +2,15 @@ import { Button, Group, Paper, Skeleton, Stack, Table, Text } from '@mantine/cor
 import { type QueryKey, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { ColumnChooser, useHidden } from './column-chooser.tsx'
+import { Freshness, type Read } from './freshness.tsx'
 import { ProblemCard } from './problem.tsx'
 
 /** One column of a list. */
 export interface Column<Row> {
   label: string
+  /** Its name among the columns of a list from which this browser may leave it out. Default: it is always shown. */
+  id?: string
   cell: (row: Row) => ReactNode
   isNumber?: boolean
 }
@@ -54,10 +58,18 @@ export function useRows<One extends Row>({ key, load, isNewestFirst = false }: L
   })
   const index = newest.data?.data.findIndex(({ document_id }) => document_id === first) ?? 0
   const newer = index < 0 ? (newest.data?.data.length ?? 0) : index
-  return { ...rows, shown, newer }
+  const read: Read = {
+    atMs: Math.max(rows.dataUpdatedAt, newest.dataUpdatedAt),
+    isFailing: rows.isError || newest.isError,
+    isReading: rows.isFetching,
+    readAgain: () => void rows.refetch(),
+  }
+  return { ...rows, shown, newer, read }
 }
 
 interface ListProps<One extends Row> {
+  /** Name under which this browser keeps which columns are left out. Default: none may be. */
+  name?: string
   caption: string
   columns: readonly Column<One>[]
   rows: ReturnType<typeof useRows<One>>
@@ -69,8 +81,9 @@ interface ListProps<One extends Row> {
 }
 
 /** A list in each of its states. */
-export function List<One extends Row>({ caption, columns, rows, isFiltered, onClear, empty }: ListProps<One>) {
+export function List<One extends Row>({ name, caption, columns, rows, isFiltered, onClear, empty }: ListProps<One>) {
   const { t } = useTranslation()
+  const hidden = useHidden(name ?? '')
   const isSlow = useSlow(rows.isPending)
   if (rows.isError && rows.shown.length === 0)
     return <ProblemCard error={rows.error} onRetry={() => void rows.refetch()} />
@@ -99,7 +112,11 @@ export function List<One extends Row>({ caption, columns, rows, isFiltered, onCl
       </Paper>
     )
   return (
-    <Stack gap="sm">
+    <Stack gap="xs">
+      <Group justify="flex-end" gap="xs" mih={26}>
+        <Freshness {...rows.read} />
+        {name !== undefined && <ColumnChooser list={name} columns={columns.filter(isChoosable)} />}
+      </Group>
       {rows.newer > 0 && (
         <Group justify="center">
           <Button size="compact-sm" radius="xl" data-key="t" onClick={() => void rows.refetch()}>
@@ -113,7 +130,7 @@ export function List<One extends Row>({ caption, columns, rows, isFiltered, onCl
       {rows.isError && <ProblemCard error={rows.error} onRetry={() => void rows.refetch()} />}
       <RowTable
         caption={caption}
-        columns={columns}
+        columns={columns.filter(({ id }) => id === undefined || !hidden.has(id))}
         rows={rows.shown}
         isBusy={rows.isFetching}
         isOld={rows.isPlaceholderData}
@@ -127,6 +144,10 @@ export function List<One extends Row>({ caption, columns, rows, isFiltered, onCl
       )}
     </Stack>
   )
+}
+
+function isChoosable<One>(column: Column<One>): column is Column<One> & { id: string } {
+  return column.id !== undefined
 }
 
 /** Rows as a table, which scrolls sideways where it has no room. */

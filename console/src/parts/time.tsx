@@ -1,5 +1,5 @@
 import { Text, Tooltip } from '@mantine/core'
-import { useEffect, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useTimeZone } from '../frame/preferences.ts'
 import { describeAge } from './age.ts'
@@ -13,6 +13,17 @@ export function useNow(everyMs = 1_000): number {
     return () => clearInterval(timer)
   }, [everyMs])
   return nowMs
+}
+
+/** Formats instants in the language and the time zone of this browser's choices. */
+export function useDateFormat(style: Intl.DateTimeFormatOptions): (at: string | number) => string {
+  const { i18n } = useTranslation()
+  const timeZone = useTimeZone()
+  const key = JSON.stringify(style)
+  return useMemo(() => {
+    const format = new Intl.DateTimeFormat(i18n.language, { ...JSON.parse(key), ...(timeZone && { timeZone }) })
+    return (at) => format.format(new Date(at))
+  }, [i18n.language, timeZone, key])
 }
 
 /** An instant: how long ago it was, and the whole of it in its tooltip. */

@@ -2194,6 +2194,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/realtime/realtime/test-event": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Publish a test event on a private channel
+         * @description One event `realtime.test` with a text, published at once and once; every client of the channel gets it. Off in production unless `INTEGRATION_REALTIME_TEST_EVENTS` is true.
+         *
+         *     Needs the permission `realtime:publish-test`.
+         */
+        post: operations["realtimePublishTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/realtime/realtime/user-auth": {
         parameters: {
             query?: never;
@@ -2376,6 +2398,28 @@ export interface paths {
          * @description Needs the permission `webhook-dispatch:find-all`.
          */
         get: operations["webhookDispatchFindAll"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/webhook/dispatch/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export ledger rows as a file
+         * @description Streamed; filters and sort as in the list. `json` is one array, `ndjson` one row a line, `csv` RFC 4180 with a header line. A CSV cell that a spreadsheet would run as a formula begins with an apostrophe. A file holds the first 50,000 rows of the order that is asked for.
+         *
+         *     Needs the permission `webhook-dispatch:export`.
+         */
+        get: operations["webhookDispatchExport"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5220,6 +5264,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "realtime.publish-test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime.publish-test
+         * @description Publish a test event on a private channel
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimePublishTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "realtime.user-auth": {
         parameters: {
             query?: never;
@@ -6094,6 +6160,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onWebhookDispatchExhausted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook-dispatch.export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook-dispatch.export
+         * @description Export ledger rows as a file
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onWebhookDispatchExport"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7662,6 +7750,8 @@ export interface components {
              */
             delivered_at: string | null;
             is_test: boolean;
+            /** @description Whether a replay asked for the attempt that is due, or, of an ended row, for the last one. */
+            is_replay: boolean;
             /**
              * Format: date-time
              * @description ISO 8601, UTC, milliseconds.
@@ -7732,6 +7822,8 @@ export interface components {
              */
             delivered_at: string | null;
             is_test: boolean;
+            /** @description Whether a replay asked for the attempt that is due, or, of an ended row, for the last one. */
+            is_replay: boolean;
             /**
              * Format: date-time
              * @description ISO 8601, UTC, milliseconds.
@@ -9299,6 +9391,15 @@ export interface components {
             /** @description Several events, in place of the other members. All are recorded, or none. */
             events?: components["schemas"]["Publication"][];
         };
+        PublishTestEvent: {
+            /** @description A private channel, with its UUID in lower case. */
+            channel_name: string;
+            /**
+             * @description Text of the message.
+             * @default
+             */
+            text: string;
+        };
         PublishedEvents: {
             /** @description How many events the request held. */
             accepted: number;
@@ -9307,6 +9408,15 @@ export interface components {
         };
         PublishedEventsAnswer: {
             data: components["schemas"]["PublishedEvents"];
+            message: string;
+        };
+        PublishedTestEvent: {
+            /** @description The name of the event. */
+            event: string;
+            channel: string;
+        };
+        PublishedTestEventAnswer: {
+            data: components["schemas"]["PublishedTestEvent"];
             message: string;
         };
         RealtimeChannelEvent: {
@@ -9521,10 +9631,30 @@ export interface components {
             would_replay: number;
             would_skip: number;
             skipped_reasons: components["schemas"]["SkippedReasons"];
+            /** @description Rows whose event has arrived; a replay of them is a duplicate. */
+            succeeded: number;
+            /** @description Rows of webhooks that are inactive or deleted. */
+            to_inactive: number;
+            /** @description Webhooks that the rows are of. */
+            webhooks: number;
+            /** @description The webhooks with the most rows, at most 50, the one with the most first. */
+            by_webhook: components["schemas"]["ReplayPreviewWebhook"][];
         };
         ReplayPreviewAnswer: {
             data: components["schemas"]["ReplayPreview"];
             message: string;
+        };
+        ReplayPreviewWebhook: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            webhook: string;
+            /** @description Whether it is active and not deleted; the rows of others are skipped. */
+            is_active: boolean;
+            /** @description Rows of the webhook. */
+            total: number;
+            succeeded: number;
         };
         ReplayProvisioningDelivery: {
             /** @description It may have arrived already; make it again. */
@@ -16168,6 +16298,47 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    realtimePublishTest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PublishTestEvent"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublishedTestEventAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     realtimeUserAuth: {
         parameters: {
             query?: never;
@@ -16449,6 +16620,7 @@ export interface operations {
                  *     - `last_status_code` (integer): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `last_error` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
                  *     - `is_test` (boolean): eq, ne, in, nin, null
+                 *     - `is_replay` (boolean): eq, in
                  *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  */
@@ -16477,6 +16649,62 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DispatchPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookDispatchExport: {
+        parameters: {
+            query?: {
+                format?: "csv" | "json" | "ndjson";
+                /**
+                 * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
+                 *
+                 *     - `document_id` (uuid): eq, ne, in, nin, null
+                 *     - `webhook` (uuid): eq, ne, in, nin, null
+                 *     - `event` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
+                 *     - `event_id` (uuid): eq, ne, in, nin, null
+                 *     - `resource_id` (text): eq, in
+                 *     - `account` (uuid): eq, ne, in, nin, null
+                 *     - `status` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
+                 *     - `attempts` (integer): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 *     - `last_status_code` (integer): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 *     - `last_error` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
+                 *     - `is_test` (boolean): eq, ne, in, nin, null
+                 *     - `is_replay` (boolean): eq, in
+                 *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 */
+                filters?: string[];
+                /** @description A field; with `-`, descending. */
+                sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dispatch"][];
+                    "application/x-ndjson": string;
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -21815,6 +22043,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onRealtimePublishTest: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime.publish-test";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onRealtimeUserAuth: {
         parameters: {
             query?: never;
@@ -23326,6 +23592,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "webhook-dispatch.exhausted";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookDispatchExport: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook-dispatch.export";
                 };
             };
         };

@@ -207,6 +207,15 @@ describe('configuration', () => {
     expect(faultsOf(embedded)).toContain('Set INTEGRATION_REALTIME_CLUSTER to embedded')
   })
 
+  test('lets operators publish test events of realtime, in production where a setting says so', () => {
+    const takes = (env: Record<string, string>) => readConfig(env, '/nowhere').realtimeTestEvents
+    expect([takes({}), takes({ INTEGRATION_REALTIME_TEST_EVENTS: 'false' })]).toEqual([true, false])
+    expect([takes(PRODUCTION), takes({ ...PRODUCTION, INTEGRATION_REALTIME_TEST_EVENTS: 'true' })]).toEqual([
+      false,
+      true,
+    ])
+  })
+
   test('refuses private targets in production', () => {
     expect(faultsOf({ ...PRODUCTION, WEBHOOK_ALLOWED_PRIVATE_TARGETS: '10.0.0.0/8' })).toContain(
       'must be empty in production',

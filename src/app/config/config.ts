@@ -12,7 +12,7 @@ import { findContradictions, findUnknownSettings } from './config-rules.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 import { type IdleSetting, listIdleSettings } from './idle-settings.ts'
 import { readHashCost } from './password-settings.ts'
-import { type RealtimeServerLimits, readRealtimeLimits, readRealtimeSettings } from './realtime-settings.ts'
+import { type RealtimeConfig, readRealtimeConfig, readRealtimeSettings } from './realtime-settings.ts'
 import { readSecretFiles } from './secret-files.ts'
 import { readSocialSettings } from './social-settings.ts'
 
@@ -36,7 +36,7 @@ export interface ServiceSecrets {
 }
 
 /** The configuration. Only this file reads the environment, once. */
-export interface Config {
+export interface Config extends RealtimeConfig {
   appEnv: AppEnv
   host: string
   port: number
@@ -86,10 +86,6 @@ export interface Config {
   webhookConcurrencyPerWebhook: number
   /** The realtime provider, or what is missing of its settings. */
   realtime: RealtimeSettings
-  /** The limits of the embedded realtime server. */
-  realtimeLimits: RealtimeServerLimits
-  /** Origins whose pages may connect to it; undefined: all. */
-  realtimeOrigins: readonly string[] | undefined
   corsAllowedOrigins: readonly string[]
   portalFrameAncestors: readonly string[]
   provisioningConcurrency: number
@@ -246,8 +242,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     webhookConcurrency: values.WEBHOOK_CONCURRENCY ?? 256,
     webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
     realtime,
-    realtimeLimits: readRealtimeLimits(values),
-    realtimeOrigins: values.REALTIME_ALLOWED_ORIGINS,
+    ...readRealtimeConfig(values),
     corsAllowedOrigins: values.CORS_ALLOWED_ORIGINS ?? [],
     portalFrameAncestors: values.PORTAL_FRAME_ANCESTORS ?? [],
     alertWebhookUrl: values.ALERT_WEBHOOK_URL,

@@ -5,6 +5,16 @@ import type { Values } from './config-variables.ts'
 /** The limits of the embedded server that are settings. */
 export type RealtimeServerLimits = Partial<RealtimeLimits>
 
+/** The settings of realtime beside the provider. */
+export interface RealtimeConfig {
+  /** The limits of the embedded realtime server. */
+  realtimeLimits: RealtimeServerLimits
+  /** Origins whose pages may connect to it; undefined: all. */
+  realtimeOrigins: readonly string[] | undefined
+  /** Whether operators may publish test events on channels. */
+  realtimeTestEvents: boolean
+}
+
 /** Messages that may come at once, for each that may come in a second. */
 const BURST = 6
 
@@ -22,8 +32,17 @@ export function readRealtimeSettings(values: Values): RealtimeSettings {
   })
 }
 
+/** Reads the settings beside the provider. Pure. */
+export function readRealtimeConfig(values: Values): RealtimeConfig {
+  return {
+    realtimeLimits: readRealtimeLimits(values),
+    realtimeOrigins: values.REALTIME_ALLOWED_ORIGINS,
+    realtimeTestEvents: values.INTEGRATION_REALTIME_TEST_EVENTS ?? values.APP_ENV !== 'production',
+  }
+}
+
 /** Reads the limits of the embedded server: those that are not set are left out. Pure. */
-export function readRealtimeLimits(values: Values): RealtimeServerLimits {
+function readRealtimeLimits(values: Values): RealtimeServerLimits {
   const perSecond = values.REALTIME_MESSAGES_PER_SECOND
   const given = {
     connections: values.REALTIME_MAX_CONNECTIONS,

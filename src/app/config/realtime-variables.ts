@@ -22,6 +22,11 @@ export const REALTIME_VARIABLES = {
   ),
   INTEGRATION_REALTIME_PORT: variable(integer(1, 65535), '443, or 80 without TLS', 'Its port.'),
   INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
+  INTEGRATION_REALTIME_TEST_EVENTS: variable(
+    flag,
+    'true, in production false',
+    'Whether operators may publish test events on realtime channels.',
+  ),
   REALTIME_MAX_CONNECTIONS: variable(
     integer(1, 1_000_000),
     'HTTP_MAX_CONNECTIONS',

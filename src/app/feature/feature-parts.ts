@@ -83,6 +83,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     listAccountPermissions: () => accountPermissions,
     realtime: {
       ...workers.realtime,
+      takesTestEvents: config.realtimeTestEvents,
       findContractAccount: buildContractAccounts(clock),
       countAuthorization: workers.metrics.realtime.countAuthorization,
       countProviderEvent: workers.metrics.realtime.countProviderEvent,

@@ -26,6 +26,7 @@ import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
 import type { Lookup } from '../../outbound/guard/dns.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { RealtimeDeps } from '../../realtime/realtime.routes.ts'
+import type { TestEventDeps } from '../../realtime/test-event.routes.ts'
 
 /** Dependencies of decisions about what apps may do. */
 export const consentDeps = ({ ids, random, pages }: FeatureParts) => ({
@@ -66,7 +67,7 @@ export interface FeatureParts {
   health: HealthDeps
   /** The build, the settings and the schema of this process. */
   readServiceFacts: () => Promise<ServiceFacts>
-  realtime: RealtimeDeps
+  realtime: RealtimeDeps & TestEventDeps
   /** The OIDC engine. */
   engine: Engine
   /** Decides what apps ask at a managed engine. */

@@ -50,6 +50,7 @@ import { jobRoutes } from '../../provisioning/job/job.routes.ts'
 import { deliveryRoutes } from '../../provisioning/ledger/delivery.routes.ts'
 import { targetRoutes } from '../../provisioning/target/target.routes.ts'
 import { realtimeRoutes } from '../../realtime/realtime.routes.ts'
+import { testEventRoutes } from '../../realtime/test-event.routes.ts'
 import { routingExplanationRoutes } from '../../webhook/explanation/routing-explanation.routes.ts'
 import { routingForecastRoutes } from '../../webhook/explanation/routing-forecast.routes.ts'
 import { exportRoutes } from '../../webhook/export/export.routes.ts'
@@ -189,6 +190,7 @@ export const FEATURES: readonly Feature[] = [
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(activityRoutes, () => ({})),
   feature(realtimeRoutes, ({ realtime }) => realtime),
+  feature(testEventRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),
   feature(serviceRoutes, ({ readServiceFacts: readFacts }) => ({ readFacts })),
 ]

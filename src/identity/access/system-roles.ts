@@ -49,6 +49,7 @@ const VIEWER_PATTERNS = [
   'webhook-event:find-set',
   'webhook-dispatch:find-all',
   'webhook-dispatch:find-one',
+  'webhook-dispatch:export',
   'replay-job:find-all',
   'replay-job:find-one',
   'event:find-all',

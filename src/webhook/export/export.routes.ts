@@ -1,20 +1,52 @@
-import { buildListQuery, parseListing } from '../../http/listing/listing.ts'
+import type { Readable } from 'node:stream'
+import { buildListQuery, type ListFields, parseListing } from '../../http/listing/listing.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import type { PermissionScope } from '../../http/shape/caller.ts'
 import { type TObject, Type } from '../../http/shape/schema-type.ts'
+import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
+import { DispatchRow } from '../ledger/dispatch.schema.ts'
 import { WEBHOOK_FIELDS } from '../registry/webhook.routes.ts'
 import { WebhookRow } from '../registry/webhook.schema.ts'
-import { streamWebhooks } from './export.ts'
-import { EXPORT_FORMATS, EXPORT_MEDIA } from './export-format.ts'
+import { type ExportInput, streamDispatches, streamWebhooks } from './export.ts'
+import { EXPORT_FORMATS, EXPORT_MEDIA, type ExportFormat } from './export-format.ts'
 
-/** Of a list's parameters an export takes those that choose and order; it has no pages. */
-const LIST_QUERY = (buildListQuery(WEBHOOK_FIELDS) as TObject).properties
-const ExportQuery = Type.Object({
-  format: Type.Optional(
-    Type.Unsafe<(typeof EXPORT_FORMATS)[number]>({ type: 'string', enum: [...EXPORT_FORMATS], default: 'json' }),
-  ),
-  ...(LIST_QUERY.filters && { filters: LIST_QUERY.filters }),
-  ...(LIST_QUERY.sort && { sort: LIST_QUERY.sort }),
-})
+/** The query of an export: its format, and of a list's parameters those that choose and order; it has no pages. */
+function buildExportQuery(fields: ListFields) {
+  const { filters, sort } = (buildListQuery(fields) as TObject).properties
+  return Type.Object({
+    format: Type.Optional(Type.Unsafe<ExportFormat>({ type: 'string', enum: [...EXPORT_FORMATS], default: 'json' })),
+    ...(filters && { filters }),
+    ...(sort && { sort }),
+  })
+}
+
+/** The query as its schema has it. */
+interface ExportQuery {
+  format?: ExportFormat
+  filters?: unknown
+  sort?: unknown
+}
+
+/** The file of an export: `stream` reads the rows of the parsed query. */
+function buildFile(
+  { query, scope, now }: { query: ExportQuery; scope: PermissionScope; now: Date },
+  { name, fields, stream }: { name: string; fields: ListFields; stream: (input: ExportInput) => Readable },
+) {
+  const { format = 'json', filters, sort } = query
+  const listing = parseListing({ filters, sort }, fields, scope)
+  const file = `${name}-${now.toISOString().slice(0, 10)}.${format}`
+  return {
+    kind: 'stream' as const,
+    contentType: EXPORT_MEDIA[format],
+    body: stream({ listing, scope, fields, format }),
+    headers: { 'content-disposition': `attachment; filename="${file}"` },
+  }
+}
+
+/** Of each export. */
+const FORMS =
+  'Streamed; filters and sort as in the list. `json` is one array, `ndjson` one row a line, `csv` RFC 4180 with a ' +
+  'header line. A CSV cell that a spreadsheet would run as a formula begins with an apostrophe.'
 
 export const exportRoutes: Routes<object> = [
   defineRoute(
@@ -27,10 +59,8 @@ export const exportRoutes: Routes<object> = [
       ownAccounts: true,
       isExpensive: true,
       summary: 'Export webhooks as a file',
-      description:
-        'Streamed; filters and sort as in the list. `json` is one array, `ndjson` one row a line, `csv` RFC 4180 with a ' +
-        'header line. A CSV cell that a spreadsheet would run as a formula begins with an apostrophe. Never a secret.',
-      query: ExportQuery,
+      description: `${FORMS} Never a secret.`,
+      query: buildExportQuery(WEBHOOK_FIELDS),
       data: Type.Null(),
       media: {
         'application/json': Type.Array(WebhookRow),
@@ -39,17 +69,40 @@ export const exportRoutes: Routes<object> = [
       },
     },
     {
-      handle: async (_deps: object, { db, scope, query, now }) => {
-        const { format = 'json', filters, sort } = query
-        const listing = parseListing({ filters, sort }, WEBHOOK_FIELDS, scope)
-        const name = `webhooks-${now.toISOString().slice(0, 10)}.${format}`
-        return {
-          kind: 'stream',
-          contentType: EXPORT_MEDIA[format],
-          body: streamWebhooks(db, { listing, scope, fields: WEBHOOK_FIELDS, format }),
-          headers: { 'content-disposition': `attachment; filename="${name}"` },
-        }
+      handle: async (_deps: object, { db, ...request }) =>
+        buildFile(request, {
+          name: 'webhooks',
+          fields: WEBHOOK_FIELDS,
+          stream: (input) => streamWebhooks(db, input),
+        }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/dispatch/export',
+      resource: 'webhook-dispatch',
+      action: 'export',
+      accountScope: 'none',
+      ownAccounts: true,
+      isExpensive: true,
+      summary: 'Export ledger rows as a file',
+      description: `${FORMS} A file holds the first 50,000 rows of the order that is asked for.`,
+      query: buildExportQuery(DISPATCH_FIELDS),
+      data: Type.Null(),
+      media: {
+        'application/json': Type.Array(DispatchRow),
+        'application/x-ndjson': Type.String({ description: 'One ledger row a line.' }),
+        'text/csv': Type.String({ description: 'The members of a ledger row as columns.' }),
       },
+    },
+    {
+      handle: async (_deps: object, { db, ...request }) =>
+        buildFile(request, {
+          name: 'deliveries',
+          fields: DISPATCH_FIELDS,
+          stream: (input) => streamDispatches(db, input),
+        }),
     },
   ),
 ]

@@ -7,5 +7,9 @@ const toStoredRow = wireOf(ledger, DispatchRow)
 
 /** Maps a ledger row for the wire. */
 export function toDispatchRow(record: DispatchRecord): Static<typeof DispatchRow> {
-  return { ...toStoredRow(record), next_attempt_at: record.nextAttemptAt?.toISOString() ?? null }
+  return {
+    ...toStoredRow(record),
+    is_replay: record.trigger === 'replay',
+    next_attempt_at: record.nextAttemptAt?.toISOString() ?? null,
+  }
 }

@@ -6,7 +6,7 @@ import type { AccountLimiter } from '../../identity/account/limit/account-limit.
 import { checkWithin, loadWithin } from '../reach/account-reach.ts'
 import { loadWebhook } from '../registry/webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer } from './dispatch.schema.ts'
-import { isOfResource, listDispatches, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
+import { isOfResource, isReplay, listDispatches, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 import { toDispatchRow } from './dispatch-row.ts'
 
@@ -28,6 +28,7 @@ export const DISPATCH_FIELDS = {
   last_status_code: { type: 'integer' },
   last_error: { type: 'text' },
   is_test: { type: 'boolean' },
+  is_replay: { type: 'boolean', condition: isReplay },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
 } as const

@@ -27,6 +27,9 @@ const dispatchMembers = {
   last_duration_ms: nullable(Type.Integer()),
   delivered_at: nullable(TimestampSchema),
   is_test: Type.Boolean(),
+  is_replay: Type.Boolean({
+    description: 'Whether a replay asked for the attempt that is due, or, of an ended row, for the last one.',
+  }),
   created_at: TimestampSchema,
   updated_at: TimestampSchema,
 }

@@ -18,7 +18,10 @@ import { DispatchRow } from './dispatch.schema.ts'
 /** The columns that both tables of the ledger have. */
 export const ledger = defineRecord(
   'webhook_dispatch',
-  [...columnsOf(DispatchRow).filter((column) => column !== 'next_attempt_at'), 'attempt_trigger'],
+  [
+    ...columnsOf(DispatchRow).filter((column) => column !== 'next_attempt_at' && column !== 'is_replay'),
+    'attempt_trigger',
+  ],
   { attempt_trigger: 'trigger' },
 ).typed<{
   id: DispatchId
@@ -131,6 +134,16 @@ export function isOfResource(filter: ListFilter, own: OwnAccount | undefined): R
   const isOf = own ? sql<SqlBool>`${isOfId} and o.account = ${own}` : isOfId
   return sql<SqlBool>`event_id = any(array(
     select o.document_id from event_occurrence o where ${isOf} order by o.created_at desc limit ${sql.lit(RESOURCE_EVENTS)}))`
+}
+
+/**
+ * The condition of a filter by `is_replay`. The trigger is in the text of the statement: partial indexes of both tables hold for
+ * it. A row without a trigger is one of the schedule.
+ */
+export function isReplay({ values }: ListFilter): RawBuilder<SqlBool> {
+  const isTrue = sql<SqlBool>`attempt_trigger = 'replay'`
+  if (!values.includes(false)) return isTrue
+  return values.includes(true) ? sql<SqlBool>`true` : sql<SqlBool>`attempt_trigger is distinct from 'replay'`
 }
 
 /**

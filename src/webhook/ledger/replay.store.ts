@@ -1,4 +1,4 @@
-import type { DispatchId } from '../../base/id.ts'
+import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom } from '../delivery/delivery-count.store.ts'
@@ -14,6 +14,11 @@ export interface ReplayFacts {
   hasEvent: boolean
   /** A replay of the row waits for its POST. */
   isReplayWaiting: boolean
+}
+
+/** The same of a row among others, with its webhook. */
+export interface ListedReplayFacts extends ReplayFacts {
+  webhook: WebhookId
 }
 
 /** The columns above of the row `d` of the webhook `w`, besides `status`. */
@@ -61,9 +66,9 @@ function splitFacts({
   return { dispatch: toDispatchRecord(stored), facts }
 }
 
-const LISTED = `select d.document_id as id, d.status, ${REPLAY_FACTS}`
+const LISTED = `select d.document_id as id, d.webhook, d.status, ${REPLAY_FACTS}`
 const OF_WEBHOOKS = 'left join webhook w on w.document_id = d.webhook'
-type ListedFacts = ReplayFacts & { id: string }
+type ListedFacts = ListedReplayFacts & { id: string }
 const selectFacts = statement<ListedFacts, { ids: readonly DispatchId[] }>(
   `${LISTED} from webhook_dispatch d ${OF_WEBHOOKS} where d.document_id = any($ids)`,
 )
@@ -79,7 +84,7 @@ export async function listReplayFacts(
   db: Database,
   ids: readonly DispatchId[],
   options: { lock?: boolean } = {},
-): Promise<Map<string, ReplayFacts>> {
+): Promise<Map<string, ListedReplayFacts>> {
   if (ids.length === 0) return new Map()
   const rows = options.lock ? await lockFacts(db, { ids }) : await selectFacts(db, { ids })
   return new Map(rows.map(({ id, ...facts }) => [id, facts]))

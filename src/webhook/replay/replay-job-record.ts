@@ -1,4 +1,4 @@
-import type { Id } from '../../base/id.ts'
+import type { Id, WebhookId } from '../../base/id.ts'
 import type { ReplayRefusal } from '../ledger/replay.ts'
 
 export type ReplayJobId = Id<'replay job'>
@@ -15,6 +15,19 @@ export type SkipReason =
   /** It was deleted since the job was made. */
   | 'gone'
 
+/** Webhooks that a preview lists at most, those with the most rows. */
+export const PREVIEWED_WEBHOOKS_LIMIT = 50
+
+/** What a bulk replay would hold for one webhook. */
+export interface WebhookPreview {
+  webhook: WebhookId
+  /** Whether it is active and not deleted: rows of others are skipped. */
+  isActive: boolean
+  total: number
+  /** Rows whose event has arrived. */
+  succeeded: number
+}
+
 /** Preview of a bulk replay. */
 export interface ReplayPreview {
   /** Rows that the filters name: all of them, or the limit of a total and `isMatchedExact` false. */
@@ -25,4 +38,11 @@ export interface ReplayPreview {
   wouldReplay: number
   wouldSkip: number
   skippedReasons: SkipCounts
+  /** Rows whose event has arrived: their receivers would get it once more. */
+  succeeded: number
+  /** Rows of webhooks that are inactive or deleted. */
+  toInactive: number
+  /** The webhooks of the rows, `PREVIEWED_WEBHOOKS_LIMIT` at most, the one with the most rows first. */
+  byWebhook: WebhookPreview[]
+  webhooks: number
 }

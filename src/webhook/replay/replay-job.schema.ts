@@ -68,6 +68,16 @@ export const ReplayJobRow = named(
   }),
 )
 
+const PreviewedWebhook = named(
+  'ReplayPreviewWebhook',
+  Type.Object({
+    webhook: UuidSchema,
+    is_active: Type.Boolean({ description: 'Whether it is active and not deleted; the rows of others are skipped.' }),
+    total: Type.Integer({ description: 'Rows of the webhook.' }),
+    succeeded: Type.Integer(),
+  }),
+)
+
 /** Preview of a bulk replay. */
 export const ReplayPreviewRow = named(
   'ReplayPreview',
@@ -79,6 +89,12 @@ export const ReplayPreviewRow = named(
     would_replay: Type.Integer(),
     would_skip: Type.Integer(),
     skipped_reasons: SkippedReasonsSchema,
+    succeeded: Type.Integer({ description: 'Rows whose event has arrived; a replay of them is a duplicate.' }),
+    to_inactive: Type.Integer({ description: 'Rows of webhooks that are inactive or deleted.' }),
+    webhooks: Type.Integer({ description: 'Webhooks that the rows are of.' }),
+    by_webhook: Type.Array(PreviewedWebhook, {
+      description: 'The webhooks with the most rows, at most 50, the one with the most first.',
+    }),
   }),
 )
 
@@ -92,5 +108,14 @@ export function toReplayPreviewRow(preview: ReplayPreview): Static<typeof Replay
     would_replay: preview.wouldReplay,
     would_skip: preview.wouldSkip,
     skipped_reasons: preview.skippedReasons,
+    succeeded: preview.succeeded,
+    to_inactive: preview.toInactive,
+    webhooks: preview.webhooks,
+    by_webhook: preview.byWebhook.map(({ webhook, isActive, total, succeeded }) => ({
+      webhook,
+      is_active: isActive,
+      total,
+      succeeded,
+    })),
   }
 }

@@ -6,8 +6,10 @@ import {
   NO_ONE,
   startContractFixture,
 } from '../../../test/contract/contract-fixture.ts'
+import type { WebhookId } from '../../base/id.ts'
 import { findMove, type JobStatus } from '../../delivery/job/job-state.ts'
-import { decideRows } from './replay-job.ts'
+import type { DispatchStatus } from '../delivery/outcome.ts'
+import { decideRows, summarizeByWebhook } from './replay-job.ts'
 import { REPLAY_JOB_ROWS_LIMIT } from './replay-job-record.ts'
 
 const BULK = '/api/v3/webhook/dispatch/replay'
@@ -75,6 +77,30 @@ describe('the moves of a replay job', () => {
     ['cancelled', 'cancel', undefined],
   ] as const)('%s, %s: %s', (from, name, to) => {
     expect(findMove(from as JobStatus, name)).toBe(to)
+  })
+})
+
+test('a preview lists the 50 webhooks with the most rows, and says how many there are', () => {
+  const factOf = (index: number, status: DispatchStatus) => ({
+    webhook: `w${String(index).padStart(3, '0')}` as WebhookId,
+    status,
+    isWebhookActive: true,
+  })
+  const factsOf = (count: number) => Array.from({ length: count }, (_, index) => factOf(index, 'exhausted'))
+  const sums = (count: number) => {
+    const { byWebhook, webhooks } = summarizeByWebhook(factsOf(count))
+    return [byWebhook.length, webhooks]
+  }
+  expect([sums(0), sums(50), sums(51)]).toEqual([
+    [0, 0],
+    [50, 50],
+    [50, 51],
+  ])
+  expect(summarizeByWebhook([...factsOf(51), factOf(50, 'success')]).byWebhook[0]).toEqual({
+    webhook: 'w050',
+    isActive: true,
+    total: 2,
+    succeeded: 1,
   })
 })
 
@@ -198,11 +224,43 @@ describe('making a replay job', () => {
         would_replay: 1,
         would_skip: 0,
         skipped_reasons: {},
+        succeeded: 0,
+        to_inactive: 0,
+        webhooks: 1,
+        by_webhook: [{ webhook: webhook.id, is_active: true, total: 1, succeeded: 0 }],
       },
       message: 'Nothing was done: 1 would be replayed, 0 skipped.',
     })
     await fixture.app.settle()
     expect([await count(), await statuses(type)]).toEqual(before)
+  })
+
+  test('as a dry run says which webhooks the rows are of, which rows arrived already, and which webhooks are inactive', async () => {
+    const asleep = await fixture.createWebhook({ account })
+    await fixture.app.admin('PATCH', `/api/v3/webhook/webhook/${asleep.id}/active`, { is_actived: false })
+    const type = await addRows('exhausted', 2)
+    for (const [status, on] of [
+      ['success', webhook],
+      ['failed', asleep],
+    ] as const) {
+      const other = await addRows(status, 1, { on })
+      await fixture.app.database.pool.query('update webhook_dispatch_ended set event = $1 where event = $2', [
+        type,
+        other,
+      ])
+    }
+    const { data } = (await bulk({ filters: only(type), dry_run: true })).body
+    expect(data).toMatchObject({
+      total: 4,
+      would_replay: 2,
+      succeeded: 1,
+      to_inactive: 1,
+      webhooks: 2,
+      by_webhook: [
+        { webhook: webhook.id, is_active: true, total: 3, succeeded: 1 },
+        { webhook: asleep.id, is_active: false, total: 1, succeeded: 0 },
+      ],
+    })
   })
 
   test('takes the oldest rows up to limit, and only those that matched when it was made', async () => {
@@ -270,6 +328,7 @@ describe('making a replay job', () => {
       '/api/v3/identity/permission?filters=name|like|webhook-dispatch:',
     )
     expect(permissions.body.data.map((row: { name: string }) => row.name).sort()).toEqual([
+      'webhook-dispatch:export',
       'webhook-dispatch:find-all',
       'webhook-dispatch:find-one',
       'webhook-dispatch:replay',

@@ -8,10 +8,15 @@ import type { AccountLimiter } from '../../identity/account/limit/account-limit.
 import type { Database } from '../../postgres/statement/database.ts'
 import { endReadLimit, limitReads } from '../../postgres/statement/statement.ts'
 import { checkQueueEnabled } from '../ledger/dispatch.ts'
-import { listReplayFacts, type ReplayFacts } from '../ledger/replay.store.ts'
+import { type ListedReplayFacts, listReplayFacts, type ReplayFacts } from '../ledger/replay.store.ts'
 import { decideReplay } from '../ledger/replay.ts'
 import { countMatches, insertReplayJob, listMatches, type ReplayJobRecord, replayJobs } from './replay-job.store.ts'
-import { REPLAY_JOB_ROWS_LIMIT, type ReplayPreview, type SkipCounts } from './replay-job-record.ts'
+import {
+  PREVIEWED_WEBHOOKS_LIMIT,
+  REPLAY_JOB_ROWS_LIMIT,
+  type ReplayPreview,
+  type SkipCounts,
+} from './replay-job-record.ts'
 
 /** Dependencies of bulk replays. */
 export interface ReplayJobDeps {
@@ -44,6 +49,26 @@ export async function previewReplay(db: Database, selection: ReplaySelection): P
     wouldReplay: replayable.length,
     wouldSkip: ids.length - replayable.length,
     skippedReasons: skipped,
+    ...summarizeByWebhook([...facts.values()]),
+  }
+}
+
+/** Sums of the rows of a bulk replay, in all and by webhook. Pure. */
+export function summarizeByWebhook(
+  facts: readonly Pick<ListedReplayFacts, 'webhook' | 'status' | 'isWebhookActive'>[],
+): Pick<ReplayPreview, 'succeeded' | 'toInactive' | 'byWebhook' | 'webhooks'> {
+  const sumOf = (rows: typeof facts) => ({
+    total: rows.length,
+    succeeded: rows.filter(({ status }) => status === 'success').length,
+  })
+  const all = [...Map.groupBy(facts, ({ webhook }) => webhook)]
+    .map(([webhook, rows]) => ({ webhook, isActive: rows[0]?.isWebhookActive ?? false, ...sumOf(rows) }))
+    .sort((a, b) => b.total - a.total || a.webhook.localeCompare(b.webhook))
+  return {
+    succeeded: sumOf(facts).succeeded,
+    toInactive: facts.filter(({ isWebhookActive }) => !isWebhookActive).length,
+    byWebhook: all.slice(0, PREVIEWED_WEBHOOKS_LIMIT),
+    webhooks: all.length,
   }
 }
 

@@ -1,4 +1,3 @@
-import { isProblem } from '@signalbox/client'
 import type { Access } from '../access.ts'
 import { api } from '../api.ts'
 
@@ -10,25 +9,31 @@ export interface Place {
   search?: Record<string, string>
 }
 
-/** Kinds of ids, in the order of the search: the call that reads the row, and its screen. */
+/** The query of a list that finds the row of an id, or nothing. */
+const byId = (id: string) => ({ query: { filters: [`document_id|eq|${id}`], page_size: 1 } })
+
+/**
+ * Kinds of ids, the one that is looked for most first: the list that finds the row, and its screen. A list answers an id of another
+ * kind with no row, where the read of one row would be a 404 for each kind.
+ */
 const READERS = [
-  ['webhook-dispatch:find-one', (id: string) => api.webhook.webhookDispatchFindOne({ path: { id } }), '/deliveries/'],
-  ['webhook:find-one', (id: string) => api.webhook.webhookFindOne({ path: { id } }), '/webhooks/'],
-  ['event-occurrence:find-one', (id: string) => api.webhook.eventOccurrenceFindOne({ path: { id } }), '/events/'],
-  ['user:find-one', (id: string) => api.identity.userFindOne({ path: { id } }), '/users/'],
-  ['account:find-one', (id: string) => api.identity.accountFindOne({ path: { id } }), '/accounts/'],
-  ['oauth-client:find-one', (id: string) => api.oauth.oauthClientFindOne({ path: { id } }), '/apps/'],
-  ['event:find-one', (id: string) => api.webhook.eventFindOne({ path: { id } }), '/catalogue/'],
+  ['webhook-dispatch:find-all', (id: string) => api.webhook.webhookDispatchFindAll(byId(id)), '/deliveries/'],
+  ['event-occurrence:find-all', (id: string) => api.webhook.eventOccurrenceFindAll(byId(id)), '/events/'],
+  ['webhook:find-all', (id: string) => api.webhook.webhookFindAll(byId(id)), '/webhooks/'],
+  ['user:find-all', (id: string) => api.identity.userFindAll(byId(id)), '/users/'],
+  ['account:find-all', (id: string) => api.identity.accountFindAll(byId(id)), '/accounts/'],
+  ['oauth-client:find-all', (id: string) => api.oauth.oauthClientFindAll(byId(id)), '/apps/'],
   [
-    'provisioning-target:find-one',
-    (id: string) => api.provisioning.provisioningTargetFindOne({ path: { id } }),
-    '/provisioning/',
-  ],
-  [
-    'provisioning-delivery:find-one',
-    (id: string) => api.provisioning.provisioningDeliveryFindOne({ path: { id } }),
+    'provisioning-delivery:find-all',
+    (id: string) => api.provisioning.provisioningDeliveryFindAll(byId(id)),
     '/provisioning/deliveries/',
   ],
+  [
+    'provisioning-target:find-all',
+    (id: string) => api.provisioning.provisioningTargetFindAll(byId(id)),
+    '/provisioning/',
+  ],
+  ['event:find-all', (id: string) => api.webhook.eventFindAll(byId(id)), '/catalogue/'],
 ] as const
 
 /** Finds what a text is: an id of anything, an e-mail address, a URL, the name of an event type. Undefined for nothing known. */
@@ -36,19 +41,12 @@ export async function find(given: string, { may }: Access): Promise<Place | unde
   const text = given.trim()
   if (UUID.test(text)) {
     const id = text.toLowerCase()
-    const readers = READERS.filter(([permission]) => may(permission))
-    const answers = await Promise.all(
-      readers.map(([, read, to]) =>
-        read(id).then(
-          () => ({ to: `${to}${id}` }),
-          (error: unknown) => {
-            if (isProblem(error, 'not_found', 'permission_denied')) return undefined
-            throw error
-          },
-        ),
-      ),
-    )
-    return answers.find((answer) => answer !== undefined)
+    for (const [permission, read, to] of READERS) {
+      if (!may(permission)) continue
+      const { data } = await read(id)
+      if (data.length > 0) return { to: `${to}${id}` }
+    }
+    return undefined
   }
   if (text.includes('://')) return { to: '/webhooks', search: { q: text } }
   if (text.includes('@')) return { to: '/users', search: { q: text } }

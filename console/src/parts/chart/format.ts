@@ -4,13 +4,19 @@ export const RANGES = ['1h', '24h', '7d', '30d'] as const
 export type Range = (typeof RANGES)[number]
 
 /** A bucket of a range as an axis names it: its time within a day, its day and time within a week, else its day. Pure. */
-export function formatBucket(at: string, range: Range, language: string): string {
+export function formatBucket(
+  at: string,
+  range: Range,
+  { language, timeZone }: { language: string; timeZone: 'UTC' | undefined },
+): string {
+  const zone = timeZone && { timeZone }
   const clock = { hour: '2-digit', minute: '2-digit' } as const
   const day = { day: 'numeric', month: 'short' } as const
-  if (range === '1h' || range === '24h') return new Intl.DateTimeFormat(language, clock).format(new Date(at))
+  if (range === '1h' || range === '24h')
+    return new Intl.DateTimeFormat(language, { ...clock, ...zone }).format(new Date(at))
   // A bucket of a day is one of UTC.
   if (range === '30d') return new Intl.DateTimeFormat(language, { ...day, timeZone: 'UTC' }).format(new Date(at))
-  return new Intl.DateTimeFormat(language, { ...day, ...clock }).format(new Date(at))
+  return new Intl.DateTimeFormat(language, { ...day, ...clock, ...zone }).format(new Date(at))
 }
 
 /** A duration: in milliseconds below a second. Pure. */

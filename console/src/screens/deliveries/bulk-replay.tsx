@@ -1,13 +1,22 @@
-import { Button, Checkbox, Progress, Stack, Text } from '@mantine/core'
+import { Alert, Button, Checkbox, Group, Progress, Stack, Table, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import type { Schemas } from '@signalbox/client'
+import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { useOnline } from '../../frame/use-online.ts'
+import { describeLength } from '../../parts/age.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
+import { measureRate } from './ledger.ts'
+import { useWebhookNames } from './use-webhook-names.ts'
 
-/** Replays all deliveries of the filters as a job: first the count, then the progress. */
+type Preview = Schemas['ReplayPreview']
+type Job = Schemas['ReplayJob']
+
+/** Replays all deliveries of the filters as a job: first the counts, then the progress. */
 export function BulkReplay({ filters, label }: { filters: readonly string[]; label?: string }) {
   const { t } = useTranslation()
   const [isOpen, { open, close }] = useDisclosure(false)
@@ -17,58 +26,37 @@ export function BulkReplay({ filters, label }: { filters: readonly string[]; lab
         {label ?? t('bulk.open')}
       </Button>
       <Dialog title={t('bulk.title')} isOpen={isOpen} onClose={close}>
-        {isOpen && <ReplayJob filters={filters} />}
+        {isOpen &&
+          (filters.length === 0 ? (
+            <Text size="sm">{t('bulk.no-filter')}</Text>
+          ) : (
+            <ReplayJob filters={filters} isChoice={label !== undefined} />
+          ))}
       </Dialog>
     </>
   )
 }
 
-function ReplayJob({ filters }: { filters: readonly string[] }) {
+function ReplayJob({ filters, isChoice }: { filters: readonly string[]; isChoice: boolean }) {
   const { t } = useTranslation()
+  const isOnline = useOnline()
   const [isDuplicate, setIsDuplicate] = useState(false)
   const body = { filters: [...filters], confirm_duplicate: isDuplicate }
   const preview = useQuery({
     queryKey: ['bulk-replay', body],
     queryFn: ({ signal }) => api.webhook.webhookDispatchReplayAll({ body: { ...body, dry_run: true }, signal }),
+    placeholderData: keepPreviousData,
   })
   const start = useMutation({ mutationFn: () => api.webhook.webhookDispatchReplayAll({ body }) })
   const started = start.data?.data
-  const jobId = started && 'document_id' in started ? started.document_id : undefined
-  const job = useQuery({
-    queryKey: ['replay-job', jobId],
-    queryFn: ({ signal }) => api.webhook.replayJobFindOne({ path: { id: jobId ?? '' }, signal }),
-    enabled: jobId !== undefined,
-    refetchInterval: ({ state }) => (state.data?.data.ended_at == null ? 1_000 : false),
-  })
-  const cancel = useMutation({ mutationFn: (id: string) => api.webhook.replayJobCancel({ path: { id } }) })
-  if (job.data) {
-    const { document_id, status, total, processed, replayed, skipped, ended_at } = job.data.data
-    return (
-      <Stack>
-        <Progress value={total === 0 ? 100 : (processed / total) * 100} aria-label={t('bulk.progress')} />
-        <Text role="status">{t('bulk.state', { processed, total, replayed, skipped })}</Text>
-        <Text size="sm" c="dimmed">
-          {t(`bulk.status.${status}`)}
-        </Text>
-        {ended_at === null && (
-          <Button variant="default" loading={cancel.isPending} onClick={() => cancel.mutate(document_id)}>
-            {t('dialog.cancel')}
-          </Button>
-        )}
-      </Stack>
-    )
-  }
+  if (started && 'document_id' in started) return <RunningJob id={started.document_id} />
   const counted = preview.data?.data
-  const total = counted && 'total' in counted ? counted.total : undefined
+  const shown = counted && 'would_replay' in counted ? counted : undefined
   return (
     <Stack>
-      <Text size="sm">{filters.length === 0 ? t('bulk.all') : t('bulk.filtered')}</Text>
+      <Text size="sm">{isChoice ? t('bulk.chosen') : t('bulk.filtered')}</Text>
       {preview.isError && <ProblemCard error={preview.error} onRetry={() => void preview.refetch()} />}
-      {total !== undefined && (
-        <Text fw={600} role="status">
-          {t('bulk.count', { count: total })}
-        </Text>
-      )}
+      {shown && <Counts preview={shown} />}
       <Checkbox
         label={t('replay.confirm')}
         description={t('bulk.duplicates')}
@@ -76,9 +64,132 @@ function ReplayJob({ filters }: { filters: readonly string[] }) {
         onChange={({ currentTarget }) => setIsDuplicate(currentTarget.checked)}
       />
       {start.isError && <ProblemCard error={start.error} />}
-      <Button disabled={!total} loading={start.isPending} onClick={() => start.mutate()}>
+      <Text size="xs" c="dimmed">
+        {t('bulk.pace')}
+      </Text>
+      <Button
+        disabled={!shown?.would_replay || preview.isPlaceholderData || !isOnline}
+        loading={start.isPending}
+        onClick={() => start.mutate()}
+      >
         {t('bulk.start')}
       </Button>
+    </Stack>
+  )
+}
+
+/** The numbers of a replay before it starts, in all and by webhook. */
+function Counts({ preview }: { preview: Preview }) {
+  const { t } = useTranslation()
+  const { total, would_replay, would_skip, succeeded, to_inactive, by_webhook, webhooks } = preview
+  const names = useWebhookNames(by_webhook.map(({ webhook }) => webhook))
+  return (
+    <Stack gap="xs">
+      <Text fw={600} role="status">
+        {t('bulk.count', { count: total })}
+      </Text>
+      <Text size="sm">
+        {t('bulk.outcome', { replayed: would_replay, skipped: would_skip })} {t('bulk.succeeded', { count: succeeded })}
+      </Text>
+      {to_inactive > 0 && (
+        <Alert color="yellow" variant="outline" p="xs">
+          <Text size="sm">{t('bulk.inactive', { count: to_inactive })}</Text>
+        </Alert>
+      )}
+      {by_webhook.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
+        <section className="scroll preview" tabIndex={0} aria-label={t('bulk.by-webhook')}>
+          <Table verticalSpacing={4}>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th scope="col">{t('deliveries.webhook')}</Table.Th>
+                <Table.Th scope="col" ta="end">
+                  {t('deliveries.title')}
+                </Table.Th>
+                <Table.Th scope="col" ta="end">
+                  {t('bulk.arrived')}
+                </Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {by_webhook.map((row) => (
+                <Table.Tr key={row.webhook}>
+                  <Table.Td>
+                    <TextLink to="/webhooks/$id" params={{ id: row.webhook }} size="sm">
+                      {names.get(row.webhook) ?? row.webhook.slice(0, 8)}
+                    </TextLink>
+                    {row.is_active ? '' : ` (${t('bulk.asleep')})`}
+                  </Table.Td>
+                  <Table.Td ta="end">{row.total}</Table.Td>
+                  <Table.Td ta="end">{row.succeeded}</Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        </section>
+      )}
+      {webhooks > by_webhook.length && (
+        <Text size="xs" c="dimmed">
+          {t('bulk.more-webhooks', { count: webhooks - by_webhook.length })}
+        </Text>
+      )}
+    </Stack>
+  )
+}
+
+/** Moves of a job by what it is. */
+const MOVES = {
+  running: ['pause', 'cancel'],
+  paused: ['resume', 'cancel'],
+  failed: ['resume', 'cancel'],
+} as const satisfies Partial<Record<Job['status'], readonly ('pause' | 'resume' | 'cancel')[]>>
+
+const CALLS = {
+  pause: api.webhook.replayJobPause,
+  resume: api.webhook.replayJobResume,
+  cancel: api.webhook.replayJobCancel,
+} as const
+
+/** How far a job is, how fast it moves, and what stops it. */
+function RunningJob({ id }: { id: string }) {
+  const { t, i18n } = useTranslation()
+  const job = useQuery({
+    queryKey: ['replay-job', id],
+    queryFn: ({ signal }) => api.webhook.replayJobFindOne({ path: { id }, signal }),
+    refetchInterval: ({ state }) => (state.data?.data.ended_at == null ? 1_000 : false),
+  })
+  const move = useMutation({
+    mutationFn: (name: keyof typeof CALLS) => CALLS[name]({ path: { id } }),
+    onSettled: () => void job.refetch(),
+  })
+  if (job.isError) return <ProblemCard error={job.error} onRetry={() => void job.refetch()} />
+  if (!job.data) return null
+  const { status, total, processed, replayed, skipped, skipped_reasons } = job.data.data
+  const { perMinute, secondsLeft } = measureRate(job.data.data, Date.now())
+  const moves: readonly (keyof typeof CALLS)[] = status in MOVES ? MOVES[status as keyof typeof MOVES] : []
+  return (
+    <Stack>
+      <Progress value={total === 0 ? 100 : (processed / total) * 100} aria-label={t('bulk.progress')} />
+      <Text role="status">{t('bulk.state', { processed, total, replayed, skipped })}</Text>
+      <Text size="sm" c="dimmed">
+        {t(`bulk.status.${status}`)} {perMinute > 0 && t('bulk.rate', { rate: perMinute })}{' '}
+        {status === 'running' &&
+          secondsLeft !== undefined &&
+          t('bulk.left', { left: describeLength(secondsLeft, i18n.language) })}
+      </Text>
+      {Object.entries(skipped_reasons).map(([reason, count]) => (
+        <Text key={reason} size="sm">
+          {t(`skip.${reason as keyof Job['skipped_reasons']}`, { count })}
+        </Text>
+      ))}
+      {move.isError && <ProblemCard error={move.error} />}
+      <Group gap="xs">
+        {moves.map((name) => (
+          <Button key={name} variant="default" loading={move.isPending} onClick={() => move.mutate(name)}>
+            {t(`bulk.${name}`)}
+          </Button>
+        ))}
+      </Group>
     </Stack>
   )
 }

@@ -1,15 +1,20 @@
-import { Button, Group, Paper, Skeleton, Stack, Text } from '@mantine/core'
+import { Button, Group, Paper, SegmentedControl, Skeleton, Stack, Text } from '@mantine/core'
 import { Outlet, useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { changePreferences, usePreferences } from '../../frame/preferences.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { ColumnChooser, useHidden } from '../../parts/column-chooser.tsx'
+import { ExportMenu } from '../../parts/export-menu.tsx'
+import { Freshness } from '../../parts/freshness.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
-import { Time } from '../../parts/time.tsx'
 import { BulkReplay } from './bulk-replay.tsx'
 import { FilterBar } from './filter-bar.tsx'
 import { type DeliveryFilters, toApiFilters } from './filters.ts'
+import { useLedgerColumns } from './ledger-columns.tsx'
 import { LedgerTable } from './ledger-table.tsx'
 import { SavedViews } from './saved-views.tsx'
 import { LedgerOrder, useLedger } from './use-ledger.ts'
@@ -40,6 +45,7 @@ export function DeliveriesScreen() {
         <>
           <SavedViews filters={filters} onChoose={choose} />
           {may('webhook-dispatch:replay') && <BulkReplay filters={apiFilters} />}
+          {may('webhook-dispatch:export') && <LedgerExport query={query} />}
           <ApiCall
             operation="webhook.webhookDispatchFindAll"
             method="GET"
@@ -55,11 +61,27 @@ export function DeliveriesScreen() {
   )
 }
 
+/** Saves the deliveries of the filters as a file. */
+function LedgerExport({ query }: { query: LedgerProps['query'] }) {
+  const { t } = useTranslation()
+  return (
+    <ExportMenu
+      label={t('export.title')}
+      name="deliveries"
+      note={t('export.limit', { limit: 50_000 })}
+      load={(format) => api.webhook.webhookDispatchExport({ query: { ...query, format } })}
+    />
+  )
+}
+
 interface LedgerProps {
   query: Parameters<typeof useLedger>[1]
   isFiltered: boolean
   onClear: () => void
 }
+
+/** Name of the ledger among the lists whose columns this browser keeps. */
+const LIST = 'deliveries'
 
 function Ledger({ query, isFiltered, onClear }: LedgerProps) {
   const { t } = useTranslation()
@@ -67,7 +89,8 @@ function Ledger({ query, isFiltered, onClear }: LedgerProps) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const { shown, fetchNextPage, hasNextPage, isFetchingNextPage } = rows
   const ids = useMemo(() => shown.map(({ document_id }) => document_id), [shown])
-  const names = useWebhookNames(shown.map(({ webhook }) => webhook))
+  const columns = useLedgerColumns(useWebhookNames(shown.map(({ webhook }) => webhook)))
+  const hidden = useHidden(LIST)
   const choose = (id: string, isChosen: boolean) => {
     const next = new Set(chosen)
     isChosen ? next.add(id) : next.delete(id)
@@ -84,7 +107,12 @@ function Ledger({ query, isFiltered, onClear }: LedgerProps) {
               {t('ledger.loaded', { count: shown.length })}
             </Text>
           )}
-          <Tail tail={rows.tail} />
+          <Group gap="xs">
+            <Tail tail={rows.tail} />
+            <Freshness {...rows.read} />
+            <ZoneChoice />
+            <ColumnChooser list={LIST} columns={columns.flatMap(({ id, label }) => (id ? [{ id, label }] : []))} />
+          </Group>
         </Group>
         {rows.isPending && <Loading />}
         {rows.isError && <ProblemCard error={rows.error} onRetry={() => void rows.refetch()} />}
@@ -94,7 +122,7 @@ function Ledger({ query, isFiltered, onClear }: LedgerProps) {
             <Newer count={rows.newer} isMany={rows.isMany} onShow={rows.showNewer} />
             <LedgerTable
               rows={shown}
-              names={names}
+              columns={columns.filter(({ id }) => id === undefined || !hidden.has(id))}
               chosen={chosen}
               onChoose={choose}
               onEnd={hasNextPage && !isFetchingNextPage && !rows.isError ? () => void fetchNextPage() : undefined}
@@ -167,21 +195,35 @@ function Newer({ count, isMany, onShow }: { count: number; isMany: boolean; onSh
 function Tail({ tail }: { tail: ReturnType<typeof useLedger>['tail'] }) {
   const { t } = useTranslation()
   if (!tail) return null
-  const { isPaused, isFailing, at } = tail
+  const { isPaused, isFailing } = tail
   const state = isPaused ? 'paused' : isFailing ? 'failing' : 'live'
   return (
     <Group gap="xs">
       <span className="live-dot" data-state={state} />
       <Text size="sm">{t(`tail.${state}`)}</Text>
-      {state !== 'live' && at > 0 && (
-        <Text size="sm" c="dimmed" component="span">
-          <Time at={new Date(at).toISOString()} />
-        </Text>
-      )}
       <Button size="compact-xs" variant="default" data-key="t" onClick={() => tail.setIsPaused(!isPaused)}>
         {isPaused ? t('tail.go-on') : t('tail.pause')}
       </Button>
     </Group>
+  )
+}
+
+/** Whether instants are shown in UTC; the choice holds on every screen. */
+function ZoneChoice() {
+  const { t } = useTranslation()
+  const { timeZone } = usePreferences()
+  return (
+    <SegmentedControl
+      size="xs"
+      transitionDuration={0}
+      aria-label={t('prefs.time-zone')}
+      value={timeZone}
+      onChange={(value) => changePreferences({ timeZone: value as 'utc' })}
+      data={[
+        { value: 'local', label: t('zone.local') },
+        { value: 'utc', label: 'UTC' },
+      ]}
+    />
   )
 }
 

@@ -19,6 +19,7 @@ import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
 import { formatSpan } from '../../parts/words/span.ts'
+import { DeliveryRequest } from './delivery-request.tsx'
 import { findNeighbours } from './ledger.ts'
 import { RetryStrip } from './retry-strip.tsx'
 import { LedgerOrder } from './use-ledger.ts'
@@ -130,6 +131,7 @@ function Detail({ delivery }: { delivery: Delivery }) {
         {t('delivery.attempts', { count: attempts_log.length })}
       </Title>
       <Attempts delivery={delivery} />
+      <DeliveryRequest delivery={delivery} />
     </Stack>
   )
 }
@@ -219,6 +221,7 @@ function Explanation({ delivery }: { delivery: Delivery }) {
   const { t } = useTranslation()
   const { last_error: fault, last_status_code: code, status } = delivery
   if (fault === null || status === 'success') return null
+  // By the status code where that says more than the failure class.
   const known = code === 401 || code === 403 || code === 404 || code === 410 || code === 429
   const text = known ? t(`explain.${code}`) : t(`explain.${fault as Exclude<Schemas['Attempt']['error_class'], null>}`)
   return (

@@ -13,7 +13,7 @@ type Delivery = Schemas['Dispatch']
 export function useDeliveryColumns(): Column<Delivery>[] {
   const { t } = useTranslation()
   return [
-    { label: t('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
+    { id: 'status', label: t('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
     {
       label: t('deliveries.event'),
       cell: ({ document_id, event, is_test }) => (
@@ -23,15 +23,16 @@ export function useDeliveryColumns(): Column<Delivery>[] {
         </TextLink>
       ),
     },
-    { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
-    { label: t('deliveries.attempts'), isNumber: true, cell: ({ attempts }) => attempts },
-    { label: t('deliveries.answer'), cell: (row) => <LastAnswer row={row} /> },
+    { id: 'created', label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { id: 'attempts', label: t('deliveries.attempts'), isNumber: true, cell: ({ attempts }) => attempts },
+    { id: 'answer', label: t('deliveries.answer'), cell: (row) => <LastAnswer row={row} /> },
     {
+      id: 'duration',
       label: t('deliveries.duration'),
       isNumber: true,
       cell: ({ last_duration_ms }) => (last_duration_ms === null ? '–' : t('deliveries.ms', { ms: last_duration_ms })),
     },
-    { label: t('deliveries.next'), cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
+    { id: 'next', label: t('deliveries.next'), cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
   ]
 }
 

@@ -2,8 +2,9 @@ import { Button, Group, NativeSelect, SegmentedControl, SimpleGrid, Stack, TextI
 import { useDisclosure } from '@mantine/hooks'
 import { type ChangeEvent, type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useTimeZone } from '../../frame/preferences.ts'
 import { faultName } from '../../parts/words/fault-name.ts'
-import { type DeliveryFilters, SINCE_HOURS } from './filters.ts'
+import { type DeliveryFilters, fromFieldTime, SINCE_HOURS, toFieldTime } from './filters.ts'
 
 const STATUSES = ['pending', 'retrying', 'success', 'failed', 'exhausted', 'cancelled'] as const
 
@@ -25,7 +26,7 @@ const FAULTS = [
 ] as const
 
 /** The filters that are typed. */
-const TYPED = ['webhook', 'event', 'account', 'resource', 'event_id', 'attempts', 'from', 'to'] as const
+const TYPED = ['id', 'webhook', 'event', 'account', 'resource', 'event_id', 'attempts', 'from', 'to'] as const
 
 type Typed = (typeof TYPED)[number]
 
@@ -47,7 +48,11 @@ type FieldOf = (name: Typed) => {
 export function FilterBar({ filters, onChoose }: FilterBarProps) {
   const { t } = useTranslation()
   const [typed, setTyped] = useState<Partial<Record<Typed, string>>>(filters)
-  const hasMore = TYPED.some((name) => name !== 'event' && filters[name] !== undefined) || filters.error !== undefined
+  const timeZone = useTimeZone()
+  const hasMore =
+    TYPED.some((name) => name !== 'event' && filters[name] !== undefined) ||
+    filters.error !== undefined ||
+    filters.trigger !== undefined
   const [isOpen, { toggle }] = useDisclosure(hasMore)
   const change: OnChange = (name, value) => {
     const { [name]: _, ...rest } = filters
@@ -66,6 +71,12 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
     value: typed[name] ?? '',
     onChange: ({ currentTarget: { value } }) => setTyped((before) => ({ ...before, [name]: value })),
     autoComplete: 'off',
+  })
+  const timeFieldOf: FieldOf = (name) => ({
+    ...fieldOf(name),
+    value: toFieldTime(typed[name], timeZone),
+    onChange: ({ currentTarget: { value } }) =>
+      setTyped((before) => ({ ...before, [name]: fromFieldTime(value, timeZone) })),
   })
   return (
     <form onSubmit={submit} aria-label={t('filters.title')}>
@@ -86,7 +97,7 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
             </Button>
           )}
         </Group>
-        {isOpen && <MoreFields filters={filters} fieldOf={fieldOf} onChange={change} />}
+        {isOpen && <MoreFields filters={filters} fieldOf={fieldOf} timeFieldOf={timeFieldOf} onChange={change} />}
       </Stack>
     </form>
   )
@@ -134,13 +145,16 @@ function Choices({ filters, onChange }: { filters: DeliveryFilters; onChange: On
 interface MoreFieldsProps {
   filters: DeliveryFilters
   fieldOf: FieldOf
+  timeFieldOf: FieldOf
   onChange: OnChange
 }
 
-function MoreFields({ filters, fieldOf, onChange }: MoreFieldsProps) {
+function MoreFields({ filters, fieldOf, timeFieldOf, onChange }: MoreFieldsProps) {
   const { t } = useTranslation()
+  const zone = useTimeZone() ?? t('zone.local')
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
+      <TextInput label={t('ledger.id')} placeholder="id" {...fieldOf('id')} />
       <TextInput label={t('deliveries.webhook')} placeholder="id" {...fieldOf('webhook')} />
       <TextInput label={t('delivery.account')} placeholder="id" {...fieldOf('account')} />
       <TextInput label={t('event.resource')} placeholder="id" {...fieldOf('resource')} />
@@ -155,8 +169,18 @@ function MoreFields({ filters, fieldOf, onChange }: MoreFieldsProps) {
           ...FAULTS.map((value) => ({ value, label: faultName(value, t) })),
         ]}
       />
-      <TextInput type="datetime-local" label={t('ledger.from')} {...fieldOf('from')} />
-      <TextInput type="datetime-local" label={t('ledger.to')} {...fieldOf('to')} />
+      <NativeSelect
+        label={t('ledger.trigger')}
+        value={filters.trigger ?? ''}
+        onChange={({ currentTarget }) => onChange('trigger', currentTarget.value)}
+        data={[
+          { value: '', label: t('filters.all') },
+          { value: 'automatic', label: t('ledger.trigger.false') },
+          { value: 'manual', label: t('ledger.trigger.true') },
+        ]}
+      />
+      <TextInput type="datetime-local" label={t('ledger.from', { zone })} {...timeFieldOf('from')} />
+      <TextInput type="datetime-local" label={t('ledger.to', { zone })} {...timeFieldOf('to')} />
     </SimpleGrid>
   )
 }

@@ -1,6 +1,7 @@
 /** The filters of the ledger, as they stand in the URL. */
 export interface DeliveryFilters {
   status?: string
+  id?: string
   webhook?: string
   event?: string
   account?: string
@@ -9,6 +10,7 @@ export interface DeliveryFilters {
   code?: string
   error?: string
   attempts?: string
+  trigger?: string
   since?: string
   from?: string
   to?: string
@@ -17,6 +19,7 @@ export interface DeliveryFilters {
 
 const NAMES = [
   'status',
+  'id',
   'webhook',
   'event',
   'account',
@@ -25,6 +28,7 @@ const NAMES = [
   'code',
   'error',
   'attempts',
+  'trigger',
   'since',
   'from',
   'to',
@@ -49,9 +53,10 @@ const escapeText = (text: string) => text.replaceAll(/[\\,]/g, '\\$&')
 
 /** The filters as the API takes them. `nowMs` is where a time counts back from. Pure. */
 export function toApiFilters(filters: DeliveryFilters, nowMs: number): string[] {
-  const { status, code, error, attempts, since, from, to } = filters
+  const { status, code, error, attempts, trigger, since, from, to } = filters
   const hours = since === undefined ? undefined : SINCE_HOURS[since]
   const texts = [
+    ['document_id', filters.id],
     ['webhook', filters.webhook],
     ['event', filters.event],
     ['account', filters.account],
@@ -64,6 +69,7 @@ export function toApiFilters(filters: DeliveryFilters, nowMs: number): string[] 
     ...texts.map(([field, value]) => value && `${field}|eq|${escapeText(value)}`),
     code === 'none' ? 'last_status_code|null|true' : code && readCodes(code),
     attempts && readAttempts(attempts),
+    (trigger === 'manual' || trigger === 'automatic') && `is_replay|eq|${trigger === 'manual'}`,
     hours !== undefined && `created_at|gte|${new Date(nowMs - hours * 3_600_000).toISOString()}`,
     readInstant('gte', from),
     readInstant('lte', to),
@@ -85,7 +91,21 @@ function readAttempts(text: string): string | undefined {
   return high === undefined ? `attempts|gte|${low}` : `attempts|between|${low},${high}`
 }
 
-/** A local time as a browser's field has it: `2026-09-11T08:00`. */
+/** An instant of a filter for a field of time, which has no zone: `2026-09-11T08:00` in UTC or in the zone of the browser. Pure. */
+export function toFieldTime(instant: string | undefined, timeZone: 'UTC' | undefined): string {
+  const atMs = instant === undefined ? Number.NaN : Date.parse(instant)
+  if (Number.isNaN(atMs)) return ''
+  const shiftMs = timeZone === 'UTC' ? 0 : new Date(atMs).getTimezoneOffset() * 60_000
+  return new Date(atMs - shiftMs).toISOString().slice(0, 16)
+}
+
+/** The instant of a field of time: a link with it means the same in every zone. Pure. */
+export function fromFieldTime(text: string, timeZone: 'UTC' | undefined): string {
+  const atMs = Date.parse(timeZone === 'UTC' ? `${text}Z` : text)
+  return Number.isNaN(atMs) ? '' : new Date(atMs).toISOString()
+}
+
+/** An instant, of the URL. */
 function readInstant(operator: 'gte' | 'lte', text: string | undefined): string | undefined {
   const at = text === undefined ? Number.NaN : Date.parse(text)
   return Number.isNaN(at) ? undefined : `created_at|${operator}|${new Date(at).toISOString()}`

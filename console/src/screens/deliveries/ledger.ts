@@ -48,6 +48,24 @@ export function groupByDay(rows: readonly Delivery[], dayOf: (at: string) => str
   })
 }
 
+/** Pace of a job: rows a minute since it was made, and the seconds that the rest takes at it. Pure. */
+export function measureRate(
+  {
+    total,
+    processed,
+    created_at,
+    ended_at,
+  }: Pick<Schemas['ReplayJob'], 'total' | 'processed' | 'created_at' | 'ended_at'>,
+  nowMs: number,
+): { perMinute: number; secondsLeft: number | undefined } {
+  const endMs = ended_at === null ? nowMs : Date.parse(ended_at)
+  const seconds = Math.max(1, (endMs - Date.parse(created_at)) / 1_000)
+  const perMinute = Math.round((processed / seconds) * 60)
+  if (processed === 0) return { perMinute, secondsLeft: undefined }
+  const left = Math.ceil(((total - processed) / processed) * seconds)
+  return { perMinute, secondsLeft: left < 60 ? left : Math.ceil(left / 60) * 60 }
+}
+
 /** The deliveries before and after one in the list. Pure. */
 export function findNeighbours(ids: readonly string[], id: string): { before?: string; after?: string } {
   const place = ids.indexOf(id)

@@ -32,13 +32,13 @@ export function RetryStrip({ delivery }: { delivery: Schemas['DispatchWithAttemp
       maximumFractionDigits: 1,
     }).format(minutes < 60 ? minutes : minutes / 60)
   return (
-    <div>
+    <div className="strip-room">
       <div className="strip" role="img" aria-label={summary}>
         <div className="track" />
         {DUE_MINUTES.map((minutes, index) => (
           <div key={minutes} className="stop" style={{ insetInlineStart: `${placeOf(minutes)}%` }}>
             <span className="dot" data-state={stateOf(scheduled[index], status)} />
-            {index === 0 ? t('strip.first') : nameOf(minutes)}
+            <span className="due">{index === 0 ? t('strip.first') : nameOf(minutes)}</span>
           </div>
         ))}
       </div>

@@ -63,7 +63,13 @@ export function useLedger(key: QueryKey, query: { sort: 'created_at' | '-created
     newer,
     isMany: newer >= POLLED,
     showNewer,
-    tail: isNewestFirst ? { isPaused, setIsPaused, isFailing: newest.isError, at: newest.dataUpdatedAt } : undefined,
+    read: {
+      atMs: Math.max(rows.dataUpdatedAt, newest.dataUpdatedAt),
+      isFailing: rows.isError || newest.isError,
+      isReading: rows.isFetching,
+      readAgain: () => void rows.refetch(),
+    },
+    tail: isNewestFirst ? { isPaused, setIsPaused, isFailing: newest.isError } : undefined,
   }
 }
 

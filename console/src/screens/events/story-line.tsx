@@ -1,6 +1,8 @@
 import { Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Icon, type IconName } from '../../frame/icons.tsx'
+import { useTimeZone } from '../../frame/preferences.ts'
+import { formatInstant } from '../../parts/format-instant.ts'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
@@ -65,12 +67,12 @@ function EntryTitle({ entry }: { entry: StoryEntry }) {
 function EntryTime({ atMs, startMs }: { atMs: number; startMs: number }) {
   const { t, i18n } = useTranslation()
   const at = new Date(atMs)
-  const clock = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeStyle: 'medium' })
+  const timeZone = useTimeZone()
   const span = atMs - startMs
   return (
     <Text size="xs" c="dimmed">
       <time dateTime={at.toISOString()} title={at.toISOString()}>
-        {clock.format(at)}
+        {formatInstant(at.toISOString(), i18n.language, timeZone)}
       </time>
       {span > 0 && ` · ${t('story.after', { span: formatSpan(span, i18n.language) })}`}
     </Text>

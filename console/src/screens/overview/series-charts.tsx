@@ -2,6 +2,7 @@ import { Card, Group, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/
 import type { Schemas } from '@signalbox/client'
 import { lazy } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useTimeZone } from '../../frame/preferences.ts'
 import { ChartCard } from '../../parts/chart/chart-card.tsx'
 import { formatBucket, formatMs } from '../../parts/chart/format.ts'
 import { faultName } from '../../parts/words/fault-name.ts'
@@ -25,11 +26,12 @@ export function SeriesCharts({ series }: { series: Series }) {
 
 function Attempts({ series }: { series: Series }) {
   const { t, i18n } = useTranslation()
+  const timeZone = useTimeZone()
   const { range, buckets, success, retrying } = series
   const number = new Intl.NumberFormat(i18n.language)
   const lost = series.exhausted + series.failed
   const shown = buckets.map((bucket) => ({
-    label: formatBucket(bucket.at, range, i18n.language),
+    label: formatBucket(bucket.at, range, { language: i18n.language, timeZone }),
     success: bucket.success,
     retrying: bucket.retrying,
     lost: bucket.exhausted + bucket.failed,
@@ -73,10 +75,11 @@ function Legend({ names }: { names: readonly { key: string; name: string; color:
 
 function Durations({ series }: { series: Series }) {
   const { t, i18n } = useTranslation()
+  const timeZone = useTimeZone()
   const { range, buckets, p50_ms: p50, p95_ms: p95 } = series
   const format = (ms: number | null) => (ms === null ? '–' : formatMs(ms, i18n.language))
   const shown = buckets.map((bucket) => ({
-    label: formatBucket(bucket.at, range, i18n.language),
+    label: formatBucket(bucket.at, range, { language: i18n.language, timeZone }),
     p50: bucket.p50_ms,
     p95: bucket.p95_ms,
   }))

@@ -7,11 +7,13 @@ import { useTimeZone } from '../../frame/preferences.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
+import { download } from '../../parts/download.ts'
 import { Facts } from '../../parts/facts.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { type Subscription, useInspector } from './inspector.ts'
 import { filterLines, isChannelName, type Line, toNdjson } from './lines.ts'
+import { PublishTest } from './publish-test.tsx'
 
 /** A client in the page: it joins channels with the permissions of the person, and shows all that comes. */
 export function Inspector() {
@@ -100,6 +102,7 @@ function SubscriptionCard({ subscription, onLeave }: { subscription: Subscriptio
           </Button>
         </Group>
       </Group>
+      {state === 'joined' && <PublishTest channel={channel} />}
       {refusal && (
         <Alert color="red" variant="outline" mt="xs" title={refusal.code}>
           <Facts
@@ -115,15 +118,6 @@ function SubscriptionCard({ subscription, onLeave }: { subscription: Subscriptio
       )}
     </Paper>
   )
-}
-
-function download(lines: readonly Line[]): void {
-  const url = URL.createObjectURL(new Blob([toNdjson(lines)], { type: 'application/x-ndjson' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = 'realtime.ndjson'
-  link.click()
-  URL.revokeObjectURL(url)
 }
 
 function Lines({ lines, onClear }: { lines: readonly Line[]; onClear: () => void }) {
@@ -162,7 +156,12 @@ function Lines({ lines, onClear }: { lines: readonly Line[]; onClear: () => void
           <Button variant="default" size="xs" onClick={clear}>
             {t('realtime.clear')}
           </Button>
-          <Button variant="default" size="xs" disabled={shown.length === 0} onClick={() => download(shown)}>
+          <Button
+            variant="default"
+            size="xs"
+            disabled={shown.length === 0}
+            onClick={() => download(toNdjson(shown), 'realtime.ndjson', 'application/x-ndjson')}
+          >
             {t('realtime.download')}
           </Button>
         </Group>

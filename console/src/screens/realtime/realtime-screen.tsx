@@ -12,6 +12,7 @@ import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
+import { DebugLink } from './debug-link.tsx'
 import { ChannelEvents, Messages, OccupiedChannels } from './ledger.tsx'
 import { Inspector } from './message-table.tsx'
 
@@ -178,11 +179,7 @@ function ClientSettings() {
             ]}
           />
         )}
-        <Text size="sm" c="dimmed">
-          {t('realtime.debug')}
-        </Text>
-        <CopyText text="?realtime_debug=1" />
-        <CopyText text="localStorage.setItem('realtime_debug', '1')" />
+        <DebugLink />
       </Stack>
     </Card>
   )

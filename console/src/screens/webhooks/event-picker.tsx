@@ -20,10 +20,13 @@ const ALWAYS = 'webhook.test'
 /** Chooses event types, by the resource that they are of. */
 export function EventPicker({
   chosen,
+  before = chosen,
   onChange,
   isGlobal,
 }: {
   chosen: ReadonlySet<string>
+  /** The set that is edited; what differs from it is marked. Default: nothing is. */
+  before?: ReadonlySet<string>
   onChange: (chosen: Set<string>) => void
   /** Whether the webhook is global: others never get events without an account. */
   isGlobal: boolean
@@ -59,36 +62,59 @@ export function EventPicker({
       </Group>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
       <section className="picker" tabIndex={0} aria-label={t('create.events')}>
-        {groups.map(([resource, members]) => {
-          const names = members.map(({ internal }) => internal)
-          const isWhole = names.every((name) => chosen.has(name))
-          return (
-            <Fieldset
-              key={resource}
-              legend={
-                <Group gap="xs">
-                  {resource}
-                  <Button size="compact-xs" variant="subtle" onClick={() => set(names, !isWhole)}>
-                    {isWhole ? t('picker.none-of', { resource }) : t('picker.all-of', { resource })}
-                  </Button>
-                </Group>
-              }
-            >
-              <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="xs">
-                {members.map(({ internal, account_scope }) => (
-                  <Checkbox
-                    key={internal}
-                    label={internal}
-                    description={!isGlobal && account_scope === 'none' ? t('picker.never') : undefined}
-                    checked={chosen.has(internal)}
-                    onChange={({ currentTarget }) => set([internal], currentTarget.checked)}
-                  />
-                ))}
-              </SimpleGrid>
-            </Fieldset>
-          )
-        })}
+        {groups.map(([resource, members]) => (
+          <Resource key={resource} {...{ resource, members, chosen, before, isGlobal, onSet: set }} />
+        ))}
       </section>
     </Stack>
   )
+}
+
+interface ResourceProps {
+  resource: string
+  members: readonly Schemas['EventType'][]
+  chosen: ReadonlySet<string>
+  before: ReadonlySet<string>
+  isGlobal: boolean
+  onSet: (names: readonly string[], isChosen: boolean) => void
+}
+
+/** The event types of one resource. */
+function Resource({ resource, members, chosen, before, isGlobal, onSet }: ResourceProps) {
+  const { t } = useTranslation()
+  const names = members.map(({ internal }) => internal)
+  const isWhole = names.every((name) => chosen.has(name))
+  return (
+    <Fieldset
+      legend={
+        <Group gap="xs">
+          {resource}
+          <Button size="compact-xs" variant="subtle" onClick={() => onSet(names, !isWhole)}>
+            {isWhole ? t('picker.none-of', { resource }) : t('picker.all-of', { resource })}
+          </Button>
+        </Group>
+      }
+    >
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="xs">
+        {members.map(({ internal, account_scope }) => (
+          <Checkbox
+            key={internal}
+            label={
+              <span className="change" data-change={changeOf(internal, before, chosen)}>
+                {internal}
+              </span>
+            }
+            description={!isGlobal && account_scope === 'none' ? t('picker.never') : undefined}
+            checked={chosen.has(internal)}
+            onChange={({ currentTarget }) => onSet([internal], currentTarget.checked)}
+          />
+        ))}
+      </SimpleGrid>
+    </Fieldset>
+  )
+}
+
+function changeOf(name: string, before: ReadonlySet<string>, chosen: ReadonlySet<string>) {
+  if (before.has(name) === chosen.has(name)) return undefined
+  return chosen.has(name) ? 'added' : 'removed'
 }

@@ -1,54 +1,93 @@
-import { Badge, Button, Group, Skeleton, Stack, Text } from '@mantine/core'
+import { Button, Group, Skeleton, Stack } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { useAccess } from '../../../frame/session.tsx'
 import { useChange } from '../../../frame/use-change.ts'
+import { ChangeList } from '../../../parts/change-list.tsx'
+import { Conflict } from '../../../parts/conflict.tsx'
 import { ConfirmDialog } from '../../../parts/dialogs.tsx'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { EventPicker } from '../event-picker.tsx'
+import { compareSets } from './compare.ts'
 
 type Webhook = Schemas['Webhook']
+
+/** Interval at which the set is read again, so that the change of somebody else shows, ms. */
+const REFRESH_MS = 10_000
+
+/** A set that is being edited: from what, to what. */
+interface Edit {
+  base: ReadonlySet<string>
+  next: ReadonlySet<string>
+}
+
+/** The events of a webhook, and the answer of the API that holds them. */
+function useEventSet(webhook: string) {
+  const queries = useQueryClient()
+  const options = {
+    queryKey: ['event-set', webhook],
+    queryFn: async ({ signal }: { signal: AbortSignal }) => {
+      const { data } = await api.webhook.webhookEventFindSet({ path: { id: webhook }, signal })
+      return data.events.map(({ internal }) => internal)
+    },
+  }
+  const set = useQuery({ ...options, refetchInterval: REFRESH_MS })
+  const readNow = async () => new Set(await queries.fetchQuery({ ...options, staleTime: 0 }))
+  return { ...set, current: new Set(set.data), readNow }
+}
 
 /** The events of a webhook. The API replaces the whole set, so the screen says what that adds and removes. */
 export function WebhookEventSet({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation()
   const { may } = useAccess()
-  const path = { id: webhook.document_id }
   const [isOpen, { open, close }] = useDisclosure(false)
-  const [next, setNext] = useState<ReadonlySet<string> | undefined>()
-  const set = useQuery({
-    queryKey: ['event-set', webhook.document_id],
-    queryFn: ({ signal }) => api.webhook.webhookEventFindSet({ path, signal }),
-  })
-  const current = new Set(set.data?.data.events.map(({ internal }) => internal))
-  const chosen = next ?? current
-  const added = [...chosen].filter((name) => !current.has(name))
-  const removed = [...current].filter((name) => !chosen.has(name))
+  const [edit, setEdit] = useState<Edit>()
+  const { current, readNow, ...set } = useEventSet(webhook.document_id)
+  const base = edit?.base ?? current
+  const chosen = edit?.next ?? current
+  const mine = compareSets(base, chosen)
+  const theirs = compareSets(base, current)
   const replace = useChange({
-    make: () => api.webhook.webhookEventSet({ path, body: { events: [...chosen] } }),
-    touches: [['event-set', webhook.document_id]],
-    onDone: () => {
-      setNext(undefined)
-      close()
+    make: async () => {
+      if (compareSets(base, await readNow()).isSame) {
+        await api.webhook.webhookEventSet({ path: { id: webhook.document_id }, body: { events: [...chosen] } })
+        setEdit(undefined)
+      }
     },
+    touches: [['event-set', webhook.document_id]],
+    onDone: close,
   })
   if (set.isPending) return <Skeleton height={240} />
   if (set.isError) return <ProblemCard error={set.error} onRetry={() => void set.refetch()} />
   return (
     <Stack>
-      <Difference added={added} removed={removed} />
-      <EventPicker chosen={chosen} onChange={setNext} isGlobal={webhook.is_global} />
+      {edit && !theirs.isSame && (
+        <Conflict onReload={() => setEdit(undefined)} onOverwrite={() => setEdit({ base: current, next: chosen })}>
+          <ChangeList added={theirs.added} removed={theirs.removed} />
+        </Conflict>
+      )}
+      {!mine.isSame && (
+        <div role="status">
+          <ChangeList added={mine.added} removed={mine.removed} />
+        </div>
+      )}
+      <EventPicker
+        chosen={chosen}
+        before={base}
+        onChange={(next) => setEdit({ base, next })}
+        isGlobal={webhook.is_global}
+      />
       {may('webhook-event:set') && (
         <Group>
-          <Button disabled={(added.length === 0 && removed.length === 0) || chosen.size === 0} onClick={open}>
+          <Button disabled={mine.isSame || chosen.size === 0 || !theirs.isSame} onClick={open}>
             {t('events.replace')}
           </Button>
-          {next && (
-            <Button variant="default" onClick={() => setNext(undefined)}>
+          {edit && (
+            <Button variant="default" onClick={() => setEdit(undefined)}>
               {t('dialog.cancel')}
             </Button>
           )}
@@ -63,36 +102,8 @@ export function WebhookEventSet({ webhook }: { webhook: Webhook }) {
         isRunning={replace.isPending}
         error={replace.error}
       >
-        {added.map((name) => (
-          <Text key={name} size="sm">
-            + {name}
-          </Text>
-        ))}
-        {removed.map((name) => (
-          <Text key={name} size="sm" td="line-through">
-            − {name}
-          </Text>
-        ))}
+        <ChangeList added={mine.added} removed={mine.removed} />
       </ConfirmDialog>
     </Stack>
-  )
-}
-
-/** Additions and removals of a replacement. */
-function Difference({ added, removed }: { added: readonly string[]; removed: readonly string[] }) {
-  if (added.length === 0 && removed.length === 0) return null
-  return (
-    <Group gap={6} role="status">
-      {added.map((name) => (
-        <Badge key={name} variant="outline" color="teal" tt="none">
-          + {name}
-        </Badge>
-      ))}
-      {removed.map((name) => (
-        <Badge key={name} variant="outline" color="red" tt="none" td="line-through">
-          {name}
-        </Badge>
-      ))}
-    </Group>
   )
 }

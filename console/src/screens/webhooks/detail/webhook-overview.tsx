@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { lazy, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
+import { useTimeZone } from '../../../frame/preferences.ts'
 import { useAccess } from '../../../frame/session.tsx'
 import { ChartCard } from '../../../parts/chart/chart-card.tsx'
 import { formatBucket } from '../../../parts/chart/format.ts'
@@ -63,12 +64,18 @@ function Figure({ label, value }: { label: string; value: ReactNode }) {
 
 function Hours({ activity }: { activity: Schemas['WebhookActivity'] | undefined }) {
   const { t, i18n } = useTranslation()
+  const timeZone = useTimeZone()
   const first = (Math.floor(Date.now() / HOUR_MS) - HOURS + 1) * HOUR_MS
   const byHour = new Map(activity?.hours.map((hour) => [Date.parse(hour.hour), hour]))
   const points = Array.from({ length: HOURS }, (_, index) => {
     const at = first + index * HOUR_MS
     const { success = 0, retrying = 0, failed = 0 } = byHour.get(at) ?? {}
-    return { label: formatBucket(new Date(at).toISOString(), '24h', i18n.language), success, retrying, failed }
+    return {
+      label: formatBucket(new Date(at).toISOString(), '24h', { language: i18n.language, timeZone }),
+      success,
+      retrying,
+      failed,
+    }
   })
   const { success = 0, retrying = 0, failed = 0 } = activity ?? {}
   const names = [

@@ -144,6 +144,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
   if (!may('webhook-dispatch:find-all')) return <NoPermission permission="webhook-dispatch:find-all" />
   return (
     <List
+      name="webhook-deliveries"
       caption={t('deliveries.title')}
       columns={columns}
       rows={rows}

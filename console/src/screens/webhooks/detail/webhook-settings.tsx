@@ -1,75 +1,27 @@
 import { Button, Card, Group, Stack, Text, TextInput, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
+import { useQueryClient } from '@tanstack/react-query'
 import { type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { useAccess } from '../../../frame/session.tsx'
 import { useChange } from '../../../frame/use-change.ts'
+import { Conflict } from '../../../parts/conflict.tsx'
 import { CopyText } from '../../../parts/copy-text.tsx'
 import { Facts } from '../../../parts/facts.tsx'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { Instant } from '../../../parts/time.tsx'
 import { type Question, Removal, RotateSecret } from '../webhook-actions.tsx'
+import { buildUpdate, listChanged, readSettings, SETTINGS, type Settings } from './compare.ts'
 
 type Webhook = Schemas['Webhook']
 
 /** Settings of a webhook, and the form that changes them. */
 export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation()
-  const { may } = useAccess()
-  const [url, setUrl] = useState(webhook.url)
-  const [name, setName] = useState(webhook.name ?? '')
-  const [description, setDescription] = useState(webhook.description ?? '')
-  const body: Schemas['UpdateWebhook'] = {
-    url: url.trim(),
-    name: name.trim() || null,
-    description: description.trim() || null,
-  }
-  const save = useChange({
-    make: () => api.webhook.webhookUpdate({ path: { id: webhook.document_id }, body }),
-    touches: [['webhook', webhook.document_id], ['webhooks']],
-  })
-  const isReadOnly = !may('webhook:update')
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    save.mutate(undefined)
-  }
   return (
     <Stack maw={720}>
-      <form onSubmit={submit}>
-        <Stack>
-          <TextInput
-            label={t('create.url')}
-            required
-            readOnly={isReadOnly}
-            value={url}
-            onChange={({ currentTarget }) => setUrl(currentTarget.value)}
-          />
-          <TextInput
-            label={t('webhooks.name')}
-            readOnly={isReadOnly}
-            maxLength={100}
-            value={name}
-            onChange={({ currentTarget }) => setName(currentTarget.value)}
-          />
-          <TextInput
-            label={t('create.description')}
-            readOnly={isReadOnly}
-            maxLength={500}
-            value={description}
-            onChange={({ currentTarget }) => setDescription(currentTarget.value)}
-          />
-          {save.isError && <ProblemCard error={save.error} />}
-          {save.isSuccess && <Text role="status">{t('settings.saved')}</Text>}
-          {!isReadOnly && (
-            <Group>
-              <Button type="submit" loading={save.isPending}>
-                {t('settings.save')}
-              </Button>
-            </Group>
-          )}
-        </Stack>
-      </form>
+      <SettingsForm webhook={webhook} />
       <Title order={2} size="h5">
         {t('settings.facts')}
       </Title>
@@ -86,6 +38,104 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
       />
       <DangerZone webhook={webhook} />
     </Stack>
+  )
+}
+
+const LABELS = { url: 'create.url', name: 'webhooks.name', description: 'create.description' } as const
+
+/** Characters of a setting at most (docs/contract/webhooks.md#webhook). */
+const LIMITS = { url: 2_048, name: 100, description: 500 } as const
+
+/** The form of the settings. It says when somebody else changed them meanwhile, and sends those alone that it changes. */
+function SettingsForm({ webhook }: { webhook: Webhook }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const queries = useQueryClient()
+  const path = { id: webhook.document_id }
+  const queryKey = ['webhook', webhook.document_id]
+  const current = readSettings(webhook)
+  const [base, setBase] = useState(current)
+  const [draft, setDraft] = useState(current)
+  const mine = listChanged(base, draft)
+  const theirs = listChanged(base, current)
+  const begin = (settings: Settings) => {
+    setBase(settings)
+    setDraft(settings)
+  }
+  if (theirs.length > 0 && mine.length === 0) begin(current)
+  const save = useChange({
+    make: async ({ from, body }: { from: Settings; body: Schemas['UpdateWebhook'] }) => {
+      const queryFn = () => api.webhook.webhookFindOne({ path })
+      const now = readSettings((await queries.fetchQuery({ queryKey, queryFn, staleTime: 0 })).data)
+      if (listChanged(from, now).length > 0) return undefined
+      return api.webhook.webhookUpdate({ path, body })
+    },
+    touches: [['webhooks']],
+    onDone: (answer) => {
+      if (!answer) return
+      queries.setQueryData(queryKey, answer)
+      begin(readSettings(answer.data))
+    },
+  })
+  const isReadOnly = !may('webhook:update')
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    save.mutate({ from: base, body: buildUpdate(mine, draft) })
+  }
+  const isConflict = theirs.length > 0 && mine.length > 0
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        {isConflict && (
+          <Conflict
+            isRunning={save.isPending}
+            onReload={() => begin(current)}
+            onOverwrite={() => {
+              // A setting that this form did not change is what it is now.
+              setBase(current)
+              setDraft({ ...current, ...Object.fromEntries(mine.map((name) => [name, draft[name]])) })
+              save.mutate({ from: current, body: buildUpdate(mine, draft) })
+            }}
+          >
+            <Facts
+              lines={theirs.map((name) => [
+                t(LABELS[name]),
+                <Difference key={name} base={base[name]} now={current[name]} />,
+              ])}
+            />
+          </Conflict>
+        )}
+        {SETTINGS.map((name) => (
+          <TextInput
+            key={name}
+            label={t(LABELS[name])}
+            required={name === 'url'}
+            readOnly={isReadOnly}
+            maxLength={LIMITS[name]}
+            value={draft[name]}
+            onChange={({ currentTarget: { value } }) => setDraft((before) => ({ ...before, [name]: value }))}
+          />
+        ))}
+        {save.isError && <ProblemCard error={save.error} />}
+        {save.data && mine.length === 0 && <Text role="status">{t('settings.saved')}</Text>}
+        {!isReadOnly && (
+          <Group>
+            <Button type="submit" loading={save.isPending} disabled={mine.length === 0 || isConflict}>
+              {t('settings.save')}
+            </Button>
+          </Group>
+        )}
+      </Stack>
+    </form>
+  )
+}
+
+/** What a setting was, and what somebody else made of it. */
+function Difference({ base, now }: { base: string; now: string }) {
+  return (
+    <>
+      <del>{base || '–'}</del> → <ins>{now || '–'}</ins>
+    </>
   )
 }
 

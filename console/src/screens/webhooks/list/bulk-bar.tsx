@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { useAccess } from '../../../frame/session.tsx'
 import { useChange } from '../../../frame/use-change.ts'
+import { download } from '../../../parts/download.ts'
 import { ProblemCard } from '../../../parts/problem.tsx'
 
 /** Actions on the selected webhooks, one request each. */
@@ -51,18 +52,11 @@ export function ExportButton({ filters }: { filters: readonly string[] }) {
     make: () =>
       api.webhook.webhookExport({ query: { format: 'csv', ...(filters.length > 0 && { filters: [...filters] }) } }),
     touches: [],
-    onDone: (text) => download(String(text), 'webhooks.csv'),
+    onDone: (text) => download(String(text), 'webhooks.csv', 'text/csv'),
   })
   return (
     <Button size="compact-sm" variant="default" loading={save.isPending} onClick={() => save.mutate(undefined)}>
       {t('webhooks.export')}
     </Button>
   )
-}
-
-function download(text: string, name: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
-  const link = Object.assign(document.createElement('a'), { href: url, download: name })
-  link.click()
-  URL.revokeObjectURL(url)
 }

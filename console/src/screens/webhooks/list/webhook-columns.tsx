@@ -43,18 +43,24 @@ export function useWebhookColumns({ activity, chosen, onChoose }: ColumnsInput):
         </Group>
       ),
     },
-    { label: t('webhooks.state'), cell: (row) => <Status name={webhookState(row)} /> },
-    { label: t('webhooks.scope'), cell: (row) => <Scope webhook={row} /> },
-    { label: t('webhooks.failures'), cell: ({ consecutive_failures }) => <Streak failures={consecutive_failures} /> },
+    { id: 'state', label: t('webhooks.state'), cell: (row) => <Status name={webhookState(row)} /> },
+    { id: 'scope', label: t('webhooks.scope'), cell: (row) => <Scope webhook={row} /> },
     {
+      id: 'failures',
+      label: t('webhooks.failures'),
+      cell: ({ consecutive_failures }) => <Streak failures={consecutive_failures} />,
+    },
+    {
+      id: 'day',
       label: t('webhooks.day'),
       cell: ({ document_id }) => <Sparkline activity={activity.get(document_id)} nowMs={nowMs} />,
     },
     {
+      id: 'last',
       label: t('webhooks.last'),
       cell: ({ document_id }) => <Time at={activity.get(document_id)?.last_attempt_at ?? null} />,
     },
-    { label: t('webhooks.updated'), cell: ({ updated_at }) => <Time at={updated_at} /> },
+    { id: 'updated', label: t('webhooks.updated'), cell: ({ updated_at }) => <Time at={updated_at} /> },
     { label: t('webhooks.actions'), isNumber: true, cell: (row) => <RowMenu webhook={row} /> },
   ]
 }

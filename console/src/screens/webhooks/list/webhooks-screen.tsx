@@ -81,6 +81,7 @@ export function WebhooksScreen() {
       <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={filter} />
       {chosen.size > 0 && <BulkBar chosen={chosen} onDone={() => setChosen(new Set())} />}
       <List
+        name="webhooks"
         caption={t('webhooks.title')}
         columns={columns}
         rows={rows}

@@ -1,0 +1,10 @@
+/** The query of a page that shows the debug console of `@signalbox/realtime` (docs/guides/realtime.md). */
+export const DEBUG = 'realtime_debug'
+
+/** The link to a page with its debug console open. Undefined where the text is no URL. Pure. */
+export function buildDebugLink(page: string): string | undefined {
+  const url = URL.parse(page.trim())
+  if (!url || !/^https?:$/.test(url.protocol)) return undefined
+  url.searchParams.set(DEBUG, '1')
+  return url.href
+}

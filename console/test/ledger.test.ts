@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest'
+import { buildEnvelope } from '../../src/webhook/envelope/envelope.ts'
+import { fromFieldTime, toFieldTime } from '../src/screens/deliveries/filters.ts'
+import { measureRate } from '../src/screens/deliveries/ledger.ts'
+import { buildRequest, toRequestCurl, toRequestText } from '../src/screens/deliveries/request-text.ts'
+import { buildDebugLink } from '../src/screens/realtime/debug-url.ts'
+import { buildUpdate, compareSets, listChanged } from '../src/screens/webhooks/detail/compare.ts'
+
+describe('a field of time', () => {
+  const at = '2026-09-11T08:00:00.000Z'
+
+  test('has the instant of the URL in UTC, and gives it back', () => {
+    expect(toFieldTime(at, 'UTC')).toBe('2026-09-11T08:00')
+    expect(fromFieldTime('2026-09-11T08:00', 'UTC')).toBe(at)
+  })
+
+  test('has it in the zone of the browser likewise', () => {
+    expect(fromFieldTime(toFieldTime(at, undefined), undefined)).toBe(at)
+  })
+
+  test.each([undefined, '', 'soon'])('of %s is empty', (text) => {
+    expect(toFieldTime(text, 'UTC')).toBe('')
+    expect(fromFieldTime(text ?? '', 'UTC')).toBe('')
+  })
+})
+
+test.each([
+  [
+    { total: 100, processed: 0, endedMs: null },
+    { perMinute: 0, secondsLeft: undefined },
+  ],
+  [
+    { total: 100, processed: 50, endedMs: null },
+    { perMinute: 100, secondsLeft: 30 },
+  ],
+  [
+    { total: 1_000, processed: 50, endedMs: null },
+    { perMinute: 100, secondsLeft: 600 },
+  ],
+  [
+    { total: 100, processed: 100, endedMs: 15_000 },
+    { perMinute: 400, secondsLeft: 0 },
+  ],
+])('the pace of a job with %j after 30 s is %j', ({ total, processed, endedMs }, wanted) => {
+  const [created_at, ended_at] = [0, endedMs].map((ms) => (ms === null ? null : new Date(ms).toISOString()))
+  const job = { total, processed, created_at: created_at ?? '', ended_at: ended_at ?? null }
+  expect(measureRate(job, 30_000)).toEqual(wanted)
+})
+
+describe('the request of a delivery', () => {
+  const event = {
+    document_id: '01997e2a-6c00-7000-8000-0000000000e1',
+    event: 'contract.create',
+    created_at: '2026-09-11T08:00:00.000Z',
+    account: 'acc',
+    resource: 'contract',
+    action: 'create',
+    resource_id: "it's",
+    url: '/api/v3/contract/contract/1',
+    is_purge: false,
+  } as never
+  const request = (attempt = 2) =>
+    buildRequest({ event, url: 'https://example.com/in?a=1', dispatch: 'the-dispatch', attempt })
+
+  test('has the body that the service sends', () => {
+    const sent = buildEnvelope({
+      event: {
+        id: '01997e2a-6c00-7000-8000-0000000000e1',
+        type: 'contract.create',
+        createdAt: new Date('2026-09-11T08:00:00.000Z'),
+        account: 'acc',
+        resource: 'contract',
+        action: 'create',
+        resourceId: "it's",
+        url: '/api/v3/contract/contract/1',
+      },
+      attempt: 2,
+    })
+    expect(request().body).toBe(sent)
+    expect(toRequestText(request()).split('\n')[0]).toBe('POST /in?a=1')
+  })
+
+  test('is a command that a shell takes, without a signature that holds', () => {
+    const curl = toRequestCurl(request())
+    expect(curl).toContain("curl -X POST 'https://example.com/in?a=1'")
+    expect(curl).toContain("-H 'x-service-attempt: 2'")
+    expect(curl).toContain("-H 'x-service-signature: t=<seconds>,v1=<hex>'")
+    expect(curl).toContain("it'\\''s")
+  })
+})
+
+test('two sets differ by what one has and the other lacks', () => {
+  expect(compareSets(new Set(['a', 'b']), new Set(['b', 'c']))).toEqual({
+    added: ['c'],
+    removed: ['a'],
+    isSame: false,
+  })
+  expect(compareSets(new Set(['a']), new Set(['a'])).isSame).toBe(true)
+})
+
+test('a form sends the settings that it changes alone', () => {
+  const base = { url: 'https://example.com/', name: 'Old', description: 'Text' }
+  const draft = { url: 'https://example.com/', name: ' New ', description: '' }
+  expect(listChanged(base, draft)).toEqual(['name', 'description'])
+  expect(buildUpdate(listChanged(base, draft), draft)).toEqual({ name: 'New', description: null })
+  expect(listChanged(base, { ...base, name: ' Old ' })).toEqual([])
+})
+
+test.each([
+  ['https://app.example/orders?tab=1#top', 'https://app.example/orders?tab=1&realtime_debug=1#top'],
+  ['http://localhost:3000', 'http://localhost:3000/?realtime_debug=1'],
+  ['https://app.example/?realtime_debug=0', 'https://app.example/?realtime_debug=1'],
+  ['javascript:alert(1)', undefined],
+  ['orders', undefined],
+])('the debug link of %s is %s', (page, link) => {
+  expect(buildDebugLink(page)).toBe(link)
+})

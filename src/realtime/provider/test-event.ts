@@ -1,0 +1,25 @@
+import { Problem } from '../../http/problem/problem.ts'
+import type { ProviderClient } from './provider-client.ts'
+
+/** Name of a test event on its channel (docs/contract/realtime.md#test-event). No event type of the catalogue has it. */
+const TEST_EVENT = 'realtime.test'
+
+/** A test event for one private channel. */
+export interface TestEvent {
+  channel: string
+  text: string
+  now: Date
+}
+
+/** Publishes a test event with one call, without a retry. Throws 503 `dependency_unavailable` when the provider does not take it. */
+export async function publishTestEvent(
+  client: Pick<ProviderClient, 'send'>,
+  { channel, text, now }: TestEvent,
+): Promise<{ event: string; channel: string }> {
+  const data = JSON.stringify({ type: TEST_EVENT, created_at: now.toISOString(), data: { text } })
+  const body = JSON.stringify({ batch: [{ name: TEST_EVENT, channel, data }] })
+  const answer = await client.send({ method: 'POST', path: '/batch_events', body })
+  if (answer.kind === 'ok') return { event: TEST_EVENT, channel }
+  const reason = answer.kind === 'own_fault' ? 'own_fault' : answer.errorClass
+  throw new Problem('dependency_unavailable', `The realtime provider did not take the event: ${reason}.`)
+}
