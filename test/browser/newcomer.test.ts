@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { findDataRoot } from '../harness/process/data-root.ts'
 import { startHere } from '../harness/process/local-start.ts'
 import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
@@ -16,6 +17,7 @@ let shown: string
 let baseURL: string
 
 beforeAll(async () => {
+  await buildConsole()
   const parent = await mkdtemp(join(await findDataRoot(), 'signalbox newcomer '))
   stack.defer(() => rm(parent, { recursive: true, force: true }))
   const dataDir = join(parent, 'data')
@@ -111,6 +113,7 @@ test('a newcomer does the whole of it in the browser alone, after npm start', { 
   await changeUrl(page, sink)
   await page.goto(delivery)
   await button(page, 'Force replay').click()
+  await expect.poll(() => button(page, 'Replay').isDisabled()).toBe(true)
   await page.getByLabel('The receiver may get the event twice').check()
   await button(page, 'Replay').click()
   await drawer.getByText('Success', { exact: true }).waitFor()

@@ -18,11 +18,13 @@ interface ConfirmProps {
   error: unknown
   /** Destroys something: the name that has to be typed. */
   typed?: string
+  /** Whether what `children` ask for is given. Default: true. */
+  isReady?: boolean
 }
 
 /** Asks before something is done that cannot be taken back. */
 export function ConfirmDialog(props: ConfirmProps) {
-  const { title, children, label, isOpen, onClose, onConfirm, isRunning, error, typed } = props
+  const { title, children, label, isOpen, onClose, onConfirm, isRunning, error, typed, isReady = true } = props
   const { t } = useTranslation()
   const isOnline = useOnline()
   const [text, setText] = useState('')
@@ -47,7 +49,7 @@ export function ConfirmDialog(props: ConfirmProps) {
           <Button
             {...(typed !== undefined && { color: 'red' })}
             loading={isRunning}
-            disabled={!isOnline || (typed !== undefined && text !== typed)}
+            disabled={!isOnline || !isReady || (typed !== undefined && text !== typed)}
             onClick={onConfirm}
           >
             {label}

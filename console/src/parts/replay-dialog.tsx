@@ -23,6 +23,7 @@ export function ReplayDialog({ text, confirmation, replay, ...dialog }: ReplayDi
       onConfirm={() => replay.mutate(isConfirmed)}
       isRunning={replay.isPending}
       error={replay.error}
+      isReady={confirmation === undefined || isConfirmed}
     >
       <Stack gap="xs">
         <Text size="sm">{text}</Text>
