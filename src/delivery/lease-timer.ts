@@ -8,7 +8,7 @@ const RENEW_EVERY_MS = 1_000
 /** How old a renewal may be whose look at the other workers counts as that of now. */
 const FRESH_MS = 1_500
 
-/** A lease that a timer of its own renews: its worker lives, whatever the statements of its rounds wait for. */
+/** A lease that a timer of its own renews, so that a worker stays alive while its statements wait. */
 export interface KeptLease extends WorkerLease {
   /** Renews until stopped. */
   run(): Promise<void>

@@ -36,7 +36,7 @@ export interface Room {
   hasPeers: boolean
 }
 
-/** The groups for which there is no room, however many slots are free: nothing of them is claimed. Pure. */
+/** The groups without room, from which nothing is claimed, also while slots are free. Pure. */
 export function listBlocked({ slowSlots, slowGroups, lateGroups, inFlight, perGroup }: Room): string[] {
   const capped = [...inFlight].filter(([, count]) => count >= perGroup).map(([group]) => group)
   return [...new Set([...capped, ...lateGroups, ...(slowSlots > 0 ? [] : slowGroups)])]
@@ -69,14 +69,14 @@ export interface ReclaimRequest {
 export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settled> {
   /**
    * Claims rows that are due, at most as many as there is room for. Groups take turns: the one that was served longest
-   * ago comes first; within a group the longest due. The attempt counts from here on, whatever dies afterwards.
+   * ago comes first; within a group the longest due. The attempt counts from here on, also after a crash.
    */
   claim(request: ClaimRequest): Promise<Claimed[]>
   /** Records ended attempts and ends their claims. A result whose fence was passed is void. */
   settle(ended: readonly Ended[]): Promise<Settled>
   /** Gives back claims whose attempt was not made: it is not counted. They are due at `dueAt`; default: now. */
   release(claims: readonly Claim[], now: Date, dueAt?: Date): Promise<void>
-  /** Up to `limit` claims of a worker that is gone, as attempts that were interrupted, for `settle`. Locks nothing. */
+  /** Up to `limit` claims of a worker that has stopped, as attempts that were interrupted, for `settle`. Locks nothing. */
   reclaim(request: ReclaimRequest): Promise<Ended[]>
   /** When the next row is due that nobody holds and whose group is not blocked; null when none waits. */
   nextDueAt(room?: Room): Promise<Date | null>
@@ -130,6 +130,6 @@ export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settl
   attempt(work: Claimed, signal: AbortSignal): Promise<Ended>
   /** Runs after results were recorded, for log and metrics. */
   onSettled(settled: Settled): void
-  /** The results that were not recorded, because somebody has locked a row that they need. Default: none. */
+  /** Results that were not recorded, because another transaction locks a row that they need. Default: none. */
   listHeldBack?(settled: Settled): readonly Claim[]
 }

@@ -14,7 +14,7 @@ export interface OtherWorker {
 /** The lock that a worker holds for as long as its listening connection lives. */
 const WORKER_LOCK = (workerId: string) => `hashtextextended(${workerId}, 0)`
 
-/** Whether somebody holds the lock of this worker. */
+/** Whether the lock of this worker is held. */
 const IS_LOCKED = (workerId: string) => `exists (
       select from pg_locks l
       where l.locktype = 'advisory' and l.objsubid = 1 and l.granted

@@ -25,7 +25,7 @@ export interface AcknowledgerDeps<Ended extends Claim, Settled> {
     queue: Pick<DeliveryPolicy<Work, Ended, Settled>['queue'], 'settle'>
   }
   clock: Clock
-  /** Rests between batches, which decide nothing: real time in the service, whatever its clock. */
+  /** Pause between batches, in real time. It decides nothing. */
   rest?: Clock['sleep']
   logger: Logger
   /** Runs for a result that the database never takes: its claim is still there. */

@@ -33,7 +33,7 @@ export interface Attempts<Claimed> {
   stop(): Promise<void>
 }
 
-/** Builds it: an attempt takes a slot of the lanes, and its end goes to the acknowledger, or its claim is given back. */
+/** Builds it: an attempt takes a slot of the lanes; the acknowledger records its result, or its claim is released. */
 export function buildAttempts<Claimed extends Work, Ended extends Claim, Settled>(
   deps: AttemptsDeps<Claimed, Ended, Settled>,
 ): Attempts<Claimed> {

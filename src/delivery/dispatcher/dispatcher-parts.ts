@@ -12,7 +12,7 @@ export type DispatcherPoint = 'after-claim' | 'before-record' | 'during-record'
 export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settled> {
   policy: DeliveryPolicy<Claimed, Ended, Settled>
   clock: Clock
-  /** Rests between batches of results, which decide nothing: real time in the service, whatever its clock. */
+  /** Pause between batches of results, in real time. It decides nothing. */
   rest?: Clock['sleep']
   logger: Logger
   workerId: string

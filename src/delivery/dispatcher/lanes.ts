@@ -9,7 +9,7 @@ export const SLOW_AFTER_MS = 2_000
  */
 export const LATE_AFTER_MS = 250
 
-/** Whoever waits for room looks at the lanes this often. */
+/** Interval at which a wait for room looks at the lanes. */
 export const LOOK_MS = 50
 
 /**

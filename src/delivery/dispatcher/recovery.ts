@@ -26,7 +26,7 @@ export interface RecoveryDeps<Ended extends Claim, Settled> {
   lease: WorkerLease
 }
 
-/** Ends claims whose worker is gone, and claims of this process that it never heard of. */
+/** Ends claims whose worker has stopped, and claims of this process whose answer never arrived. */
 export interface Recovery {
   /**
    * Registers this worker; resolves at the abort too. Where there are other workers, they see it before it claims: all count
@@ -45,7 +45,7 @@ export interface Recovery {
   mayLeak(): boolean
 }
 
-/** Builds it. `isHeld` tells whether this process answers for a claim: its result is here or comes, whatever the clock says. */
+/** Builds it. `isHeld`: whether this process has the claim, and so its result, now or later. */
 export function buildRecovery<Ended extends Claim, Settled>(
   deps: RecoveryDeps<Ended, Settled>,
   isHeld: (claim: string) => boolean,

@@ -68,7 +68,7 @@ export function buildWaiting({ clock, lanes, nextDueAt }: WaitingDeps): Waiting 
       if (isScarce || (mayWait && isFull && hasRoom())) notify()
     },
     wait: async (room) => {
-      // Without a free slot nothing could be claimed, whatever is due.
+      // Without a free slot nothing can be claimed.
       const nextAt = hasNoSlot() ? new Date(clock.now()) : await nextDueAt(room)
       const untilDueMs = nextAt ? nextAt.getTime() - clock.now() : POLL_MS
       // Due, and not claimed: slots hold it back, and the end of an attempt notifies.

@@ -13,7 +13,7 @@ export interface MovedKind<Id extends string, Job extends { status: JobStatus }>
 }
 
 /**
- * Pauses, resumes or cancels a job. Once this is committed no further row of it is queued; what is queued already goes out.
+ * Pauses, resumes or cancels a job. After the commit no further row of it is queued; rows that are queued already are delivered.
  * Throws 404, and 409 `conflict` when the state does not allow the move.
  */
 export async function moveJob<Id extends string, Job extends { status: JobStatus }>(

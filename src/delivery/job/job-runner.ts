@@ -74,7 +74,7 @@ export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunn
       if (moved.job.status === 'done') logger.info(deps.describe(moved.job), `${name} done`)
       return true
     } catch (error) {
-      // Not the fault of the job: it goes on when the database does, or when the others are done.
+      // Not a fault of the job: it continues when the database answers again, or when the others are done.
       if (isDatabaseUnavailable(error) || isGivenUp(error)) throw error
       const job = await inTransaction(db, (tx) => deps.fail(tx, id, now))
       logger.error({ err: error, ...(job && deps.describe(job)) }, deps.failedLine)

@@ -11,7 +11,7 @@ export interface RoomWait {
   wait(hasRoom: () => boolean): Promise<void>
 }
 
-/** Builds it. `rest` bounds the wait in real time, whatever the clock of the service. */
+/** Builds it. `rest` bounds the wait in real time, also under a manual clock. */
 export function buildRoomWait(rest: Clock['sleep'], signal: AbortSignal): RoomWait {
   let room = Promise.withResolvers<void>()
   return {

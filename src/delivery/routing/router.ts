@@ -32,14 +32,14 @@ export interface RouterDeps {
   clock: Clock
   db: Database
   logger: Logger
-  /** Rests between batches, which decide nothing: real time in the service, whatever its clock. */
+  /** Pause between batches, in real time. It decides nothing. */
   rest?: Clock['sleep']
   /**
    * One for each policy. The first one sets the pace: the router waits for its slots. A policy without slots has its rows
    * written all the same, and they wait in its queue.
    */
   dispatchers: readonly [Dispatcher, ...Dispatcher[]]
-  /** Rows of one part at most, of an event that goes to many. Default: 1,000. */
+  /** Limit of rows in one part of a fan-out. Default: 1,000. */
   partRows?: number
 }
 

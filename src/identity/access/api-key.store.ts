@@ -123,7 +123,7 @@ interface KeyMaker {
   now: Date
 }
 
-/** The account before the user, as everywhere: a deletion of the account waits, and then revokes the key. */
+/** The account is locked before the user (`LOCK_ORDER`): a deletion of the account waits, and then revokes the key. */
 const countKeys = countBehindLock<KeyMakerFacts, KeyMaker>({
   counts: 'API keys of a user',
   lock: 'user',

@@ -17,7 +17,7 @@ const URL_OPTIONS: Readonly<Record<string, RegExp>> = {
 
 /**
  * The options of a URL that are not taken: unknown ones, repeated ones, and those that weaken TLS, such as
- * `requireTLS=false` or `tls.rejectUnauthorized=false`, which send user name and password to whoever listens. Pure.
+ * `requireTLS=false` or `tls.rejectUnauthorized=false`, which expose user name and password to the network. Pure.
  */
 export function listRefusedSmtpOptions({ searchParams }: Pick<URL, 'searchParams'>): string[] {
   const names = [...searchParams.keys()]

@@ -6,7 +6,7 @@ import { aheadStatement, statement } from '../../postgres/statement/statement.ts
 export interface SparedAccess {
   /** Whether sessions of apps and families of OAuth tokens go on. Default false. */
   keepApps?: boolean
-  /** The session that goes on. */
+  /** The session that stays open. */
   kept?: SessionId
 }
 

@@ -13,7 +13,7 @@ const LIMITS = { state: 512, iss: 2048, error: 256, description: 2048, credentia
 const parameter = (limit: keyof typeof LIMITS, description: string) =>
   Type.Optional(Type.String({ maxLength: LIMITS[limit], description }))
 
-/** The path parameter of a provider. Any text: an unknown name is 404, whatever it looks like. */
+/** The path parameter of a provider. Any text: an unknown name is a 404. */
 export const ProviderParams = Type.Object({
   provider: Type.String({ maxLength: 64, description: 'The name of the provider: `google`.' }),
 })

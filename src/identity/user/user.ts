@@ -37,7 +37,7 @@ export async function loadUser(db: Database, id: string): Promise<UserWithRoles>
   return (await findUser(db, id)) ?? throwNotFound()
 }
 
-/** The user with this address in any case, not deleted. For a sign-in only: the address is somebody's secret. */
+/** The user with this address in any case, not deleted. For a sign-in only: an address is private. */
 export function findUserOfAddress(db: Database, email: string): Promise<UserRecord | undefined> {
   return findUserByEmail(db, email)
 }

@@ -86,7 +86,7 @@ export const LOCK_ORDER = [
 ] as const
 
 /** Rows that change only behind the lock of their user, so they need no order of their own. */
-export const ROWS_OF_A_PERSON = [
+export const ROWS_OF_A_USER = [
   'identity',
   'totp_factor',
   'passkey',

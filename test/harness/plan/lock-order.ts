@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { ADVISORY_LOCKS, LOCK_ORDER, ROWS_OF_A_PERSON } from '../../../src/postgres/statement/locks.ts'
+import { ADVISORY_LOCKS, LOCK_ORDER, ROWS_OF_A_USER } from '../../../src/postgres/statement/locks.ts'
 
 /** A lock that a statement takes: of rows of a table, or an advisory lock by its name in the register. */
 export interface TakenLock {
@@ -144,7 +144,7 @@ export function isKnownPair({ pair, statement }: WrongOrder): boolean {
 }
 
 const ORDER: readonly string[] = LOCK_ORDER
-const OF_PERSON: ReadonlySet<string> = new Set(ROWS_OF_A_PERSON)
+const OF_PERSON: ReadonlySet<string> = new Set(ROWS_OF_A_USER)
 
 /** Where a lock stands in the order; a table that it does not name comes last. */
 function rankOf(name: string): number {

@@ -1,4 +1,4 @@
-import { Button, Group, Menu, Stack, Text } from '@mantine/core'
+import { Button, Menu, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -7,8 +7,8 @@ import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import { nameOf } from '../../parts/words/webhook-name.ts'
+import { WebhookButtons } from '../../screens/webhooks/webhook-buttons.tsx'
 import { tell } from '../host.ts'
 import { goTo } from '../route.ts'
 
@@ -18,7 +18,6 @@ const listTouched = (id: string) => [['webhook', id], ['webhooks'], ['deliveries
 
 /** Actions on a webhook. */
 export function WebhookActions({ webhook }: { webhook: Schemas['Webhook'] }) {
-  const { t } = useTranslation('console')
   const { may } = useAccess()
   const [asked, setAsked] = useState<Question | undefined>()
   const { document_id: id, is_actived } = webhook
@@ -39,25 +38,9 @@ export function WebhookActions({ webhook }: { webhook: Schemas['Webhook'] }) {
   const isQuiet = !may('webhook:rotate-secret') && !may('webhook:delete')
   return (
     <Stack gap="xs" align="flex-end">
-      <Group gap="xs">
-        {may('webhook:test') && (
-          <Button size="compact-md" loading={send.isPending} onClick={() => send.mutate(undefined)}>
-            {t('webhooks.test')}
-          </Button>
-        )}
-        {may('webhook:active') && (
-          <Button
-            size="compact-md"
-            variant="default"
-            loading={setActive.isPending}
-            onClick={() => setActive.mutate(undefined)}
-          >
-            {is_actived ? t('webhooks.deactivate') : t('webhooks.activate')}
-          </Button>
-        )}
+      <WebhookButtons webhook={webhook} send={send} setActive={setActive}>
         {!isQuiet && <MoreActions onAsk={setAsked} />}
-      </Group>
-      {[send.error, setActive.error].map((error) => error && <ProblemCard key={error.message} error={error} />)}
+      </WebhookButtons>
       <RotateSecret id={id} isAsked={asked === 'rotate'} onClose={() => setAsked(undefined)} />
       <Removal webhook={webhook} isAsked={asked === 'delete'} onClose={() => setAsked(undefined)} />
     </Stack>

@@ -1,4 +1,4 @@
-import { Button, Group, Menu, Stack, Text } from '@mantine/core'
+import { Button, Menu, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -9,41 +9,23 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import { nameOf } from '../../parts/words/webhook-name.ts'
+import { WebhookButtons } from './webhook-buttons.tsx'
 
 type Webhook = Schemas['Webhook']
 
 /** Actions on a webhook. */
 export function WebhookActions({ webhook }: { webhook: Webhook }) {
-  const { t } = useTranslation()
-  const { may } = useAccess()
   const [asked, setAsked] = useState<Question | undefined>()
-  const { document_id: id, is_actived } = webhook
+  const id = webhook.document_id
   const send = useTest(webhook)
   const setActive = useActivation(webhook)
   return (
     <Stack gap="xs" align="flex-end">
-      <Group gap="xs">
-        {may('webhook:test') && (
-          <Button size="compact-md" loading={send.isPending} onClick={() => send.mutate(undefined)}>
-            {t('webhooks.test')}
-          </Button>
-        )}
-        {may('webhook:active') && (
-          <Button
-            size="compact-md"
-            variant="default"
-            loading={setActive.isPending}
-            onClick={() => setActive.mutate(undefined)}
-          >
-            {is_actived ? t('webhooks.deactivate') : t('webhooks.activate')}
-          </Button>
-        )}
+      <WebhookButtons webhook={webhook} send={send} setActive={setActive}>
         <MoreActions onAsk={setAsked} />
         <ApiCall operation="webhook.webhookFindOne" method="GET" path={`/api/v3/webhook/webhook/${id}`} />
-      </Group>
-      {[send.error, setActive.error].map((error) => error && <ProblemCard key={error.message} error={error} />)}
+      </WebhookButtons>
       <RotateSecret webhook={webhook} isAsked={asked === 'rotate'} onClose={() => setAsked(undefined)} />
       <Removal webhook={webhook} asked={asked} onClose={() => setAsked(undefined)} />
     </Stack>

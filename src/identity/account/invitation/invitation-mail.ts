@@ -12,7 +12,7 @@ export function buildInvitationMail(facts: {
   serviceName: string
 }): MailContent {
   const { texts, link, serviceName: service } = facts
-  // Whoever may invite chose the name, and the user need not know them.
+  // The inviter chose the name, and the recipient may not know the inviter.
   const account = quoteName(facts.accountName)
   return composeMail({
     texts,

@@ -69,7 +69,7 @@ export async function findAccountUse(db: Database, id: string): Promise<AccountW
 
 /**
  * The same, with the account locked until the transaction ends: additions of callers with limits follow each other. The
- * account comes before its webhooks, as everywhere.
+ * account is locked before its webhooks (`LOCK_ORDER`).
  */
 export async function lockAccountUse(db: Database, owner: RoomOwner): Promise<AccountWithUse | undefined> {
   const [row] = await countUse(db, { account: null, webhook: null, ...owner })

@@ -21,7 +21,7 @@ const GROUNDS = {
 const WHITE = '#ffffff'
 const BLACK = '#000000'
 
-/** The least contrast of text, and of what is no text but has to be seen (WCAG 2.2 success criteria 1.4.3 and 1.4.11). */
+/** Minimum contrast of text, and of other visible parts (WCAG 2.2 success criteria 1.4.3 and 1.4.11). */
 export const TEXT_CONTRAST = 4.5
 export const SHAPE_CONTRAST = 3
 

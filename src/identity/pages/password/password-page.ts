@@ -166,7 +166,7 @@ ${renderKeepApps(texts)}
   }
 }
 
-/** Where the form goes that asks for a link to a first password. */
+/** Action of the form that asks for a link to a first password. */
 export const ASK_FOR_PASSWORD = '/auth/password/request'
 
 /** Builds the page of a user without a password: a link by mail leads to one. */

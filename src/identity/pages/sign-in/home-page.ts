@@ -8,7 +8,7 @@ import type { PageDeps } from '../frame/page-route.ts'
 import { HOME } from '../frame/page-url.ts'
 import type { SignInPageDeps } from './sign-in-goal.ts'
 
-/** Where the form goes that asks for a link to confirm the own address. */
+/** Action of the form that asks for a link to confirm the own address. */
 export const ASK_TO_VERIFY = '/auth/verify/request'
 
 /** Contents of the page. */

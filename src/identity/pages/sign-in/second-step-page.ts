@@ -12,7 +12,7 @@ import type { PageDeps } from '../frame/page-route.ts'
 import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
 import { type Goal, listFormTargets, renderGoal, type SignInPageDeps } from './sign-in-goal.ts'
 
-/** Where the form of the second step goes. */
+/** Action of the form of the second step. */
 export const SECOND_STEP = '/auth/second-step'
 
 /** Contents of a page that asks for a second factor. */

@@ -66,7 +66,7 @@ export interface ConfirmedTotp {
   recoveryCodes: string[] | null
 }
 
-/** A 422 for a code that is not accepted, whatever the reason. */
+/** The 422 for a code that is not accepted, the same for every reason. */
 export function buildWrongCode(reason: string): Problem {
   const { detail, errors = [] } = invalidField(
     'code',

@@ -78,7 +78,7 @@ export interface ProvenUser {
   name: string | null
 }
 
-/** A token that somebody presents. */
+/** A presented token. */
 interface PresentedProof {
   tokenHash: Buffer
   purpose: ProofPurpose

@@ -1,22 +1,18 @@
-import { Alert, Group, Progress, Skeleton, Tabs, Text } from '@mantine/core'
+import { Progress, Tabs, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
-import { Icon } from '../../../frame/icons.tsx'
 import { useAccess } from '../../../frame/session.tsx'
-import { CopyText } from '../../../parts/copy-text.tsx'
 import { List, useRows } from '../../../parts/list.tsx'
 import { Page } from '../../../parts/page.tsx'
-import { NoPermission, ProblemCard } from '../../../parts/problem.tsx'
-import { Status, webhookState } from '../../../parts/status.tsx'
-import { Instant } from '../../../parts/time.tsx'
+import { NoPermission } from '../../../parts/problem.tsx'
 import { DISABLE_AFTER, nameOf } from '../../../parts/words/webhook-name.ts'
 import { useDeliveryColumns } from '../../deliveries/delivery-table.tsx'
 import { WebhookActions } from '../webhook-actions.tsx'
 import { WebhookEventSet } from './webhook-event-set.tsx'
+import { FailureWarning, useWebhook, WebhookLead, WebhookPending } from './webhook-head.tsx'
 import { WebhookHistory } from './webhook-history.tsx'
 import { WebhookOverview } from './webhook-overview.tsx'
 import { WebhookSettings } from './webhook-settings.tsx'
@@ -31,33 +27,20 @@ const TABS = ['overview', 'deliveries', 'events', 'testing', 'verify', 'settings
 export function WebhookScreen() {
   const { t } = useTranslation()
   const { id } = useParams({ from: '/webhooks/$id' })
-  const webhook = useQuery({
-    queryKey: ['webhook', id],
-    queryFn: ({ signal }) => api.webhook.webhookFindOne({ path: { id }, signal }),
-    refetchInterval: 5_000,
-  })
+  const webhook = useWebhook(id)
   const parent = { label: t('webhooks.title'), to: '/webhooks' }
   const row = webhook.data?.data
   if (!row)
     return (
       <Page title={t('webhooks.one')} parent={parent}>
-        {webhook.isError ? (
-          <ProblemCard error={webhook.error} onRetry={() => void webhook.refetch()} />
-        ) : (
-          <Skeleton height={240} />
-        )}
+        <WebhookPending webhook={webhook} />
       </Page>
     )
   return (
     <Page
       title={nameOf(row)}
       parent={parent}
-      lead={
-        <Group gap="xs">
-          <Status name={webhookState(row)} />
-          <CopyText text={row.url} />
-        </Group>
-      }
+      lead={<WebhookLead webhook={row} />}
       actions={<WebhookActions webhook={row} />}
     >
       <Disabled webhook={row} />
@@ -68,32 +51,15 @@ export function WebhookScreen() {
 
 function Disabled({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation()
-  const { is_actived, disabled_reason: reason, disabled_at, consecutive_failures: failures } = webhook
-  if (!is_actived && reason !== null)
-    return (
-      <Alert color="red" variant="outline" icon={<Icon name="warn" />} title={t(`disabled.${reason}`)}>
-        <Text size="sm">
-          <Instant at={disabled_at} />. {t(`disabled.${reason}-text`)}
-        </Text>
-      </Alert>
-    )
-  if (failures === 0) return null
+  const { consecutive_failures: failures } = webhook
   return (
-    <Alert
-      color="yellow"
-      variant="outline"
-      icon={<Icon name="warn" />}
-      title={t('webhooks.streak', { count: failures })}
-    >
-      <Text size="sm" mb="xs">
-        {t('webhooks.streak-text', { left: DISABLE_AFTER - failures })}
-      </Text>
+    <FailureWarning webhook={webhook}>
       <Progress
         value={(failures / DISABLE_AFTER) * 100}
         color={failures >= 15 ? 'red' : 'yellow'}
         aria-label={t('webhooks.failures')}
       />
-    </Alert>
+    </FailureWarning>
   )
 }
 

@@ -1,0 +1,70 @@
+import { Alert, Group, Skeleton, Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../../frame/api.ts'
+import { Icon } from '../../../frame/icons.tsx'
+import { CopyText } from '../../../parts/copy-text.tsx'
+import { ProblemCard } from '../../../parts/problem.tsx'
+import { Status, webhookState } from '../../../parts/status.tsx'
+import { Instant } from '../../../parts/time.tsx'
+import { DISABLE_AFTER } from '../../../parts/words/webhook-name.ts'
+
+type Webhook = Schemas['Webhook']
+
+/** Reads a webhook every 5 seconds. */
+export function useWebhook(id: string) {
+  return useQuery({
+    queryKey: ['webhook', id],
+    queryFn: ({ signal }) => api.webhook.webhookFindOne({ path: { id }, signal }),
+    refetchInterval: 5_000,
+  })
+}
+
+/** Stands for a webhook that is being read, or could not be. */
+export function WebhookPending({ webhook }: { webhook: ReturnType<typeof useWebhook> }) {
+  return webhook.isError ? (
+    <ProblemCard error={webhook.error} onRetry={() => void webhook.refetch()} />
+  ) : (
+    <Skeleton height={240} />
+  )
+}
+
+/** State and URL of a webhook. */
+export function WebhookLead({ webhook }: { webhook: Webhook }) {
+  return (
+    <Group gap="xs">
+      <Status name={webhookState(webhook)} />
+      <CopyText text={webhook.url} />
+    </Group>
+  )
+}
+
+/** Says that deliveries fail, with `children`, or that the service disabled the webhook for it. */
+export function FailureWarning({ webhook, children }: { webhook: Webhook; children?: ReactNode }) {
+  const { t } = useTranslation('console')
+  const { is_actived, disabled_reason: reason, disabled_at, consecutive_failures: failures } = webhook
+  if (!is_actived && reason !== null)
+    return (
+      <Alert color="red" variant="outline" icon={<Icon name="warn" />} title={t(`disabled.${reason}`)}>
+        <Text size="sm">
+          <Instant at={disabled_at} />. {t(`disabled.${reason}-text`)}
+        </Text>
+      </Alert>
+    )
+  if (failures === 0) return null
+  return (
+    <Alert
+      color="yellow"
+      variant="outline"
+      icon={<Icon name="warn" />}
+      title={t('webhooks.streak', { count: failures })}
+    >
+      <Text size="sm" mb={children ? 'xs' : 0}>
+        {t('webhooks.streak-text', { left: DISABLE_AFTER - failures })}
+      </Text>
+      {children}
+    </Alert>
+  )
+}
