@@ -18,6 +18,7 @@ type Webhook = Schemas['Webhook']
 export function WebhookActions({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation()
   const { may } = useAccess()
+  const navigate = useNavigate()
   const [asked, setAsked] = useState<Question | undefined>()
   const { document_id: id, is_actived } = webhook
   const send = useTest(webhook)
@@ -38,6 +39,15 @@ export function WebhookActions({ webhook }: { webhook: Webhook }) {
             onClick={() => setActive.mutate(undefined)}
           >
             {is_actived ? t('webhooks.deactivate') : t('webhooks.activate')}
+          </Button>
+        )}
+        {may('webhook:update') && (
+          <Button
+            size="compact-md"
+            variant="default"
+            onClick={() => void navigate({ to: '/webhooks/$id', params: { id }, search: { tab: 'settings' } })}
+          >
+            {t('webhooks.edit')}
           </Button>
         )}
         <MoreActions onAsk={setAsked} />
