@@ -77,6 +77,13 @@ test('webhooks show their last day, and several are changed and exported at once
   await page.getByRole('img', { name: '9 delivered, 0 failed attempts in 24 hours' }).waitFor()
   await page.getByRole('img', { name: '0 delivered, 16 failed attempts in 24 hours' }).waitFor()
   await takePicture(page, 'webhooks')
+  await page.getByRole('combobox', { name: 'Account' }).click()
+  await page.getByRole('option', { name: 'Acme' }).click()
+  await page.getByText('Warehouse').waitFor({ state: 'detached' })
+  expect(searchOf(page)).toEqual({ account })
+  await page.getByRole('table').getByRole('link', { name: 'Acme' }).first().waitFor()
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await page.getByText('Warehouse').waitFor()
   await page.getByLabel('Select Billing').check()
   await page.getByText('1 webhook selected').waitFor()
   const saved = page.waitForEvent('download')
@@ -306,7 +313,7 @@ test('edits of a webhook say what they change, and what somebody else changed me
     'webhook.test',
   ])
 
-  await page.getByRole('tab', { name: 'Settings' }).click()
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
   await page.getByLabel('Name', { exact: true }).fill('Billing of Acme')
   await d.call('PATCH', `/api/v3/webhook/webhook/${billing}`, { name: 'Invoices', description: 'By finance' })
   await page.getByRole('button', { name: 'Save', exact: true }).click()

@@ -42,7 +42,7 @@ const webhooks = createRoute({
   getParentRoute: () => root,
   path: 'webhooks',
   component: WebhooksScreen,
-  validateSearch: readTexts('q', 'state', 'scope'),
+  validateSearch: readTexts('q', 'state', 'scope', 'account'),
 })
 const createWebhook = createRoute({
   getParentRoute: () => root,

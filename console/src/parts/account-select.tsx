@@ -9,11 +9,14 @@ export function AccountSelect({
   value,
   onChange,
   hint,
+  isClearable = false,
 }: {
   value: string
   onChange: (id: string) => void
   /** In place of that of a webhook. */
   hint?: string
+  /** Whether the choice may be taken back. Default: it may not. */
+  isClearable?: boolean
 }) {
   const { t } = useTranslation()
   const { may, session } = useAccess()
@@ -32,6 +35,7 @@ export function AccountSelect({
       value={value === '' ? null : value}
       onChange={(id) => onChange(id ?? '')}
       searchable
+      clearable={isClearable}
       nothingFoundMessage={t('account.none')}
     />
   )

@@ -1,5 +1,5 @@
 import { Button, Checkbox, Code, CopyButton, Group, Stack, Text, TextInput } from '@mantine/core'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useOnline } from '../frame/use-online.ts'
 import { Dialog } from './dialog.tsx'
@@ -78,6 +78,7 @@ export function SecretDialog({
   const { t } = useTranslation()
   const [isShown, setIsShown] = useState(false)
   const [isTaken, setIsTaken] = useState(false)
+  useLeaveGuard(!isTaken)
   const [isStored, setIsStored] = useState(false)
   return (
     <Dialog title={title} isOpen>
@@ -114,6 +115,16 @@ export function SecretDialog({
       </Stack>
     </Dialog>
   )
+}
+
+/** Asks before the page is left. */
+function useLeaveGuard(isOn: boolean): void {
+  useEffect(() => {
+    if (!isOn) return
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
+    window.addEventListener('beforeunload', ask)
+    return () => window.removeEventListener('beforeunload', ask)
+  }, [isOn])
 }
 
 /** Takes a secret without showing it. */

@@ -16,6 +16,9 @@ type Webhook = Schemas['Webhook']
 
 /** Actions on a webhook. */
 export function WebhookActions({ webhook }: { webhook: Webhook }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const navigate = useNavigate()
   const [asked, setAsked] = useState<Question | undefined>()
   const id = webhook.document_id
   const send = useTest(webhook)
@@ -23,6 +26,15 @@ export function WebhookActions({ webhook }: { webhook: Webhook }) {
   return (
     <Stack gap="xs" align="flex-end">
       <WebhookButtons webhook={webhook} send={send} setActive={setActive}>
+        {may('webhook:update') && (
+          <Button
+            size="compact-md"
+            variant="default"
+            onClick={() => void navigate({ to: '/webhooks/$id', params: { id }, search: { tab: 'settings' } })}
+          >
+            {t('webhooks.edit')}
+          </Button>
+        )}
         <MoreActions onAsk={setAsked} />
         <ApiCall operation="webhook.webhookFindOne" method="GET" path={`/api/v3/webhook/webhook/${id}`} />
       </WebhookButtons>

@@ -1,7 +1,8 @@
-import { Checkbox, Group, Progress, Stack, Text, Tooltip } from '@mantine/core'
+import { Checkbox, Group, Progress, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import type { Column } from '../../../parts/list.tsx'
+import { AccountLink } from '../../../parts/names.tsx'
 import { Status, webhookState } from '../../../parts/status.tsx'
 import { TextLink } from '../../../parts/text-link.tsx'
 import { Time, useNow } from '../../../parts/time.tsx'
@@ -13,12 +14,14 @@ type Webhook = Schemas['Webhook']
 
 interface ColumnsInput {
   activity: ReadonlyMap<string, Schemas['WebhookActivity']>
+  /** The names of accounts by their ids. */
+  accounts: ReadonlyMap<string, string>
   chosen: ReadonlySet<string>
   onChoose: (id: string, isChosen: boolean) => void
 }
 
 /** The columns of webhooks. */
-export function useWebhookColumns({ activity, chosen, onChoose }: ColumnsInput): Column<Webhook>[] {
+export function useWebhookColumns({ activity, accounts, chosen, onChoose }: ColumnsInput): Column<Webhook>[] {
   const { t } = useTranslation()
   const nowMs = useNow(60_000)
   return [
@@ -44,7 +47,7 @@ export function useWebhookColumns({ activity, chosen, onChoose }: ColumnsInput):
       ),
     },
     { id: 'state', label: t('webhooks.state'), cell: (row) => <Status name={webhookState(row)} /> },
-    { id: 'scope', label: t('webhooks.scope'), cell: (row) => <Scope webhook={row} /> },
+    { id: 'scope', label: t('webhooks.scope'), cell: (row) => <Scope webhook={row} accounts={accounts} /> },
     {
       id: 'failures',
       label: t('webhooks.failures'),
@@ -65,16 +68,9 @@ export function useWebhookColumns({ activity, chosen, onChoose }: ColumnsInput):
   ]
 }
 
-function Scope({ webhook: { is_global, account } }: { webhook: Webhook }) {
+function Scope({ webhook: { account }, accounts }: { webhook: Webhook; accounts: ReadonlyMap<string, string> }) {
   const { t } = useTranslation()
-  if (is_global) return <>{t('webhooks.global')}</>
-  return (
-    <Tooltip label={account}>
-      <Text component="span" size="sm" className="nowrap">
-        {t('webhooks.of-account')}
-      </Text>
-    </Tooltip>
-  )
+  return account === null ? t('webhooks.global') : <AccountLink id={account} names={accounts} />
 }
 
 function Streak({ failures }: { failures: number }) {

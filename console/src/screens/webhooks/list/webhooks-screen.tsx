@@ -4,8 +4,10 @@ import { type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { useAccess } from '../../../frame/session.tsx'
+import { AccountSelect } from '../../../parts/account-select.tsx'
 import { ApiCall } from '../../../parts/api-call.tsx'
 import { List, useRows } from '../../../parts/list.tsx'
+import { useAccountNames } from '../../../parts/names.tsx'
 import { Page } from '../../../parts/page.tsx'
 import { NoPermission } from '../../../parts/problem.tsx'
 import { useActivity } from '../use-activity.ts'
@@ -16,6 +18,7 @@ interface Filters {
   q?: string
   state?: string
   scope?: string
+  account?: string
 }
 
 const STATES: Readonly<Record<string, readonly string[]>> = {
@@ -25,11 +28,12 @@ const STATES: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** The filters as the API takes them. Pure. */
-function toApiFilters({ q, state, scope }: Filters): string[] {
+function toApiFilters({ q, state, scope, account }: Filters): string[] {
   const text = q?.replaceAll(/[\\,]/g, '\\$&')
   return [
     ...(text ? [`url|like|${text}`] : []),
     ...(STATES[state ?? ''] ?? []),
+    ...(account ? [`account|eq|${account}`] : []),
     ...(scope === 'global' ? ['is_global|eq|true'] : scope === 'account' ? ['is_global|eq|false'] : []),
   ]
 }
@@ -54,7 +58,8 @@ export function WebhooksScreen() {
     setChosen(next)
   }
   const activity = useActivity(rows.shown.map(({ document_id }) => document_id))
-  const columns = useWebhookColumns({ activity, chosen, onChoose: choose })
+  const accounts = useAccountNames(rows.shown.map(({ account }) => account))
+  const columns = useWebhookColumns({ activity, accounts, chosen, onChoose: choose })
   if (!may('webhook:find-all'))
     return (
       <Page title={t('webhooks.title')}>
@@ -139,9 +144,20 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
             { value: 'account', label: t('webhooks.of-account') },
           ]}
         />
+        <AccountSelect
+          value={filters.account ?? ''}
+          onChange={(account) => change('account', account)}
+          hint=""
+          isClearable
+        />
         <Button type="submit" variant="default">
           {t('filters.apply')}
         </Button>
+        {Object.keys(filters).length > 0 && (
+          <Button variant="subtle" onClick={() => onChoose({})}>
+            {t('list.clear')}
+          </Button>
+        )}
       </Group>
     </form>
   )
