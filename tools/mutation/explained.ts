@@ -204,4 +204,59 @@ export const EXPLAINED: readonly Explained[] = [
     change: 'identity.email === null -> false',
     reason: 'only for the types: no user has the address null',
   },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'where d.webhook = v.webhook and d.next_attempt_at is not null',
+    change: 'd.next_attempt_at is not null -> true',
+    reason: 'null sorts last: the first row waits, or none does; the condition is that of the index',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: `where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit $\{TESTS_AT_ONCE}`,
+    change: 'd.next_attempt_at is not null -> true',
+    reason: 'null sorts last: the first row waits, or none does; the condition is that of the index',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'return dueAt !== null && dueAt <= request.now',
+    change: 'dueAt <= request.now -> true',
+    reason: 'only costs a claim that finds nothing',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'where d.document_id = any($ids::uuid[])',
+    change: 'd.document_id = any($ids::uuid[]) -> true',
+    reason: 'the pairs of the next line hold the ids; it only finds the rows by their key',
+  },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText: 'if (found) return found',
+    change: 'found -> false',
+    reason: 'only costs putting the same text together again',
+  },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText: 'parts.set(rowsOfEvent, made)',
+    change: 'parts.set(rowsOfEvent, made) -> ;',
+    reason: 'only costs putting the same text together again',
+  },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText: "and t.account_scope = 'account' and not e.is_purge`",
+    change: 'not e.is_purge -> true',
+    reason: 'a purge is recorded without an account, which no subscription has',
+  },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText:
+      'const IS_RECIPIENT = `w.is_actived and w.deleted_at is null and coalesce(w.ordinal <= e.ordinal, w.created_at <= e.created_at)',
+    change: '<= -> <',
+    reason: 'numbers of one sequence: a webhook and an event never have the same; a test has the times',
+  },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText: 'select event_id, reached from webhook_fan_out order by event_id limit 1 for update skip locked',
+    change: 'skip locked -> (nothing)',
+    reason: 'only has a second router wait for the part that the first one writes',
+  },
 ]

@@ -60,8 +60,15 @@ test('the tests of its folder judge a constant too that other files use', () => 
   ).toEqual(['3', '2', '1'])
 })
 
-test('what the hooks of a file run is reached by its tests', () => {
-  expect(findIds(45)).toEqual(['1'])
+test('what the hooks of a file run is reached by its tests; what few tests ran, the tests of the folder judge too', () => {
+  expect(findIds(45)).toEqual(['3', '2', '1'])
+  const more = Array.from({ length: 5 }, (_, n) => ({
+    id: `of-${n}`,
+    file: '/copy/test/whole.slow.test.ts',
+    durationMs: 2 + n,
+  }))
+  const found = buildReach([...tests, ...more], reached, () => []).findTests(mutant(45))
+  expect(found.map(({ id }) => id)).toEqual(['1', ...more.map(({ id }) => id)])
 })
 
 test('code that no test runs is judged by the tests of its folder: it may run when its module is loaded', () => {

@@ -28,10 +28,14 @@ export interface Reach {
   findTests(mutant: Mutant): TestOfRun[]
 }
 
+/** Tests of one change that are few: what they made may be kept in memory, such as a text, and be used by all others. */
+const FEW_TESTS = 5
+
 /**
  * Builds what `findTests` asks. `tests` are those that passed. Code that runs only while its module is loaded, as what builds
  * the text of a statement, is known to no test: those beside it, and in its folder, stand for all, or where there are none
- * those whose file loads it (`findImporters`). They judge a constant too that other files use.
+ * those whose file loads it (`findImporters`). They judge a constant too that other files use,
+ * and what few tests ran.
  */
 export function buildReach(
   tests: readonly TestOfRun[],
@@ -55,7 +59,7 @@ export function buildReach(
   return {
     findTests: (mutant) => {
       const found = tests.filter((test) => runs(test, mutant))
-      const uncounted = found.length === 0 || mutant.isUsedElsewhere ? findUncounted(mutant.path) : []
+      const uncounted = found.length <= FEW_TESTS || mutant.isUsedElsewhere ? findUncounted(mutant.path) : []
       const chosen = [...new Set([...found, ...uncounted])]
       const rank = ({ file }: TestOfRun) => (isBeside(file, mutant.path) ? 0 : isSlow(file) ? 2 : 1)
       return chosen.toSorted((a, b) => rank(a) - rank(b) || a.durationMs - b.durationMs)

@@ -24,7 +24,7 @@ test.each([
     fill('provisioning_job', 'target, kind', `gen_random_uuid(), 'sync'`),
   ],
 ])('a look for running jobs of %s reads those that run, beside any number that ended', async (table, list, rows) => {
-  await using database = await createTestDatabase()
+  await using database = await createTestDatabase({ isOwn: true })
   await database.pool.query(`begin; set local session_replication_role = replica; ${rows}; commit`)
   await using watched = openWatched(database, INDEX_PLANS)
   const found = await expectFewReads(watched, { most: RUNNING }, async (db): Promise<string[]> => list(db))

@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { type Fragment, fragment, joinFragments } from '../../postgres/statement/fragment.ts'
+import { buildJoin, type Fragment, fragment } from '../../postgres/statement/fragment.ts'
 import type { RoutingPart } from '../policy.ts'
 
 /** Result of routing one batch of events for one policy. */
@@ -56,6 +56,9 @@ const markTaken = fragment<{ now: Date }>(
 /** When the events of a fan-out are marked: the rest of that part is of the policy. */
 const markedAt = fragment<{ now: Date }>('fan-out', '$now::timestamptz')
 
+/** Each of the three statements is put together once for the same parts. */
+const [joinBatch, joinFanOut, joinInline] = [buildJoin(), buildJoin(), buildJoin()]
+
 /** The part of the routing statement of one policy, with its name. */
 export interface NamedPart {
   name: string
@@ -97,7 +100,7 @@ export async function routeBatch(
   request: RoutingRequest,
   policies: readonly NamedPart[],
 ): Promise<RoutedBatch> {
-  const query = joinFragments<Record<string, unknown>>(
+  const query = joinBatch<Record<string, unknown>>(
     [takeEvents(request), markTaken(request), ...listParts(policies)],
     ([take = '', mark = '', ...written]) => {
       const parts = policies.flatMap(({ name, part }, index) => [
@@ -124,7 +127,7 @@ export async function routeFanOut(
   db: Database,
   { name, written, now }: { name: string; written: Fragment; now: Date },
 ): Promise<RoutedRows | undefined> {
-  const query = joinFragments<Record<string, unknown>>(
+  const query = joinFanOut<Record<string, unknown>>(
     [markedAt({ now }), written],
     ([at = '', parts = '']) => `
       with ${parts}, ${markRouted(`select event_id from ${name}_reached where is_last`, at)}
@@ -148,24 +151,21 @@ export async function routeInline(
   policies: readonly NamedPart[],
   write: (parts: readonly string[], answers: readonly string[]) => string,
 ): Promise<{ row: Record<string, unknown>; byPolicy: RoutedRows[] }> {
-  const query = joinFragments<Record<string, unknown>>(
-    [head, ...listParts(policies)],
-    ([recorded = '', ...written]) => {
-      // Within what a policy writes of one event, so that it sets none aside.
-      const mostRows = ({ rowsOfEvent = INLINE_ROWS }: RoutingPart) => Math.min(INLINE_ROWS, rowsOfEvent)
-      const found = policies.map(
-        ({ name, part }) =>
-          `${name}_found as materialized (select * from (${part.matched}) m limit ${mostRows(part) + 1})`,
-      )
-      const counts = policies.map(({ name, part }) => `(select count(*) <= ${mostRows(part)} from ${name}_found)`)
-      const parts = policies.flatMap(({ name }, index) => [
-        `${name}_matched as (select * from ${name}_found where (select is_inline from inline))`,
-        written[index] ?? '',
-      ])
-      const inline = `inline as materialized (select ${counts.join(' and ')} as is_inline)`
-      return write([recorded, ...found, inline, ...parts], listAnswers(policies))
-    },
-  )
+  const query = joinInline<Record<string, unknown>>([head, ...listParts(policies)], ([recorded = '', ...written]) => {
+    // Within what a policy writes of one event, so that it sets none aside.
+    const mostRows = ({ rowsOfEvent = INLINE_ROWS }: RoutingPart) => Math.min(INLINE_ROWS, rowsOfEvent)
+    const found = policies.map(
+      ({ name, part }) =>
+        `${name}_found as materialized (select * from (${part.matched}) m limit ${mostRows(part) + 1})`,
+    )
+    const counts = policies.map(({ name, part }) => `(select count(*) <= ${mostRows(part)} from ${name}_found)`)
+    const parts = policies.flatMap(({ name }, index) => [
+      `${name}_matched as (select * from ${name}_found where (select is_inline from inline))`,
+      written[index] ?? '',
+    ])
+    const inline = `inline as materialized (select ${counts.join(' and ')} as is_inline)`
+    return write([recorded, ...found, inline, ...parts], listAnswers(policies))
+  })
   const { rows } = await db.executeQuery(query)
   const [row = {}] = rows
   return { row, byPolicy: readRouted(policies, row) }

@@ -1,7 +1,7 @@
 import { runExplained, takeWrites } from '../../postgres/statement/closing.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { markLast } from '../../postgres/statement/dialect.ts'
-import { type Fragment, fragment, joinFragments } from '../../postgres/statement/fragment.ts'
+import { buildJoin, type Fragment, fragment } from '../../postgres/statement/fragment.ts'
 
 /** The parts of the statement that ends a change; each is left out where there is nothing to write. */
 export interface ClosingParts {
@@ -12,6 +12,8 @@ export interface ClosingParts {
   audit: Fragment | undefined
   answer: Fragment | undefined
 }
+
+const joinClosing = buildJoin()
 
 const buildInvalidations = fragment<{ invalidations: string }>('invalidations', '$invalidations::text')
 
@@ -31,7 +33,7 @@ export async function commitWith(tx: Database, parts: ClosingParts): Promise<str
   ].filter((item) => item !== undefined)
   const invalidations = writes.flatMap((write) => write.invalidations ?? []).join(',')
   const noted: Fragment[] = invalidations === '' ? [] : [buildInvalidations({ invalidations })]
-  const query = joinFragments<{ invalidations: string }>(
+  const query = joinClosing<{ invalidations: string }>(
     [...writes.map((write) => write.parts), ...recorded.map(({ part }) => part), ...noted],
     (texts) => {
       const named = recorded.map(({ name }, index) => `${name} as (${texts[writes.length + index]})`)

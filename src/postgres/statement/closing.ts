@@ -1,6 +1,6 @@
 import type { CompiledQuery, Kysely } from 'kysely'
 import { markLast } from './dialect.ts'
-import { type Fragment, joinFragments } from './fragment.ts'
+import { buildJoin, type Fragment } from './fragment.ts'
 import type { DB } from './tables.generated.ts'
 
 type Database = Kysely<DB>
@@ -50,12 +50,14 @@ export async function writeRest(tx: Database): Promise<void> {
   if (writes.length > 0) await runWrites(tx, writes, markLast)
 }
 
+const joinWrites = buildJoin()
+
 async function runWrites(
   db: Database,
   writes: readonly ClosingWrite[],
   mark: (query: CompiledQuery) => CompiledQuery = (query) => query,
 ): Promise<void> {
-  const query = joinFragments(
+  const query = joinWrites(
     writes.map(({ parts }) => parts),
     (texts) => `with ${texts.join(', ')} select`,
   )

@@ -1,4 +1,4 @@
-import type { Fragment } from './fragment.ts'
+import { type Fragment, nameText } from './fragment.ts'
 import { compileNames, valuesOf } from './named-text.ts'
 
 /** Assignment of each member of a change, with `$member` for its value: `name = $name`. */
@@ -16,10 +16,11 @@ export function columnChange<Change extends object>(
 ): (id: string, change: Change) => Fragment {
   const members = Object.keys(columns) as (keyof Change & string)[]
   const returning = returned === undefined ? '' : ` returning ${returned}`
+  const unique = nameText(`change of ${table}`)
   const compiledBy = new Map<string, ReturnType<typeof compileNames>>()
   return (id, change) => {
     const given = members.filter((member) => change[member] !== undefined)
-    const name = `change of ${table}: ${given.join(', ')}`
+    const name = `${unique}: ${given.join(', ')}`
     let compiled = compiledBy.get(name)
     if (!compiled) {
       const set = given.map((member) => columns[member]).join(', ')

@@ -2,8 +2,8 @@ import { CompiledQuery } from 'kysely'
 import { compileNames, valuesOf } from './named-text.ts'
 
 /**
- * A part of a statement with its values, compiled: `$1`, `$2`, ... take them in order. The text of a name never changes, so a
- * statement of several parts is put together once for each combination of names.
+ * A part of a statement with its values, compiled: `$1`, `$2`, ... take them in order. A name has one text, so a statement of
+ * several parts is put together once for each combination of names (`buildJoin`).
  */
 export interface Fragment {
   name: string
@@ -11,10 +11,20 @@ export interface Fragment {
   values: readonly unknown[]
 }
 
+/** Numbers the texts of fragments. */
+let fragmentTexts = 0
+
+/** Makes the name of a constant text unique: no other text takes the place of it in a statement that was put together. */
+export function nameText(name: string): string {
+  fragmentTexts += 1
+  return `${name} ${fragmentTexts}`
+}
+
 /** A part with a constant text, in which `$name` takes the value of that name. Returns what fills it. */
 export function fragment<Params extends object>(name: string, text: string): (params: Params) => Fragment {
   const compiled = compileNames(text)
-  return (params) => ({ name, text: compiled.text, values: valuesOf(compiled, params) })
+  const unique = nameText(name)
+  return (params) => ({ name: unique, text: compiled.text, values: valuesOf(compiled, params) })
 }
 
 /** The columns of a table that rows are inserted into, each with its type. */
@@ -69,28 +79,31 @@ export function compileFragment<Row>({ text, values }: Fragment): CompiledQuery<
   return CompiledQuery.raw(text, [...values])
 }
 
-/** Texts by the names of their parts. */
-const texts = new Map<string, string>()
-
 /** Joins parts into one statement: `write` gets the text of each, its numbers moved behind those of the parts before it. */
-export function joinFragments<Row>(
-  parts: readonly Fragment[],
-  write: (texts: readonly string[]) => string,
-): CompiledQuery<Row> {
-  const name = parts.map((part) => part.name).join(' ')
-  let text = texts.get(name)
-  if (text === undefined) {
-    let before = 0
-    const shifted = parts.map((part) => {
-      const moved = part.text.replace(/\$(\d+)/g, (_, place: string) => `$${Number(place) + before}`)
-      before += part.values.length
-      return moved
-    })
-    text = write(shifted)
-    texts.set(name, text)
+type Join = <Row>(parts: readonly Fragment[], write: (texts: readonly string[]) => string) => CompiledQuery<Row>
+
+/**
+ * Builds what joins parts in one place of the program, where the same parts make the same text: it is written once. Another
+ * place makes another text of them.
+ */
+export function buildJoin(): Join {
+  const texts = new Map<string, string>()
+  return (parts, write) => {
+    const name = parts.map((part) => part.name).join(' ')
+    let text = texts.get(name)
+    if (text === undefined) {
+      let before = 0
+      const shifted = parts.map((part) => {
+        const moved = part.text.replace(/\$(\d+)/g, (_, place: string) => `$${Number(place) + before}`)
+        before += part.values.length
+        return moved
+      })
+      text = write(shifted)
+      texts.set(name, text)
+    }
+    return CompiledQuery.raw(
+      text,
+      parts.flatMap((part) => [...part.values]),
+    )
   }
-  return CompiledQuery.raw(
-    text,
-    parts.flatMap((part) => [...part.values]),
-  )
 }

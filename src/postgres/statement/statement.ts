@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely'
 import { type ClosingWrite, writeAtEnd } from './closing.ts'
 import { type Database, READ_LIMIT_MS, SHORT_LIMITS } from './database.ts'
 import { markAhead } from './dialect.ts'
+import { nameText } from './fragment.ts'
 import { type CompiledText, compileNames, valuesOf } from './named-text.ts'
 
 /** The columns of an outer join: all of them null where nothing was joined. */
@@ -73,9 +74,6 @@ export function endReadLimit(db: Database): Promise<void> {
 
 const setReadLimit = aheadStatement<{ limit: string }>(`select set_config('statement_timeout', $limit, true)`)
 
-/** Names the texts of `closingStatement`: each is one constant. */
-let closingTexts = 0
-
 /**
  * A write with a constant text that needs no statement of its own: `text` is a list of parts of `with`, which the last
  * statement of the transaction takes up (`writeAtEnd`).
@@ -83,8 +81,7 @@ let closingTexts = 0
 export function closingStatement<Params extends object>(
   text: string,
 ): (db: Database, params: Params, more?: Omit<ClosingWrite, 'parts'>) => Promise<void> {
-  closingTexts += 1
-  const name = `closing ${closingTexts}`
+  const name = nameText('closing')
   const compiled = compileNames(text)
   return (db, params, more = {}) =>
     writeAtEnd(db, { parts: { name, text: compiled.text, values: valuesOf(compiled, params) }, ...more })

@@ -15,6 +15,8 @@ describe('routing rules', () => {
     const own = await t.ledger.addWebhook({ account: mine, events })
     const global = await t.ledger.addWebhook({ events })
     await t.ledger.addWebhook({ account: other, events })
+    await t.ledger.addEventType('contract.update')
+    await t.ledger.addWebhook({ account: mine, events: ['contract.update'] })
     await t.ledger.addWebhook({ account: mine })
     const [event] = await t.ledger.recordMany('contract.create', { account: mine })
     expect((await t.routeAll()).get(event!.id)?.sort()).toEqual([own, global].sort())
@@ -27,6 +29,17 @@ describe('routing rules', () => {
     await t.ledger.addWebhook({ account, events: ['health.find-all'] })
     const global = await t.ledger.addWebhook({ events: ['health.find-all'] })
     const [event] = await t.ledger.recordMany('health.find-all', { account, scope: 'none' })
+    expect((await t.routeAll()).get(event!.id)).toEqual([global])
+  })
+
+  test('gives an event whose type has lost its account scope to global webhooks only', async () => {
+    await using t = await openRouting()
+    await t.ledger.addEventType('contract.create')
+    const account = await t.ledger.addAccount()
+    await t.ledger.addWebhook({ account, events: ['contract.create'] })
+    const global = await t.ledger.addWebhook({ events: ['contract.create'] })
+    const [event] = await t.ledger.recordMany('contract.create', { account })
+    await t.db.updateTable('event').set({ account_scope: 'none' }).where('internal', '=', 'contract.create').execute()
     expect((await t.routeAll()).get(event!.id)).toEqual([global])
   })
 
@@ -49,14 +62,15 @@ describe('routing rules', () => {
     const events = ['contract.create', 'contract.update']
     await t.ledger.addWebhook({ events, isActived: false })
     await t.ledger.addWebhook({ events, isDeleted: true })
-    const unsubscribed = await t.ledger.addWebhook({ events })
+    const account = await t.ledger.addAccount()
+    const unsubscribed = [await t.ledger.addWebhook({ events }), await t.ledger.addWebhook({ account, events })]
     await t.db
       .updateTable('webhook_event')
       .set({ deleted_at: t.ledger.now() })
-      .where('webhook', '=', unsubscribed)
+      .where('webhook', 'in', unsubscribed)
       .execute()
     const subscribed = await t.ledger.addWebhook({ events })
-    const [created] = await t.ledger.recordMany('contract.create')
+    const [created] = await t.ledger.recordMany('contract.create', { account })
     await t.ledger.recordMany('contract.update')
     await t.ledger.recordMany('nothing.known')
     expect(await t.routeAll()).toEqual(new Map([[created!.id, [subscribed]]]))
@@ -82,6 +96,17 @@ describe('routing rules', () => {
     const targets = await t.routeAll()
     expect(targets.get(before!.id)).toBeUndefined()
     expect(targets.get(same!.id)).toEqual([webhook])
+  })
+
+  test('compares the times of events that have no number, to the millisecond', async () => {
+    await using t = await openRouting()
+    await t.ledger.addEventType('contract.create')
+    await t.ledger.recordMany('contract.create')
+    t.clock.advance(1)
+    const [same] = await t.ledger.recordMany('contract.create')
+    const webhook = await t.ledger.addWebhook({ events: ['contract.create'] })
+    await t.db.updateTable('event_occurrence').set({ ordinal: null }).execute()
+    expect(await t.routeAll()).toEqual(new Map([[same!.id, [webhook]]]))
   })
 
   test('never gives an event to the webhook that it is about', async () => {
