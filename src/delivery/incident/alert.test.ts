@@ -90,6 +90,18 @@ test('an incident that ended before its beginning was posted is posted as begun,
   await markPosted(t.db, claimed.find(({ subject }) => subject === 'a')!, t.at())
   // The other one is under its lease: only the one that was posted is due again.
   expect(await t.claim()).toMatchObject([{ subject: 'a', status: 'resolved', attempts: 1 }])
+  t.clock.advance(LEASE_MS)
+  await t.end('b')
+  const due = await t.claim()
+  expect(due.map(({ subject, status }) => [subject, status]).sort()).toEqual([
+    ['a', 'resolved'],
+    ['b', 'firing'],
+  ])
+  await markPosted(t.db, due.find(({ subject }) => subject === 'b')!, t.at())
+  const ends = await t.claim()
+  expect(ends.map(({ status }) => status)).toEqual(['resolved', 'resolved'])
+  await markPosted(t.db, ends.find(({ subject }) => subject === 'a')!, t.at())
+  expect(await t.claim()).toMatchObject([{ subject: 'b', status: 'resolved' }])
 })
 
 test('a claim holds until its lease ends, and a postponed incident rests until then; each claim counts', async () => {
@@ -100,7 +112,10 @@ test('a claim holds until its lease ends, and a postponed incident rests until t
   expect(await t.claim()).toEqual([])
   t.clock.advance(1)
   expect(await t.claim(LEASE_MS)).toMatchObject([{ attempts: 2 }])
+  await t.begin(incidentOf('other'))
   await postponeIncident(t.db, one!.id, t.at(500))
+  const [other] = await t.claim(LEASE_MS)
+  expect(other).toMatchObject({ subject: 'other' })
   t.clock.advance(499)
   expect(await t.claim()).toEqual([])
   t.clock.advance(1)
