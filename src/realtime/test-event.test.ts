@@ -33,6 +33,14 @@ describe('a test event', () => {
     expect(JSON.stringify(log.body)).not.toContain('hello')
   })
 
+  test('of three calls at once is published three times', async () => {
+    const before = fixture.provider.messages.length
+    const answers = await Promise.all(['a', 'b', 'c'].map((text) => publish({ channel_name: CHANNEL, text })))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    const texts = fixture.provider.messages.slice(before).map(({ data }) => JSON.parse(data).data.text)
+    expect(texts.sort()).toEqual(['a', 'b', 'c'])
+  })
+
   test.each([
     ['no channel', {}, 'channel_name'],
     ['a public channel', { channel_name: 'news' }, 'channel_name'],
