@@ -18,6 +18,17 @@ export interface Read {
   readAgain: () => void
 }
 
+/** How new the answer of one request is. */
+export function readOf(query: {
+  dataUpdatedAt: number
+  isError: boolean
+  isFetching: boolean
+  refetch: () => Promise<unknown>
+}): Read {
+  const { dataUpdatedAt: atMs, isError: isFailing, isFetching: isReading, refetch } = query
+  return { atMs, isFailing, isReading, readAgain: () => void refetch() }
+}
+
 /** Says how old the rows of a list are once they are old, or cannot be read. */
 export function Freshness({ atMs, isFailing, isReading, readAgain }: Read) {
   const { t, i18n } = useTranslation()

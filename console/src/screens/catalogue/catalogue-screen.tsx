@@ -3,6 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { Freshness, readOf } from '../../parts/freshness.tsx'
 import { type Column, RowTable } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
@@ -89,9 +90,12 @@ function Catalogue() {
             ]}
           />
         </Group>
-        <Text size="sm" c="dimmed" role="status">
-          {t('catalogue.count', { count: shown.length })}
-        </Text>
+        <Group justify="space-between">
+          <Text size="sm" c="dimmed" role="status">
+            {t('catalogue.count', { count: shown.length })}
+          </Text>
+          <Freshness {...readOf(types)} />
+        </Group>
         {shown.length === 0 ? (
           <Paper withBorder p="xl" ta="center">
             <Stack align="center">

@@ -7,6 +7,7 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { RANGES, type Range } from '../../parts/chart/format.ts'
+import { Freshness, readOf } from '../../parts/freshness.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -37,7 +38,12 @@ export function OverviewScreen() {
     <Page
       title={t('overview.title')}
       lead={t('overview.lead')}
-      actions={<ApiCall operation="webhook.webhookDashboard" method="GET" path="/api/v3/webhook/dashboard/summary" />}
+      actions={
+        <>
+          <Freshness {...readOf(summary)} />
+          <ApiCall operation="webhook.webhookDashboard" method="GET" path="/api/v3/webhook/dashboard/summary" />
+        </>
+      }
     >
       {summary.isError && <ProblemCard error={summary.error} onRetry={() => void summary.refetch()} />}
       {summary.isPending && <Skeleton height={320} />}
@@ -118,25 +124,25 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
     )
   return (
     <>
-      {webhooks.auto_disabled > 0 && (
-        <Alert color="red" variant="outline" title={t('overview.disabled', { count: webhooks.auto_disabled })}>
-          <TextLink to="/webhooks" search={{ state: 'disabled' }} size="sm">
-            {t('overview.disabled-open')}
-          </TextLink>
-        </Alert>
-      )}
-      {catalogue?.in_sync === false && (
-        <Alert color="yellow" variant="outline" title={t('overview.catalogue')}>
-          <Text size="sm">
-            {t('overview.catalogue-text', { generated: catalogue.generated_count, synced: catalogue.synced_count })}
-          </Text>
-        </Alert>
-      )}
+      <Warnings webhooks={webhooks} catalogue={catalogue} />
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-        <Figure label={t('overview.delivered')} value={number.format(counts.success)} to="success" />
-        <Figure label={t('overview.waiting')} value={number.format(counts.pending + counts.retrying)} to="retrying" />
-        <Figure label={t('overview.lost')} value={number.format(counts.exhausted + counts.failed)} to="exhausted" />
-        <Figure label={t('overview.rate')} value={rate} note={t('overview.webhooks', { count: webhooks.active })} />
+        <Figure label={t('overview.delivered')} value={number.format(counts.success)} to="/deliveries?status=success" />
+        <Figure
+          label={t('overview.waiting')}
+          value={number.format(counts.pending + counts.retrying)}
+          to="/deliveries?status=retrying"
+        />
+        <Figure
+          label={t('overview.lost')}
+          value={number.format(counts.exhausted + counts.failed)}
+          to="/deliveries?status=exhausted"
+        />
+        <Figure
+          label={t('overview.rate')}
+          value={rate}
+          note={t('overview.webhooks', { count: webhooks.active })}
+          to="/webhooks?state=active"
+        />
       </SimpleGrid>
       <Charts />
       <Stack gap="xs">
@@ -153,9 +159,33 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
   )
 }
 
-function Figure({ label, value, note, to }: { label: string; value: string; note?: string; to?: string }) {
-  const text = (
+/** The webhooks that were disabled, and a catalogue that differs from the code. */
+function Warnings({ webhooks, catalogue }: Pick<Schemas['DashboardSummary'], 'webhooks' | 'catalogue'>) {
+  const { t } = useTranslation()
+  return (
     <>
+      {webhooks.auto_disabled > 0 && (
+        <Alert color="red" variant="outline" title={t('overview.disabled', { count: webhooks.auto_disabled })}>
+          <TextLink to="/webhooks" search={{ state: 'disabled' }} size="sm">
+            {t('overview.disabled-open')}
+          </TextLink>
+        </Alert>
+      )}
+      {catalogue?.in_sync === false && (
+        <Alert color="yellow" variant="outline" title={t('overview.catalogue')}>
+          <Text size="sm">
+            {t('overview.catalogue-text', { generated: catalogue.generated_count, synced: catalogue.synced_count })}
+          </Text>
+        </Alert>
+      )}
+    </>
+  )
+}
+
+/** A figure that leads to what it counts. */
+function Figure({ label, value, note, to }: { label: string; value: string; note?: string; to: string }) {
+  return (
+    <Card withBorder component={Link} to={to} className="row-link">
       <Text size="sm" c="dimmed">
         {label}
       </Text>
@@ -169,12 +199,6 @@ function Figure({ label, value, note, to }: { label: string; value: string; note
           </Text>
         )}
       </Group>
-    </>
-  )
-  if (to === undefined) return <Card withBorder>{text}</Card>
-  return (
-    <Card withBorder component={Link} to={`/deliveries?status=${to}`} className="row-link">
-      {text}
     </Card>
   )
 }

@@ -5,6 +5,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
+import { Freshness, readOf } from '../../parts/freshness.tsx'
 import { type Column, List, RowTable, useRows } from '../../parts/list.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
@@ -124,7 +125,14 @@ export function OccupiedChannels() {
       ),
     },
   ]
-  return <RowTable caption={t('realtime.tab.channels')} columns={columns} rows={rows} isBusy={channels.isFetching} />
+  return (
+    <Stack gap="xs">
+      <Group justify="flex-end">
+        <Freshness {...readOf(channels)} />
+      </Group>
+      <RowTable caption={t('realtime.tab.channels')} columns={columns} rows={rows} isBusy={channels.isFetching} />
+    </Stack>
+  )
 }
 
 /** Events of channels in the last day. */
