@@ -128,7 +128,7 @@ describe('the configuration', () => {
   test('--sample outside development', async () => {
     const env = environmentOf('postgres://nobody@127.0.0.1:1/none')
     await expectRefusal(['serve', '--sample'], env, [
-      /^--sample adds people and deliveries that never were, so it needs APP_ENV=development \(it is test\)\.$/,
+      /^--sample adds users and deliveries that never were, so it needs APP_ENV=development \(it is test\)\.$/,
     ])
   })
 
