@@ -145,6 +145,7 @@ export const userRoutes: Routes<UserRouteDeps> = [
         const user = await changeUser(db, target, { ...rest, ...prepared, ...keep, caller, now })
         return {
           data: toUserRow(user ?? target),
+          before: toUserRow(target),
           message: user ? 'User updated.' : 'User unchanged.',
           changed: user ? changedOf(user) : [],
           audit: { members: Object.keys(body), ...(body.roles && { roles: (user ?? target).roles }) },
@@ -192,7 +193,8 @@ export const userRoutes: Routes<UserRouteDeps> = [
         const keepApiKeys = body?.keep_api_keys ?? false
         const user = await disableUser(db, { user: target, keepApiKeys, caller, now })
         const message = user ? 'User disabled.' : 'The user was disabled already.'
-        return { data: toUserRow(user ?? target), message, changed: user ? changedOf(user) : [] }
+        const [data, before] = [toUserRow(user ?? target), toUserRow(target)]
+        return { data, before, message, changed: user ? changedOf(user) : [] }
       },
     },
   ),
@@ -213,7 +215,8 @@ export const userRoutes: Routes<UserRouteDeps> = [
       handle: async (_deps, { db, target, caller, now }) => {
         const user = await enableUser(db, { user: target, caller, now })
         const message = user ? 'User enabled.' : 'The user was enabled already.'
-        return { data: toUserRow(user ?? target), message, changed: user ? changedOf(user) : [] }
+        const [data, before] = [toUserRow(user ?? target), toUserRow(target)]
+        return { data, before, message, changed: user ? changedOf(user) : [] }
       },
     },
   ),
