@@ -1055,6 +1055,7 @@ create table "user" (
   access_ended_at timestamp(3) with time zone,
   apps_ended_at timestamp(3) with time zone,
   is_email_shadowed boolean not null default false,
+  last_sign_in_at timestamp(3) with time zone,
   constraint user_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX user_created_idx ON public."user" USING btree (created_at);
@@ -1063,6 +1064,7 @@ CREATE UNIQUE INDEX user_email_key ON public."user" USING btree (email_key(email
 CREATE INDEX user_email_parts_idx ON public."user" USING gin (email gin_trgm_ops);
 CREATE INDEX user_inactive_idx ON public."user" USING btree (created_at) WHERE (NOT is_actived);
 CREATE INDEX user_name_parts_idx ON public."user" USING gin (name gin_trgm_ops);
+CREATE INDEX user_sign_in_idx ON public."user" USING btree (last_sign_in_at);
 CREATE INDEX user_updated_idx ON public."user" USING btree (updated_at);
 
 create table "user_role" (

@@ -44,6 +44,10 @@ describe('an operator, in the browser alone', () => {
     const { page, complaints } = opened
     await page.getByRole('textbox', { name: 'Search' }).fill('paul')
     await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByLabel('State', { exact: true }).selectOption('active')
+    await page.getByLabel('Role', { exact: true }).selectOption('member')
+    await page.getByLabel('Last sign-in').selectOption('24h')
+    await expect.poll(() => page.url()).toMatch(/q=paul&state=active&role=.+&seen=24h/)
     await page.getByRole('link', { name: user.name }).click()
     await waitForHeading(page, user.name)
     await page.getByRole('tab', { name: 'Roles and permissions' }).click()

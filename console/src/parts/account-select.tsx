@@ -9,11 +9,14 @@ export function AccountSelect({
   value,
   onChange,
   hint,
+  placeholder,
 }: {
   value: string
   onChange: (id: string) => void
   /** In place of that of a webhook. */
   hint?: string
+  /** Words for no account, where none may be chosen. Default: an account has to be. */
+  placeholder?: string
 }) {
   const { t } = useTranslation()
   const { may, session } = useAccess()
@@ -32,6 +35,7 @@ export function AccountSelect({
       value={value === '' ? null : value}
       onChange={(id) => onChange(id ?? '')}
       searchable
+      {...(placeholder !== undefined && { placeholder, clearable: true })}
       nothingFoundMessage={t('account.none')}
     />
   )

@@ -6960,6 +6960,14 @@ export interface components {
             message: string;
             pagination: components["schemas"]["Pagination"];
         };
+        AccountName: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            name: string;
+        };
         AccountPage: {
             data: components["schemas"]["Account"][];
             message: string;
@@ -8278,6 +8286,55 @@ export interface components {
         };
         ListedSessionPage: {
             data: components["schemas"]["ListedSession"][];
+            message: string;
+            pagination: components["schemas"]["Pagination"];
+        };
+        ListedUser: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            email: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            email_verified_at: string | null;
+            name: string | null;
+            avatar_url: string | null;
+            /** @description Whether the user can sign in with a password. */
+            has_password: boolean;
+            is_actived: boolean;
+            /**
+             * Format: date-time
+             * @description Null before the first sign-in.
+             */
+            last_sign_in_at: string | null;
+            roles: string[];
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            deleted_at: string | null;
+            /** @description Providers that the user signs in with. */
+            providers: string[];
+            /** @description The first 10 accounts that the user joined. */
+            accounts: components["schemas"]["AccountName"][];
+            has_more_accounts: boolean;
+        };
+        ListedUserPage: {
+            data: components["schemas"]["ListedUser"][];
             message: string;
             pagination: components["schemas"]["Pagination"];
         };
@@ -10217,6 +10274,11 @@ export interface components {
             /** @description Whether the user can sign in with a password. */
             has_password: boolean;
             is_actived: boolean;
+            /**
+             * Format: date-time
+             * @description Null before the first sign-in.
+             */
+            last_sign_in_at: string | null;
             roles: string[];
             /**
              * Format: date-time
@@ -10278,11 +10340,6 @@ export interface components {
         };
         UserIdentityPage: {
             data: components["schemas"]["UserIdentity"][];
-            message: string;
-            pagination: components["schemas"]["Pagination"];
-        };
-        UserPage: {
-            data: components["schemas"]["User"][];
             message: string;
             pagination: components["schemas"]["Pagination"];
         };
@@ -14242,6 +14299,10 @@ export interface operations {
                  *     - `email` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `name` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `is_actived` (boolean): eq, ne, in, nin, null
+                 *     - `role` (uuid): eq, in
+                 *     - `account` (uuid): eq, in
+                 *     - `provider` (text): eq, in
+                 *     - `last_sign_in_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  */
@@ -14269,7 +14330,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["UserPage"];
+                    "application/json": components["schemas"]["ListedUserPage"];
                 };
             };
             400: components["responses"]["BadRequest"];

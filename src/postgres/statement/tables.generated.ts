@@ -839,6 +839,7 @@ export interface User {
   email_verified_at: Timestamp | null;
   is_actived: Generated<boolean>;
   is_email_shadowed: Generated<boolean>;
+  last_sign_in_at: Timestamp | null;
   name: string | null;
   password_hash: string | null;
   updated_at: Timestamp;
