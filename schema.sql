@@ -683,7 +683,7 @@ create table "provisioning_job" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   ended_at timestamp(3) with time zone,
-  constraint provisioning_job_kind_check CHECK ((kind = ANY (ARRAY['sync'::text, 'reconcile'::text]))),
+  constraint provisioning_job_kind_check CHECK ((kind = ANY (ARRAY['sync'::text, 'reconcile'::text, 'redrive'::text]))),
   constraint provisioning_job_pkey PRIMARY KEY (document_id),
   constraint provisioning_job_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'cancelled'::text, 'failed'::text]))),
   constraint provisioning_job_target_fkey FOREIGN KEY (target) REFERENCES provisioning_target(document_id) ON DELETE CASCADE

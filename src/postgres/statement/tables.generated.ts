@@ -1268,7 +1268,7 @@ export interface Narrowed {
   };
   provisioning_job: {
     document_id: Id<"provisioning job">;
-    kind: "sync" | "reconcile";
+    kind: "sync" | "reconcile" | "redrive";
     status: "running" | "paused" | "done" | "cancelled" | "failed";
     target: Id<"provisioning target">;
   };
