@@ -297,6 +297,13 @@ describe('the frame', () => {
       await page.getByText('An administrator can give you a role with this permission').waitFor()
     }
     await takePicture(page, 'no-permission')
+    const session = '**/api/v3/auth/session'
+    await page.route(session, (route) => route.abort())
+    await page.goto('/console/settings')
+    await waitForHeading(page, 'No connection to the service')
+    await takePicture(page, 'no-connection')
+    await page.unroute(session)
+    await waitForHeading(page, 'Settings')
     await page.context().setOffline(true)
     await page.getByText('This browser is offline.').waitFor()
   })

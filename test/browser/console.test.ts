@@ -86,7 +86,7 @@ const SCREENS: readonly Screen[] = [
   ['events', 'contract.create'],
   ['users', OPERATOR.name],
   ['apps', 'Partner'],
-  ['apps/new', 'Register the app'],
+  ['apps/new', 'Runs on a server and keeps a secret.'],
   ['audit', 'webhook.create'],
   ['health', 'webhook-out'],
   ['nowhere', 'There is no such page.'],

@@ -137,6 +137,7 @@ const createApp = createRoute({
   getParentRoute: () => root,
   path: 'apps/new',
   component: lazyRouteComponent(() => import('../screens/apps/create-app-screen.tsx'), 'CreateAppScreen'),
+  validateSearch: readTexts('step'),
 })
 const app = createRoute({
   getParentRoute: () => root,
