@@ -683,7 +683,7 @@ create table "provisioning_job" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   ended_at timestamp(3) with time zone,
-  constraint provisioning_job_kind_check CHECK ((kind = ANY (ARRAY['sync'::text, 'reconcile'::text]))),
+  constraint provisioning_job_kind_check CHECK ((kind = ANY (ARRAY['sync'::text, 'reconcile'::text, 'redrive'::text]))),
   constraint provisioning_job_pkey PRIMARY KEY (document_id),
   constraint provisioning_job_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'cancelled'::text, 'failed'::text]))),
   constraint provisioning_job_target_fkey FOREIGN KEY (target) REFERENCES provisioning_target(document_id) ON DELETE CASCADE
@@ -1056,6 +1056,7 @@ create table "user" (
   access_ended_at timestamp(3) with time zone,
   apps_ended_at timestamp(3) with time zone,
   is_email_shadowed boolean not null default false,
+  last_sign_in_at timestamp(3) with time zone,
   constraint user_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX user_created_idx ON public."user" USING btree (created_at);
@@ -1064,6 +1065,7 @@ CREATE UNIQUE INDEX user_email_key ON public."user" USING btree (email_key(email
 CREATE INDEX user_email_parts_idx ON public."user" USING gin (email gin_trgm_ops);
 CREATE INDEX user_inactive_idx ON public."user" USING btree (created_at) WHERE (NOT is_actived);
 CREATE INDEX user_name_parts_idx ON public."user" USING gin (name gin_trgm_ops);
+CREATE INDEX user_sign_in_idx ON public."user" USING btree (last_sign_in_at);
 CREATE INDEX user_updated_idx ON public."user" USING btree (updated_at);
 
 create table "user_role" (

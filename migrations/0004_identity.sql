@@ -11,7 +11,9 @@ alter table "user"
   -- Sessions of apps at a managed engine that began before this instant give no token.
   add column apps_ended_at timestamptz(3),
   -- Of living people with one address, whether another one has it.
-  add column is_email_shadowed boolean not null default false;
+  add column is_email_shadowed boolean not null default false,
+  -- When the person last opened a session by a sign-in; null before the first one.
+  add column last_sign_in_at timestamptz(3);
 
 -- E-mail addresses are compared by one rule, which does not depend on the locale of the database: the letters A to Z in any
 -- case are equal, and every other character is itself (docs/contract/identity.md#e-mail-addresses). `lower` of a locale also
@@ -59,6 +61,7 @@ create index user_created_idx on "user" (created_at);
 create index user_email_idx on "user" (email);
 create index user_updated_idx on "user" (updated_at);
 create index user_inactive_idx on "user" (created_at) where not is_actived;
+create index user_sign_in_idx on "user" (last_sign_in_at);
 
 create function note_user_change() returns trigger language plpgsql as $$
 begin
@@ -210,6 +213,19 @@ update session set auth_time = created_at, last_used_at = updated_at,
   account = case when account in (select document_id from account where deleted_at is not null) then null else account end;
 -- squawk-ignore adding-not-nullable-field
 alter table session alter column auth_time set not null, alter column last_used_at set not null;
+
+update "user" u set last_sign_in_at = (
+  select max(s.auth_time) from session s where s."user" = u.document_id and s.parent is null);
+
+-- A session that no other one opened, and no app, is that of a sign-in, which holds the lock on its person. The trigger runs
+-- behind the statement: that one may change the same row.
+create function note_sign_in() returns trigger language plpgsql as $$
+begin
+  update "user" set last_sign_in_at = greatest(last_sign_in_at, new.auth_time) where document_id = new."user";
+  return null;
+end $$;
+create trigger note_sign_in after insert on session for each row
+  when (new.parent is null and new.client_id is null) execute function note_sign_in();
 
 drop index session_user_idx;
 create index session_user_idx on session ("user") where revoked_at is null and "user" is not null;

@@ -153,8 +153,9 @@ create table provisioning_total (
 create table provisioning_job (
   document_id uuid primary key,
   target uuid not null references provisioning_target on delete cascade,
-  -- 'sync': every user. 'reconcile': those whose state the target has not accepted.
-  kind text not null check (kind in ('sync', 'reconcile')),
+  -- 'sync': every user. 'reconcile': those whose state the target has not accepted. 'redrive': those whose latest delivery
+  -- has failed.
+  kind text not null check (kind in ('sync', 'reconcile', 'redrive')),
   status text not null check (status in ('running', 'paused', 'done', 'cancelled', 'failed')),
   total integer not null,
   processed integer not null default 0,

@@ -139,14 +139,22 @@ describe('provisioning', () => {
     await using opened = await c.open('/console/provisioning/deliveries?status=dead_letter')
     const { page, complaints } = opened
     await waitForHeading(page, 'Dead letters')
-    await button(page, 'Redrive the 2 shown').click()
+    await button(page, 'Redrive').click()
+    await page.getByRole('dialog').getByText('2 deliveries failed').waitFor()
     await takePicture(page, 'redrive')
-    await page.getByRole('dialog').getByRole('button', { name: 'Redrive', exact: true }).click()
-    await page.getByText('2 of 2 done: 2 redriven, 0 skipped').waitFor()
-    await d.pass(0)
-    await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).last().click()
+    await button(page, 'Start the redrive').click()
+    await waitForHeading(page, 'Jobs')
+    await d.pass(1_000)
+    await page.getByRole('row', { name: 'Redrive' }).getByText('Done', { exact: true }).waitFor()
+    await page.getByRole('row', { name: 'Redrive' }).getByRole('link', { name: '2', exact: true }).click()
+    await page.getByText('Delivered', { exact: true }).nth(2).waitFor()
 
     await page.goto(`/console/provisioning/${targets[0].document_id}`)
+    await button(page, 'Edit').click()
+    await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('Billing')
+    await takePicture(page, 'target-edit')
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await waitForHeading(page, 'Billing')
     await button(page, 'Sync').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Sync', exact: true }).click()
     await waitForHeading(page, 'Jobs')
@@ -297,6 +305,13 @@ describe('the frame', () => {
       await page.getByText('An administrator can give you a role with this permission').waitFor()
     }
     await takePicture(page, 'no-permission')
+    const session = '**/api/v3/auth/session'
+    await page.route(session, (route) => route.abort())
+    await page.goto('/console/settings')
+    await waitForHeading(page, 'No connection to the service')
+    await takePicture(page, 'no-connection')
+    await page.unroute(session)
+    await waitForHeading(page, 'Settings')
   })
 })
 
@@ -308,7 +323,7 @@ const SCREENS: readonly Screen[] = [
   ['realtime?tab=messages', 'contract.create'],
   ['realtime?tab=channels', 'Nobody has joined a private channel.'],
   ['realtime?tab=events', 'Channel'],
-  ['provisioning', 'Billing platform'],
+  ['provisioning', 'Billing'],
   ['provisioning/new', 'Create the target'],
   ['provisioning/deliveries', 'user.provisioned'],
   ['provisioning/jobs', 'Done'],

@@ -81,7 +81,7 @@ const SCREENS: readonly Screen[] = [
   ['deliveries', 'contract.create'],
   ['webhooks/new', 'Callback URL'],
   ['events', 'contract.create'],
-  ['apps/new', 'Register the app'],
+  ['apps/new', 'Runs on a server and keeps a secret.'],
 ]
 
 describe('the screens', () => {

@@ -192,6 +192,8 @@ async function walkProvisioning() {
     await step(`provisioning-job.${action}`, undefined, { id: job })
   await step('provisioning-target.reconcile', undefined, { id })
   await fixture.app.settle()
+  await step('provisioning-target.redrive', undefined, { id })
+  await fixture.app.settle()
   const [{ document_id: delivery }] = await step('provisioning-delivery.find-all')
   await step('provisioning-delivery.find-one', undefined, { id: delivery })
   await step('provisioning-delivery.replay', { confirm_duplicate: true }, { id: delivery })

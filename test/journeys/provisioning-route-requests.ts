@@ -38,6 +38,7 @@ export function buildProvisioningRouteRequests(
     'provisioning-delivery.replay': async () => ({ params: await newDelivery(), body: { confirm_duplicate: true } }),
     'provisioning-target.sync': of(newTarget),
     'provisioning-target.reconcile': of(newTarget),
+    'provisioning-target.redrive': of(newTarget),
     'provisioning-job.find-all': undefined,
     'provisioning-job.find-one': of(newProvisioningJob),
     'provisioning-job.pause': of(newProvisioningJob),

@@ -3,8 +3,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { Page } from '../parts/page.tsx'
-import { ProblemCard } from '../parts/problem.tsx'
 import { api, isSignedOut } from './api.ts'
+import { ServiceFault } from './service-fault.tsx'
 import { AccessProvider } from './session.tsx'
 import { Shell } from './shell.tsx'
 
@@ -22,7 +22,7 @@ export function Root() {
       </AccessProvider>
     )
   if (session.isError && !isSignedOut(session.error))
-    return <ProblemCard error={session.error} onRetry={() => void session.refetch()} />
+    return <ServiceFault error={session.error} onRetry={session.refetch} />
   return (
     <Center h="100vh">
       <Loader aria-label="Signalbox" />

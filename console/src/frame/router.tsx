@@ -12,6 +12,7 @@ import { DeliveriesScreen } from '../screens/deliveries/deliveries-screen.tsx'
 import { DeliveryDrawer } from '../screens/deliveries/delivery-drawer.tsx'
 import { readDeliveryFilters } from '../screens/deliveries/filters.ts'
 import { OverviewScreen } from '../screens/overview/overview-screen.tsx'
+import { USER_FILTERS } from '../screens/users/user-filters.ts'
 import { WebhooksScreen } from '../screens/webhooks/list/webhooks-screen.tsx'
 import { NotFound, Root } from './root.tsx'
 import { readTexts } from './search-texts.ts'
@@ -74,7 +75,7 @@ const users = createRoute({
   getParentRoute: () => root,
   path: 'users',
   component: lazyRouteComponent(() => import('../screens/users/users-screen.tsx'), 'UsersScreen'),
-  validateSearch: readTexts('q', 'in', 'state'),
+  validateSearch: readTexts(...USER_FILTERS),
 })
 const user = createRoute({
   getParentRoute: () => root,
@@ -136,6 +137,7 @@ const createApp = createRoute({
   getParentRoute: () => root,
   path: 'apps/new',
   component: lazyRouteComponent(() => import('../screens/apps/create-app-screen.tsx'), 'CreateAppScreen'),
+  validateSearch: readTexts('step'),
 })
 const app = createRoute({
   getParentRoute: () => root,

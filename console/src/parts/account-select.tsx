@@ -9,14 +9,14 @@ export function AccountSelect({
   value,
   onChange,
   hint,
-  isClearable = false,
+  placeholder,
 }: {
   value: string
   onChange: (id: string) => void
   /** In place of that of a webhook. */
   hint?: string
-  /** Whether the choice may be taken back. Default: it may not. */
-  isClearable?: boolean
+  /** Words for no account, where none may be chosen. Default: an account has to be. */
+  placeholder?: string
 }) {
   const { t } = useTranslation()
   const { may, session } = useAccess()
@@ -35,7 +35,7 @@ export function AccountSelect({
       value={value === '' ? null : value}
       onChange={(id) => onChange(id ?? '')}
       searchable
-      clearable={isClearable}
+      {...(placeholder !== undefined && { placeholder, clearable: true })}
       nothingFoundMessage={t('account.none')}
     />
   )

@@ -18,6 +18,7 @@ const LOOKS = {
   failed: BAD,
   cancelled: QUIET,
   active: GOOD,
+  invited: WAIT,
   inactive: QUIET,
   disabled: BAD,
   operational: GOOD,

@@ -2042,6 +2042,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/provisioning/target/{id}/redrive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make the failed deliveries of a provisioning target once more
+         * @description Starts a job that replays the latest delivery of each user where it is `failed` or `dead_letter`, in step with what the target accepts. A delivery that a later change of the user followed is left as it is.
+         *
+         *     Needs the permission `provisioning-target:redrive`.
+         */
+        post: operations["provisioningTargetRedrive"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/provisioning/target/{id}/rotate-secret": {
         parameters: {
             query?: never;
@@ -5088,6 +5110,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "provisioning-target.redrive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * provisioning-target.redrive
+         * @description Make the failed deliveries of a provisioning target once more
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onProvisioningTargetRedrive"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "provisioning-target.rotate-secret": {
         parameters: {
             query?: never;
@@ -7048,6 +7092,14 @@ export interface components {
             message: string;
             pagination: components["schemas"]["Pagination"];
         };
+        AccountName: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            name: string;
+        };
         AccountPage: {
             data: components["schemas"]["Account"][];
             message: string;
@@ -8373,6 +8425,55 @@ export interface components {
             message: string;
             pagination: components["schemas"]["Pagination"];
         };
+        ListedUser: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            email: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            email_verified_at: string | null;
+            name: string | null;
+            avatar_url: string | null;
+            /** @description Whether the user can sign in with a password. */
+            has_password: boolean;
+            is_actived: boolean;
+            /**
+             * Format: date-time
+             * @description Null before the first sign-in.
+             */
+            last_sign_in_at: string | null;
+            roles: string[];
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            deleted_at: string | null;
+            /** @description Providers that the user signs in with. */
+            providers: string[];
+            /** @description The first 10 accounts that the user joined. */
+            accounts: components["schemas"]["AccountName"][];
+            has_more_accounts: boolean;
+        };
+        ListedUserPage: {
+            data: components["schemas"]["ListedUser"][];
+            message: string;
+            pagination: components["schemas"]["Pagination"];
+        };
         LocalLogin: {
             email: string;
             password: string;
@@ -9155,10 +9256,10 @@ export interface components {
              */
             target: string;
             /**
-             * @description `sync`: every user. `reconcile`: those whose state the target has not accepted.
+             * @description `sync`: every user. `reconcile`: those whose state the target has not accepted. `redrive`: those whose latest delivery is `failed` or `dead_letter`.
              * @enum {string}
              */
-            kind: "sync" | "reconcile";
+            kind: "sync" | "reconcile" | "redrive";
             /**
              * @description `failed`: several rounds failed in a row; it can be resumed where it stopped.
              * @enum {string}
@@ -9168,7 +9269,7 @@ export interface components {
             total: number;
             /** @description Users looked at. */
             processed: number;
-            /** @description Deliveries queued. */
+            /** @description Deliveries queued; of a `redrive`, those that are made once more. */
             queued: number;
             last_error: string | null;
             /**
@@ -9221,10 +9322,10 @@ export interface components {
              */
             target: string;
             /**
-             * @description `sync`: every user. `reconcile`: those whose state the target has not accepted.
+             * @description `sync`: every user. `reconcile`: those whose state the target has not accepted. `redrive`: those whose latest delivery is `failed` or `dead_letter`.
              * @enum {string}
              */
-            kind: "sync" | "reconcile";
+            kind: "sync" | "reconcile" | "redrive";
             /**
              * @description `failed`: several rounds failed in a row; it can be resumed where it stopped.
              * @enum {string}
@@ -9234,7 +9335,7 @@ export interface components {
             total: number;
             /** @description Users looked at. */
             processed: number;
-            /** @description Deliveries queued. */
+            /** @description Deliveries queued; of a `redrive`, those that are made once more. */
             queued: number;
             last_error: string | null;
             /**
@@ -10347,6 +10448,11 @@ export interface components {
             /** @description Whether the user can sign in with a password. */
             has_password: boolean;
             is_actived: boolean;
+            /**
+             * Format: date-time
+             * @description Null before the first sign-in.
+             */
+            last_sign_in_at: string | null;
             roles: string[];
             /**
              * Format: date-time
@@ -10408,11 +10514,6 @@ export interface components {
         };
         UserIdentityPage: {
             data: components["schemas"]["UserIdentity"][];
-            message: string;
-            pagination: components["schemas"]["Pagination"];
-        };
-        UserPage: {
-            data: components["schemas"]["User"][];
             message: string;
             pagination: components["schemas"]["Pagination"];
         };
@@ -14372,6 +14473,10 @@ export interface operations {
                  *     - `email` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `name` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `is_actived` (boolean): eq, ne, in, nin, null
+                 *     - `role` (uuid): eq, in
+                 *     - `account` (uuid): eq, in
+                 *     - `provider` (text): eq, in
+                 *     - `last_sign_in_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  */
@@ -14399,7 +14504,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["UserPage"];
+                    "application/json": components["schemas"]["ListedUserPage"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -15984,6 +16089,47 @@ export interface operations {
         };
     };
     provisioningTargetReconcile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProvisioningJobAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    provisioningTargetRedrive: {
         parameters: {
             query?: never;
             header?: {
@@ -21730,6 +21876,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "provisioning-target.reconcile";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onProvisioningTargetRedrive: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "provisioning-target.redrive";
                 };
             };
         };

@@ -138,6 +138,7 @@ export const OPERATIONS = {
     provisioningTargetUpdate: { method: 'PATCH', path: '/api/v3/provisioning/target/{id}', isKeyed: true },
     provisioningTargetActive: { method: 'PATCH', path: '/api/v3/provisioning/target/{id}/active', isKeyed: true },
     provisioningTargetReconcile: { method: 'POST', path: '/api/v3/provisioning/target/{id}/reconcile', isKeyed: true },
+    provisioningTargetRedrive: { method: 'POST', path: '/api/v3/provisioning/target/{id}/redrive', isKeyed: true },
     provisioningTargetRotateSecret: { method: 'POST', path: '/api/v3/provisioning/target/{id}/rotate-secret', isKeyed: true },
     provisioningTargetSync: { method: 'POST', path: '/api/v3/provisioning/target/{id}/sync', isKeyed: true },
   },

@@ -93,6 +93,7 @@ export const EVENT_NAMES = [
   'provisioning-target.find-all',
   'provisioning-target.find-one',
   'provisioning-target.reconcile',
+  'provisioning-target.redrive',
   'provisioning-target.rotate-secret',
   'provisioning-target.sync',
   'provisioning-target.update',

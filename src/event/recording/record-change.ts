@@ -16,6 +16,7 @@ import { type AuditEntry, buildAuditRecords } from './audit.ts'
 import { buildEqualInsert, insertEqualEntry } from './equal-entries.store.ts'
 import { type EqualEntries, isCounted } from './equal-entries.ts'
 import { commitWith } from './record-change.store.ts'
+import { describeRowChange, type RowChange } from './row-change.ts'
 
 /** Actions after which the resource can no longer be read. */
 const ENDING_ACTIONS = ['delete', 'purge']
@@ -65,7 +66,9 @@ function draftAudit(
   const nothing: Changed = { id: isRefusal ? (outcome.target ?? null) : null, account: null }
   const changed = (!isRefusal && outcome.changed) || [nothing]
   const { requestId, ownRequestId } = request
-  const told = isRefusal ? { ...outcome.audit, reason: outcome.problem.reason ?? outcome.problem.code } : outcome.audit
+  const told = isRefusal
+    ? { ...outcome.audit, reason: outcome.problem.reason ?? outcome.problem.code }
+    : { ...outcome.audit, ...describeChange(outcome) }
   const detail = requestId === ownRequestId ? told : { ...told, client_request_id: requestId }
   return changed.map((change) => ({
     action: eventNameOf(route),
@@ -81,6 +84,12 @@ function draftAudit(
     requestId: ownRequestId,
     ...(detail && { detail }),
   }))
+}
+
+/** What a change made of its row, where the operation says how it was. */
+function describeChange(outcome: Exclude<Outcome<unknown>, { kind: 'refusal' }>): RowChange {
+  if (!('data' in outcome) || !outcome.before || outcome.changed?.length !== 1) return {}
+  return describeRowChange(outcome.before, Object(outcome.data))
 }
 
 /** Dependencies of recording. */

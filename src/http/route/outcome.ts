@@ -53,6 +53,8 @@ export interface DataOutcome<Data> extends OutcomeFacts {
   kind?: 'data'
   data: Data
   message: string
+  /** The one changed row as it was, in the form of `data`: the audit entry says what differs. Never with a secret. */
+  before?: object
   /** Set by list routes. */
   pagination?: { page_size: number; next_cursor: string | null; total?: number; is_total_exact?: boolean }
   /** The path of the created row; becomes the `Location` header of a 201. */

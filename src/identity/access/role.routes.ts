@@ -121,6 +121,7 @@ export const roleRoutes: Routes<RoleDeps> = [
         })
         return {
           data: toRoleRow(changed ?? target),
+          before: toRoleRow(target),
           message: changed ? 'Role updated.' : 'Role unchanged.',
           changed: changed ? [{ id: target.id, account: null }] : [],
         }

@@ -80,9 +80,10 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       },
       handle: async (_deps, { db, params, scope, body, caller, now }) => {
         const change = { target: { id: params.id, scope }, userId: body.user, roles: body.roles, caller, now }
-        const { member, isChanged } = await changeMemberRoles(db, change)
+        const { member, before, isChanged } = await changeMemberRoles(db, change)
         return {
           data: toAccountMemberRow(member),
+          before: toAccountMemberRow(before),
           message: isChanged ? 'Member updated.' : 'Member unchanged.',
           changed: isChanged ? changedOf(member) : [],
           audit: { user: member.userId, roles: member.roles },

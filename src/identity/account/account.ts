@@ -153,16 +153,17 @@ export async function removeMember(
 export async function changeMemberRoles(
   db: Database,
   { target, userId: asked, roles: ids = [], caller, now }: MemberChange,
-): Promise<{ member: NamedAccountMember; isChanged: boolean }> {
+): Promise<{ member: NamedAccountMember; before: NamedAccountMember; isChanged: boolean }> {
   const { account, candidate } = await loadCandidate(db, target, { userId: asked, roles: ids })
   const { member } = candidate
   if (!member) throw new Problem('not_found', 'This user is not a member of the account.')
   const named = { ...member, email: candidate.email, name: candidate.name }
   const roles = checkMemberRoles(candidate.asked, { caller, ids, held: member.roles, account })
   const isSame = roles.length === member.roles.length && roles.every((role) => member.roles.includes(role))
-  if (isSame) return { member: showMember(named, caller), isChanged: false }
+  const before = showMember(named, caller)
+  if (isSame) return { member: before, before, isChanged: false }
   await replaceMemberRoles(db, { member, roles, now })
-  return { member: showMember({ ...named, roles, updatedAt: now }, caller), isChanged: true }
+  return { member: showMember({ ...named, roles, updatedAt: now }, caller), before, isChanged: true }
 }
 
 async function loadCandidate(

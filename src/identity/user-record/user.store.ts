@@ -1,5 +1,6 @@
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import type { UserId } from '../../base/id.ts'
+import { buildCondition, type ListFilter } from '../../http/listing/filter.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
@@ -14,6 +15,7 @@ export const user = defineRecord('user', [
   'name',
   'avatar_url',
   'is_actived',
+  'last_sign_in_at',
   'created_at',
   'updated_at',
   'deleted_at',
@@ -35,12 +37,43 @@ const rolesOfUser = (column: string) => `
   array(select r.${column} from user_role ur join role r on r.document_id = ur.role
     where ur."user" = u.document_id order by r.name)`
 
+/** Memberships of a user that a list shows, the longest first. */
+export const ACCOUNTS_SHOWN = 10
+
+/** A user as a list shows it. */
+export interface ListedUser extends UserWithRoles {
+  providers: string[]
+  /** One more than `ACCOUNTS_SHOWN`, where there are more. */
+  accounts: { document_id: string; name: string }[]
+}
+
+const PROVIDERS = `
+  array(select i.provider from identity i where i."user" = u.document_id order by i.provider)`
+const ACCOUNTS = `
+  array(select json_build_object('document_id', a.document_id, 'name', a.name)
+    from account_member m join account a on a.document_id = m.account and a.deleted_at is null
+    where m."user" = u.document_id order by m.created_at limit ${ACCOUNTS_SHOWN + 1})`
+
+/** Conditions of a user by rows about it. Each reads those of one user or of one value, by index. */
+export const hasRole = buildMembership('user_role', 'role', 'uuid')
+export const isMemberOf = buildMembership('account_member', 'account', 'uuid')
+export const signsInWith = buildMembership('identity', 'provider', 'text')
+
+function buildMembership(table: string, column: string, type: 'uuid' | 'text') {
+  return (filter: ListFilter) => {
+    const isOf = buildCondition(filter, sql.ref(`x.${column}`), type)
+    return sql<SqlBool>`u.document_id in (select x."user" from ${sql.table(table)} x where ${isOf})`
+  }
+}
+
 /** The users that are not deleted, with their roles, as the base of a list. */
 export function selectUsers(db: Database) {
   return selectRecord(db.selectFrom('user as u'), user, 'u')
     .select([
       sql.raw<boolean>(HAS_PASSWORD).as('hasPassword'),
       sql.raw<RoleId[]>(rolesOfUser('document_id')).as('roles'),
+      sql.raw<string[]>(PROVIDERS).as('providers'),
+      sql.raw<ListedUser['accounts']>(ACCOUNTS).as('accounts'),
     ])
     .where('u.deleted_at', 'is', null)
 }
@@ -160,6 +193,7 @@ export async function insertCheckedUser(
     avatarUrl: null,
     hasPassword: passwordHash !== null,
     isActived: true,
+    lastSignInAt: null,
     roles,
     createdAt: now,
     updatedAt: now,

@@ -67,6 +67,7 @@ describe('creating a user', () => {
       avatar_url: null,
       has_password: true,
       is_actived: true,
+      last_sign_in_at: null,
       roles: [await roleId('member')],
       created_at: new Date(app.clock.now()).toISOString(),
       updated_at: new Date(app.clock.now()).toISOString(),

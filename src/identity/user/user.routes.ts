@@ -5,8 +5,17 @@ import type { Static } from '../../http/shape/schema-type.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { PasswordDeps } from '../password/password.ts'
 import { checkNewPassword, type PasswordOwner } from '../password/password-rule.ts'
-import { selectUsers, type UserWithRoles } from '../user-record/user.store.ts'
-import { CreateUserBody, EndTokensBody, TokensRevoked, toUserRow, UpdateUserBody, UserRow } from './user.schema.ts'
+import { hasRole, isMemberOf, selectUsers, signsInWith, type UserWithRoles } from '../user-record/user.store.ts'
+import {
+  CreateUserBody,
+  EndTokensBody,
+  ListedUserRow,
+  TokensRevoked,
+  toListedUserRow,
+  toUserRow,
+  UpdateUserBody,
+  UserRow,
+} from './user.schema.ts'
 import {
   changeUser,
   createUser,
@@ -27,6 +36,10 @@ const USER_FIELDS = {
   email: { type: 'text', sortable: true, like: 'indexed' },
   name: { type: 'text', like: 'indexed' },
   is_actived: { type: 'boolean' },
+  role: { type: 'uuid', condition: hasRole },
+  account: { type: 'uuid', condition: isMemberOf },
+  provider: { type: 'text', condition: signsInWith },
+  last_sign_in_at: { type: 'timestamp' },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
 } as const
@@ -92,12 +105,15 @@ export const userRoutes: Routes<UserRouteDeps> = [
       action: 'find-all',
       accountScope: 'none',
       summary: 'List users',
-      data: UserRow,
+      data: ListedUserRow,
       list: USER_FIELDS,
     },
     {
       handle: async (_deps: UserDeps, { db, listing }) => {
-        const page = await readPage(db, selectUsers(db), { listing, fields: USER_FIELDS, toRow: toUserRow })
+        const page = await readPage(db, selectUsers(db), {
+          ...{ listing, fields: USER_FIELDS, toRow: toListedUserRow },
+          source: { table: 'u' },
+        })
         return { ...page, message: 'Users.' }
       },
     },
@@ -145,6 +161,7 @@ export const userRoutes: Routes<UserRouteDeps> = [
         const user = await changeUser(db, target, { ...rest, ...prepared, ...keep, caller, now })
         return {
           data: toUserRow(user ?? target),
+          before: toUserRow(target),
           message: user ? 'User updated.' : 'User unchanged.',
           changed: user ? changedOf(user) : [],
           audit: { members: Object.keys(body), ...(body.roles && { roles: (user ?? target).roles }) },
@@ -195,7 +212,8 @@ export const userRoutes: Routes<UserRouteDeps> = [
         const keepApiKeys = body?.keep_api_keys ?? false
         const user = await disableUser(db, { user: target, keepApiKeys, caller, now })
         const message = user ? 'User disabled.' : 'The user was disabled already.'
-        return { data: toUserRow(user ?? target), message, changed: user ? changedOf(user) : [] }
+        const [data, before] = [toUserRow(user ?? target), toUserRow(target)]
+        return { data, before, message, changed: user ? changedOf(user) : [] }
       },
     },
   ),
@@ -216,7 +234,8 @@ export const userRoutes: Routes<UserRouteDeps> = [
       handle: async (_deps, { db, target, caller, now }) => {
         const user = await enableUser(db, { user: target, caller, now })
         const message = user ? 'User enabled.' : 'The user was enabled already.'
-        return { data: toUserRow(user ?? target), message, changed: user ? changedOf(user) : [] }
+        const [data, before] = [toUserRow(user ?? target), toUserRow(target)]
+        return { data, before, message, changed: user ? changedOf(user) : [] }
       },
     },
   ),

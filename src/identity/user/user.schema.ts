@@ -2,7 +2,7 @@ import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { NewPasswordSchema } from '../password/password.schema.ts'
-import { type UserWithRoles, user } from '../user-record/user.store.ts'
+import { ACCOUNTS_SHOWN, type ListedUser, type UserWithRoles, user } from '../user-record/user.store.ts'
 
 /** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */
 const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
@@ -30,21 +30,34 @@ export const TokensRevoked = named(
 
 const RolesSchema = Type.Array(UuidSchema, { maxItems: 100, uniqueItems: true, description: 'Role ids.' })
 
+const userMembers = {
+  document_id: UuidSchema,
+  email: Type.String(),
+  email_verified_at: nullable(TimestampSchema),
+  name: nullable(Type.String()),
+  avatar_url: nullable(Type.String()),
+  has_password: Type.Boolean({ description: 'Whether the user can sign in with a password.' }),
+  is_actived: Type.Boolean(),
+  last_sign_in_at: nullable(Type.String({ ...TimestampSchema, description: 'Null before the first sign-in.' })),
+  roles: Type.Array(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+}
+
 /** A user as the API shows it. */
-export const UserRow = named(
-  'User',
+export const UserRow = named('User', Type.Object(userMembers))
+
+/** A user as the list of users shows it. */
+export const ListedUserRow = named(
+  'ListedUser',
   Type.Object({
-    document_id: UuidSchema,
-    email: Type.String(),
-    email_verified_at: nullable(TimestampSchema),
-    name: nullable(Type.String()),
-    avatar_url: nullable(Type.String()),
-    has_password: Type.Boolean({ description: 'Whether the user can sign in with a password.' }),
-    is_actived: Type.Boolean(),
-    roles: Type.Array(UuidSchema),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-    deleted_at: nullable(TimestampSchema),
+    ...userMembers,
+    providers: Type.Array(Type.String(), { description: 'Providers that the user signs in with.' }),
+    accounts: Type.Array(named('AccountName', Type.Object({ document_id: UuidSchema, name: Type.String() })), {
+      description: `The first ${ACCOUNTS_SHOWN} accounts that the user joined.`,
+    }),
+    has_more_accounts: Type.Boolean(),
   }),
 )
 
@@ -76,6 +89,13 @@ export const UpdateUserBody = named(
 )
 
 const toStoredRow = wireOf(user, UserRow)
+
+/** Maps a user of the list for the wire. */
+export function toListedUserRow(found: ListedUser): Static<typeof ListedUserRow> {
+  const { providers, accounts } = found
+  const shown = accounts.slice(0, ACCOUNTS_SHOWN)
+  return { ...toUserRow(found), providers, accounts: shown, has_more_accounts: accounts.length > ACCOUNTS_SHOWN }
+}
 
 /** Maps a user for the wire. */
 export function toUserRow(found: UserWithRoles): Static<typeof UserRow> {

@@ -133,9 +133,10 @@ export const clientRoutes: Routes<ClientDeps> = [
       prepare: async (deps: ClientDeps, { body }) => prepareLogo(deps, body.logo_uri),
       handle: async (_deps, { db, params, body, prepared, caller, now }) => {
         const change = { settings: readSettings(body), logo: prepared, caller, now }
-        const { client, isChanged } = await changeClient(db, params.id, change)
+        const { client, before, isChanged } = await changeClient(db, params.id, change)
         return {
           data: toClientRow(client),
+          before: toClientRow(before),
           message: isChanged ? 'Client updated.' : 'Client unchanged.',
           changed: isChanged ? changedOf(client) : [],
         }

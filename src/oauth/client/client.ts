@@ -178,19 +178,19 @@ export async function changeClient(
     caller: CallerHoldings
     now: Date
   },
-): Promise<{ client: ClientRecord; isChanged: boolean }> {
+): Promise<{ client: ClientRecord; before: ClientRecord; isChanged: boolean }> {
   const { settings, logo, caller, now } = input
   const { client: before } = await lockExisting(db, id, now)
   const isLogoGiven = settings.logoUri !== undefined
   const client = { ...before, ...settings, ...(isLogoGiven && { logoHash: logo?.hash ?? null }) }
   checkSettings(client)
   if (givesPower(before, client)) checkMayTrust(caller, [before, client])
-  if (JSON.stringify(client) === JSON.stringify(before)) return { client: before, isChanged: false }
+  if (JSON.stringify(client) === JSON.stringify(before)) return { client: before, before, isChanged: false }
   const changed = { ...client, updatedAt: now }
   await updateClient(db, changed)
   if (logo) await keepLogo(db, changed.id, logo)
   else if (isLogoGiven) await removeLogo(db, changed.id)
-  return { client: changed, isChanged: true }
+  return { client: changed, before, isChanged: true }
 }
 
 /**

@@ -839,6 +839,7 @@ export interface User {
   email_verified_at: Timestamp | null;
   is_actived: Generated<boolean>;
   is_email_shadowed: Generated<boolean>;
+  last_sign_in_at: Timestamp | null;
   name: string | null;
   password_hash: string | null;
   updated_at: Timestamp;
@@ -1267,7 +1268,7 @@ export interface Narrowed {
   };
   provisioning_job: {
     document_id: Id<"provisioning job">;
-    kind: "sync" | "reconcile";
+    kind: "sync" | "reconcile" | "redrive";
     status: "running" | "paused" | "done" | "cancelled" | "failed";
     target: Id<"provisioning target">;
   };

@@ -2,8 +2,11 @@ import type { Id } from '../../base/id.ts'
 
 export type JobId = Id<'provisioning job'>
 
-/** `sync` sends every user; `reconcile` those whose state the target has not accepted. */
-export type JobKind = 'sync' | 'reconcile'
+/**
+ * `sync` sends every user; `reconcile` those whose state the target has not accepted; `redrive` replays the latest delivery of
+ * those whose it failed.
+ */
+export type JobKind = 'sync' | 'reconcile' | 'redrive'
 
 /** A user as a job finds it. */
 export interface UserAtTarget {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
+import type { UserId } from '../../base/id.ts'
 import type { JobRunner } from '../../delivery/job/job-runner.ts'
 import { buildJobWorker, type JobStepResult } from '../../delivery/job/job-worker.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -7,9 +8,11 @@ import {
   type ClaimedJob,
   claimJob,
   type JobRecord,
+  lockNextStreams,
   lockNextUsers,
   provisioningJobs,
   queueUsers,
+  replayFailed,
   type SyncProgress,
 } from './job.store.ts'
 import { decideSync } from './job.ts'
@@ -53,27 +56,22 @@ export function buildProvisioningJobWorker(deps: JobWorkerDeps): JobRunner {
   )
 }
 
-/** Looks at the next users of a job, and queues those that its target lacks. Undefined while it may not, or has enough open. */
+/** A batch of a job: the users that it looked at, in the order of their ids, and how many deliveries it queued. */
+interface Batch {
+  users: readonly UserId[]
+  queued: number
+}
+
+/** Looks at the next users of a job, and queues what its kind asks for. Undefined while it may not, or has enough open. */
 async function queueNext(
   tx: Database,
   claimed: ClaimedJob,
   now: Date,
 ): Promise<JobStepResult<SyncProgress> | undefined> {
-  const { job, lastUser } = claimed
+  const { job } = claimed
   const limit = findBatchSize(claimed)
   if (limit === 0) return undefined
-  const users = await lockNextUsers(tx, { target: job.target, after: lastUser, limit })
-  const changes = users.flatMap((user) => {
-    const type = decideSync(job.kind, user)
-    return type ? [{ id: user.id, type }] : []
-  })
-  const queued = await queueUsers(tx, {
-    target: job.target,
-    users: changes.map((change) => change.id),
-    types: changes.map((change) => change.type),
-    now,
-    job: job.id,
-  })
+  const { users, queued } = await (job.kind === 'redrive' ? redriveNext : syncNext)(tx, claimed, { limit, now })
   const processed = job.processed + users.length
   const isDone = users.length < limit
   const last = users.at(-1)
@@ -82,9 +80,44 @@ async function queueNext(
     queued: job.queued + queued,
     // Users that came since are looked at too.
     total: isDone ? processed : Math.max(job.total, processed),
-    ...(last && { lastUser: last.id }),
+    ...(last && { lastUser: last }),
   }
   return { progress, queued, isDone }
+}
+
+/** Queues the present state of the users that the target lacks. */
+async function syncNext(
+  tx: Database,
+  { job, lastUser }: ClaimedJob,
+  { limit, now }: { limit: number; now: Date },
+): Promise<Batch> {
+  const { target, kind, id } = job
+  if (kind === 'redrive') throw new Error('a redrive queues no state of its own')
+  const users = await lockNextUsers(tx, { target, after: lastUser, limit })
+  const changes = users.flatMap((user) => {
+    const type = decideSync(kind, user)
+    return type ? [{ id: user.id, type }] : []
+  })
+  const queued = await queueUsers(tx, {
+    target,
+    users: changes.map((change) => change.id),
+    types: changes.map((change) => change.type),
+    now,
+    job: id,
+  })
+  return { users: users.map((user) => user.id), queued }
+}
+
+/** Makes the latest delivery of each user once more, where it has failed. */
+async function redriveNext(
+  tx: Database,
+  { job: { target, id }, lastUser }: ClaimedJob,
+  { limit, now }: { limit: number; now: Date },
+): Promise<Batch> {
+  const streams = await lockNextStreams(tx, { target, after: lastUser, limit })
+  const deliveries = streams.flatMap(({ failedDelivery }) => failedDelivery ?? [])
+  const queued = await replayFailed(tx, { target, deliveries, now, job: id })
+  return { users: streams.map(({ user }) => user), queued }
 }
 
 /** How many users a job may look at now. Pure. */

@@ -20,7 +20,7 @@ const JOB_FIELDS = {
 
 const OF_JOB = { resource: 'provisioning-job', accountScope: 'none' } as const
 
-/** The two kinds of jobs differ in their words only. */
+/** The kinds of jobs differ in their words only. */
 function defineStart(kind: JobKind, words: { summary: string; description: string }) {
   return defineRoute(
     {
@@ -82,6 +82,11 @@ export const jobRoutes: Routes<JobDeps> = [
     summary: 'Send a provisioning target what it has not accepted',
     description:
       'Starts a job that compares each user with what the target accepted last, and queues the present state where they differ.',
+  }),
+  defineStart('redrive', {
+    summary: 'Make the failed deliveries of a provisioning target once more',
+    description:
+      'Starts a job that replays the latest delivery of each user where it is `failed` or `dead_letter`, in step with what the target accepts. A delivery that a later change of the user followed is left as it is.',
   }),
   defineRoute(
     {

@@ -4,15 +4,16 @@ import { Type } from '../../http/shape/schema-type.ts'
 const jobMembers = {
   document_id: UuidSchema,
   target: UuidSchema,
-  kind: enumSchema(['sync', 'reconcile'], {
-    description: '`sync`: every user. `reconcile`: those whose state the target has not accepted.',
+  kind: enumSchema(['sync', 'reconcile', 'redrive'], {
+    description:
+      '`sync`: every user. `reconcile`: those whose state the target has not accepted. `redrive`: those whose latest delivery is `failed` or `dead_letter`.',
   }),
   status: enumSchema(['running', 'paused', 'done', 'cancelled', 'failed'], {
     description: '`failed`: several rounds failed in a row; it can be resumed where it stopped.',
   }),
   total: Type.Integer({ description: 'Users to look at, deleted ones included.' }),
   processed: Type.Integer({ description: 'Users looked at.' }),
-  queued: Type.Integer({ description: 'Deliveries queued.' }),
+  queued: Type.Integer({ description: 'Deliveries queued; of a `redrive`, those that are made once more.' }),
   last_error: nullable(Type.String()),
   created_by: nullable(UuidSchema),
   created_at: TimestampSchema,

@@ -4,6 +4,7 @@ import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import type { DeliveryId } from '../claim/claimed-delivery.ts'
 import type { TargetId } from '../target/target.store.ts'
 import { JobRow } from './job.schema.ts'
 import type { JobId, JobKind, UserAtTarget } from './job-record.ts'
@@ -25,7 +26,9 @@ const insert = statement<JobRecord, { id: JobId; target: string; kind: JobKind; 
     for no key update
   )
   insert into provisioning_job (document_id, target, kind, status, total, created_by, created_at, updated_at)
-  select $id, t.document_id, $kind, 'running', (select count(*) from "user"), $by, $now, $now from t
+  select $id, t.document_id, $kind, 'running', case when $kind = 'redrive'
+    then (select count(*) from provisioning_stream s where s.target = t.document_id) else (select count(*) from "user") end,
+    $by, $now, $now from t
   on conflict (target) where status in ('running', 'paused', 'failed') do nothing
   returning ${job.members()}`)
 
@@ -160,6 +163,61 @@ export async function queueUsers(
   if (input.users.length === 0) return 0
   const [row] = await queue(db, input)
   return row?.queued ?? 0
+}
+
+/** A stream, and its last delivery where that has failed. */
+export interface StreamAtTarget {
+  user: UserId
+  failedDelivery: DeliveryId | null
+}
+
+/**
+ * A stream without waiting deliveries has no attempt under way, and its last delivery has ended. The deliveries are read as
+ * they were before the locks: the replay looks at their states once more.
+ */
+const selectStreams = statement<StreamAtTarget, { target: TargetId; after: UserId | null; limit: number }>(`
+  with s as materialized (
+    select s.target, s.user_id, s.position, s.waiting from provisioning_stream s
+    where s.target = $target and ($after::uuid is null or s.user_id > $after::uuid)
+    order by s.user_id limit $limit for update
+  )
+  select s.user_id as "user", (
+    select d.document_id from provisioning_delivery d
+    where d.target = s.target and d.user_id = s.user_id and d.position = s.position and s.waiting = 0
+      and d.status in ('failed', 'dead_letter')
+  ) as "failedDelivery"
+  from s order by s.user_id`)
+
+/** The next streams of a redrive, in the order of their users, locked: nothing is queued or attempted of them meanwhile. */
+export function lockNextStreams(
+  db: Database,
+  { target, after, limit }: { target: TargetId; after: UserId | null; limit: number },
+): Promise<StreamAtTarget[]> {
+  return selectStreams(db, { target, after, limit })
+}
+
+const replay = statement<
+  { replayed: number },
+  { target: TargetId; deliveries: readonly DeliveryId[]; now: Date; job: JobId }
+>(`
+  with replayed as (
+    update provisioning_delivery
+    set status = 'retrying', attempt_trigger = 'replay', keeps_schedule = false, ended_at = null, updated_at = $now, job = $job
+    where document_id = any($deliveries) and status in ('failed', 'dead_letter') returning user_id
+  ), due as (
+    update provisioning_stream set waiting = waiting + 1, due_at = $now
+    where target = $target and user_id = any(array(select user_id from replayed))
+  )
+  select count(*)::int as replayed from replayed`)
+
+/** Makes failed deliveries of locked streams due now, for one attempt each. Returns how many that were. */
+export async function replayFailed(
+  db: Database,
+  input: { target: TargetId; deliveries: readonly DeliveryId[]; now: Date; job: JobId },
+): Promise<number> {
+  if (input.deliveries.length === 0) return 0
+  const [row] = await replay(db, input)
+  return row?.replayed ?? 0
 }
 
 const deleteEnded = changeStatement<{ before: Date; limit: number }>(`

@@ -126,6 +126,45 @@ describe('jobs', () => {
     ).toEqual(['user.provisioned', 'user.deprovisioned', 'user.deprovisioned'])
   })
 
+  test('a redrive makes once more what failed last, whole again in the ledger, and leaves what a later change followed', async () => {
+    const { id, path } = await fixture.makeTarget()
+    const [lost, mended] = [await fixture.makeUser(), await fixture.makeUser()]
+    await fixture.t.settle()
+    fixture.receiver.behave({ kind: 'status', status: 422 })
+    await fixture.call('PATCH', `${USERS}/${lost.id}`, { name: 'Lost' })
+    await fixture.call('PATCH', `${USERS}/${mended.id}`, { name: 'Lost too' })
+    await fixture.t.settle()
+    fixture.receiver.behave({ kind: 'status', status: 200 })
+    await fixture.call('PATCH', `${USERS}/${mended.id}`, { name: 'Mended' })
+    await fixture.t.settle()
+    const before = fixture.received(path).length
+    const job = await start(id, 'redrive')
+    await fixture.t.settle()
+    const again = fixture.received(path).slice(before)
+    expect(again).toMatchObject([{ body: { type: 'user.updated', data: { user: { name: 'Lost' } } } }])
+    expect(await fixture.call('GET', `${JOBS}/${job}`)).toMatchObject({
+      ...{ kind: 'redrive', status: 'done', total: 2, processed: 2, queued: 1 },
+      deliveries: { waiting: 0, delivered: 1, failed: 0, dead_letter: 0 },
+    })
+    const failed = `/api/v3/provisioning/delivery?filters=target|eq|${id}&filters=status|eq|failed`
+    expect(await fixture.call('GET', failed)).toMatchObject([{ user: mended.id, attempts: 1 }])
+    const next = await start(id, 'redrive')
+    await fixture.t.settle()
+    expect(await fixture.call('GET', `${JOBS}/${next}`)).toMatchObject({ status: 'done', queued: 0 })
+  })
+
+  test('a redrive of a target that still refuses ends with the same deliveries failed, one attempt later', async () => {
+    const { id } = await fixture.makeTarget()
+    fixture.receiver.behave({ kind: 'status', status: 422 })
+    const user = await fixture.makeUser()
+    await fixture.t.settle()
+    const job = await start(id, 'redrive')
+    await fixture.t.settle()
+    expect(await fixture.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'done', deliveries: { failed: 1 } })
+    const own = `/api/v3/provisioning/delivery?filters=target|eq|${id}&filters=user|eq|${user.id}`
+    expect(await fixture.call('GET', own)).toMatchObject([{ status: 'failed', attempts: 2, job }])
+  })
+
   test('a paused job queues nothing until it is resumed, and a cancelled one never again', async () => {
     const { id, path } = await fixture.makeTarget()
     const job = await start(id)

@@ -15,7 +15,7 @@ export interface JobDeps extends DeliveryDeps {
 }
 
 /** Event that a job sends of a user; null for none: a waiting delivery already carries the present state. Pure. */
-export function decideSync(kind: JobKind, user: UserAtTarget): ProvisioningEvent | null {
+export function decideSync(kind: Exclude<JobKind, 'redrive'>, user: UserAtTarget): ProvisioningEvent | null {
   const { isDeleted, waiting, digest, deliveredDigest } = user
   if (waiting > 0) return null
   const isKnown = deliveredDigest !== null && deliveredDigest !== 'deleted'

@@ -5,12 +5,15 @@ import type { TargetId } from './target.store.ts'
 
 /**
  * `idle`: the streams of the target that no worker has claimed. The result of a claimed delivery finds its target deleted
- * and cancels what is behind it.
+ * and cancels what is behind it. The job ends first: it queues nothing behind the locks of the streams.
  */
 const cancel = closingStatement<{ target: TargetId; now: Date }>(`
-  idle as materialized (
-    select target, user_id from provisioning_stream
-    where target = $target and waiting > 0 and claimed is null order by user_id for update
+  ended_job as materialized (
+    update provisioning_job set status = 'cancelled', ended_at = $now, updated_at = $now
+    where target = $target and status in ('running', 'paused', 'failed') returning document_id
+  ), idle as materialized (
+    select s.target, s.user_id from (select count(*) from ended_job) ended, provisioning_stream s
+    where s.target = $target and s.waiting > 0 and s.claimed is null order by s.user_id for update of s
   ), emptied as (
     update provisioning_stream set waiting = 0, due_at = null
     where target = $target and user_id = any(array(select user_id from idle))
@@ -18,9 +21,6 @@ const cancel = closingStatement<{ target: TargetId; now: Date }>(`
     update provisioning_delivery set status = 'cancelled', ended_at = $now, updated_at = $now
     where target = $target and user_id = any(array(select user_id from idle)) and status in ('pending', 'retrying')
     returning document_id
-  ), ended_job as (
-    update provisioning_job set status = 'cancelled', ended_at = $now, updated_at = $now
-    where target = $target and status in ('running', 'paused', 'failed')
   ), counted as (
     insert into provisioning_total (status, came) select 'cancelled', count(*) from cancelled having count(*) > 0
     on conflict (status) do update set came = provisioning_total.came + excluded.came

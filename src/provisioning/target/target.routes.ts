@@ -123,9 +123,10 @@ export const targetRoutes: Routes<TargetDeps> = [
       row: { find: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id), neededBy: 'validation' },
       prepare: (deps, { db, params, body }) => prepareTargetChange(deps, db, { id: params.id, url: body.url }),
       handle: async (deps, { db, params, body, caller, now }) => {
-        const { target, isChanged } = await changeTarget(deps, db, params.id, { ...body, caller, now })
+        const { target, before, isChanged } = await changeTarget(deps, db, params.id, { ...body, caller, now })
         return {
           data: toTargetRow(target),
+          before: toTargetRow(before),
           message: isChanged ? 'Target updated.' : 'Target unchanged.',
           changed: isChanged ? changedOf(target) : [],
         }
@@ -167,9 +168,10 @@ export const targetRoutes: Routes<TargetDeps> = [
       row: { find: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id), neededBy: 'validation' },
       handle: async (_deps, { db, params, body, caller, now }) => {
         const isActived = body.is_actived
-        const { target, isChanged } = await setTargetActive(db, params.id, { isActived, caller, now })
+        const { target, before, isChanged } = await setTargetActive(db, params.id, { isActived, caller, now })
         const message = isActived ? 'Target activated.' : 'Target deactivated; what waits for it rests.'
-        return { data: toTargetRow(target), message, changed: isChanged ? changedOf(target) : [] }
+        const changed = isChanged ? changedOf(target) : []
+        return { data: toTargetRow(target), before: toTargetRow(before), message, changed }
       },
     },
   ),

@@ -133,7 +133,7 @@ export async function changeTarget(
   db: Database,
   id: string,
   input: ChangeTargetInput,
-): Promise<{ target: TargetRecord; isChanged: boolean }> {
+): Promise<{ target: TargetRecord; before: TargetRecord; isChanged: boolean }> {
   const { token, caller, now } = input
   const target = await loadTarget(db, id, { lock: true })
   checkUrl(deps, input.url ?? target.url)
@@ -144,9 +144,9 @@ export async function changeTarget(
     ...findChange(target, input),
     ...(token !== undefined && { secretEncrypted: deps.keyring.seal(token, targetSecretContextOf(target.id)) }),
   }
-  if (Object.keys(change).length === 0) return { target, isChanged: false }
+  if (Object.keys(change).length === 0) return { target, before: target, isChanged: false }
   const changed = await changeLockedTarget(db, target, change, { by: caller.userId, now })
-  return { target: changed, isChanged: true }
+  return { target: changed, before: target, isChanged: true }
 }
 
 /** The columns of an update that differ. */
@@ -166,11 +166,11 @@ export async function setTargetActive(
   db: Database,
   id: string,
   { isActived, caller, now }: { isActived: boolean; caller: Caller; now: Date },
-): Promise<{ target: TargetRecord; isChanged: boolean }> {
+): Promise<{ target: TargetRecord; before: TargetRecord; isChanged: boolean }> {
   const target = await loadTarget(db, id, { lock: true })
-  if (target.isActived === isActived) return { target, isChanged: false }
+  if (target.isActived === isActived) return { target, before: target, isChanged: false }
   const changed = await changeLockedTarget(db, target, { isActived }, { by: caller.userId, now })
-  return { target: changed, isChanged: true }
+  return { target: changed, before: target, isChanged: true }
 }
 
 /**

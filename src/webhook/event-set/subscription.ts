@@ -99,7 +99,7 @@ export async function replaceEventSet(
   db: Database,
   id: string,
   input: { events: readonly string[]; now: Date },
-): Promise<WebhookEventSet & { isChanged: boolean; growth: number }> {
+): Promise<WebhookEventSet & { before: readonly EventTypeRecord[]; isChanged: boolean; growth: number }> {
   const { ids, names } = splitEntries(input.events)
   const found = await lockEventSet(db, { webhook: id, names: [TEST_EVENT, ...names], ids })
   if (!found) throw notFound('webhook')
@@ -107,13 +107,14 @@ export async function replaceEventSet(
   const test = events.find((event) => event.internal === TEST_EVENT)
   if (!test) throw buildUnsynced()
   const wanted = resolveEntries(input.events, events)
-  const current = events.filter((event) => event.isSubscribed).map((event) => event.id)
+  const before = events.filter((event) => event.isSubscribed)
+  const current = before.map((event) => event.id)
   const { add, remove } = planEventSet(current, wanted, test.id)
   const links = add.map((event) => ({ id: deps.ids.next<'subscription'>(), event }))
   await changeSubscriptions(db, { webhook: webhook.id, remove, add: links, now: input.now })
   const kept = events.filter((event) => !remove.includes(event.id))
   const isChanged = add.length + remove.length > 0
-  return { ...buildEventSet(webhook, kept), isChanged, growth: add.length - remove.length }
+  return { ...buildEventSet(webhook, kept), before, isChanged, growth: add.length - remove.length }
 }
 
 /** A living link with its webhook and the name of its event type, or a 404. */

@@ -158,10 +158,11 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         const room = body.account && (await lockRoom(deps, db, { scope, account: body.account }))
         const { is_global: isGlobal, ...rest } = body
         const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }
-        const { webhook, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)
+        const { webhook, before, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)
         if (room && isMoved) await checkRoomForMoved(db, room, webhook.id)
         return {
           data: toWebhookRow(webhook),
+          before: toWebhookRow(before),
           message: isChanged ? 'Webhook updated.' : 'Webhook unchanged.',
           changed: isChanged ? changedOf(webhook) : [],
         }

@@ -155,7 +155,7 @@ export async function changeWebhook(
   db: Database,
   id: string,
   input: ChangeWebhookInput,
-): Promise<{ webhook: WebhookRecord; isChanged: boolean; isMoved: boolean }> {
+): Promise<{ webhook: WebhookRecord; before: WebhookRecord; isChanged: boolean; isMoved: boolean }> {
   const { webhook, kept } = (await lockWebhookForChange(db, id, input)) ?? throwNotFound()
   checkUrl(deps, input.url ?? webhook.url)
   const isGlobal = input.isGlobal ?? webhook.isGlobal
@@ -164,9 +164,9 @@ export async function changeWebhook(
   const account =
     wanted === null || wanted === kept ? (wanted as AccountId | null) : await deps.checkAccountExists(db, wanted)
   const change = findChange(webhook, { ...input, isGlobal, account })
-  if (Object.keys(change).length === 0) return { webhook, isChanged: false, isMoved: false }
+  if (Object.keys(change).length === 0) return { webhook, before: webhook, isChanged: false, isMoved: false }
   const changed = await changeLockedWebhook(db, webhook, { ...change, by: input.caller.userId }, input.now)
-  return { webhook: changed, isChanged: true, isMoved: change.account !== undefined }
+  return { webhook: changed, before: webhook, isChanged: true, isMoved: change.account !== undefined }
 }
 
 /** The columns of an update that differ. */

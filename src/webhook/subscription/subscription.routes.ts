@@ -1,4 +1,5 @@
 import { toEventTypeRow } from '../../event/catalogue/event-type-row.ts'
+import { describeRowChange } from '../../event/recording/row-change.ts'
 import { buildList, readScopedPage } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
@@ -37,6 +38,8 @@ const SUBSCRIPTION_FIELDS = {
 function toEventSetRow({ webhook, events, warnings }: WebhookEventSet) {
   return { webhook: webhook.id, events: events.map(toEventTypeRow), warnings }
 }
+
+const listNames = (types: readonly { internal: string }[]) => types.map(({ internal }) => internal)
 
 /** Of an event set: its webhook, read at the path of the set. */
 const changedSetOf = ({ webhook: { id, account } }: WebhookEventSet) => [
@@ -93,6 +96,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
           data: toEventSetRow(set),
           message: sayWarnings(set.isChanged ? 'Event set replaced.' : 'Event set unchanged.', set.warnings),
           changed: set.isChanged ? changedSetOf(set) : [],
+          audit: { ...describeRowChange({ events: listNames(set.before) }, { events: listNames(set.events) }) },
         }
       },
     },

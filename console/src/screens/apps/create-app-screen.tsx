@@ -1,6 +1,5 @@
-import { Button, Checkbox, Group, Radio, Stack, Textarea, TextInput } from '@mantine/core'
-import type { Schemas } from '@signalbox/client'
-import { useNavigate } from '@tanstack/react-router'
+import { Button, Group, Stack } from '@mantine/core'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
@@ -10,17 +9,11 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { SecretDialog } from '../../parts/dialogs.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
-import { SCOPES } from './scopes.ts'
+import { StepBar } from '../../parts/step-bar.tsx'
+import { type AppDraft, EMPTY_APP, findMissing, STEPS, type Step, toAppBody } from './app-draft.ts'
+import { RedirectFields, ReviewApp, ScopeFields, TypeFields } from './app-steps.tsx'
 
-/** Input of a new app. */
-interface Draft {
-  name: string
-  type: Schemas['CreateOauthClient']['type']
-  redirects: string
-  scopes: Schemas['OauthScope'][]
-}
-
-/** Registers an app, and shows its secret once. */
+/** Registers an app step by step, and shows its secret once. */
 export function CreateAppScreen() {
   const { t } = useTranslation()
   const { may } = useAccess()
@@ -34,14 +27,10 @@ export function CreateAppScreen() {
 function AppForm() {
   const { t } = useTranslation()
   const navigate = useNavigate()
-  const [draft, setDraft] = useState<Draft>({
-    name: '',
-    type: 'confidential',
-    redirects: '',
-    scopes: ['openid', 'profile', 'email'],
-  })
-  const { name, redirects, ...rest } = draft
-  const body = { ...rest, name: name.trim(), redirect_uris: redirects.split(/\s+/).filter((part) => part !== '') }
+  const search = useSearch({ from: '/apps/new' })
+  const [draft, setDraft] = useState<AppDraft>(EMPTY_APP)
+  const change = (part: Partial<AppDraft>) => setDraft((before) => ({ ...before, ...part }))
+  const body = toAppBody(draft)
   const open = (id: string) => void navigate({ to: '/apps/$id', params: { id } })
   const create = useChange({
     make: () => api.oauth.oauthClientCreate({ body }),
@@ -50,21 +39,39 @@ function AppForm() {
       if (data.client_secret === null) open(data.document_id)
     },
   })
+  const missing = findMissing(draft)
+  const lastOpen = missing === undefined ? STEPS.length - 1 : STEPS.indexOf(missing)
+  const place = Math.min(Math.max(0, STEPS.indexOf(search.step as Step)), lastOpen)
+  const step = STEPS[place] as Step
+  const show = (index: number) => void navigate({ to: '/apps/new', search: { step: STEPS[index] ?? 'type' } })
   const submit = (event: SyntheticEvent) => {
     event.preventDefault()
-    create.mutate(undefined)
+    if (step === 'review') create.mutate(undefined)
+    else show(place + 1)
   }
   const made = create.data?.data
+  const fields = { draft, onChange: change }
   return (
     <form onSubmit={submit}>
-      <Stack maw={720}>
-        <AppFields draft={draft} onChange={(change) => setDraft({ ...draft, ...change })} />
+      <Stack maw={820} gap="lg">
+        <StepBar names={STEPS.map((name) => t(`apps.step.${name}`))} place={place} lastOpen={lastOpen} onShow={show} />
+        {step === 'type' && <TypeFields {...fields} />}
+        {step === 'redirects' && <RedirectFields {...fields} />}
+        {step === 'scopes' && <ScopeFields {...fields} />}
+        {step === 'review' && <ReviewApp draft={draft} />}
         {create.isError && <ProblemCard error={create.error} />}
         <Group>
-          <Button type="submit" loading={create.isPending}>
-            {t('apps.create')}
+          {place > 0 && (
+            <Button variant="default" onClick={() => show(place - 1)}>
+              {t('create.back')}
+            </Button>
+          )}
+          <Button type="submit" loading={create.isPending} disabled={missing === step}>
+            {step === 'review' ? t('apps.create') : t('create.next')}
           </Button>
-          <ApiCall operation="oauth.oauthClientCreate" method="POST" path="/api/v3/oauth/client" body={body} />
+          {step === 'review' && (
+            <ApiCall operation="oauth.oauthClientCreate" method="POST" path="/api/v3/oauth/client" body={body} />
+          )}
         </Group>
       </Stack>
       {made?.client_secret && (
@@ -76,52 +83,5 @@ function AppForm() {
         />
       )}
     </form>
-  )
-}
-
-function AppFields({ draft, onChange }: { draft: Draft; onChange: (change: Partial<Draft>) => void }) {
-  const { t } = useTranslation()
-  return (
-    <>
-      <TextInput
-        label={t('apps.name')}
-        description={t('apps.name-hint')}
-        required
-        value={draft.name}
-        onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
-      />
-      <Radio.Group
-        label={t('apps.type')}
-        value={draft.type}
-        onChange={(value) => onChange({ type: value === 'public' ? 'public' : 'confidential' })}
-      >
-        <Stack gap="xs" mt="xs">
-          {(['confidential', 'public'] as const).map((item) => (
-            <Radio key={item} value={item} label={t(`apps.type.${item}`)} description={t(`apps.type.${item}-text`)} />
-          ))}
-        </Stack>
-      </Radio.Group>
-      <Textarea
-        label={t('apps.redirects')}
-        description={t('apps.redirects-hint')}
-        placeholder="https://app.example.com/callback"
-        required
-        autosize
-        minRows={2}
-        value={draft.redirects}
-        onChange={({ currentTarget }) => onChange({ redirects: currentTarget.value })}
-      />
-      <Checkbox.Group
-        label={t('apps.scopes')}
-        value={draft.scopes}
-        onChange={(values) => onChange({ scopes: SCOPES.filter((scope) => values.includes(scope)) })}
-      >
-        <Group gap="sm" mt="xs">
-          {SCOPES.map((scope) => (
-            <Checkbox key={scope} value={scope} label={scope} />
-          ))}
-        </Group>
-      </Checkbox.Group>
-    </>
   )
 }

@@ -4,9 +4,10 @@ import { useTranslation } from 'react-i18next'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { AccountLink, UserLink, useAccountNames, useUsers } from '../../parts/names.tsx'
+import { AccountLink, UserLink, useAccountNames, useRoles, useUsers } from '../../parts/names.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { OF_CHANGES, readChanges } from './audit-changes.ts'
 
 type Entry = Schemas['AuditEntry']
 
@@ -44,6 +45,7 @@ function Content({ entry }: { entry: Entry }) {
           line(t('problem.request'), entry.request_id),
         ]}
       />
+      <Changes detail={entry.detail} />
       <Detail detail={entry.detail} />
       <Stack gap="xs">
         <Title order={3} size="h5">
@@ -59,10 +61,47 @@ function Content({ entry }: { entry: Entry }) {
 
 const toText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
+/** Members that the change made different, with their values before and after. */
+function Changes({ detail }: { detail: Entry['detail'] }) {
+  const { t } = useTranslation()
+  const roles = new Map(useRoles().map(({ document_id, name }) => [document_id, name]))
+  const { changes, without } = readChanges(detail)
+  if (changes.length + without.length === 0) return null
+  const show = (value: unknown) => (value === null ? '–' : (roles.get(String(value)) ?? toText(value)))
+  return (
+    <Stack gap="xs">
+      <Title order={3} size="h5">
+        {t('audit.changes')}
+      </Title>
+      {changes.map(({ name, removed, added }) => (
+        <div key={name}>
+          <Text size="sm" fw={500}>
+            {name}
+          </Text>
+          <ul className="diff">
+            {removed.map((value) => (
+              <li key={`- ${toText(value)}`} data-kind="removed" className="wrap">
+                <span className="visually-hidden">{t('audit.before')} </span>− {show(value)}
+              </li>
+            ))}
+            {added.map((value) => (
+              <li key={`+ ${toText(value)}`} data-kind="added" className="wrap">
+                <span className="visually-hidden">{t('audit.after')} </span>+ {show(value)}
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+      {without.length > 0 && <Text size="sm">{t('audit.without-values', { members: without.join(', ') })}</Text>}
+    </Stack>
+  )
+}
+
 /** Details of the operation, name by name. */
 function Detail({ detail }: { detail: Entry['detail'] }) {
   const { t } = useTranslation()
-  const members = Object.entries(detail)
+  const members = Object.entries(detail).filter(([name]) => !OF_CHANGES.includes(name))
+  if (members.length === 0 && OF_CHANGES.some((name) => name in detail)) return null
   if (members.length === 0) return <Text size="sm">{t('audit.no-detail')}</Text>
   return (
     <Table>

@@ -1,8 +1,9 @@
-import { Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Alert, Skeleton, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { Icon } from '../../frame/icons.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
@@ -48,6 +49,7 @@ function Handshake() {
       {answer.isError && <ProblemCard error={answer.error} onRetry={() => void answer.refetch()} />}
       {found && (
         <Stack gap="xl">
+          <ClockWarning found={found} />
           <TargetList found={found} />
           <Outcomes found={found} />
           <TestHandshake targets={found.targets} />
@@ -55,6 +57,23 @@ function Handshake() {
         </Stack>
       )}
     </Page>
+  )
+}
+
+/** Reasons of refusals that clocks which differ cause. */
+const OF_CLOCKS: readonly (string | null)[] = ['expired', 'not_yet_valid']
+
+/** Warns of refused exchanges that clocks which differ would explain. */
+function ClockWarning({ found }: { found: Targets }) {
+  const { t } = useTranslation()
+  const late = found.outcomes.filter(({ reason }) => OF_CLOCKS.includes(reason))
+  const count = late.reduce((sum, item) => sum + item.count, 0)
+  if (count === 0) return null
+  const apps = [...new Set(late.map(({ audience }) => audience ?? '–'))].join(', ')
+  return (
+    <Alert color="yellow" variant="outline" icon={<Icon name="warn" />} title={t('handshake.clock')}>
+      <Text size="sm">{t('handshake.clock-text', { count, apps, seconds: found.tolerance_seconds })}</Text>
+    </Alert>
   )
 }
 

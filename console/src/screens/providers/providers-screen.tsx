@@ -10,6 +10,7 @@ import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { TestSignIn } from './test-sign-in.tsx'
 
 type Provider = Schemas['SignInProvider']
 
@@ -110,6 +111,7 @@ function ProviderCard({ provider }: { provider: Provider }) {
               </Text>
               <CopyText text={trial.href} />
             </div>
+            <TestSignIn provider={provider} url={trial.href} />
           </>
         ) : (
           <div>

@@ -14,9 +14,6 @@ import { useTargetNames } from './targets.ts'
 
 const STATUSES = ['pending', 'retrying', 'delivered', 'failed', 'dead_letter', 'cancelled'] as const
 
-/** Ended without success: an operator can make them again. */
-const LOST: readonly string[] = ['failed', 'dead_letter']
-
 interface Filters {
   status?: string
   target?: string
@@ -41,14 +38,13 @@ export function ProvisionedScreen() {
       </Page>
     )
   const isDead = filters.status === 'dead_letter'
-  const lost = rows.shown.filter(({ status }) => LOST.includes(status))
   return (
     <Page
       title={isDead ? t('provisioning.dead') : t('provisioning.deliveries')}
       lead={isDead ? t('provisioning.dead-lead') : t('provisioning.deliveries-lead')}
       actions={
         <>
-          {may('provisioning-delivery:replay') && <Redrive deliveries={lost} />}
+          {may('provisioning-target:redrive') && <Redrive target={filters.target} />}
           <ApiCall
             operation="provisioning.provisioningDeliveryFindAll"
             method="GET"

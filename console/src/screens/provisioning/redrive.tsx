@@ -1,101 +1,84 @@
-import { Button, Group, Progress, Stack, Text } from '@mantine/core'
+import { Button, Group, NativeSelect, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { isProblem } from '@signalbox/client'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useRef, useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { useChange } from '../../frame/use-change.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
-import type { Provisioned } from './provisioned-rows.tsx'
+import { useTargetNames } from './targets.ts'
 
-interface Tally {
-  redriven: number
-  /** A newer change of the same user follows, or its target takes nothing now. */
-  skipped: number
-}
-
-/** Makes the deliveries that are shown once more, one after the other; it can be stopped. */
-export function Redrive({ deliveries }: { deliveries: readonly Provisioned[] }) {
+/** A button that makes the failed deliveries of a target once more, as a job. */
+export function Redrive({ target }: { target?: string | undefined }) {
   const { t } = useTranslation()
   const [isOpen, { open, close }] = useDisclosure(false)
   return (
     <>
-      {deliveries.length > 0 && (
-        <Button variant="default" size="compact-sm" onClick={open}>
-          {t('redrive.open', { count: deliveries.length })}
-        </Button>
-      )}
+      <Button variant="default" size="compact-sm" onClick={open}>
+        {t('redrive.open')}
+      </Button>
       <Dialog title={t('redrive.title')} isOpen={isOpen} onClose={close}>
-        {isOpen && <Run deliveries={deliveries} onClose={close} />}
+        {isOpen && <StartRedrive given={target} onClose={close} />}
       </Dialog>
     </>
   )
 }
 
-function Run({ deliveries, onClose }: { deliveries: readonly Provisioned[]; onClose: () => void }) {
-  const { t } = useTranslation()
-  const queries = useQueryClient()
-  // The list behind the dialog follows; what was counted stays.
-  const [rows] = useState(deliveries)
-  const [tally, setTally] = useState<Tally>({ redriven: 0, skipped: 0 })
-  const isStopped = useRef(false)
-  const run = useMutation({
-    mutationFn: async () => {
-      for (const { document_id: id } of rows) {
-        if (isStopped.current) return
-        const isDone = await redrive(id)
-        setTally(({ redriven, skipped }) =>
-          isDone ? { redriven: redriven + 1, skipped } : { redriven, skipped: skipped + 1 },
-        )
-      }
-    },
-    onSettled: () => queries.invalidateQueries({ queryKey: ['provisioned'] }),
+function StartRedrive({ given, onClose }: { given: string | undefined; onClose: () => void }) {
+  const { t, i18n } = useTranslation()
+  const navigate = useNavigate()
+  const names = useTargetNames()
+  const [chosen, setChosen] = useState(given ?? '')
+  // Of a single target there is no choice.
+  const target = chosen === '' && names.size === 1 ? [...names.keys()][0]! : chosen
+  const found = useFailedCount(target)
+  const start = useChange({
+    make: () => api.provisioning.provisioningTargetRedrive({ path: { id: target } }),
+    touches: [['provisioning-jobs'], ['provisioned']],
+    onDone: () => void navigate({ to: '/provisioning/jobs', search: { target } }),
   })
-  const done = tally.redriven + tally.skipped
+  const count = found.data?.total ?? 0
+  const shown = `${new Intl.NumberFormat(i18n.language).format(count)}${found.data?.is_total_exact === false ? '+' : ''}`
   return (
     <Stack>
-      <Text size="sm">{t('redrive.count', { count: rows.length })}</Text>
-      <Text size="sm" c="dimmed">
-        {t('redrive.text')}
-      </Text>
-      {!run.isIdle && (
-        <>
-          <Progress value={(done / rows.length) * 100} aria-label={t('bulk.progress')} />
-          <Text size="sm" role="status">
-            {t('redrive.state', { done, total: rows.length, ...tally })}
-          </Text>
-        </>
+      <NativeSelect
+        label={t('provisioning.one')}
+        value={target}
+        onChange={({ currentTarget }) => setChosen(currentTarget.value)}
+        data={[{ value: '', label: t('redrive.choose') }, ...[...names].map(([value, label]) => ({ value, label }))]}
+      />
+      {found.isError && <ProblemCard error={found.error} onRetry={() => void found.refetch()} />}
+      {found.data && (
+        <Text size="sm" fw={600} role="status">
+          {t('redrive.count', { count, shown })}
+        </Text>
       )}
-      {run.isError && <ProblemCard error={run.error} />}
+      <Text size="sm">{t('redrive.text')}</Text>
+      {start.isError && <ProblemCard error={start.error} />}
       <Group justify="flex-end">
-        {run.isPending ? (
-          <Button
-            variant="default"
-            onClick={() => {
-              isStopped.current = true
-            }}
-          >
-            {t('redrive.stop')}
-          </Button>
-        ) : (
-          <Button variant="default" onClick={onClose}>
-            {t('dialog.close')}
-          </Button>
-        )}
-        {run.isIdle && <Button onClick={() => run.mutate()}>{t('redrive.do')}</Button>}
+        <Button variant="default" onClick={onClose}>
+          {t('dialog.cancel')}
+        </Button>
+        <Button loading={start.isPending} disabled={count === 0} onClick={() => start.mutate(undefined)}>
+          {t('redrive.start')}
+        </Button>
       </Group>
     </Stack>
   )
 }
 
-/** Makes one delivery once more; false where it cannot be. */
-async function redrive(id: string): Promise<boolean> {
-  try {
-    await api.provisioning.provisioningDeliveryReplay({ path: { id }, body: {} })
-    return true
-  } catch (error) {
-    if (isProblem(error, 'delivery_superseded', 'target_inactive', 'conflict', 'duplicate_not_confirmed')) return false
-    throw error
-  }
+/** Number of failed deliveries in the ledger of a target, those that a later change followed included. */
+function useFailedCount(target: string) {
+  return useQuery({
+    queryKey: ['provisioned', 'failed', target],
+    queryFn: async ({ signal }) => {
+      const filters = [`target|eq|${target}`, 'status|in|failed,dead_letter']
+      const query = { filters, count: true, page_size: 1 }
+      const { pagination } = await api.provisioning.provisioningDeliveryFindAll({ query, signal })
+      return pagination
+    },
+    enabled: target !== '',
+  })
 }

@@ -16,7 +16,9 @@ import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { EditTarget } from './edit-target.tsx'
 import { useProvisioned, useProvisionedColumns } from './provisioned-rows.tsx'
+import { Redrive } from './redrive.tsx'
 import { nameOf, type Target } from './targets.ts'
 
 /** One target: what it is, what was sent to it, and the jobs that bring it up to date. */
@@ -111,7 +113,7 @@ function Deliveries({ target }: { target: string }) {
   )
 }
 
-type Asked = 'sync' | 'reconcile' | 'active' | 'rotate' | 'delete'
+type Asked = 'edit' | 'sync' | 'reconcile' | 'active' | 'rotate' | 'delete'
 
 function Actions({ target }: { target: Target }) {
   const { t } = useTranslation()
@@ -119,6 +121,7 @@ function Actions({ target }: { target: Target }) {
   const [asked, setAsked] = useState<Asked>()
   if (target.deleted_at !== null) return null
   const offered: (readonly [Asked, string, string])[] = [
+    ['edit', t('provisioning.edit'), 'provisioning-target:update'],
     ['sync', t('provisioning.sync'), 'provisioning-target:sync'],
     ['reconcile', t('provisioning.reconcile'), 'provisioning-target:reconcile'],
     ['active', target.is_actived ? t('webhooks.deactivate') : t('webhooks.activate'), 'provisioning-target:active'],
@@ -136,6 +139,8 @@ function Actions({ target }: { target: Target }) {
           {label}
         </Button>
       ))}
+      {may('provisioning-target:redrive') && <Redrive target={target.document_id} />}
+      {asked === 'edit' && <EditTarget target={target} onClose={close} />}
       {(asked === 'sync' || asked === 'reconcile') && <StartJob target={target} kind={asked} onClose={close} />}
       {asked === 'active' && <Activate target={target} onClose={close} />}
       {asked === 'rotate' && <Rotate target={target} onClose={close} />}

@@ -1,4 +1,15 @@
-import { Card, SegmentedControl, SimpleGrid, Stack, Switch, Text, Title, useMantineColorScheme } from '@mantine/core'
+import {
+  Button,
+  Card,
+  Group,
+  SegmentedControl,
+  SimpleGrid,
+  Stack,
+  Switch,
+  Text,
+  Title,
+  useMantineColorScheme,
+} from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { changePreferences, usePreferences } from '../../frame/preferences.ts'
@@ -11,6 +22,7 @@ import { Facts } from '../../parts/facts.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { SessionList } from '../sessions/session-list.tsx'
 
 /** The choices of this browser, and what an operator cannot change here: rules of the contract and the environment. */
 export function SettingsScreen() {
@@ -28,7 +40,24 @@ export function SettingsScreen() {
           <Service />
         </Stack>
       </SimpleGrid>
+      <OwnSessions />
     </Page>
+  )
+}
+
+/** Sessions of the user, each with what ends it. */
+function OwnSessions() {
+  const { t } = useTranslation()
+  const { user } = useAccess().session
+  return (
+    <Part title={t('prefs.sessions')}>
+      <SessionList user={user.document_id} />
+      <Group>
+        <Button component="a" href="/auth/" variant="default" size="compact-md">
+          {t('nav.account')}
+        </Button>
+      </Group>
+    </Part>
   )
 }
 

@@ -17,6 +17,7 @@ import { KeyList } from '../keys/key-list.tsx'
 import { SessionList } from '../sessions/session-list.tsx'
 import { UserAccess } from './user-access.tsx'
 import { UserActions } from './user-actions.tsx'
+import { userState } from './user-filters.ts'
 import { EditUserForm } from './user-form.tsx'
 import { UserIdentities } from './user-identities.tsx'
 import { UserProvisioning } from './user-provisioning.tsx'
@@ -40,7 +41,7 @@ export function UserScreen() {
       lead={
         row && (
           <Group gap="xs">
-            <Status name={row.is_actived ? 'active' : 'disabled'} />
+            <Status name={userState(row)} />
             <CopyText text={row.email} />
           </Group>
         )
@@ -116,6 +117,7 @@ function Profile({ user }: { user: User }) {
       <Facts
         lines={[
           [t('users.id'), <CopyText key="id" text={user.document_id} />],
+          [t('users.last-sign-in'), <Instant key="s" at={user.last_sign_in_at} />],
           [t('users.verified'), <Instant key="v" at={user.email_verified_at} />],
           [t('users.password'), user.has_password ? t('users.has-password') : t('users.no-password')],
           [t('deliveries.created'), <Instant key="c" at={user.created_at} />],

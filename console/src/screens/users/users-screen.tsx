@@ -1,7 +1,7 @@
-import { Avatar, Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Avatar, Button, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
@@ -14,24 +14,11 @@ import { Page } from '../../parts/page.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
+import { UserFilterBar } from './user-filter-bar.tsx'
+import { type UserFilters as Filters, toUserFilters, userState } from './user-filters.ts'
 import { CreateUserForm } from './user-form.tsx'
 
-interface Filters {
-  q?: string
-  /** `name`: the text is looked for in names. Default: in addresses. */
-  in?: string
-  state?: string
-}
-
-type User = Schemas['User']
-
-/** The filters of the API for what the URL says. Pure. */
-function toApiFilters({ q, in: field, state }: Filters): string[] {
-  return [
-    ...(q ? [`${field === 'name' ? 'name' : 'email'}|like|${q.replaceAll(/[\\,]/g, '\\$&')}`] : []),
-    ...(state ? [`is_actived|eq|${state === 'active'}`] : []),
-  ]
-}
+type User = Schemas['ListedUser']
 
 /** The people who can sign in. */
 export function UsersScreen() {
@@ -49,7 +36,9 @@ function Users() {
   const filters: Filters = useSearch({ from: '/users' })
   const navigate = useNavigate()
   const choose = (next: Filters) => void navigate({ to: '/users', search: next, replace: true })
-  const apiFilters = toApiFilters(filters)
+  // Of a range that ends now, the start stays where it was when the filter was set: the list is one list.
+  const asked = JSON.stringify(filters)
+  const apiFilters = useMemo(() => toUserFilters(JSON.parse(asked) as Filters, Date.now()), [asked])
   const query = { sort: '-created_at' as const, ...(apiFilters.length > 0 && { filters: apiFilters }) }
   const rows = useRows({
     key: ['users', ...apiFilters],
@@ -66,7 +55,7 @@ function Users() {
         </>
       }
     >
-      <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={choose} />
+      <UserFilterBar key={asked} filters={filters} onChoose={choose} />
       <List
         caption={t('users.title')}
         columns={useColumns()}
@@ -109,7 +98,7 @@ function useColumns(): Column<User>[] {
         </Group>
       ),
     },
-    { label: t('users.state'), cell: ({ is_actived }) => <Status name={is_actived ? 'active' : 'disabled'} /> },
+    { label: t('users.state'), cell: (user) => <Status name={userState(user)} /> },
     {
       label: t('roles.title'),
       cell: ({ roles: own }) => (
@@ -117,14 +106,29 @@ function useColumns(): Column<User>[] {
       ),
     },
     {
-      label: t('users.verified'),
-      cell: ({ email_verified_at }) =>
-        email_verified_at === null ? t('users.unverified') : <Time at={email_verified_at} />,
+      label: t('accounts.title'),
+      cell: ({ accounts, has_more_accounts }) => (
+        <Text size="sm" component="div" maw={260}>
+          {accounts.map(({ document_id, name }, index) => (
+            <span key={document_id}>
+              {index > 0 && ', '}
+              <TextLink to="/accounts/$id" params={{ id: document_id }} size="sm">
+                {name}
+              </TextLink>
+            </span>
+          ))}
+          {has_more_accounts && ' …'}
+          {accounts.length === 0 && '–'}
+        </Text>
+      ),
     },
     {
-      label: t('users.password'),
-      cell: ({ has_password }) => (has_password ? t('users.has-password') : t('users.no-password')),
+      label: t('users.methods'),
+      cell: ({ has_password, providers }) => (
+        <Text size="sm">{[...(has_password ? [t('users.password')] : []), ...providers].join(', ') || '–'}</Text>
+      ),
     },
+    { label: t('users.last-sign-in'), cell: ({ last_sign_in_at }) => <Time at={last_sign_in_at} /> },
     { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
   ]
 }
@@ -142,50 +146,5 @@ function CreateUser() {
         <CreateUserForm onDone={(id) => void navigate({ to: '/users/$id', params: { id } })} />
       </Dialog>
     </>
-  )
-}
-
-function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: Filters) => void }) {
-  const { t } = useTranslation()
-  const [text, setText] = useState(filters.q ?? '')
-  const change = (next: Filters) =>
-    onChoose(Object.fromEntries(Object.entries({ ...filters, ...next }).filter(([, value]) => value !== '')))
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    change({ q: text.trim() })
-  }
-  return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <NativeSelect
-          label={t('users.search-in')}
-          value={filters.in ?? ''}
-          onChange={({ currentTarget: { value } }) => change({ in: value, q: text.trim() })}
-          data={[
-            { value: '', label: t('users.email') },
-            { value: 'name', label: t('users.name') },
-          ]}
-        />
-        <TextInput
-          label={t('users.part')}
-          minLength={3}
-          value={text}
-          onChange={({ currentTarget }) => setText(currentTarget.value)}
-        />
-        <NativeSelect
-          label={t('users.state')}
-          value={filters.state ?? ''}
-          onChange={({ currentTarget: { value } }) => change({ state: value })}
-          data={[
-            { value: '', label: t('filters.all') },
-            { value: 'active', label: t('status.active') },
-            { value: 'disabled', label: t('status.disabled') },
-          ]}
-        />
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-      </Group>
-    </form>
   )
 }

@@ -54,9 +54,10 @@ export const accountLimitRoutes: Routes<AccountLimitDeps> = [
       },
       handle: async (deps, { db, params, body, caller, now }) => {
         const input = { account: params.id, change: body, by: caller.userId, now }
-        const { isChanged, ...standing } = await changeLimits(deps, db, input)
+        const { isChanged, before, ...standing } = await changeLimits(deps, db, input)
         return {
           data: toAccountLimitRow(standing),
+          before: toAccountLimitRow(before),
           message: isChanged ? 'Limits of the account updated.' : 'Limits of the account unchanged.',
           changed: isChanged ? changedOf(standing.account) : [],
         }

@@ -155,12 +155,13 @@ export async function changeLimits(
   { accountDefaults }: AccountLimitDeps,
   db: Database,
   input: { account: string; change: Partial<LimitOverrides>; by: UserId; now: Date },
-): Promise<LimitStanding & { isChanged: boolean }> {
+): Promise<LimitStanding & { before: LimitStanding; isChanged: boolean }> {
   const found = await lockAccountUse(db, { account: input.account })
   if (!found) throw notFound('account')
   const own = { ...found.own, ...input.change }
   const isChanged = (Object.keys(own) as LimitName[]).some((name) => own[name] !== found.own[name])
   if (isChanged) await writeLimitOverrides(db, { account: found.account, own, by: input.by, now: input.now })
   const updatedAt = isChanged ? input.now : found.updatedAt
-  return { ...found, own, limits: mergeLimits(accountDefaults, own), updatedAt, isChanged }
+  const before = { ...found, limits: mergeLimits(accountDefaults, found.own) }
+  return { ...found, own, limits: mergeLimits(accountDefaults, own), updatedAt, before, isChanged }
 }

@@ -13,6 +13,7 @@ import { SecretDialog } from '../../../parts/dialogs.tsx'
 import { Facts } from '../../../parts/facts.tsx'
 import { Page } from '../../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../../parts/problem.tsx'
+import { StepBar } from '../../../parts/step-bar.tsx'
 import { EventPicker } from '../event-picker.tsx'
 import { checkUrl, URL_RULES } from './url-checks.ts'
 
@@ -88,7 +89,12 @@ function WebhookForm() {
   return (
     <form onSubmit={submit}>
       <Stack maw={820} gap="lg">
-        <StepBar place={place} lastOpen={lastOpen} onShow={show} />
+        <StepBar
+          names={STEPS.map((name) => t(`create.step.${name}`))}
+          place={place}
+          lastOpen={lastOpen}
+          onShow={show}
+        />
         {step === 'endpoint' && <EndpointFields draft={draft} onChange={change} />}
         {step === 'scope' && <ScopeFields draft={draft} onChange={change} mayGlobal={isGlobal} />}
         {step === 'events' && (
@@ -137,29 +143,6 @@ function NewSecret({ id, secret }: { id: string; secret: string }) {
     >
       <Text size="sm">{t('create.secret-text')}</Text>
     </SecretDialog>
-  )
-}
-
-function StepBar({ place, lastOpen, onShow }: { place: number; lastOpen: number; onShow: (index: number) => void }) {
-  const { t } = useTranslation()
-  return (
-    <nav aria-label={t('create.steps')}>
-      <ol className="steps">
-        {STEPS.map((step, index) => (
-          <li key={step} data-done={index < place || undefined}>
-            <Button
-              size="compact-sm"
-              variant={index === place ? 'filled' : 'default'}
-              disabled={index > lastOpen}
-              aria-current={index === place ? 'step' : undefined}
-              onClick={() => onShow(index)}
-            >
-              {t('create.step', { number: index + 1, name: t(`create.step.${step}`) })}
-            </Button>
-          </li>
-        ))}
-      </ol>
-    </nav>
   )
 }
 

@@ -148,7 +148,7 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
           value={filters.account ?? ''}
           onChange={(account) => change('account', account)}
           hint=""
-          isClearable
+          placeholder={t('filters.all')}
         />
         <Button type="submit" variant="default">
           {t('filters.apply')}

@@ -1,0 +1,92 @@
+import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { type SyntheticEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { AccountSelect } from '../../parts/account-select.tsx'
+import { useRoles } from '../../parts/names.tsx'
+import type { UserFilters } from './user-filters.ts'
+
+const RANGES = ['24h', '7d', '30d'] as const
+
+/** The filters of the list of users as a form. A choice holds at once, the text with the button. */
+export function UserFilterBar({ filters, onChoose }: { filters: UserFilters; onChoose: (next: UserFilters) => void }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const [text, setText] = useState(filters.q ?? '')
+  const roles = useRoles()
+  const providers = useProviderNames()
+  const change = (next: UserFilters) => {
+    const all = { ...filters, q: text.trim(), ...next }
+    onChoose(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== '')))
+  }
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault()
+    change({})
+  }
+  const choice = (name: keyof UserFilters, label: string, options: readonly (readonly [string, string])[]) => (
+    <NativeSelect
+      label={label}
+      value={filters[name] ?? ''}
+      onChange={({ currentTarget: { value } }) => change({ [name]: value })}
+      data={[{ value: '', label: t('filters.all') }, ...options.map(([value, label]) => ({ value, label }))]}
+    />
+  )
+  const ranges = RANGES.map((range) => [range, t(`since.${range}`)] as const)
+  const states = (['active', 'invited', 'disabled'] as const).map((state) => [state, t(`status.${state}`)] as const)
+  return (
+    <form onSubmit={submit} aria-label={t('filters.title')}>
+      <Group align="flex-end" gap="sm">
+        <NativeSelect
+          label={t('users.search-in')}
+          value={filters.in ?? ''}
+          onChange={({ currentTarget: { value } }) => change({ in: value })}
+          data={[
+            { value: '', label: t('users.email') },
+            { value: 'name', label: t('users.name') },
+          ]}
+        />
+        <TextInput
+          label={t('users.part')}
+          minLength={3}
+          value={text}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        {choice('state', t('users.state'), states)}
+        {roles.length > 0 &&
+          choice(
+            'role',
+            t('users.role'),
+            roles.map(({ document_id, name }) => [document_id, name]),
+          )}
+        {may('account:find-all') && (
+          <AccountSelect
+            value={filters.account ?? ''}
+            onChange={(account) => change({ account })}
+            hint=""
+            placeholder={t('filters.all')}
+          />
+        )}
+        {providers.length > 0 && choice('provider', t('identities.provider'), providers)}
+        {choice('seen', t('users.last-sign-in'), ranges)}
+        {choice('created', t('deliveries.created'), ranges)}
+        <Button type="submit" variant="default">
+          {t('filters.apply')}
+        </Button>
+      </Group>
+    </form>
+  )
+}
+
+/** The sign-in providers that are enabled, for those who may know. */
+function useProviderNames(): readonly (readonly [name: string, label: string])[] {
+  const { may } = useAccess()
+  const { data } = useQuery({
+    queryKey: ['providers', 'names'],
+    queryFn: ({ signal }) => api.identity.signInProviderFindAll({ signal }),
+    enabled: may('sign-in-provider:find-all'),
+    staleTime: 300_000,
+  })
+  return data?.data.providers.filter((item) => item.is_enabled).map((item) => [item.name, item.label] as const) ?? []
+}

@@ -1,0 +1,63 @@
+/** Members of a row that change with every write, or say no more than the entry itself. */
+const UNTOLD: ReadonlySet<string> = new Set(['updated_at', 'updated_by', 'has_password'])
+
+/** Characters of a text, and items of a list, that an entry keeps. */
+const TEXT_LIMIT = 200
+const ITEMS_LIMIT = 50
+
+/** Bytes of all changes of an entry, as JSON. */
+const CHANGES_LIMIT_BYTES = 4096
+
+/** A change of one member: of a list the items that came and went, of all else both values. */
+export type MemberChange = { from: unknown; to: unknown } | { added: unknown[]; removed: unknown[] }
+
+/** What an entry of the audit log says about a change. */
+export interface RowChange {
+  changes?: Record<string, MemberChange>
+  /** Members that changed too, and whose values have no room. */
+  changes_without_values?: string[]
+}
+
+/**
+ * What differs between a row before and after a change, both as the API shows them: so it holds no secret
+ * (docs/contract/api.md#audit-entries). Members that only `after` has are left out. Pure.
+ */
+export function describeRowChange(before: object, after: object): RowChange {
+  const later = after as Record<string, unknown>
+  const changes: Record<string, MemberChange> = {}
+  const left: string[] = []
+  let size = 0
+  for (const [name, value] of Object.entries(before)) {
+    if (UNTOLD.has(name) || isEqual(value, later[name])) continue
+    const change = describeMember(value, later[name])
+    size += Buffer.byteLength(JSON.stringify({ [name]: change }))
+    if (size <= CHANGES_LIMIT_BYTES) changes[name] = change
+    else left.push(name)
+  }
+  return {
+    ...(Object.keys(changes).length > 0 && { changes }),
+    ...(left.length > 0 && { changes_without_values: left }),
+  }
+}
+
+const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
+
+function describeMember(from: unknown, to: unknown): MemberChange {
+  if (!Array.isArray(from) || !Array.isArray(to)) return { from: cut(from), to: cut(to) }
+  const without = (items: readonly unknown[], others: readonly unknown[]) =>
+    items
+      .filter((item) => !others.some((other) => isEqual(item, other)))
+      .slice(0, ITEMS_LIMIT)
+      .map(cut)
+  return { added: without(to, from), removed: without(from, to) }
+}
+
+/** A value that is short: the query of a URL, which may hold a token, and the end of a long text are left out. */
+function cut(value: unknown): unknown {
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') return value
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  if (text === undefined) return null
+  const plain = /^https?:/i.test(text) ? text.replace(/[?#].*$/s, '?…') : text
+  if (typeof value === 'object' && plain.length <= TEXT_LIMIT) return value
+  return plain.length > TEXT_LIMIT ? `${plain.slice(0, TEXT_LIMIT)}…` : plain
+}
