@@ -78,7 +78,11 @@ async function changeUrl(page: Page, url: string): Promise<void> {
 async function registerApp(page: Page): Promise<void> {
   await page.goto('/console/apps/new')
   await page.getByRole('textbox', { name: 'Name' }).fill('Partner')
-  await page.getByLabel('Redirect URIs').fill('https://partner.example/back')
+  await button(page, 'Next').click()
+  await page.getByRole('textbox', { name: 'Redirect URIs' }).fill('https://partner.example/back')
+  await button(page, 'Next').click()
+  await page.getByRole('checkbox', { name: 'refresh_token' }).waitFor()
+  await button(page, 'Next').click()
   await button(page, 'Register the app').click()
   await takeSecret(page)
   await waitForHeading(page, 'Partner')
