@@ -51,7 +51,7 @@ async function arrive(fixture: IdentityFixture): Promise<Traveller> {
   await page.getByRole('link', { name: 'Continue with a sample person' }).click()
   await page.getByRole('link', { name: 'Continue as Rita Returning' }).click()
   await expectSignedIn({ page })
-  const email = await page.locator('.person .quiet').innerText()
+  const email = await page.locator('.user .quiet').innerText()
   return { fixture, context, page, email }
 }
 

@@ -349,6 +349,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
   'provisioning-target.rotate-secret': [EACH, makeTarget],
   'provisioning-target.sync': [onceElse(409), makeTarget],
   'provisioning-target.reconcile': [onceElse(409), makeTarget],
+  'provisioning-target.redrive': [onceElse(409), makeTarget],
   'provisioning-delivery.replay': [onceElse(409), makeProvisioningDelivery],
   'provisioning-job.pause': [onceElse(409), makeProvisioningJob],
   'provisioning-job.resume': [

@@ -44,7 +44,7 @@ describe('e-mail and name', () => {
     const { idToken, userinfo, tokens } = await readBoth('openid profile email offline_access')
     for (const name of PERSONAL) expect(idToken).not.toHaveProperty(name)
     expect(idToken.sub).toBe(user.userId)
-    expect(userinfo).toMatchObject({ email: user.email, name: expect.stringMatching(/^Person/) })
+    expect(userinfo).toMatchObject({ email: user.email, name: expect.stringMatching(/^User/) })
     const { updated_at: updatedAt } = (await fixture.app.admin('GET', `/api/v3/identity/user/${user.userId}`)).body.data
     expect(userinfo.updated_at).toBe(Math.floor(Date.parse(updatedAt) / 1000))
     const next = decodeJwt((await flow.refresh(tokens.refresh_token)).id_token ?? '')

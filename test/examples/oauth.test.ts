@@ -45,7 +45,7 @@ test('a person signs out at the example app and at the service, and comes back t
   const [user, browser] = [await fixture.user(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
   await browser.visit((await fixture.walk(browser, start.headers.location ?? '', { user })).location ?? '')
-  expect((await browser.visit(`${origin}/`)).body).toMatch(/Hello, Person \d+\./)
+  expect((await browser.visit(`${origin}/`)).body).toMatch(/Hello, User \d+\./)
   const left = await browser.visit(`${origin}/sign-out`, { method: 'POST', form: {} })
   const page = await browser.visit(left.headers.location ?? '')
   const action = /<form[^>]* action="([^"]+)"/.exec(page.body)?.[1] ?? ''
