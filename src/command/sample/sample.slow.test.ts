@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { foldOutcomes } from '../../webhook/activity/outcome.store.ts'
 import { buildSample, fillSample, type SampleFill } from './sample.ts'
 import { MINUTE_MS } from './sample-plan.ts'
 
@@ -96,6 +97,14 @@ describe('the sample', () => {
     ).toEqual(['dead_letter', 'delivered', 'failed'].map((status) => ({ status, rest: 0 })))
     const { webhooks } = (await list('/api/v3/webhook/dashboard/summary')).data
     expect(webhooks).toEqual({ active: 35, inactive: 6, auto_disabled: 3 })
+  })
+
+  test('shows every attempt of its 30 days in the series of the dashboard', async () => {
+    while ((await foldOutcomes(app.database.db, 1_000)) > 0);
+    const { data } = await list('/api/v3/webhook/dashboard/series?range=30d')
+    const [log] = await read<{ attempts: number }>('select count(*)::int as attempts from webhook_attempt_log')
+    expect(data.success + data.retrying + data.exhausted + data.failed).toBe(log!.attempts)
+    expect(data.exhausted).toBeGreaterThan(0)
   })
 
   test('gives each delivery its attempts, and each webhook the failures in a row that its ledger has', async () => {

@@ -4,6 +4,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
 import { aheadStatement, changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { DB } from '../../postgres/statement/tables.generated.ts'
+import { DURATION_BOUNDS_MS } from '../../webhook/activity/outcome-keys.ts'
 import type { SampleRows } from './sample-plan.ts'
 
 /** Rows of one statement: some megabytes of JSON. */
@@ -90,3 +91,28 @@ export const countProvisioned = changeStatement<{ targets: readonly string[] }>(
   select status, count(*) from provisioning_delivery
   where target = any($targets::uuid[]) and ended_at is not null group by status order by status
   on conflict (status) do update set came = provisioning_total.came + excluded.came`)
+
+/**
+ * Counts the attempts of these webhooks' deliveries as if they had been settled when they ended: batches of ten minutes, which the
+ * service adds up as it does its own (`foldOutcomes`).
+ */
+export const recordSampleOutcomes = changeStatement<{ webhooks: readonly string[] }>(`
+  insert into webhook_outcome_batch (settled_at, webhooks, owners, statuses, causes, durations, counts)
+  select max(g.at), array_agg(g.webhook), array_agg(g.owner), array_agg(g.status), array_agg(g.error_class),
+    array_agg(g.duration), array_agg(g.attempts)
+  from (
+    select date_bin('10 minutes', l.started_at, timestamptz 'epoch') as bin, d.webhook,
+      case when w.account = d.account then w.account end as owner,
+      case when l.attempt = d.attempts and d.status in ('success', 'exhausted', 'failed') then d.status
+        else 'retrying' end as status,
+      l.error_class,
+      case when l.status_code is not null then width_bucket(l.duration_ms, array[${DURATION_BOUNDS_MS.join(', ')}]) end
+        as duration,
+      count(*)::int as attempts, max(l.started_at + l.duration_ms * interval '1 millisecond') as at
+    from webhook_attempt_log l
+    join webhook_dispatch d on d.document_id = l.dispatch
+    join webhook w on w.document_id = d.webhook
+    where d.webhook = any($webhooks::uuid[])
+    group by 1, 2, 3, 4, 5, 6
+  ) g
+  group by g.bin`)

@@ -18,6 +18,7 @@ import {
   lockSample,
   moveToSink,
   readSampleFacts,
+  recordSampleOutcomes,
   switchProvisioningOff,
 } from './sample.store.ts'
 import { buildSamplePlan, type SampleInput, type SampleRows } from './sample-plan.ts'
@@ -78,6 +79,7 @@ export async function fillSample({
     await switchProvisioningOff(tx)
     const written = await insertSampleRows(tx, rows)
     await countProvisioned(tx, { targets: (rows.provisioning_target ?? []).map((item) => item.document_id) })
+    await recordSampleOutcomes(tx, { webhooks: (rows.webhook ?? []).map((item) => item.document_id) })
     const count = (...tables: (keyof SampleRows)[]) => tables.reduce((sum, item) => sum + (rows[item]?.length ?? 0), 0)
     return {
       ...{ rows: written, accounts: count('account'), webhooks: count('webhook'), events: count('event_occurrence') },
