@@ -136,7 +136,7 @@ test('a newcomer does the whole of it in the browser alone, after npm start', { 
   await theirs.getByRole('link', { name: 'Continue as Rita Returning' }).click()
   await theirs.getByText('Rita Returning').first().waitFor()
   await page.goto('/console/users')
-  await page.getByRole('link', { name: 'Rita Returning' }).click()
+  await page.getByRole('link', { name: 'Rita Returning' }).first().click()
   await waitForHeading(page, 'Rita Returning')
   await button(page, 'Disable').click()
   await page.getByRole('dialog', { name: 'Disable' }).getByRole('button', { name: 'Disable', exact: true }).click()
