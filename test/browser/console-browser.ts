@@ -1,12 +1,12 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ConsoleMessage, Page, Request } from 'playwright-core'
+import type { Cookie, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
-import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
+import { findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS, watchPage } from './page-browser.ts'
 
 /** A user of the console. */
 export interface ConsoleUser {
@@ -78,27 +78,32 @@ export async function startConsoleBrowser(env: Record<string, string> = {}): Pro
   }
 }
 
-/** Opens screens; a page that a test closed serves the next test of its user, signed in, for the script is compiled there. */
+/** Opens screens. The session of a user goes on in the next page that the browser lends for it. */
 function buildOpener(browser: SharedBrowser, baseURL: string) {
-  const resting = new Map<string, Page[]>()
-  const openPage = () => browser.newPage({ baseURL, viewport: DESKTOP, reducedMotion: 'reduce' })
+  const sessions = new Map<string, Cookie[]>()
   return async (path: string, user: ConsoleUser): Promise<OpenScreen> => {
-    const page = resting.get(user.email)?.pop() ?? (await openPage())
-    const records = recordComplaints(page, baseURL)
+    const { page, context, giveBack } = await browser.lend({ baseURL, viewport: DESKTOP, reducedMotion: 'reduce' })
+    await context.addCookies(sessions.get(user.email) ?? [])
+    const complaints: string[] = []
+    const complain = (text: string) => complaints.push(text)
+    const stop = watchPage(page, {
+      onComplaint: complain,
+      onRequest: (url) => {
+        if (!url.startsWith(baseURL) && !/^(?:data|blob|about):/.test(url)) complain(url)
+      },
+    })
     await page.goto(path)
     if (new URL(page.url()).pathname === '/auth/sign-in') await signIn(page, user)
     return {
       page,
-      complaints: records.complaints,
+      complaints,
       [Symbol.asyncDispose]: async () => {
-        records.stop()
-        await page.context().setOffline(false)
-        await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
-        await page.setViewportSize(DESKTOP)
-        // The choices of a browser end with the test, its session stays.
+        stop()
+        await context.setOffline(false)
+        sessions.set(user.email, await context.cookies())
+        // The choices of a browser end with the test.
         await page.evaluate(() => localStorage.clear())
-        await page.goto('about:blank')
-        resting.set(user.email, [...(resting.get(user.email) ?? []), page])
+        await giveBack()
       },
     }
   }
@@ -108,23 +113,6 @@ async function signIn(page: Page, user: ConsoleUser): Promise<void> {
   await page.getByLabel('E-mail address').fill(user.email)
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-}
-
-/** Records what the browser complains of and asks of others. */
-function recordComplaints(page: Page, origin: string) {
-  const complaints: string[] = []
-  const listeners = {
-    request: (request: Request) => {
-      if (!request.url().startsWith(origin) && !/^(?:data|blob|about):/.test(request.url()))
-        complaints.push(request.url())
-    },
-    console: (message: ConsoleMessage) => complaints.push(message.text()),
-    pageerror: (error: Error) => complaints.push(error.message),
-  }
-  page.on('request', listeners.request).on('console', listeners.console).on('pageerror', listeners.pageerror)
-  const stop = () =>
-    page.off('request', listeners.request).off('console', listeners.console).off('pageerror', listeners.pageerror)
-  return { complaints, stop }
 }
 
 /** A folder for pictures of the screens; none unless it is given. */
@@ -188,7 +176,7 @@ export async function examine(page: Page, name: string): Promise<object> {
   await takePicture(page, `${name}-dark`)
   await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize({ width: 320, height: 700 })
-  const width = await page.evaluate(() => document.documentElement.scrollWidth)
+  const isTooWide = (await measureOverflow(page)) > 0
   await takePicture(page, `${name}-phone`)
-  return { ...violations, isTooWide: width > 320 }
+  return { ...violations, isTooWide }
 }

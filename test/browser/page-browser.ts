@@ -65,17 +65,28 @@ export async function startPageBrowser(env: Record<string, string> = {}): Promis
 function recordOf(page: Page, origin: string) {
   const foreign: string[] = []
   const complaints: string[] = []
-  const listeners = {
-    request: (request: Request) => {
-      if (!request.url().startsWith(origin)) foreign.push(request.url())
+  const stop = watchPage(page, {
+    onComplaint: (text) => complaints.push(text),
+    onRequest: (url) => {
+      if (!url.startsWith(origin)) foreign.push(url)
     },
-    console: (message: ConsoleMessage) => complaints.push(message.text()),
-    pageerror: (error: Error) => complaints.push(error.message),
+  })
+  return { foreign, complaints, stop }
+}
+
+/** Calls for each URL that a page requests, and each text of its console and of an error of its scripts, until it is stopped. */
+export function watchPage(
+  page: Page,
+  { onRequest, onComplaint }: { onRequest: (url: string) => void; onComplaint: (text: string) => void },
+): () => void {
+  const listeners = {
+    request: (request: Request) => onRequest(request.url()),
+    console: (message: ConsoleMessage) => onComplaint(message.text()),
+    pageerror: (error: Error) => onComplaint(error.message),
   }
   page.on('request', listeners.request).on('console', listeners.console).on('pageerror', listeners.pageerror)
-  const stop = () =>
-    page.off('request', listeners.request).off('console', listeners.console).off('pageerror', listeners.pageerror)
-  return { foreign, complaints, stop }
+  return () =>
+    void page.off('request', listeners.request).off('console', listeners.console).off('pageerror', listeners.pageerror)
 }
 
 /** Fills the form of the sign-in page and sends it. */

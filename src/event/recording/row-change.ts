@@ -44,11 +44,13 @@ const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.s
 
 function describeMember(from: unknown, to: unknown): MemberChange {
   if (!Array.isArray(from) || !Array.isArray(to)) return { from: cut(from), to: cut(to) }
-  const without = (items: readonly unknown[], others: readonly unknown[]) =>
-    items
-      .filter((item) => !others.some((other) => isEqual(item, other)))
+  const without = (items: readonly unknown[], others: readonly unknown[]) => {
+    const known = new Set(others.map((item) => JSON.stringify(item)))
+    return items
+      .filter((item) => !known.has(JSON.stringify(item)))
       .slice(0, ITEMS_LIMIT)
       .map(cut)
+  }
   return { added: without(to, from), removed: without(from, to) }
 }
 

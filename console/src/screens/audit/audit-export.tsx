@@ -3,6 +3,7 @@ import type { Schemas } from '@signalbox/client'
 import { useMutation } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { download } from '../../parts/download.ts'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { toCsvLine } from './audit-filters.ts'
 
@@ -38,15 +39,6 @@ async function readEntries(filters: readonly string[]): Promise<Entry[]> {
   return entries
 }
 
-function save(name: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(url)
-}
-
 /** Saves the entries of the filters as a file. */
 export function AuditExport({ filters }: { filters: readonly string[] }) {
   const { t } = useTranslation()
@@ -54,13 +46,13 @@ export function AuditExport({ filters }: { filters: readonly string[] }) {
     mutationFn: async (format: 'csv' | 'ndjson') => {
       const entries = await readEntries(filters)
       if (format === 'ndjson')
-        return save(
+        return download(
+          `${entries.map((entry) => JSON.stringify(entry)).join('\n')}\n`,
           'audit-log.ndjson',
           'application/x-ndjson',
-          `${entries.map((entry) => JSON.stringify(entry)).join('\n')}\n`,
         )
       const lines = [toCsvLine(COLUMNS), ...entries.map((entry) => toCsvLine(COLUMNS.map((name) => entry[name])))]
-      save('audit-log.csv', 'text/csv', `${lines.join('\r\n')}\r\n`)
+      download(`${lines.join('\r\n')}\r\n`, 'audit-log.csv', 'text/csv')
     },
   })
   return (
