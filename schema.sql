@@ -1096,10 +1096,12 @@ create table "webhook" (
   disabled_reason text,
   secret_encrypted text,
   ordinal bigint not null default nextval('recorded_ordinal'::regclass),
+  resource_ids text[],
   constraint webhook_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint webhook_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
   constraint webhook_description_length CHECK ((char_length(description) <= 500)),
   constraint webhook_pkey PRIMARY KEY (document_id),
+  constraint webhook_resource_ids_number CHECK (((cardinality(resource_ids) >= 1) AND (cardinality(resource_ids) <= 100))),
   constraint webhook_scope CHECK ((is_global OR (account IS NOT NULL))) NOT VALID,
   constraint webhook_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
 );

@@ -18,6 +18,10 @@ alter table webhook
   add column secret_encrypted text,
   -- Those that are there come before every event.
   add column ordinal bigint not null default 0,
+  -- The only resources whose events it receives; null for all.
+  add column resource_ids text[],
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_resource_ids_number check (cardinality(resource_ids) between 1 and 100),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_description_length check (char_length(description) <= 500),
   add constraint webhook_scope check (is_global or account is not null) not valid;

@@ -99,11 +99,13 @@ test('two sets differ by what one has and the other lacks', () => {
 })
 
 test('a form sends the settings that it changes alone', () => {
-  const base = { url: 'https://example.com/', name: 'Old', description: 'Text' }
-  const draft = { url: 'https://example.com/', name: ' New ', description: '' }
+  const base = { url: 'https://example.com/', name: 'Old', description: 'Text', resource_ids: 'a\nb' }
+  const draft = { url: 'https://example.com/', name: ' New ', description: '', resource_ids: ' a\n\nb\na' }
   expect(listChanged(base, draft)).toEqual(['name', 'description'])
   expect(buildUpdate(listChanged(base, draft), draft)).toEqual({ name: 'New', description: null })
   expect(listChanged(base, { ...base, name: ' Old ' })).toEqual([])
+  expect(buildUpdate(['resource_ids'], { ...base, resource_ids: 'b\n c' })).toEqual({ resource_ids: ['b', 'c'] })
+  expect(buildUpdate(['resource_ids'], { ...base, resource_ids: ' \n' })).toEqual({ resource_ids: null })
 })
 
 test.each([

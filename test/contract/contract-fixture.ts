@@ -23,7 +23,10 @@ export interface ContractFixture extends AsyncDisposable {
   /** Signs a new user in who has these roles, by their names, in each of these accounts. */
   signInWithRoles(accounts: readonly string[], roles: readonly string[]): ReturnType<TestApp['signInMember']>
   /** Creates a webhook on the receiver, with the rest of the body as given, subscribed to `events`. */
-  createWebhook(body: { account: string } | { is_global: true }, events?: readonly string[]): Promise<ContractWebhook>
+  createWebhook(
+    body: ({ account: string } | { is_global: true }) & { resource_ids?: string[] },
+    events?: readonly string[],
+  ): Promise<ContractWebhook>
   findEventIds(names: readonly string[]): Promise<string[]>
   subscribe(webhook: string, names: readonly string[]): Promise<Json>
   /** Makes one change that an account owns: creates a contract. Returns its id. */

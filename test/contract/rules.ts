@@ -74,6 +74,7 @@ export const RULES: Readonly<Record<string, readonly string[]>> = {
     'legacy-migration',
     'purge',
     'release-history',
+    'resources',
     'scope',
     'secret-rotation',
     'secret-visibility',

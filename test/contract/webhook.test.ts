@@ -66,6 +66,58 @@ test('webhooks#webhook: lengths are in characters, not in UTF-16 units, also for
   expectProblem(await fixture.app.admin('PATCH', path, { description: 'd'.repeat(501) }), 422, 'validation_failed')
 })
 
+test('webhooks#resources: resource_ids has 1 to 100 different ids of 1 to 255 characters, or is null', async () => {
+  expect((await create(globalOn(PUBLIC_URL))).body.data.resource_ids).toBeNull()
+  expect((await create({ ...globalOn(PUBLIC_URL), resource_ids: null })).body.data.resource_ids).toBeNull()
+  const most = Array.from({ length: 100 }, (_, place) => `${place}`.padEnd(255, 'r'))
+  const { body } = await create({ ...globalOn(PUBLIC_URL), resource_ids: most })
+  expect(body.data.resource_ids).toEqual(most)
+  const path = `${PATH}/${body.data.document_id}`
+  for (const refused of [[], [''], ['r'.repeat(256)], ['r', 'r'], [...most, 'r'], 'r', [1], [null]]) {
+    expectProblem(await create({ ...globalOn(PUBLIC_URL), resource_ids: refused }), 422, 'validation_failed')
+    expectProblem(await fixture.app.admin('PATCH', path, { resource_ids: refused }), 422, 'validation_failed')
+  }
+  const changed = await fixture.app.admin('PATCH', path, { resource_ids: ['r'] })
+  expect(changed.body).toMatchObject({ message: 'Webhook updated.', data: { resource_ids: ['r'] } })
+  expect((await fixture.app.admin('PATCH', path, { resource_ids: ['r'] })).body.message).toBe('Webhook unchanged.')
+  expect((await fixture.app.admin('PATCH', path, { name: 'named' })).body.data.resource_ids).toEqual(['r'])
+  expect((await fixture.app.admin('PATCH', path, { resource_ids: null })).body.data.resource_ids).toBeNull()
+})
+
+test('webhooks#resources: only the events of these resources are delivered, and tests', async () => {
+  const [one, two] = [await fixture.makeChange(account), await fixture.makeChange(account)]
+  const limited = await fixture.createWebhook({ account, resource_ids: [two] }, ['contract.update'])
+  const change = (id: string, name: string) => fixture.app.admin('PATCH', `/api/v3/contract/contract/${id}`, { name })
+  const receivedIds = () => fixture.received(limited).map(({ body }) => JSON.parse(String(body)).data.id)
+  await change(one, 'Left out')
+  await change(two, 'Sent')
+  await fixture.app.settle()
+  expect(receivedIds()).toEqual([two])
+  await fixture.app.admin('PATCH', `${PATH}/${limited.id}`, { resource_ids: [one] })
+  await change(two, 'Left out')
+  await change(one, 'Sent')
+  await fixture.app.admin('POST', `${PATH}/${limited.id}/test`)
+  await fixture.app.settle()
+  expect(receivedIds().sort()).toEqual([one, two, limited.id].sort())
+  await fixture.app.admin('PATCH', `${PATH}/${limited.id}`, { resource_ids: null })
+  await change(two, 'Sent to all')
+  await fixture.app.settle()
+  expect(receivedIds()).toHaveLength(4)
+})
+
+test('webhooks#resources: an event that waits when the resources change is delivered', async () => {
+  const owner = (await fixture.createAccount()).document_id
+  const id = await fixture.makeChange(owner)
+  const limited = await fixture.createWebhook({ account: owner, resource_ids: [id] }, ['contract.update'])
+  await fixture.app.admin('PATCH', `/api/v3/contract/contract/${id}`, { name: 'Sent' })
+  fixture.receiver.behaveNext({ kind: 'status', status: 503 })
+  await fixture.app.settle()
+  await fixture.app.admin('PATCH', `${PATH}/${limited.id}`, { resource_ids: ['another'] })
+  fixture.app.clock.advance(60_000)
+  await fixture.app.settle()
+  expect(await fixture.readLedger(limited)).toMatchObject([{ status: 'success', attempts: 2 }])
+})
+
 test('webhooks#scope: is_global is false by default', async () => {
   const created = await create({ url: PUBLIC_URL, account })
   expect(created.body.data).toMatchObject({ is_global: false, account })

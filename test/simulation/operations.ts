@@ -52,6 +52,7 @@ export async function createWebhook(simulation: Simulation): Promise<void> {
     description: null,
     isGlobal: account === null,
     account,
+    resourceIds: null,
     secretEncrypted,
     subscriptions: { ids: [], names: ['webhook.test'], links: [simulation.ids.next<'subscription'>()] },
     by: null,

@@ -2653,7 +2653,7 @@ export interface paths {
         };
         /**
          * Which webhooks an event of this type would reach
-         * @description The rule of the router, asked about an event that happens now: one verdict for each webhook of `account` and each global one, or for `webhook` alone. Without `account` the event has no owner.
+         * @description The rule of the router, asked about an event that happens now: one verdict for each webhook of `account` and each global one, or for `webhook` alone. Without `account` the event has no owner; without `resource_id` it is about none of the resources that webhooks are limited to.
          *
          *     Needs the permission `event:routing`.
          */
@@ -7666,6 +7666,8 @@ export interface components {
              * @description A UUID in lower case.
              */
             account?: string | null;
+            /** @description Ids of resources: only their events are delivered. Null for the events of all resources. */
+            resource_ids?: string[] | null;
             events?: string[];
         };
         CreatedPasskey: {
@@ -10426,6 +10428,8 @@ export interface components {
              * @description A UUID in lower case.
              */
             account?: string | null;
+            /** @description Ids of resources: only their events are delivered. Null for the events of all resources. */
+            resource_ids?: string[] | null;
         };
         UsedAccountLimits: {
             webhooks: number;
@@ -10537,6 +10541,8 @@ export interface components {
              * @description A UUID in lower case.
              */
             account: string | null;
+            /** @description The only resources whose events it receives; null for all. */
+            resource_ids: string[] | null;
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -10621,7 +10627,7 @@ export interface components {
             account: string | null;
             is_actived: boolean;
             /** @enum {string} */
-            verdict: "deliver" | "excluded" | "deleted" | "created_later" | "not_subscribed" | "inactive" | "no_owner" | "purge" | "other_account";
+            verdict: "deliver" | "excluded" | "deleted" | "created_later" | "not_subscribed" | "inactive" | "no_owner" | "purge" | "other_account" | "other_resource";
             /** @description Why, and what to do about it. */
             reason: string;
         };
@@ -10655,7 +10661,7 @@ export interface components {
             account: string | null;
             is_actived: boolean;
             /** @enum {string} */
-            verdict: "delivered" | "waiting" | "failed" | "cancelled" | "inactive" | "not_subscribed" | "other_account" | "no_owner" | "purge" | "created_later" | "excluded" | "deleted" | "changed_since";
+            verdict: "delivered" | "waiting" | "failed" | "cancelled" | "inactive" | "not_subscribed" | "other_account" | "other_resource" | "no_owner" | "purge" | "created_later" | "excluded" | "deleted" | "changed_since";
             /**
              * @description `ledger`: its row is the fact. `current_state`: judged on what is known of the webhook now.
              * @enum {string}
@@ -10686,6 +10692,8 @@ export interface components {
              * @description A UUID in lower case.
              */
             account: string | null;
+            /** @description The only resources whose events it receives; null for all. */
+            resource_ids: string[] | null;
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -17295,6 +17303,8 @@ export interface operations {
             query?: {
                 /** @description The owner of the event. */
                 account?: string;
+                /** @description The resource that the event is about. */
+                resource_id?: string;
                 /** @description Only this webhook. */
                 webhook?: string;
             };

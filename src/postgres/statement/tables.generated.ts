@@ -865,6 +865,7 @@ export interface Webhook {
   is_global: Generated<boolean>;
   name: string | null;
   ordinal: Generated<number>;
+  resource_ids: string[] | null;
   secret_encrypted: string | null;
   updated_at: Timestamp;
   updated_by: string | null;

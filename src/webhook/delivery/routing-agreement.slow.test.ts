@@ -5,6 +5,8 @@ import { openRouting } from '../../../test/harness/delivery/routing-database.ts'
 import type { AccountId } from '../../base/id.ts'
 import { decideRouting, type RoutedEvent, type RoutedWebhook } from './routing.ts'
 
+/** Two resources, and none. */
+const RESOURCE = fc.constantFrom('a', 'b', null)
 /** Fields from which a run of the property makes each event and webhook. */
 const ACCOUNTS = fc.constantFrom<0 | 1 | null>(0, 1, null)
 const SELDOM = fc.constantFrom(false, false, false, false, true)
@@ -17,6 +19,7 @@ const SIDES = fc.record({
       account: ACCOUNTS,
       isPurge: SELDOM,
       excluded: fc.nat(12),
+      resourceId: RESOURCE,
       ageMs: fc.nat(3),
       ordinal: fc.option(fc.nat(3)),
     }),
@@ -29,6 +32,7 @@ const SIDES = fc.record({
     fc.record({
       account: ACCOUNTS,
       isGlobal: fc.boolean(),
+      resourceIds: fc.constantFrom(null, null, ['a'], ['a', 'b'], ['c']),
       isActived: MOSTLY,
       isDeleted: SELDOM,
       ageMs: fc.nat(3),
@@ -57,30 +61,33 @@ async function writeSides(t: Awaited<ReturnType<typeof openRouting>>, accounts: 
   for (const side of sides.webhooks) {
     const id = t.ledger.ids.next<'webhook'>()
     const account = side.isGlobal ? accountOf(side.account) : accountOf(side.account ?? 0)
-    const { isGlobal, isActived, subscription, ordinal } = side
+    const { isGlobal, isActived, resourceIds, subscription, ordinal } = side
     const [createdAt, deletedAt] = [at(side.ageMs), side.isDeleted ? t.ledger.now() : null]
-    await sql`insert into webhook (document_id, url, is_global, account, is_actived, ordinal, created_at, updated_at, deleted_at)
-      values (${id}, 'https://subscriber.example.com/', ${isGlobal}, ${account}, ${isActived}, ${ordinal}, ${createdAt},
-        ${createdAt}, ${deletedAt})`.execute(t.db)
+    await sql`insert into webhook (document_id, url, is_global, account, resource_ids, is_actived, ordinal, created_at,
+        updated_at, deleted_at)
+      values (${id}, 'https://subscriber.example.com/', ${isGlobal}, ${account}, ${resourceIds}, ${isActived}, ${ordinal},
+        ${createdAt}, ${createdAt}, ${deletedAt})`.execute(t.db)
     if (subscription === 'of another type') await t.ledger.subscribe(id, 'contract.update')
     else if (subscription !== 'none') await t.ledger.subscribe(id, 'contract.create')
     if (subscription === 'deleted')
       await sql`update webhook_event set deleted_at = now() where webhook = ${id}`.execute(t.db)
     const isSubscribed = subscription === 'living' && sides.isTypeActive
-    webhooks.push({ id, isGlobal, account, isActived, deletedAt, createdAt, ordinal, isSubscribed })
+    webhooks.push({ id, isGlobal, account, resourceIds, isActived, deletedAt, createdAt, ordinal, isSubscribed })
   }
   const events: (RoutedEvent & { id: string })[] = []
   for (const side of sides.events) {
     const id = t.ledger.ids.next<'event'>()
     const [account, createdAt] = [accountOf(side.account), at(side.ageMs)]
-    const { isPurge, ordinal } = side
+    const { isPurge, resourceId, ordinal } = side
     const excludedWebhook = webhooks[side.excluded]?.id ?? null
     await sql`with recorded as (
-        insert into event_occurrence (document_id, event, account, resource, action, is_purge, excluded_webhook, ordinal, created_at)
-        values (${id}, 'contract.create', ${account}, 'contract', 'create', ${isPurge}, ${excludedWebhook}, ${ordinal}, ${createdAt})
+        insert into event_occurrence (document_id, event, account, resource, action, resource_id, is_purge, excluded_webhook,
+          ordinal, created_at)
+        values (${id}, 'contract.create', ${account}, 'contract', 'create', ${resourceId}, ${isPurge}, ${excludedWebhook},
+          ${ordinal}, ${createdAt})
         returning document_id
       ) insert into event_queue select document_id from recorded`.execute(t.db)
-    events.push({ id, accountScope: sides.scope, account, isPurge, excludedWebhook, createdAt, ordinal })
+    events.push({ id, accountScope: sides.scope, account, isPurge, excludedWebhook, resourceId, createdAt, ordinal })
   }
   return { events, webhooks }
 }

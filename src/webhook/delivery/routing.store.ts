@@ -29,12 +29,14 @@ const TYPE_OF_EVENT = `
 /** The webhook `w` with this id, and what it must be to receive the event `e`. */
 const findWebhook = (id: string) => `
     cross join lateral (
-      select w.document_id, w.is_actived, w.deleted_at, w.ordinal, w.created_at, w.url, w.secret_encrypted
+      select w.document_id, w.is_actived, w.deleted_at, w.ordinal, w.created_at, w.url, w.secret_encrypted,
+        w.resource_ids
       from webhook w where w.document_id = ${id} offset 0
     ) w`
 /** Events of a release that counted none have no `ordinal`; their times are compared. */
 const IS_RECIPIENT = `w.is_actived and w.deleted_at is null and coalesce(w.ordinal <= e.ordinal, w.created_at <= e.created_at)
-      and e.excluded_webhook is distinct from w.document_id`
+      and e.excluded_webhook is distinct from w.document_id
+      and (w.resource_ids is null or e.resource_id = any(w.resource_ids))`
 
 /** Which subscriptions `s` an event `e` of the type `t` reaches: the global ones, and those of its account. */
 const IS_GLOBAL = 's.event = t.document_id and s.account is null and s.deleted_at is null'

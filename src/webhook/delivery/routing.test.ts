@@ -5,6 +5,7 @@ import { decideRouting, type RoutedEvent, type RoutedWebhook, type RoutingVerdic
 const ACCOUNT = 'account-a' as AccountId
 const OTHER_ACCOUNT = 'account-b' as AccountId
 const WEBHOOK = 'webhook-a' as WebhookId
+const RESOURCE = 'resource-a'
 const OTHER_WEBHOOK = 'webhook-b' as WebhookId
 const NOW_MS = Date.UTC(2026, 8, 11, 12)
 
@@ -14,6 +15,7 @@ function event(change: Partial<RoutedEvent> = {}): RoutedEvent {
     account: ACCOUNT,
     isPurge: false,
     excludedWebhook: null,
+    resourceId: RESOURCE,
     createdAt: new Date(NOW_MS),
     ordinal: 10,
     ...change,
@@ -25,6 +27,7 @@ function webhook(change: Partial<RoutedWebhook> = {}): RoutedWebhook {
     id: WEBHOOK,
     isGlobal: false,
     account: ACCOUNT,
+    resourceIds: null,
     isActived: true,
     deletedAt: null,
     createdAt: new Date(NOW_MS - 1000),
@@ -78,6 +81,16 @@ const TABLE: [string, Partial<RoutedEvent>, Partial<RoutedWebhook>, RoutingVerdi
   ['no ordinal, a webhook of the next one', { ordinal: null }, { createdAt: new Date(NOW_MS + 1) }, 'created_later'],
   ['the webhook that the event is about', { excludedWebhook: WEBHOOK }, global, 'excluded'],
   ['another webhook than the event is about', { excludedWebhook: OTHER_WEBHOOK }, global, 'deliver'],
+  ['a webhook of that resource', {}, { resourceIds: [RESOURCE] }, 'deliver'],
+  ['a webhook of that resource among others', {}, { resourceIds: ['resource-b', RESOURCE] }, 'deliver'],
+  ['a webhook of another resource', {}, { resourceIds: ['resource-b'] }, 'other_resource'],
+  ['a resource whose id begins alike', {}, { resourceIds: ['resource-', 'resource-aa'] }, 'other_resource'],
+  ['a webhook of a resource, for an event about none', { resourceId: null }, { resourceIds: [''] }, 'other_resource'],
+  ['an event about no resource', { resourceId: null }, {}, 'deliver'],
+  ['a global webhook of another resource', {}, { ...global, resourceIds: ['resource-b'] }, 'other_resource'],
+  ['a purge of another resource', purge, { ...global, resourceIds: ['resource-b'] }, 'other_resource'],
+  ['a purge of that resource', purge, { ...global, resourceIds: [RESOURCE] }, 'deliver'],
+  ['of another account and resource', { account: OTHER_ACCOUNT }, { resourceIds: ['resource-b'] }, 'other_account'],
 ]
 
 describe('decideRouting', () => {

@@ -6,6 +6,8 @@ export interface RoutedEvent {
   account: AccountId | null
   isPurge: boolean
   excludedWebhook: WebhookId | null
+  /** The resource that it is about; null where there is none. */
+  resourceId: string | null
   createdAt: Date
   /** Its place in the order in which webhooks and events were recorded; null in one of an older release. */
   ordinal: number | null
@@ -16,6 +18,8 @@ export interface RoutedWebhook {
   id: WebhookId
   isGlobal: boolean
   account: AccountId | null
+  /** The only resources whose events it receives; null for all. */
+  resourceIds: readonly string[] | null
   isActived: boolean
   deletedAt: Date | null
   createdAt: Date
@@ -39,6 +43,8 @@ export type RoutingVerdict =
   /** Purge events reach global webhooks only. */
   | 'purge'
   | 'other_account'
+  /** The webhook is limited to other resources. */
+  | 'other_resource'
 
 /**
  * Decides whether an event goes to a webhook (docs/contract/events.md#routing-rules). The router and the explanation an operator asks
@@ -50,10 +56,17 @@ export function decideRouting(event: RoutedEvent, webhook: RoutedWebhook): Routi
   if (isCreatedLater(event, webhook)) return 'created_later'
   if (!webhook.isSubscribed) return 'not_subscribed'
   if (!webhook.isActived) return 'inactive'
-  if (webhook.isGlobal) return 'deliver'
-  if (event.isPurge) return 'purge'
-  if (event.accountScope === 'none') return 'no_owner'
-  return event.account !== null && event.account === webhook.account ? 'deliver' : 'other_account'
+  if (!webhook.isGlobal) {
+    if (event.isPurge) return 'purge'
+    if (event.accountScope === 'none') return 'no_owner'
+    if (event.account === null || event.account !== webhook.account) return 'other_account'
+  }
+  return isAboutOther(event, webhook) ? 'other_resource' : 'deliver'
+}
+
+/** An event that is about no resource reaches no webhook that is limited to some. */
+function isAboutOther({ resourceId }: RoutedEvent, { resourceIds }: RoutedWebhook): boolean {
+  return resourceIds !== null && (resourceId === null || !resourceIds.includes(resourceId))
 }
 
 /** The database counts; times come from the clocks of processes, and are asked where nothing was counted. */

@@ -13,6 +13,7 @@ const VERDICTS = [
   'inactive',
   'not_subscribed',
   'other_account',
+  'other_resource',
   'no_owner',
   'purge',
   'created_later',

@@ -9,7 +9,7 @@ import type { DispatchStatus } from '../delivery/outcome.ts'
 /** Facts of an event that an explanation reads. */
 export type ExplainedEvent = Pick<
   StoredEvent,
-  'id' | 'type' | 'account' | 'isPurge' | 'excludedWebhook' | 'createdAt' | 'routedAt'
+  'id' | 'type' | 'account' | 'isPurge' | 'excludedWebhook' | 'resourceId' | 'createdAt' | 'routedAt'
 > & {
   /** Its place in the order in which webhooks and events were recorded; null in one of an older release. */
   ordinal: number | null
@@ -28,11 +28,12 @@ const webhook = defineRecord('webhook', [
   'name',
   'is_global',
   'account',
+  'resource_ids',
   'is_actived',
   'disabled_reason',
   'created_at',
   'deleted_at',
-])
+]).typed<{ resourceIds: readonly string[] | null }>()
 const link = defineRecord('webhook_event', ['created_at', 'updated_at', 'deleted_at'], {
   created_at: 'linkedAt',
   updated_at: 'linkUpdatedAt',
@@ -69,7 +70,7 @@ export type JoinedWebhook = WebhookRow | (Partial<WebhookRow> & { id: null })
 /** The event `o`, beside the members of a webhook. */
 const event = defineRecord(
   'event_occurrence',
-  ['document_id', 'event', 'account', 'is_purge', 'excluded_webhook', 'created_at', 'routed_at'],
+  ['document_id', 'event', 'account', 'is_purge', 'excluded_webhook', 'resource_id', 'created_at', 'routed_at'],
   { document_id: 'eventId', event: 'type', account: 'eventAccount', created_at: 'recordedAt' },
 ).typed<{ eventAccount: AccountId | null; excludedWebhook: WebhookId | null }>()
 
@@ -125,8 +126,12 @@ export async function findExplained(
 }
 
 function toExplainedEvent(row: EventRow): ExplainedEvent {
-  const { eventId: id, type, eventAccount: account, isPurge, excludedWebhook, recordedAt, routedAt } = row
-  return { id, type, account, isPurge, excludedWebhook, createdAt: recordedAt, ordinal: row.eventOrdinal, routedAt }
+  const { eventId: id, type, eventAccount: account, isPurge, excludedWebhook, resourceId, recordedAt, routedAt } = row
+  return {
+    ...{ id, type, account, isPurge, excludedWebhook, resourceId, routedAt },
+    createdAt: recordedAt,
+    ordinal: row.eventOrdinal,
+  }
 }
 
 /** Maps the webhooks of an explanation. */
@@ -136,9 +141,9 @@ export function toExplainedWebhooks(rows: readonly JoinedWebhook[]): ExplainedWe
 
 function toExplainedWebhook(row: WebhookRow): ExplainedWebhook {
   const { linkedAt: createdAt, linkUpdatedAt: updatedAt, unlinkedAt: deletedAt } = row
-  const { id, name, isGlobal, account, isActived, disabledReason, ordinal, dispatch } = row
+  const { id, name, isGlobal, account, resourceIds, isActived, disabledReason, ordinal, dispatch } = row
   return {
-    ...{ id, name, isGlobal, account, isActived, disabledReason, ordinal, dispatch },
+    ...{ id, name, isGlobal, account, resourceIds, isActived, disabledReason, ordinal, dispatch },
     createdAt: row.createdAt,
     deletedAt: row.deletedAt,
     link: createdAt && updatedAt && { createdAt, updatedAt, deletedAt },

@@ -168,6 +168,14 @@ const REASONS: Record<RowlessVerdict, (explained: Explained) => string> = {
   other_account: ({ event, webhook }) =>
     `The webhook belongs to account ${webhook.account}, the event to ${event.account ?? 'none'}. ` +
     'Change the account of the webhook, or use a global one.',
+  other_resource: ({ event, webhook }) =>
+    `The webhook receives the events of ${countResources(webhook)} only, and the event is about ` +
+    `${event.resourceId ?? 'none'}. Change resource_ids of the webhook to receive the next ones.`,
+}
+
+/** The number of resources that a webhook is limited to, in words. */
+export function countResources({ resourceIds }: Pick<ExplainedWebhook, 'resourceIds'>): string {
+  return resourceIds?.length === 1 ? 'one resource' : `${resourceIds?.length ?? 0} resources`
 }
 
 function describeNotSubscribed({ eventType, event: { type: event }, webhook }: Explained): string {

@@ -31,6 +31,7 @@ const ForecastSchema = named(
             'no_owner',
             'purge',
             'other_account',
+            'other_resource',
           ]),
           reason: Type.String({ description: 'Why, and what to do about it.' }),
         }),
@@ -51,10 +52,14 @@ export const routingForecastRoutes: Routes<object> = [
       summary: 'Which webhooks an event of this type would reach',
       description:
         'The rule of the router, asked about an event that happens now: one verdict for each webhook of `account` and each ' +
-        'global one, or for `webhook` alone. Without `account` the event has no owner.',
+        'global one, or for `webhook` alone. Without `account` the event has no owner; without `resource_id` it is about ' +
+        'none of the resources that webhooks are limited to.',
       params: IdParams,
       query: Type.Object({
         account: Type.Optional(Type.String({ ...UuidSchema, description: 'The owner of the event.' })),
+        resource_id: Type.Optional(
+          Type.String({ minLength: 1, maxLength: 255, description: 'The resource that the event is about.' }),
+        ),
         webhook: Type.Optional(Type.String({ ...UuidSchema, description: 'Only this webhook.' })),
       }),
       data: ForecastSchema,
@@ -63,7 +68,7 @@ export const routingForecastRoutes: Routes<object> = [
       handle: async (_deps: object, { db, params, query, now }) => {
         const account = (query.account ?? null) as AccountId | null
         const { type, entries, isTruncated } = await forecastRouting(db, params.id, {
-          ...{ account, webhook: query.webhook ?? null, now },
+          ...{ account, resourceId: query.resource_id ?? null, webhook: query.webhook ?? null, now },
         })
         const count = entries.filter(({ verdict }) => verdict === 'deliver').length
         return {

@@ -18,6 +18,7 @@ const webhook: ExplainedWebhook = {
   name: null,
   isGlobal: false,
   account: ACCOUNT,
+  resourceIds: null,
   isActived: true,
   disabledReason: null,
   createdAt: NOW,
@@ -33,12 +34,14 @@ function forecast(change: {
   webhook?: Partial<ExplainedWebhook>
   eventType?: { accountScope: 'account' | 'none'; isActived: boolean }
   account?: AccountId | null
+  resourceId?: string
 }) {
   return forecastWebhook({
     type: change.type ?? 'contract.create',
     eventType: change.eventType ?? { accountScope: 'account', isActived: true },
     webhook: { ...webhook, ...change.webhook },
     account: change.account === undefined ? ACCOUNT : change.account,
+    resourceId: change.resourceId ?? null,
     now: NOW,
   })
 }
@@ -67,6 +70,9 @@ test.each([
   ['a purge', { type: 'webhook.purge' }, 'purge', 'global webhooks only'],
   ['a purge at a global webhook', { type: 'webhook.purge', webhook: GLOBAL }, 'deliver', 'global'],
   ['a test', { type: 'webhook.test' }, 'excluded', '/webhook/webhook/webhook/test'],
+  ['of its resource', { webhook: { resourceIds: ['r'] }, resourceId: 'r' }, 'deliver', 'of this account'],
+  ['of another resource', { webhook: { resourceIds: ['r'] }, resourceId: 's' }, 'other_resource', 'only, not of s'],
+  ['of no named resource', { webhook: { resourceIds: ['r'] } }, 'other_resource', 'as resource_id'],
   ['deleted', { webhook: { deletedAt: NOW } }, 'deleted', 'deleted'],
 ] as const)('an event %s: %j is %s', (_name, change, verdict, words) => {
   const { verdict: found, reason } = forecast(change)
@@ -113,6 +119,16 @@ describe('over the API', () => {
     expect(got).toEqual([1, 0, 1, 0])
     await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${own.id}`)
     expect(await verdicts({ account })).toEqual({ [quiet.id]: 'not_subscribed', [global.id]: 'deliver' })
+  })
+
+  test('takes the resource of the event', async () => {
+    const owner = (await fixture.createAccount()).document_id
+    const of = await fixture.createWebhook({ account: owner, resource_ids: ['r'] }, ['contract.create'])
+    const ask = (more: object) => verdicts({ account: owner, webhook: of.id, ...more })
+    expect(await ask({ resource_id: 'r' })).toEqual({ [of.id]: 'deliver' })
+    expect(await ask({ resource_id: 's' })).toEqual({ [of.id]: 'other_resource' })
+    expect(await ask({})).toEqual({ [of.id]: 'other_resource' })
+    expectProblem(await read({ resource_id: 'r'.repeat(256) }), 422, 'validation_failed')
   })
 
   test('ends at its limit, and says so', async () => {

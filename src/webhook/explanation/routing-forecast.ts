@@ -3,6 +3,7 @@ import { notFound } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { decideRouting, type RoutingVerdict } from '../delivery/routing.ts'
 import type { ExplainedWebhook } from './routing-explanation.store.ts'
+import { countResources } from './routing-explanation.ts'
 import { type Candidates, findCandidates } from './routing-forecast.store.ts'
 
 /** Webhooks in one forecast at most. Ask for one webhook by its id where there are more. */
@@ -31,15 +32,15 @@ export interface RoutingForecast {
 export async function forecastRouting(
   db: Database,
   eventType: string,
-  input: { account: AccountId | null; webhook: string | null; now: Date },
+  input: { account: AccountId | null; resourceId: string | null; webhook: string | null; now: Date },
 ): Promise<RoutingForecast> {
-  const { account, webhook: only, now } = input
+  const { account, resourceId, webhook: only, now } = input
   const found = await findCandidates(db, { eventType, account, webhook: only, limit: FORECAST_WEBHOOKS_LIMIT + 1 })
   if (!found) throw notFound('event type')
   const webhooks = found.webhooks.slice(0, FORECAST_WEBHOOKS_LIMIT)
   return {
     type: found.type,
-    entries: webhooks.map((webhook) => forecastWebhook({ ...found, webhook, account, now })),
+    entries: webhooks.map((webhook) => forecastWebhook({ ...found, webhook, account, resourceId, now })),
     isTruncated: found.webhooks.length > webhooks.length,
   }
 }
@@ -47,18 +48,20 @@ export async function forecastRouting(
 interface Asked extends Omit<Candidates, 'webhooks'> {
   webhook: ExplainedWebhook
   account: AccountId | null
+  /** The resource that the event is about; null: about none of those that webhooks are limited to. */
+  resourceId: string | null
   now: Date
 }
 
 /** Asks the rule of the router about an event that happens now. Pure. */
 export function forecastWebhook(asked: Asked): ForecastRouting {
-  const { type, eventType, webhook, account, now } = asked
+  const { type, eventType, webhook, account, resourceId, now } = asked
   const isPurge = type.endsWith('.purge')
   // A test goes to the webhook it was asked for and is never routed, although every webhook subscribes to it.
   const excludedWebhook = type === 'webhook.test' ? webhook.id : null
   const verdict = decideRouting(
     {
-      ...{ isPurge, excludedWebhook, accountScope: eventType.accountScope },
+      ...{ isPurge, excludedWebhook, resourceId, accountScope: eventType.accountScope },
       ...{ account: isPurge || eventType.accountScope === 'none' ? null : account, createdAt: now, ordinal: null },
     },
     {
@@ -89,4 +92,7 @@ const REASONS: Record<RoutingVerdict, (asked: Asked) => string> = {
   other_account: ({ webhook, account }) =>
     `The webhook belongs to account ${webhook.account}, the event to ${account ?? 'none'}. ` +
     'Change the account of the webhook, or use a global one.',
+  other_resource: ({ webhook, resourceId }) =>
+    `The webhook receives the events of ${countResources(webhook)} only` +
+    (resourceId === null ? '. Name one of them as resource_id to ask about it.' : `, not of ${resourceId}.`),
 }

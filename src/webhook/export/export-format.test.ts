@@ -117,6 +117,12 @@ describe('an export', () => {
     )
   })
 
+  test('has a list as its JSON, one cell in CSV', async () => {
+    const rows = [{ name: 'a', count: 1, note: ['=1', 'b;=2'] }]
+    expect(await write('csv', rows)).toBe(`name,count,note\r\na,1,"[""=1"",""b;'=2""]"\r\n`)
+    expect(await write('ndjson', rows)).toBe('{"name":"a","count":1,"note":["=1","b;=2"]}\n')
+  })
+
   test('in any form, whatever the texts and the batches, is read back as what was written', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyRow, { maxLength: 7 }), fc.integer({ min: 1, max: 8 }), async (rows, size) => {

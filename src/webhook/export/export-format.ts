@@ -9,8 +9,8 @@ export const EXPORT_MEDIA: Readonly<Record<ExportFormat, string>> = {
   ndjson: 'application/x-ndjson; charset=utf-8',
 }
 
-/** A row whose members are plain values. */
-export type ExportedRow = Readonly<Record<string, string | number | boolean | null>>
+/** A row whose members are plain values, and lists of texts. */
+export type ExportedRow = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
 
 /**
  * Characters that a spreadsheet takes for the start of a formula (OWASP, CSV injection): the signs, their
@@ -27,10 +27,11 @@ const INNER_FORMULA = /[=+\-@＝＋－＠](?<=[;|\t\r\n]["'\s]*.)/g
 
 /**
  * One cell of RFC 4180. A text that a spreadsheet would run as a formula begins with an apostrophe, which keeps it text, and
- * so does what follows a separator of other countries in it; null is an empty cell.
+ * so does what follows a separator of other countries in it; null is an empty cell, and a list its JSON.
  */
 export function formatCell(value: ExportedRow[string] | undefined): string {
   if (value === null || value === undefined) return ''
+  if (typeof value === 'object') return formatCell(JSON.stringify(value))
   const inner = typeof value === 'string' ? value.replace(INNER_FORMULA, "'$&") : String(value)
   const text = typeof value === 'string' && FORMULA_START.test(value) ? `'${inner}` : inner
   return /[",;|\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

@@ -71,7 +71,8 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         const { url, name = null, description = null, is_global: isGlobal = false, account = null, events = [] } = body
         if (events.length > 0)
           await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
-        const input = { url, name, description, isGlobal, account, events, caller, now }
+        const { resource_ids: resourceIds = null } = body
+        const input = { url, name, description, isGlobal, account, resourceIds, events, caller, now }
         const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
         const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)
         room?.check('webhooks', 1)
@@ -156,8 +157,12 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       },
       handle: async (deps, { db, params, scope, body, caller, now }) => {
         const room = body.account && (await lockRoom(deps, db, { scope, account: body.account }))
-        const { is_global: isGlobal, ...rest } = body
-        const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }
+        const { is_global: isGlobal, resource_ids: resourceIds, ...rest } = body
+        const changed = {
+          ...(isGlobal !== undefined && { isGlobal }),
+          ...(resourceIds !== undefined && { resourceIds }),
+        }
+        const input = { ...rest, ...changed, caller, now }
         const { webhook, before, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)
         if (room && isMoved) await checkRoomForMoved(db, room, webhook.id)
         return {

@@ -16,6 +16,16 @@ const NameSchema = nullable(Type.String({ maxLength: 100 }))
 const DescriptionSchema = nullable(Type.String({ maxLength: 500 }))
 const AccountSchema = nullable(UuidSchema)
 
+/** Resources that a webhook is limited to (docs/contract/webhooks.md#resources). An id is as long as that of a published event. */
+const ResourceIdsSchema = nullable(
+  Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
+    minItems: 1,
+    maxItems: 100,
+    uniqueItems: true,
+    description: 'Ids of resources: only their events are delivered. Null for the events of all resources.',
+  }),
+)
+
 /** Entries of an event set (docs/contract/webhooks.md#event-set). */
 const EventEntriesSchema = Type.Array(
   Type.String({
@@ -34,6 +44,9 @@ const webhookMembers = {
   description: nullable(Type.String()),
   is_global: Type.Boolean({ description: 'Receives the subscribed events of every account.' }),
   account: AccountSchema,
+  resource_ids: nullable(
+    Type.Array(Type.String(), { description: 'The only resources whose events it receives; null for all.' }),
+  ),
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
@@ -64,6 +77,7 @@ export const CreateWebhookBody = named(
       description: Type.Optional(DescriptionSchema),
       is_global: Type.Optional(Type.Boolean({ description: 'Default false.' })),
       account: Type.Optional(AccountSchema),
+      resource_ids: Type.Optional(ResourceIdsSchema),
       events: Type.Optional(EventEntriesSchema),
     },
     { additionalProperties: false },
@@ -79,6 +93,7 @@ export const UpdateWebhookBody = named(
       description: Type.Optional(DescriptionSchema),
       is_global: Type.Optional(Type.Boolean()),
       account: Type.Optional(AccountSchema),
+      resource_ids: Type.Optional(ResourceIdsSchema),
     },
     { additionalProperties: false, minProperties: 1 },
   ),

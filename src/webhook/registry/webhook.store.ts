@@ -45,6 +45,7 @@ interface NewWebhook {
   description: string | null
   isGlobal: boolean
   account: string | null
+  resourceIds: readonly string[] | null
   secretEncrypted: string
   /** Ids and names of event types, and as many ids of links. */
   subscriptions: { ids: readonly string[]; names: readonly string[]; links: readonly Id<'subscription'>[] }
@@ -60,9 +61,9 @@ const insert = statement<
   with kept as (
     select from account where document_id = $account and deleted_at is null for share
   ), w as (
-    insert into webhook (document_id, url, name, description, is_global, account, secret_encrypted, is_actived, created_by,
-      updated_by, created_at, updated_at)
-    select $id, $url, $name, $description, $isGlobal, $account::uuid, $secretEncrypted, true, $by, $by, $now, $now
+    insert into webhook (document_id, url, name, description, is_global, account, resource_ids, secret_encrypted, is_actived,
+      created_by, updated_by, created_at, updated_at)
+    select $id, $url, $name, $description, $isGlobal, $account::uuid, $resourceIds::text[], $secretEncrypted, true, $by, $by, $now, $now
     where $account is null or exists (select from kept)
     returning ${webhook.select()}
   ), wanted as (
@@ -132,6 +133,7 @@ export interface WebhookChange {
   description?: string | null
   isGlobal?: boolean
   account?: AccountId | null
+  resourceIds?: string[] | null
   isActived?: boolean
   consecutiveFailures?: number
   disabledAt?: Date | null
@@ -146,6 +148,7 @@ const changeColumns = columnChange<WebhookChange & { now: Date }>('webhook', {
   description: 'description = $description',
   isGlobal: 'is_global = $isGlobal',
   account: 'account = $account',
+  resourceIds: 'resource_ids = $resourceIds',
   isActived: 'is_actived = $isActived',
   consecutiveFailures: 'consecutive_failures = $consecutiveFailures',
   disabledAt: 'disabled_at = $disabledAt',
@@ -164,7 +167,7 @@ export async function updateWebhook(db: Database, id: WebhookId, change: Webhook
 export async function changeLockedWebhook(
   db: Database,
   before: WebhookRecord,
-  change: Pick<WebhookChange, 'url' | 'name' | 'description' | 'isGlobal' | 'account'> & { by: UserId },
+  change: Pick<WebhookChange, 'url' | 'name' | 'description' | 'isGlobal' | 'account' | 'resourceIds'> & { by: UserId },
   now: Date,
 ): Promise<WebhookRecord> {
   const parts = asPart('changed_webhook', changeColumns(before.id, { ...change, now }))

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { AccountId, IdMaker, UserId, WebhookId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
@@ -89,6 +90,8 @@ export interface CreateWebhookInput {
   description: string | null
   isGlobal: boolean
   account: string | null
+  /** The only resources whose events it receives; null for all. */
+  resourceIds: readonly string[] | null
   /** Ids and names of event types that it subscribes to, beside `webhook.test`. */
   events: readonly string[]
   caller: Pick<Caller, 'userId'> | null
@@ -114,6 +117,7 @@ export async function createWebhook(
     description: input.description,
     isGlobal: input.isGlobal,
     account: checkScope(input),
+    resourceIds: input.resourceIds,
     secretEncrypted: deps.keyring.seal(secret, secretContextOf(id)),
     subscriptions: {
       ids,
@@ -141,6 +145,7 @@ export interface ChangeWebhookInput {
   description?: string | null
   isGlobal?: boolean
   account?: string | null
+  resourceIds?: string[] | null
   caller: Caller
   now: Date
 }
@@ -172,15 +177,20 @@ export async function changeWebhook(
 /** The columns of an update that differ. */
 function findChange(
   current: WebhookRecord,
-  wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description'> & { isGlobal: boolean; account: AccountId | null },
+  wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description' | 'resourceIds'> & {
+    isGlobal: boolean
+    account: AccountId | null
+  },
 ): WebhookChange {
   const { url = current.url, name = current.name, description = current.description, isGlobal, account } = wanted
+  const { resourceIds = current.resourceIds } = wanted
   return {
     ...(url !== current.url && { url }),
     ...(name !== current.name && { name }),
     ...(description !== current.description && { description }),
     ...(isGlobal !== current.isGlobal && { isGlobal }),
     ...(account !== current.account && { account }),
+    ...(!isDeepStrictEqual(resourceIds, current.resourceIds) && { resourceIds }),
   }
 }
 

@@ -8,6 +8,8 @@ import { useChange } from '../../frame/use-change.ts'
 import { SecretDialog } from '../../parts/dialogs.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { EventPicker } from '../../screens/webhooks/event-picker.tsx'
+import { listLines } from '../../screens/webhooks/resource-ids.ts'
+import { ResourceIdsInput } from '../../screens/webhooks/resource-ids.tsx'
 import { tell } from '../host.ts'
 import { usePortalSession } from '../portal-session.ts'
 import { goTo, hrefOf } from '../route.ts'
@@ -33,13 +35,15 @@ export function CreateWebhook() {
 interface Draft {
   url: string
   name: string
+  /** One id a line. */
+  resources: string
   events: ReadonlySet<string>
 }
 
 function Form() {
   const { t } = useTranslation('console')
   const { account } = usePortalSession()
-  const [draft, setDraft] = useState<Draft>({ url: '', name: '', events: new Set() })
+  const [draft, setDraft] = useState<Draft>({ url: '', name: '', resources: '', events: new Set() })
   const create = useChange({
     make: () => api.webhook.webhookCreate({ body: toBody(draft, account.document_id) }),
     touches: [['webhooks'], ['limits']],
@@ -76,12 +80,14 @@ function Form() {
 }
 
 /** The draft as the API takes it. Pure. */
-function toBody({ url, name, events }: Draft, account: string): Schemas['CreateWebhook'] {
+function toBody({ url, name, resources, events }: Draft, account: string): Schemas['CreateWebhook'] {
+  const ids = listLines(resources)
   return {
     url: url.trim(),
     is_global: false,
     account,
     ...(name.trim() && { name: name.trim() }),
+    ...(ids.length > 0 && { resource_ids: ids }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
@@ -116,6 +122,7 @@ function Fields({ draft, onChange }: { draft: Draft; onChange: (members: Partial
         </Text>
         <EventPicker chosen={draft.events} onChange={(events) => onChange({ events })} isGlobal={false} />
       </Stack>
+      <ResourceIdsInput value={draft.resources} onChange={(resources) => onChange({ resources })} />
     </>
   )
 }

@@ -9,6 +9,8 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { toResourceIds } from '../../screens/webhooks/resource-ids.ts'
+import { ResourceIdsInput } from '../../screens/webhooks/resource-ids.tsx'
 import { tell } from '../host.ts'
 
 /** Settings of a webhook, and the form that changes them. */
@@ -18,8 +20,10 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
   const id = webhook.document_id
   const [url, setUrl] = useState(webhook.url)
   const [name, setName] = useState(webhook.name ?? '')
+  const [resources, setResources] = useState(webhook.resource_ids?.join('\n') ?? '')
+  const body = { url: url.trim(), name: name.trim() || null, resource_ids: toResourceIds(resources) }
   const save = useChange({
-    make: () => api.webhook.webhookUpdate({ path: { id }, body: { url: url.trim(), name: name.trim() || null } }),
+    make: () => api.webhook.webhookUpdate({ path: { id }, body }),
     touches: [['webhook', id], ['webhooks']],
     onDone: () => tell({ type: 'happened', name: 'webhook-changed', id }),
   })
@@ -46,6 +50,7 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
             value={name}
             onChange={({ currentTarget }) => setName(currentTarget.value)}
           />
+          <ResourceIdsInput isReadOnly={isReadOnly} value={resources} onChange={setResources} />
           {save.isError && <ProblemCard error={save.error} />}
           {save.isSuccess && <Text role="status">{t('settings.saved')}</Text>}
           {!isReadOnly && (

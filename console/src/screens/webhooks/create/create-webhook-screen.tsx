@@ -15,6 +15,8 @@ import { Page } from '../../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../../parts/problem.tsx'
 import { StepBar } from '../../../parts/step-bar.tsx'
 import { EventPicker } from '../event-picker.tsx'
+import { listLines } from '../resource-ids.ts'
+import { ResourceIdsInput } from '../resource-ids.tsx'
 import { checkUrl, URL_RULES } from './url-checks.ts'
 
 /** Input of a new webhook. */
@@ -24,19 +26,23 @@ interface Draft {
   description: string
   isGlobal: boolean
   account: string
+  /** One id a line. */
+  resources: string
   events: ReadonlySet<string>
 }
 
 type OnChange = (change: Partial<Draft>) => void
 
 /** The draft as the API takes it. Pure. */
-function toBody({ url, name, description, isGlobal, account, events }: Draft): Schemas['CreateWebhook'] {
+function toBody({ url, name, description, isGlobal, account, resources, events }: Draft): Schemas['CreateWebhook'] {
+  const ids = listLines(resources)
   return {
     url: url.trim(),
     is_global: isGlobal,
     ...(!isGlobal && account !== '' && { account }),
     ...(name.trim() && { name: name.trim() }),
     ...(description.trim() && { description: description.trim() }),
+    ...(ids.length > 0 && { resource_ids: ids }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
@@ -69,7 +75,7 @@ function WebhookForm() {
   const isGlobal = useAccess().mayEverywhere('webhook:create')
   const navigate = useNavigate()
   const search = useSearch({ from: '/webhooks/new' })
-  const empty = { url: '', name: '', description: '', account: '', events: new Set<string>() }
+  const empty = { url: '', name: '', description: '', account: '', resources: '', events: new Set<string>() }
   const [draft, setDraft] = useState<Draft>({ ...empty, isGlobal })
   const change: OnChange = (members) => setDraft((before) => ({ ...before, ...members }))
   const body = toBody(draft)
@@ -148,6 +154,7 @@ function NewSecret({ id, secret }: { id: string; secret: string }) {
 
 function Review({ draft }: { draft: Draft }) {
   const { t } = useTranslation()
+  const ids = listLines(draft.resources)
   return (
     <Stack gap="sm">
       <Title order={2} size="h4">
@@ -160,6 +167,7 @@ function Review({ draft }: { draft: Draft }) {
             draft.name.trim() === '' ? undefined : [t('webhooks.name'), draft.name.trim()],
             draft.description.trim() === '' ? undefined : [t('create.description'), draft.description.trim()],
             [t('webhooks.scope'), draft.isGlobal ? t('webhooks.global') : t('webhooks.of-account')],
+            ids.length === 0 ? undefined : [t('webhooks.resources'), ids.join(', ')],
             [t('create.events'), [...draft.events].sort().join(', ')],
           ]}
         />
@@ -239,6 +247,7 @@ function ScopeFields({ draft, onChange, mayGlobal }: { draft: Draft; onChange: O
         </Stack>
       </Radio.Group>
       {!draft.isGlobal && <AccountSelect value={draft.account} onChange={(account) => onChange({ account })} />}
+      <ResourceIdsInput value={draft.resources} onChange={(resources) => onChange({ resources })} />
     </Stack>
   )
 }

@@ -1,4 +1,5 @@
 import type { Schemas } from '@signalbox/client'
+import { listLines, toResourceIds } from '../resource-ids.ts'
 
 /** The names that `next` has beside those of `base`, and those that it lacks. Pure. */
 export function compareSets(base: ReadonlySet<string>, next: ReadonlySet<string>) {
@@ -8,21 +9,29 @@ export function compareSets(base: ReadonlySet<string>, next: ReadonlySet<string>
 }
 
 /** The members of a webhook that its form changes. */
-export const SETTINGS = ['url', 'name', 'description'] as const
+export const SETTINGS = ['url', 'name', 'description', 'resource_ids'] as const
 
 export type Settings = Readonly<Record<(typeof SETTINGS)[number], string>>
 
 /** The settings as the fields of a form have them. Pure. */
-export function readSettings({ url, name, description }: Schemas['Webhook']): Settings {
-  return { url, name: name ?? '', description: description ?? '' }
+export function readSettings({ url, name, description, resource_ids: ids }: Schemas['Webhook']): Settings {
+  return { url, name: name ?? '', description: description ?? '', resource_ids: ids?.join('\n') ?? '' }
 }
 
 /** The settings that differ. Pure. */
 export function listChanged(base: Settings, next: Settings): (typeof SETTINGS)[number][] {
-  return SETTINGS.filter((name) => next[name].trim() !== base[name])
+  return SETTINGS.filter((name) => readDraft(name, next[name]) !== base[name])
 }
+
+const readDraft = (name: (typeof SETTINGS)[number], text: string) =>
+  name === 'resource_ids' ? listLines(text).join('\n') : text.trim()
 
 /** The change of these settings alone: what somebody else changed beside them stays. Pure. */
 export function buildUpdate(names: readonly (typeof SETTINGS)[number][], draft: Settings): Schemas['UpdateWebhook'] {
-  return Object.fromEntries(names.map((name) => [name, draft[name].trim() || (name === 'url' ? '' : null)]))
+  return Object.fromEntries(names.map((name) => [name, toMember(name, draft[name])]))
+}
+
+function toMember(name: (typeof SETTINGS)[number], text: string): string | string[] | null {
+  if (name === 'resource_ids') return toResourceIds(text)
+  return text.trim() || (name === 'url' ? '' : null)
 }

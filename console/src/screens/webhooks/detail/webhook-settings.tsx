@@ -11,8 +11,9 @@ import { CopyText } from '../../../parts/copy-text.tsx'
 import { Facts } from '../../../parts/facts.tsx'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { Instant } from '../../../parts/time.tsx'
+import { ResourceIdsInput } from '../resource-ids.tsx'
 import { type Question, Removal, RotateSecret } from '../webhook-actions.tsx'
-import { buildUpdate, listChanged, readSettings, SETTINGS, type Settings } from './compare.ts'
+import { buildUpdate, listChanged, readSettings, type Settings } from './compare.ts'
 
 type Webhook = Schemas['Webhook']
 
@@ -41,7 +42,15 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   )
 }
 
-const LABELS = { url: 'create.url', name: 'webhooks.name', description: 'create.description' } as const
+const LABELS = {
+  url: 'create.url',
+  name: 'webhooks.name',
+  description: 'create.description',
+  resource_ids: 'webhooks.resources',
+} as const
+
+/** Settings of one line. */
+const LINES = ['url', 'name', 'description'] as const
 
 /** Characters of a setting at most (docs/contract/webhooks.md#webhook). */
 const LIMITS = { url: 2_048, name: 100, description: 500 } as const
@@ -105,7 +114,7 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
             />
           </Conflict>
         )}
-        {SETTINGS.map((name) => (
+        {LINES.map((name) => (
           <TextInput
             key={name}
             label={t(LABELS[name])}
@@ -116,6 +125,11 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
             onChange={({ currentTarget: { value } }) => setDraft((before) => ({ ...before, [name]: value }))}
           />
         ))}
+        <ResourceIdsInput
+          isReadOnly={isReadOnly}
+          value={draft.resource_ids}
+          onChange={(value) => setDraft((before) => ({ ...before, resource_ids: value }))}
+        />
         {save.isError && <ProblemCard error={save.error} />}
         {save.data && mine.length === 0 && <Text role="status">{t('settings.saved')}</Text>}
         {!isReadOnly && (
