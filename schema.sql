@@ -1097,9 +1097,13 @@ create table "webhook" (
   secret_encrypted text,
   ordinal bigint not null default nextval('recorded_ordinal'::regclass),
   resource_ids text[],
+  header_names text[] not null default '{}'::text[],
+  headers_encrypted text,
   constraint webhook_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint webhook_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
   constraint webhook_description_length CHECK ((char_length(description) <= 500)),
+  constraint webhook_headers_number CHECK ((cardinality(header_names) <= 10)),
+  constraint webhook_headers_sealed CHECK (((headers_encrypted IS NULL) = (cardinality(header_names) = 0))),
   constraint webhook_pkey PRIMARY KEY (document_id),
   constraint webhook_resource_ids_number CHECK (((cardinality(resource_ids) >= 1) AND (cardinality(resource_ids) <= 100))),
   constraint webhook_scope CHECK ((is_global OR (account IS NOT NULL))) NOT VALID,
@@ -1112,6 +1116,7 @@ CREATE INDEX webhook_description_parts_idx ON public.webhook USING gin (descript
 CREATE INDEX webhook_disabled_idx ON public.webhook USING btree (disabled_at) WHERE (disabled_at IS NOT NULL);
 CREATE INDEX webhook_disabled_reason_idx ON public.webhook USING btree (disabled_reason, created_at) WHERE (disabled_reason IS NOT NULL);
 CREATE INDEX webhook_global_idx ON public.webhook USING btree (created_at) WHERE is_global;
+CREATE INDEX webhook_headers_key_idx ON public.webhook USING btree (split_part(headers_encrypted, '.'::text, 2)) WHERE (headers_encrypted IS NOT NULL);
 CREATE INDEX webhook_inactive_idx ON public.webhook USING btree (created_at) WHERE (NOT is_actived);
 CREATE INDEX webhook_key_idx ON public.webhook USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
 CREATE INDEX webhook_name_parts_idx ON public.webhook USING gin (name gin_trgm_ops);

@@ -20,6 +20,13 @@ alter table webhook
   add column ordinal bigint not null default 0,
   -- The only resources whose events it receives; null for all.
   add column resource_ids text[],
+  -- The subscriber's own headers: names in lower case, and all of them sealed like the secret.
+  add column header_names text[] not null default '{}',
+  add column headers_encrypted text,
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_headers_number check (cardinality(header_names) <= 10),
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_headers_sealed check ((headers_encrypted is null) = (cardinality(header_names) = 0)),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_resource_ids_number check (cardinality(resource_ids) between 1 and 100),
   -- squawk-ignore constraint-missing-not-valid
@@ -50,6 +57,8 @@ create index webhook_owner_idx on webhook (account, created_at)
 create index webhook_auto_disabled_idx on webhook (document_id)
   where deleted_at is null and not is_actived and disabled_reason = 'consecutive-failures';
 create index webhook_key_idx on webhook (split_part(secret_encrypted, '.', 2)) where secret_encrypted is not null;
+create index webhook_headers_key_idx on webhook (split_part(headers_encrypted, '.', 2))
+  where headers_encrypted is not null;
 create index webhook_created_idx on webhook (created_at);
 create index webhook_url_idx on webhook (url);
 create index webhook_global_idx on webhook (created_at) where is_global;

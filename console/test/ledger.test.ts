@@ -5,6 +5,7 @@ import { measureRate } from '../src/screens/deliveries/ledger.ts'
 import { buildRequest, toRequestCurl, toRequestText } from '../src/screens/deliveries/request-text.ts'
 import { buildDebugLink } from '../src/screens/realtime/debug-url.ts'
 import { buildUpdate, compareSets, listChanged } from '../src/screens/webhooks/detail/compare.ts'
+import { toHeaders, withoutValues } from '../src/screens/webhooks/header-rows.ts'
 
 describe('a field of time', () => {
   const at = '2026-09-11T08:00:00.000Z'
@@ -96,6 +97,20 @@ test('two sets differ by what one has and the other lacks', () => {
     isSame: false,
   })
   expect(compareSets(new Set(['a']), new Set(['a'])).isSame).toBe(true)
+})
+
+test('headers are sent by their names, and shown in a copied call without their values', () => {
+  const rows = [
+    { name: ' Authorization ', value: ' Bearer x ' },
+    { name: '', value: 'lost' },
+  ]
+  const headers = toHeaders(rows)
+  expect(headers).toEqual({ Authorization: 'Bearer x' })
+  expect(withoutValues({ url: 'https://example.com/', headers })).toEqual({
+    url: 'https://example.com/',
+    headers: { Authorization: '…' },
+  })
+  expect(withoutValues({})).toEqual({})
 })
 
 test('a form sends the settings that it changes alone', () => {

@@ -71,6 +71,7 @@ export const RULES: Readonly<Record<string, readonly string[]>> = {
     'envelope',
     'event-set',
     'export',
+    'headers-of-the-subscriber',
     'legacy-migration',
     'purge',
     'release-history',

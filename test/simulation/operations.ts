@@ -53,6 +53,8 @@ export async function createWebhook(simulation: Simulation): Promise<void> {
     isGlobal: account === null,
     account,
     resourceIds: null,
+    headerNames: [],
+    headersEncrypted: null,
     secretEncrypted,
     subscriptions: { ids: [], names: ['webhook.test'], links: [simulation.ids.next<'subscription'>()] },
     by: null,

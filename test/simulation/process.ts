@@ -16,6 +16,7 @@ import type { PostErrorClass, PostResult } from '../../src/outbound/send/post-re
 import { INDEX_ONLY_PLANS, openDatabase } from '../../src/postgres/statement/database.ts'
 import { buildContextTracer } from '../../src/tracing/tracer.ts'
 import { buildWebhookPolicy } from '../../src/webhook/delivery/webhook-policy.ts'
+import { buildHeaderCache } from '../../src/webhook/registry/own-headers.ts'
 import { secretContextOf } from '../../src/webhook/registry/webhook.ts'
 import { TEST_CONNECT_LIMIT_MS } from '../harness/database/kept-pool.ts'
 import type { ManualClock } from '../harness/run/manual-clock.ts'
@@ -149,6 +150,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
       logger,
       sender,
       secrets: buildSecretCache(deps.keyring, secretContextOf),
+      headers: buildHeaderCache(deps.keyring),
       tracer: buildContextTracer(deps.random),
       version: '0.0.0',
       enableApiEventQueue: true,

@@ -7668,6 +7668,10 @@ export interface components {
             account?: string | null;
             /** @description Ids of resources: only their events are delivered. Null for the events of all resources. */
             resource_ids?: string[] | null;
+            /** @description Headers that every delivery carries. They replace those before; no answer shows their values. */
+            headers?: {
+                [key: string]: string;
+            };
             events?: string[];
         };
         CreatedPasskey: {
@@ -10430,6 +10434,10 @@ export interface components {
             account?: string | null;
             /** @description Ids of resources: only their events are delivered. Null for the events of all resources. */
             resource_ids?: string[] | null;
+            /** @description Headers that every delivery carries. They replace those before; no answer shows their values. */
+            headers?: {
+                [key: string]: string;
+            };
         };
         UsedAccountLimits: {
             webhooks: number;
@@ -10543,6 +10551,8 @@ export interface components {
             account: string | null;
             /** @description The only resources whose events it receives; null for all. */
             resource_ids: string[] | null;
+            /** @description Names of its own headers, whose values are never shown. */
+            header_names: string[];
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -10694,6 +10704,8 @@ export interface components {
             account: string | null;
             /** @description The only resources whose events it receives; null for all. */
             resource_ids: string[] | null;
+            /** @description Names of its own headers, whose values are never shown. */
+            header_names: string[];
             is_actived: boolean;
             consecutive_failures: number;
             /**

@@ -6,12 +6,15 @@ import type { SecretPlace } from '../../operations/stored-secret/stored-secret.s
 import type { Database } from '../../postgres/statement/database.ts'
 import { type Sweep, sweepOnce } from '../../postgres/sweep.ts'
 import { TARGET_SECRETS } from '../../provisioning/target/stored-secrets.ts'
-import { WEBHOOK_SECRETS } from '../../webhook/registry/stored-secrets.ts'
+import { WEBHOOK_HEADERS, WEBHOOK_SECRETS } from '../../webhook/registry/stored-secrets.ts'
 
 /** Seals the secrets of each table anew, under the first key of SECRET_KEY. Each resolves with the number of secrets. */
 export function buildReencryption(keyring: Keyring, db: Database): Record<SecretPlace, () => Promise<number>> {
   return {
-    webhook: () => reencryptSecrets({ keyring }, db, WEBHOOK_SECRETS),
+    webhook: async () => {
+      const secrets = await reencryptSecrets({ keyring }, db, WEBHOOK_SECRETS)
+      return secrets + (await reencryptSecrets({ keyring }, db, WEBHOOK_HEADERS))
+    },
     provisioning_target: () => reencryptSecrets({ keyring }, db, TARGET_SECRETS),
     totp_factor: () => reencryptSecrets({ keyring }, db, TOTP_SECRETS),
     oauth_signing_key: () => reencryptSigningKeys(keyring, db),

@@ -16,6 +16,7 @@ import { buildProvisioningJobWorker } from '../../provisioning/job/job-worker.ts
 import { buildTargetLatch, type TargetLatch } from '../../provisioning/target/target-latch.ts'
 import { buildOutcomeCounter } from '../../webhook/activity/outcome-counter.ts'
 import { buildWebhookPolicy } from '../../webhook/delivery/webhook-policy.ts'
+import { buildHeaderCache } from '../../webhook/registry/own-headers.ts'
 import { secretContextOf } from '../../webhook/registry/webhook.ts'
 import { buildReplayWorker } from '../../webhook/replay/replay-job-worker.ts'
 import { ROLES } from '../config/config-variables.ts'
@@ -228,6 +229,7 @@ function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {
     ...parts,
     db: database.db,
     secrets: buildSecretCache(parts.keyring, secretContextOf),
+    headers: buildHeaderCache(parts.keyring),
     version: VERSION,
     enableApiEventQueue: config.enableApiEventQueue,
     concurrency: config.webhookConcurrency,

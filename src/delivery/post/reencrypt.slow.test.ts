@@ -83,6 +83,33 @@ test('a rotation of SECRET_KEY seals every secret anew, and deliveries go on bef
   await third.app.stop()
 })
 
+test('a rotation of SECRET_KEY seals the headers of webhooks anew, and deliveries carry them all the time', async () => {
+  await using fixture = await startFixture()
+  const { receiver } = fixture
+  const first = await fixture.open(OLD)
+  const headers = { Authorization: 'Bearer of-the-subscriber' }
+  const body = { url: `${receiver.origin}/`, is_global: true, headers }
+  const path = `/api/v3/webhook/webhook/${(await first.admin('POST', '/api/v3/webhook/webhook', body)).body.data.document_id}`
+  await first.app.stop()
+
+  const second = await fixture.open(NEW, OLD)
+  await second.admin('POST', `${path}/test`)
+  await second.settle()
+  expect(await second.app.maintenance.sweep()).toMatchObject({ reencrypted: 2 })
+  const { rows } = await fixture.database.pool.query('select headers_encrypted from webhook')
+  expect(rows[0].headers_encrypted.startsWith(second.app.keyring.currentPrefix)).toBe(true)
+  await second.app.stop()
+
+  const third = await fixture.open(NEW)
+  await third.admin('POST', `${path}/test`)
+  await third.settle()
+  expect(receiver.requests.map((request) => request.headers.authorization)).toEqual([
+    'Bearer of-the-subscriber',
+    'Bearer of-the-subscriber',
+  ])
+  await third.app.stop()
+})
+
 test('a secret that no key opens is left as it is and keeps no other from being sealed anew', async () => {
   await using fixture = await startFixture()
   const app = await fixture.open(LOST)

@@ -5,30 +5,42 @@ import { prepareSigningKeys, type SigningKeys } from '../../outbound/signature.t
 /** Secrets held in memory at most. */
 const SECRETS_LIMIT = 10_000
 
-/** The signing keys of receivers, decrypted once and held in memory. */
-export interface SecretCache {
+/** What receivers have sealed, decrypted once and held in memory. */
+export interface SealedCache<Opened> {
   /**
-   * The keys of a receiver whose secret is stored as `sealed`. A rotated secret is stored otherwise, so the keys of the one
-   * before are dropped at its first use. Throws a `KeyringError` for one that does not open.
+   * Opens what a receiver has stored as `sealed`. A new value is stored otherwise, so the one before is dropped at its first
+   * use. Throws a `KeyringError` for one that does not open.
    */
-  open(receiver: string, sealed: string): SigningKeys
+  open(receiver: string, sealed: string): Opened
 }
 
-/** Builds the cache. `contextOf` is the context under which the secret of a receiver is sealed. */
+/** Builds a cache. `contextOf` is the context under which the text of a receiver is sealed, `prepare` reads that text. */
+export function buildSealedCache<Opened>(
+  keyring: Keyring,
+  options: { contextOf: (receiver: string) => string; prepare: (text: string) => Opened; limit: number },
+): SealedCache<Opened> {
+  const { contextOf, prepare, limit } = options
+  const cache = buildCache<string, { sealed: string; opened: Opened }>({ limit })
+  return {
+    open: (receiver, sealed) => {
+      const cached = cache.find(receiver)
+      if (cached?.sealed === sealed) return cached.opened
+      cache.drop(receiver)
+      const opened = prepare(keyring.open(sealed, contextOf(receiver)))
+      cache.put(receiver, { sealed, opened })
+      return opened
+    },
+  }
+}
+
+/** The signing keys of receivers. */
+export type SecretCache = SealedCache<SigningKeys>
+
+/** Builds the cache of signing keys. `contextOf` is the context under which the secret of a receiver is sealed. */
 export function buildSecretCache(
   keyring: Keyring,
   contextOf: (receiver: string) => string,
   limit = SECRETS_LIMIT,
 ): SecretCache {
-  const cache = buildCache<string, { sealed: string; keys: SigningKeys }>({ limit })
-  return {
-    open: (receiver, sealed) => {
-      const cached = cache.find(receiver)
-      if (cached?.sealed === sealed) return cached.keys
-      cache.drop(receiver)
-      const keys = prepareSigningKeys(keyring.open(sealed, contextOf(receiver)))
-      cache.put(receiver, { sealed, keys })
-      return keys
-    },
-  }
+  return buildSealedCache(keyring, { contextOf, prepare: prepareSigningKeys, limit })
 }

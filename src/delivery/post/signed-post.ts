@@ -39,6 +39,7 @@ export interface SignedPost {
   attempt: number
   startedAtMs: number
   body: string
+  /** Headers beside those of the service, which win over them. */
   moreHeaders: Record<string, string>
   signal: AbortSignal
 }
@@ -61,7 +62,7 @@ export async function postSigned(deps: SignedPostDeps, post: SignedPost): Promis
     timestampSeconds: Math.floor(post.startedAtMs / 1000),
     body,
   })
-  const result = await deps.sender.post({ url, headers: { ...headers, ...post.moreHeaders }, body, signal })
+  const result = await deps.sender.post({ url, headers: { ...post.moreHeaders, ...headers }, body, signal })
   deps.onPoint?.('after-post')
   return toOutcome(result)
 }
@@ -100,7 +101,7 @@ function openSecret(
 }
 
 /** The outcome of an attempt that made no POST. */
-function withoutPost(errorClass: ErrorClass): PostOutcome {
+export function withoutPost(errorClass: ErrorClass): PostOutcome {
   return { durationMs: 0, result: { errorClass }, responseExcerpt: null, responseHeaders: null, timings: null }
 }
 

@@ -35,6 +35,8 @@ const countKeys = statement<KeyUse>(`
   select kind, split_part(sealed, '.', 2) as "keyId", count(*) as count from (
     select 'webhook secrets' as kind, secret_encrypted as sealed from webhook where deleted_at is null
     union all
+    select 'webhook headers', headers_encrypted from webhook where deleted_at is null
+    union all
     select 'provisioning secrets', secret_encrypted from provisioning_target where deleted_at is null
     union all
     select 'authenticator apps', secret_encrypted from totp_factor

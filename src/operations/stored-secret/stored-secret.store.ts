@@ -4,6 +4,7 @@ import { statement } from '../../postgres/statement/statement.ts'
 /** The tables that keep secrets until somebody replaces them, with the column that has the ciphertext. */
 const LASTING = [
   ['webhook', 'secret_encrypted'],
+  ['webhook', 'headers_encrypted'],
   ['provisioning_target', 'secret_encrypted'],
   ['totp_factor', 'secret_encrypted'],
   ['oauth_signing_key', 'private_key'],
@@ -17,14 +18,15 @@ function findKeys([table, column]: readonly [string, string]): string {
   const key = `split_part(${column}, '.', 2)`
   const next = (after: string) =>
     `(select ${key} from ${table} where ${column} is not null ${after} order by ${key} limit 1)`
-  return `${table}_keys (key_id) as (
+  const name = `${table}_${column}_keys`
+  return `${name} (key_id) as (
     select ${next('')}
     union all
-    select ${next(`and ${key} > k.key_id`)} from ${table}_keys k where k.key_id is not null
+    select ${next(`and ${key} > k.key_id`)} from ${name} k where k.key_id is not null
   )`
 }
 
-/** Counts the secrets under each key that is not listed in `$keyIds`, up to `$limit` of a table and key. */
+/** Counts the secrets under each key that is not listed in `$keyIds`, up to `$limit` of a column and key. */
 const selectUnlisted = statement<
   { place: SecretPlace; key_id: string; is_listed: boolean; secrets: number },
   { keyIds: readonly string[]; limit: number }
@@ -37,7 +39,7 @@ const selectUnlisted = statement<
         select count(*)::int from (
           select from ${table} where ${column} is not null and split_part(${column}, '.', 2) = k.key_id limit $limit
         ) s) end as secrets
-    from ${table}_keys k where key_id is not null`,
+    from ${table}_${column}_keys k where key_id is not null`,
   ).join(' union all ')}`)
 
 /** A key id under which a table keeps secrets. `secrets` is counted only where SECRET_KEY does not list the key. */

@@ -861,6 +861,8 @@ export interface Webhook {
   disabled_at: Timestamp | null;
   disabled_reason: string | null;
   document_id: string;
+  header_names: Generated<string[]>;
+  headers_encrypted: string | null;
   is_actived: Generated<boolean>;
   is_global: Generated<boolean>;
   name: string | null;

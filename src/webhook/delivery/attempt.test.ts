@@ -8,6 +8,7 @@ import type { PostRequest } from '../../outbound/send/http-sender.ts'
 import type { PostResult } from '../../outbound/send/post-result.ts'
 import { createSecret, verifyTimestamped } from '../../outbound/signature.ts'
 import { buildContextTracer } from '../../tracing/tracer.ts'
+import { buildHeaderCache, type OwnHeaders, sealHeaders } from '../registry/own-headers.ts'
 import { secretContextOf } from '../registry/webhook.ts'
 import { makeAttempt } from './attempt.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
@@ -17,7 +18,7 @@ const OTHER_WEBHOOK = '0198a000-0000-7000-8000-000000000002' as WebhookId
 const secret = createSecret(systemRandom)
 const timings = { dnsMs: null, connectMs: 1, tlsMs: 2, firstByteMs: 3, totalMs: 7.4 }
 
-function claimed(secretEncrypted: string | null): ClaimedDispatch {
+function claimed(secretEncrypted: string | null, headersEncrypted: string | null): ClaimedDispatch {
   return {
     id: '0198a000-0000-7000-8000-000000000003' as DispatchId,
     fence: 4,
@@ -27,7 +28,7 @@ function claimed(secretEncrypted: string | null): ClaimedDispatch {
     isTest: false,
     keepsSchedule: false,
     createdAt: new Date(0),
-    webhook: { id: WEBHOOK, url: 'https://subscriber.example.com/hook', secretEncrypted },
+    webhook: { id: WEBHOOK, url: 'https://subscriber.example.com/hook', secretEncrypted, headersEncrypted },
     event: {
       id: '0198a000-0000-7000-8000-000000000004' as EventId,
       type: 'contract.create',
@@ -57,10 +58,13 @@ function openAttempt(answer: (request: PostRequest) => PostResult) {
   }
   const tracer = buildContextTracer(systemRandom)
   const secrets = buildSecretCache(keyring, secretContextOf)
-  const deps = { clock, secrets, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
+  const headers = buildHeaderCache(keyring)
+  const deps = { clock, secrets, headers, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
   const seal = (webhook: WebhookId) => keyring.seal(secret, secretContextOf(webhook))
-  const attempt = (sealed: string | null) => makeAttempt(deps, claimed(sealed), new AbortController().signal)
-  return { clock, requests, seal, attempt }
+  const attempt = (sealed: string | null, sealedHeaders: string | null = null) =>
+    makeAttempt(deps, claimed(sealed, sealedHeaders), new AbortController().signal)
+  const sealOwn = (given: OwnHeaders) => sealHeaders(keyring, WEBHOOK, given).headersEncrypted
+  return { clock, requests, seal, sealOwn, attempt }
 }
 
 const accepted: PostResult = {
@@ -122,6 +126,40 @@ describe('an attempt', () => {
   ])('with %s fails without a POST', async (_name, seal, errorClass) => {
     const t = openAttempt(() => accepted)
     expect(await t.attempt(seal(t))).toMatchObject({ result: { errorClass }, durationMs: 0, timings: null })
+    expect(t.requests).toEqual([])
+  })
+
+  test('carries the headers of the subscriber, beside those of the service, which win', async () => {
+    const t = openAttempt(() => accepted)
+    const own = {
+      authorization: 'Bearer of-the-subscriber',
+      'x-tenant': 'acme',
+      'webhook-id': 'forged',
+      traceparent: 'x',
+    }
+    await t.attempt(t.seal(WEBHOOK), t.sealOwn(own))
+    const { headers } = t.requests[0]!
+    expect(headers).toMatchObject({ authorization: 'Bearer of-the-subscriber', 'x-tenant': 'acme' })
+    expect(headers['webhook-id']).toBe('0198a000-0000-7000-8000-000000000004')
+    expect(headers.traceparent).toMatch(/^00-/)
+    await t.attempt(t.seal(WEBHOOK))
+    expect(t.requests[1]!.headers).not.toHaveProperty('authorization')
+  })
+
+  test('keeps nothing of a header that the receiver repeats', async () => {
+    const echo = { responseExcerpt: 'got Bearer of-the-subscriber', responseHeaders: { 'x-echo': 'of-the-subscriber' } }
+    const t = openAttempt(() => ({ ...accepted, ...echo }))
+    const ended = await t.attempt(t.seal(WEBHOOK), t.sealOwn({ authorization: 'Bearer of-the-subscriber' }))
+    expect(ended).toMatchObject({ responseExcerpt: 'got [header]', responseHeaders: { 'x-echo': '[header]' } })
+  })
+
+  test.each([
+    ['headers that are no box', () => 'rubbish'],
+    ['a secret in place of headers', (t: ReturnType<typeof openAttempt>) => t.seal(WEBHOOK)],
+  ])('with %s fails without a POST', async (_name, seal) => {
+    const t = openAttempt(() => accepted)
+    const ended = await t.attempt(t.seal(WEBHOOK), seal(t))
+    expect(ended).toMatchObject({ result: { errorClass: 'secret_unreadable' }, durationMs: 0 })
     expect(t.requests).toEqual([])
   })
 })

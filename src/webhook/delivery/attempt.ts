@@ -1,8 +1,18 @@
 import type { Clock } from '../../base/clock.ts'
-import { describeOutcome, endSpan, postSigned, type SignedPostDeps } from '../../delivery/post/signed-post.ts'
+import { hideEchoed } from '../../delivery/post/echoed-headers.ts'
+import type { SealedCache } from '../../delivery/post/secret-cache.ts'
+import {
+  describeOutcome,
+  endSpan,
+  type PostOutcome,
+  postSigned,
+  type SignedPostDeps,
+  withoutPost,
+} from '../../delivery/post/signed-post.ts'
 import { buildTraceHeaders, parseStoredContext } from '../../tracing/trace-context.ts'
 import type { Span, Tracer } from '../../tracing/tracer.ts'
 import { buildEnvelope } from '../envelope/envelope.ts'
+import type { OwnHeaders } from '../registry/own-headers.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import type { EndedAttempt } from './outcome.ts'
 
@@ -13,6 +23,8 @@ export interface AttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
   /** The service's version, for the `user-agent`. */
   version: string
   tracer: Tracer
+  /** The subscribers' own headers. */
+  headers: SealedCache<OwnHeaders>
 }
 
 /**
@@ -28,22 +40,7 @@ export async function makeAttempt(
   const startedAtMs = deps.clock.now()
   const span = startSpan(deps.tracer, claimed)
   const { webhook, event, attempt } = claimed
-  const outcome = await postSigned(
-    { ...deps, userAgent: `Signalbox-Webhooks/${deps.version}` },
-    {
-      receiver: webhook.id,
-      url: webhook.url,
-      secretEncrypted: webhook.secretEncrypted,
-      eventId: event.id,
-      eventType: event.type,
-      deliveryId: claimed.id,
-      attempt,
-      startedAtMs,
-      body: buildEnvelope({ event, attempt }),
-      moreHeaders: buildTraceHeaders(span.context),
-      signal,
-    },
-  ).catch(endSpan(span))
+  const outcome = await post(deps, claimed, { startedAtMs, span, signal }).catch(endSpan(span))
   span.end(describeOutcome(outcome))
   return {
     id: claimed.id,
@@ -61,6 +58,45 @@ export async function makeAttempt(
     ...outcome,
   }
 }
+
+/** Posts with the subscriber's own headers. Headers that do not open are a failure, like a secret that does not. */
+async function post(
+  deps: AttemptDeps,
+  { id, webhook, event, attempt }: ClaimedDispatch,
+  { startedAtMs, span, signal }: { startedAtMs: number; span: Span; signal: AbortSignal },
+): Promise<PostOutcome> {
+  const own = openHeaders(deps, webhook)
+  if (own === undefined) return withoutPost('secret_unreadable')
+  const outcome = await postSigned(
+    { ...deps, userAgent: `Signalbox-Webhooks/${deps.version}` },
+    {
+      receiver: webhook.id,
+      url: webhook.url,
+      secretEncrypted: webhook.secretEncrypted,
+      eventId: event.id,
+      eventType: event.type,
+      deliveryId: id,
+      attempt,
+      startedAtMs,
+      body: buildEnvelope({ event, attempt }),
+      moreHeaders: { ...own, ...buildTraceHeaders(span.context) },
+      signal,
+    },
+  )
+  return hideEchoed(outcome, own)
+}
+
+function openHeaders({ headers }: AttemptDeps, webhook: ClaimedDispatch['webhook']): OwnHeaders | undefined {
+  const { id, headersEncrypted } = webhook
+  if (headersEncrypted === null) return NO_HEADERS
+  try {
+    return headers.open(id, headersEncrypted)
+  } catch {
+    return undefined
+  }
+}
+
+const NO_HEADERS: OwnHeaders = {}
 
 /**
  * A child of the request that caused the event. What no request caused (a notice of the dispatcher, a test, an event from

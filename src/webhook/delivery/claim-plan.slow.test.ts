@@ -132,7 +132,12 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
   /** Executes each statement often enough for its plan to be kept. */
   async function prepareAll(): Promise<void> {
     const id = ledger.ids.next<'dispatch'>() as DispatchId
-    const webhook = { id: ledger.ids.next<'webhook'>() as WebhookId, url: '', secretEncrypted: null }
+    const webhook = {
+      id: ledger.ids.next<'webhook'>() as WebhookId,
+      url: '',
+      secretEncrypted: null,
+      headersEncrypted: null,
+    }
     const nothing = { id, fence: 1, attempt: 1, webhook }
     for (let round = 0; round < 2; round += 1) {
       await route(watched.db)

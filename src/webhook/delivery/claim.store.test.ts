@@ -126,6 +126,7 @@ describe('claiming: what is due', () => {
       id: webhook,
       url: 'https://new.example.com/',
       secretEncrypted: 'box',
+      headersEncrypted: null,
     })
   })
 })

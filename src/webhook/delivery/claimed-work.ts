@@ -12,7 +12,7 @@ export interface ClaimedDispatch extends Work {
   /** A replay of a row that waited on its schedule, which goes on after it. */
   keepsSchedule: boolean
   createdAt: Date
-  webhook: { id: WebhookId; url: string; secretEncrypted: string | null }
+  webhook: { id: WebhookId; url: string; secretEncrypted: string | null; headersEncrypted: string | null }
   event: {
     id: EventId
     type: string
@@ -32,7 +32,7 @@ export const WORK_JSON = `
   json_build_array(d.document_id, d.fence, d.attempts, d.attempt_trigger, d.is_test,
     (extract(epoch from d.created_at) * 1000)::bigint, w.document_id, w.url, w.secret_encrypted, e.document_id, e.event,
     (extract(epoch from e.created_at) * 1000)::bigint, e.account, e.resource, e.action, e.resource_id, e.url,
-    e.trace_context, d.keeps_schedule)`
+    e.trace_context, d.keeps_schedule, w.headers_encrypted)`
 
 type WorkColumns = [
   DispatchId,
@@ -54,13 +54,15 @@ type WorkColumns = [
   string | null,
   string | null,
   boolean,
+  string | null,
 ]
 
 /** Reads `WORK_JSON`. */
 export function readClaimedDispatch(json: unknown): ClaimedDispatch {
   const [id, fence, attempt, trigger, isTest, createdAtMs, webhook, webhookUrl, secretEncrypted, ...event] =
     json as WorkColumns
-  const [eventId, type, eventAtMs, account, resource, action, resourceId, url, trace, keepsSchedule] = event
+  const [eventId, type, eventAtMs, account, resource, action, resourceId, url, trace, keepsSchedule, headersEncrypted] =
+    event
   return {
     id,
     fence,
@@ -70,7 +72,7 @@ export function readClaimedDispatch(json: unknown): ClaimedDispatch {
     isTest,
     keepsSchedule,
     createdAt: new Date(createdAtMs),
-    webhook: { id: webhook, url: webhookUrl, secretEncrypted },
+    webhook: { id: webhook, url: webhookUrl, secretEncrypted, headersEncrypted },
     event: { id: eventId, type, createdAt: new Date(eventAtMs), account, resource, action, resourceId, url, trace },
   }
 }

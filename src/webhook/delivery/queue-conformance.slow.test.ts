@@ -11,6 +11,7 @@ import { systemRandom } from '../../base/random.ts'
 import { buildSecretCache } from '../../delivery/post/secret-cache.ts'
 import { type Database, openDatabase } from '../../postgres/statement/database.ts'
 import { buildContextTracer } from '../../tracing/tracer.ts'
+import { buildHeaderCache } from '../registry/own-headers.ts'
 import { secretContextOf } from '../registry/webhook.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import type { EndedAttempt } from './outcome.ts'
@@ -80,6 +81,8 @@ async function openWebhookQueue(): Promise<QueueUnderTest<ClaimedDispatch, Ended
   }
 }
 
+const keyring = buildKeyring(['a-secret-key-of-at-least-32-bytes-long'], systemRandom)
+
 function buildQueue(
   db: Database,
   deps: Pick<Parameters<typeof buildWebhookPolicy>[0], 'ids' | 'workerId' | 'enableApiEventQueue' | 'clock'>,
@@ -89,7 +92,8 @@ function buildQueue(
     db,
     logger: pino({ level: 'silent' }),
     tracer: buildContextTracer(systemRandom),
-    secrets: buildSecretCache(buildKeyring(['a-secret-key-of-at-least-32-bytes-long'], systemRandom), secretContextOf),
+    secrets: buildSecretCache(keyring, secretContextOf),
+    headers: buildHeaderCache(keyring),
     sender: {
       post: () => Promise.reject(new Error('the queue posts nothing')),
       idleConnectionCount: () => 0,

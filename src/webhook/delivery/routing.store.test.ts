@@ -199,7 +199,12 @@ describe('rows that are claimed as they are written', () => {
       isTest: false,
       keepsSchedule: false,
       createdAt: t.ledger.now(),
-      webhook: { id: webhook, url: 'https://subscriber.example.com/hook', secretEncrypted: 'box' },
+      webhook: {
+        id: webhook,
+        url: 'https://subscriber.example.com/hook',
+        secretEncrypted: 'box',
+        headersEncrypted: null,
+      },
       event: {
         id: event!.id,
         type: 'contract.create',

@@ -2,28 +2,46 @@ import type { WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-const selectStale = statement<
-  { id: WebhookId; secretEncrypted: string },
-  { prefix: string; after: string | null; limit: number }
->(`
-  select document_id as id, secret_encrypted as "secretEncrypted" from webhook
-  where secret_encrypted is not null and not starts_with(secret_encrypted, $prefix)
+/** A ciphertext of a webhook. */
+interface Sealed {
+  id: WebhookId
+  secretEncrypted: string
+}
+
+type Sought = { prefix: string; after: string | null; limit: number }
+
+const selectStale = (column: 'secret_encrypted' | 'headers_encrypted') =>
+  statement<Sealed, Sought>(`
+  select document_id as id, ${column} as "secretEncrypted" from webhook
+  where ${column} is not null and not starts_with(${column}, $prefix)
     and ($after::uuid is null or document_id > $after)
   order by document_id limit $limit for update`)
 
+const selectSecrets = selectStale('secret_encrypted')
+const selectHeaders = selectStale('headers_encrypted')
+
 /** Encrypted secrets that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
-export function listStaleSecrets(
-  db: Database,
-  input: { prefix: string; after: string | null; limit: number },
-): Promise<{ id: WebhookId; secretEncrypted: string }[]> {
-  return selectStale(db, input)
+export function listStaleSecrets(db: Database, input: Sought): Promise<Sealed[]> {
+  return selectSecrets(db, input)
 }
 
-const replace = statement<never, { id: string; secretEncrypted: string }>(
-  'update webhook set secret_encrypted = $secretEncrypted where document_id = $id',
-)
+/** The same of encrypted headers. */
+export function listStaleHeaders(db: Database, input: Sought): Promise<Sealed[]> {
+  return selectHeaders(db, input)
+}
+
+const replace = (column: 'secret_encrypted' | 'headers_encrypted') =>
+  statement<never, { id: string; sealed: string }>(`update webhook set ${column} = $sealed where document_id = $id`)
+
+const updateSecret = replace('secret_encrypted')
+const updateHeaders = replace('headers_encrypted')
 
 /** Replaces the encrypted form of a secret; the secret itself and the row's times stay. */
-export async function replaceSecret(db: Database, id: string, secretEncrypted: string): Promise<void> {
-  await replace(db, { id, secretEncrypted })
+export async function replaceSecret(db: Database, id: string, sealed: string): Promise<void> {
+  await updateSecret(db, { id, sealed })
+}
+
+/** The same of headers. */
+export async function replaceHeaders(db: Database, id: string, sealed: string): Promise<void> {
+  await updateHeaders(db, { id, sealed })
 }

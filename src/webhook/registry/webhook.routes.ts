@@ -12,6 +12,7 @@ import {
   loadWithin,
   lockRoom,
 } from '../reach/account-reach.ts'
+import { readHeaders } from './own-headers.ts'
 import { CreateWebhookBody, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRow, type WebhookRecord } from './webhook.store.ts'
 import {
@@ -72,7 +73,8 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         if (events.length > 0)
           await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
         const { resource_ids: resourceIds = null } = body
-        const input = { url, name, description, isGlobal, account, resourceIds, events, caller, now }
+        const headers = readHeaders(body.headers ?? {})
+        const input = { url, name, description, isGlobal, account, resourceIds, headers, events, caller, now }
         const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
         const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)
         room?.check('webhooks', 1)
@@ -157,10 +159,11 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       },
       handle: async (deps, { db, params, scope, body, caller, now }) => {
         const room = body.account && (await lockRoom(deps, db, { scope, account: body.account }))
-        const { is_global: isGlobal, resource_ids: resourceIds, ...rest } = body
+        const { is_global: isGlobal, resource_ids: resourceIds, headers, ...rest } = body
         const changed = {
           ...(isGlobal !== undefined && { isGlobal }),
           ...(resourceIds !== undefined && { resourceIds }),
+          ...(headers !== undefined && { headers: readHeaders(headers) }),
         }
         const input = { ...rest, ...changed, caller, now }
         const { webhook, before, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)
@@ -170,6 +173,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
           before: toWebhookRow(before),
           message: isChanged ? 'Webhook updated.' : 'Webhook unchanged.',
           changed: isChanged ? changedOf(webhook) : [],
+          ...(headers && { audit: { headers_replaced: true } }),
         }
       },
     },

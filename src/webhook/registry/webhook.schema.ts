@@ -26,6 +26,17 @@ const ResourceIdsSchema = nullable(
   }),
 )
 
+/** The subscriber's own headers (docs/contract/webhooks.md#headers-of-the-subscriber). Names are checked by `readHeaders`. */
+const HeadersSchema = Type.Record(
+  Type.String(),
+  Type.String({ minLength: 1, maxLength: 1024, pattern: '^[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$' }),
+  {
+    maxProperties: 10,
+    additionalProperties: false,
+    description: 'Headers that every delivery carries. They replace those before; no answer shows their values.',
+  },
+)
+
 /** Entries of an event set (docs/contract/webhooks.md#event-set). */
 const EventEntriesSchema = Type.Array(
   Type.String({
@@ -47,6 +58,7 @@ const webhookMembers = {
   resource_ids: nullable(
     Type.Array(Type.String(), { description: 'The only resources whose events it receives; null for all.' }),
   ),
+  header_names: Type.Array(Type.String(), { description: 'Names of its own headers, whose values are never shown.' }),
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
@@ -78,6 +90,7 @@ export const CreateWebhookBody = named(
       is_global: Type.Optional(Type.Boolean({ description: 'Default false.' })),
       account: Type.Optional(AccountSchema),
       resource_ids: Type.Optional(ResourceIdsSchema),
+      headers: Type.Optional(HeadersSchema),
       events: Type.Optional(EventEntriesSchema),
     },
     { additionalProperties: false },
@@ -94,6 +107,7 @@ export const UpdateWebhookBody = named(
       is_global: Type.Optional(Type.Boolean()),
       account: Type.Optional(AccountSchema),
       resource_ids: Type.Optional(ResourceIdsSchema),
+      headers: Type.Optional(HeadersSchema),
     },
     { additionalProperties: false, minProperties: 1 },
   ),

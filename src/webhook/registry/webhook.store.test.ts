@@ -81,7 +81,15 @@ test('a webhook is made in a living account alone, which is kept from being dele
   const insert = (account: AccountId | null, db = t.db) =>
     insertWebhook(db, {
       ...{ id: t.ledger.ids.next<'webhook'>() as WebhookId, url: URL, name: null, description: null, account },
-      ...{ isGlobal: account === null, resourceIds: null, secretEncrypted: 'sealed', by: null, now: t.ledger.now() },
+      ...{
+        isGlobal: account === null,
+        resourceIds: null,
+        headerNames: [],
+        headersEncrypted: null,
+        secretEncrypted: 'sealed',
+        by: null,
+        now: t.ledger.now(),
+      },
       subscriptions: {
         ids: [types[1]!],
         names: ['contract.create'],

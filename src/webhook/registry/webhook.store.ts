@@ -46,6 +46,8 @@ interface NewWebhook {
   isGlobal: boolean
   account: string | null
   resourceIds: readonly string[] | null
+  headerNames: readonly string[]
+  headersEncrypted: string | null
   secretEncrypted: string
   /** Ids and names of event types, and as many ids of links. */
   subscriptions: { ids: readonly string[]; names: readonly string[]; links: readonly Id<'subscription'>[] }
@@ -61,9 +63,10 @@ const insert = statement<
   with kept as (
     select from account where document_id = $account and deleted_at is null for share
   ), w as (
-    insert into webhook (document_id, url, name, description, is_global, account, resource_ids, secret_encrypted, is_actived,
-      created_by, updated_by, created_at, updated_at)
-    select $id, $url, $name, $description, $isGlobal, $account::uuid, $resourceIds::text[], $secretEncrypted, true, $by, $by, $now, $now
+    insert into webhook (document_id, url, name, description, is_global, account, resource_ids, header_names, headers_encrypted,
+      secret_encrypted, is_actived, created_by, updated_by, created_at, updated_at)
+    select $id, $url, $name, $description, $isGlobal, $account::uuid, $resourceIds::text[], $headerNames::text[],
+      $headersEncrypted, $secretEncrypted, true, $by, $by, $now, $now
     where $account is null or exists (select from kept)
     returning ${webhook.select()}
   ), wanted as (
@@ -134,6 +137,8 @@ export interface WebhookChange {
   isGlobal?: boolean
   account?: AccountId | null
   resourceIds?: string[] | null
+  headerNames?: string[]
+  headersEncrypted?: string | null
   isActived?: boolean
   consecutiveFailures?: number
   disabledAt?: Date | null
@@ -149,6 +154,8 @@ const changeColumns = columnChange<WebhookChange & { now: Date }>('webhook', {
   isGlobal: 'is_global = $isGlobal',
   account: 'account = $account',
   resourceIds: 'resource_ids = $resourceIds',
+  headerNames: 'header_names = $headerNames',
+  headersEncrypted: 'headers_encrypted = $headersEncrypted',
   isActived: 'is_actived = $isActived',
   consecutiveFailures: 'consecutive_failures = $consecutiveFailures',
   disabledAt: 'disabled_at = $disabledAt',
@@ -163,14 +170,20 @@ export async function updateWebhook(db: Database, id: WebhookId, change: Webhook
   await db.executeQuery(compileFragment(changeColumns(id, { ...change, now })))
 }
 
+type LockedChange = Pick<
+  WebhookChange,
+  'url' | 'name' | 'description' | 'isGlobal' | 'account' | 'resourceIds' | 'headerNames' | 'headersEncrypted'
+> & { by: UserId }
+
 /** Changes a locked webhook with the last statement of the transaction. Returns the row behind the change. */
 export async function changeLockedWebhook(
   db: Database,
   before: WebhookRecord,
-  change: Pick<WebhookChange, 'url' | 'name' | 'description' | 'isGlobal' | 'account' | 'resourceIds'> & { by: UserId },
+  { headersEncrypted, ...change }: LockedChange,
   now: Date,
 ): Promise<WebhookRecord> {
-  const parts = asPart('changed_webhook', changeColumns(before.id, { ...change, now }))
+  const sealed = headersEncrypted !== undefined && { headersEncrypted }
+  const parts = asPart('changed_webhook', changeColumns(before.id, { ...change, ...sealed, now }))
   // The owner is copied to the subscriptions, which is a change of them.
   const isMoved = change.account !== undefined || change.isGlobal !== undefined
   await writeAtEnd(db, { parts, ...(isMoved && { invalidations: 'r' }) })

@@ -10,6 +10,7 @@ import { createSecret } from '../../outbound/signature.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { resolveEntries, splitEntries } from '../envelope/event-entry.ts'
 import { buildUnsynced, findWarnings, type SubscriptionWarning, TEST_EVENT } from '../event-set/subscription.ts'
+import { isOtherOrigin, type OwnHeaders, sealHeaders } from './own-headers.ts'
 import {
   changeLockedWebhook,
   findWebhook,
@@ -92,6 +93,8 @@ export interface CreateWebhookInput {
   account: string | null
   /** The only resources whose events it receives; null for all. */
   resourceIds: readonly string[] | null
+  /** The subscriber's own headers, as `readHeaders` returns them. */
+  headers: OwnHeaders
   /** Ids and names of event types that it subscribes to, beside `webhook.test`. */
   events: readonly string[]
   caller: Pick<Caller, 'userId'> | null
@@ -118,6 +121,7 @@ export async function createWebhook(
     isGlobal: input.isGlobal,
     account: checkScope(input),
     resourceIds: input.resourceIds,
+    ...sealHeaders(deps.keyring, id, input.headers),
     secretEncrypted: deps.keyring.seal(secret, secretContextOf(id)),
     subscriptions: {
       ids,
@@ -146,6 +150,8 @@ export interface ChangeWebhookInput {
   isGlobal?: boolean
   account?: string | null
   resourceIds?: string[] | null
+  /** As `readHeaders` returns them. They replace those before. */
+  headers?: OwnHeaders
   caller: Caller
   now: Date
 }
@@ -156,22 +162,46 @@ export interface ChangeWebhookInput {
  * Returns `isChanged` false when nothing differs, and whether it has another account. Throws 404, and a 422 on `url` or `account`.
  */
 export async function changeWebhook(
-  deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists'>,
+  deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists' | 'keyring'>,
   db: Database,
   id: string,
   input: ChangeWebhookInput,
 ): Promise<{ webhook: WebhookRecord; before: WebhookRecord; isChanged: boolean; isMoved: boolean }> {
   const { webhook, kept } = (await lockWebhookForChange(db, id, input)) ?? throwNotFound()
   checkUrl(deps, input.url ?? webhook.url)
+  checkHeadersStay(webhook, input)
   const isGlobal = input.isGlobal ?? webhook.isGlobal
   const wanted = checkScope({ isGlobal, account: input.account === undefined ? webhook.account : input.account })
   // The account is another one than was locked where the webhook changed between: then it is locked now.
   const account =
     wanted === null || wanted === kept ? (wanted as AccountId | null) : await deps.checkAccountExists(db, wanted)
-  const change = findChange(webhook, { ...input, isGlobal, account })
+  const change = {
+    ...findChange(webhook, { ...input, isGlobal, account }),
+    ...findHeaderChange(deps, webhook, input.headers),
+  }
   if (Object.keys(change).length === 0) return { webhook, before: webhook, isChanged: false, isMoved: false }
   const changed = await changeLockedWebhook(db, webhook, { ...change, by: input.caller.userId }, input.now)
   return { webhook: changed, before: webhook, isChanged: true, isMoved: change.account !== undefined }
+}
+
+/**
+ * Headers are credentials of one server: a new URL on another one takes none along, or who may change the URL would read
+ * them there.
+ */
+function checkHeadersStay({ headerNames, url: before }: WebhookRecord, { url, headers }: ChangeWebhookInput): void {
+  if (headerNames.length === 0 || headers !== undefined || url === undefined || !isOtherOrigin(url, before)) return
+  const text = 'are not sent to another origin: give them again with the new URL, or {} to remove them'
+  throw invalidField('headers', 'required', text)
+}
+
+/** Headers count as a change whenever they are given: what they were is not opened. */
+function findHeaderChange(
+  { keyring }: Pick<WebhookDeps, 'keyring'>,
+  { id, headerNames }: WebhookRecord,
+  headers: OwnHeaders | undefined,
+): Pick<WebhookChange, 'headerNames' | 'headersEncrypted'> {
+  if (!headers || (headerNames.length === 0 && Object.keys(headers).length === 0)) return {}
+  return sealHeaders(keyring, id, headers)
 }
 
 /** The columns of an update that differ. */

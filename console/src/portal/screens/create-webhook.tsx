@@ -8,6 +8,8 @@ import { useChange } from '../../frame/use-change.ts'
 import { SecretDialog } from '../../parts/dialogs.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { EventPicker } from '../../screens/webhooks/event-picker.tsx'
+import { type HeaderRow, toHeaders } from '../../screens/webhooks/header-rows.ts'
+import { HeaderFields } from '../../screens/webhooks/own-headers.tsx'
 import { listLines } from '../../screens/webhooks/resource-ids.ts'
 import { ResourceIdsInput } from '../../screens/webhooks/resource-ids.tsx'
 import { tell } from '../host.ts'
@@ -37,13 +39,14 @@ interface Draft {
   name: string
   /** One id a line. */
   resources: string
+  headers: readonly HeaderRow[]
   events: ReadonlySet<string>
 }
 
 function Form() {
   const { t } = useTranslation('console')
   const { account } = usePortalSession()
-  const [draft, setDraft] = useState<Draft>({ url: '', name: '', resources: '', events: new Set() })
+  const [draft, setDraft] = useState<Draft>({ url: '', name: '', resources: '', headers: [], events: new Set() })
   const create = useChange({
     make: () => api.webhook.webhookCreate({ body: toBody(draft, account.document_id) }),
     touches: [['webhooks'], ['limits']],
@@ -80,14 +83,17 @@ function Form() {
 }
 
 /** The draft as the API takes it. Pure. */
-function toBody({ url, name, resources, events }: Draft, account: string): Schemas['CreateWebhook'] {
+function toBody(draft: Draft, account: string): Schemas['CreateWebhook'] {
+  const { url, name, resources, events } = draft
   const ids = listLines(resources)
+  const headers = toHeaders(draft.headers)
   return {
     url: url.trim(),
     is_global: false,
     account,
     ...(name.trim() && { name: name.trim() }),
     ...(ids.length > 0 && { resource_ids: ids }),
+    ...(Object.keys(headers).length > 0 && { headers }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
@@ -123,6 +129,7 @@ function Fields({ draft, onChange }: { draft: Draft; onChange: (members: Partial
         <EventPicker chosen={draft.events} onChange={(events) => onChange({ events })} isGlobal={false} />
       </Stack>
       <ResourceIdsInput value={draft.resources} onChange={(resources) => onChange({ resources })} />
+      <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
     </>
   )
 }

@@ -9,6 +9,7 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { OwnHeaders } from '../../screens/webhooks/own-headers.tsx'
 import { toResourceIds } from '../../screens/webhooks/resource-ids.ts'
 import { ResourceIdsInput } from '../../screens/webhooks/resource-ids.tsx'
 import { tell } from '../host.ts'
@@ -62,6 +63,7 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
           )}
         </Stack>
       </form>
+      <OwnHeaders webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
       <Facts
         lines={[
           [t('webhooks.id'), <CopyText key="id" text={id} />],

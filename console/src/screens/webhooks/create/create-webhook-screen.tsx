@@ -15,6 +15,8 @@ import { Page } from '../../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../../parts/problem.tsx'
 import { StepBar } from '../../../parts/step-bar.tsx'
 import { EventPicker } from '../event-picker.tsx'
+import { type HeaderRow, toHeaders, withoutValues } from '../header-rows.ts'
+import { HeaderFields } from '../own-headers.tsx'
 import { listLines } from '../resource-ids.ts'
 import { ResourceIdsInput } from '../resource-ids.tsx'
 import { checkUrl, URL_RULES } from './url-checks.ts'
@@ -28,14 +30,25 @@ interface Draft {
   account: string
   /** One id a line. */
   resources: string
+  headers: readonly HeaderRow[]
   events: ReadonlySet<string>
 }
 
 type OnChange = (change: Partial<Draft>) => void
 
 /** The draft as the API takes it. Pure. */
-function toBody({ url, name, description, isGlobal, account, resources, events }: Draft): Schemas['CreateWebhook'] {
+function toBody({
+  url,
+  name,
+  description,
+  isGlobal,
+  account,
+  resources,
+  headers: rows,
+  events,
+}: Draft): Schemas['CreateWebhook'] {
   const ids = listLines(resources)
+  const headers = toHeaders(rows)
   return {
     url: url.trim(),
     is_global: isGlobal,
@@ -43,6 +56,7 @@ function toBody({ url, name, description, isGlobal, account, resources, events }
     ...(name.trim() && { name: name.trim() }),
     ...(description.trim() && { description: description.trim() }),
     ...(ids.length > 0 && { resource_ids: ids }),
+    ...(Object.keys(headers).length > 0 && { headers }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
@@ -70,13 +84,17 @@ function findMissing({ url, isGlobal, account, events }: Draft): Step | undefine
   return events.size === 0 ? 'events' : undefined
 }
 
+const EMPTY: Omit<Draft, 'isGlobal'> = {
+  ...{ url: '', name: '', description: '', account: '', resources: '' },
+  ...{ headers: [], events: new Set<string>() },
+}
+
 function WebhookForm() {
   const { t } = useTranslation()
   const isGlobal = useAccess().mayEverywhere('webhook:create')
   const navigate = useNavigate()
   const search = useSearch({ from: '/webhooks/new' })
-  const empty = { url: '', name: '', description: '', account: '', resources: '', events: new Set<string>() }
-  const [draft, setDraft] = useState<Draft>({ ...empty, isGlobal })
+  const [draft, setDraft] = useState<Draft>({ ...EMPTY, isGlobal })
   const change: OnChange = (members) => setDraft((before) => ({ ...before, ...members }))
   const body = toBody(draft)
   const create = useChange({ make: () => api.webhook.webhookCreate({ body }), touches: [['webhooks'], ['dashboard']] })
@@ -126,7 +144,12 @@ function WebhookForm() {
             {step === 'review' ? t('create.do') : t('create.next')}
           </Button>
           {step === 'review' && (
-            <ApiCall operation="webhook.webhookCreate" method="POST" path="/api/v3/webhook/webhook" body={body} />
+            <ApiCall
+              operation="webhook.webhookCreate"
+              method="POST"
+              path="/api/v3/webhook/webhook"
+              body={withoutValues(body)}
+            />
           )}
         </Group>
       </Stack>
@@ -155,6 +178,7 @@ function NewSecret({ id, secret }: { id: string; secret: string }) {
 function Review({ draft }: { draft: Draft }) {
   const { t } = useTranslation()
   const ids = listLines(draft.resources)
+  const names = Object.keys(toHeaders(draft.headers))
   return (
     <Stack gap="sm">
       <Title order={2} size="h4">
@@ -168,6 +192,7 @@ function Review({ draft }: { draft: Draft }) {
             draft.description.trim() === '' ? undefined : [t('create.description'), draft.description.trim()],
             [t('webhooks.scope'), draft.isGlobal ? t('webhooks.global') : t('webhooks.of-account')],
             ids.length === 0 ? undefined : [t('webhooks.resources'), ids.join(', ')],
+            names.length === 0 ? undefined : [t('headers.title'), names.join(', ')],
             [t('create.events'), [...draft.events].sort().join(', ')],
           ]}
         />
@@ -225,6 +250,7 @@ function EndpointFields({ draft, onChange }: { draft: Draft; onChange: OnChange 
         value={draft.description}
         onChange={({ currentTarget }) => onChange({ description: currentTarget.value })}
       />
+      <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
     </Stack>
   )
 }

@@ -11,6 +11,7 @@ import { CopyText } from '../../../parts/copy-text.tsx'
 import { Facts } from '../../../parts/facts.tsx'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { Instant } from '../../../parts/time.tsx'
+import { OwnHeaders } from '../own-headers.tsx'
 import { ResourceIdsInput } from '../resource-ids.tsx'
 import { type Question, Removal, RotateSecret } from '../webhook-actions.tsx'
 import { buildUpdate, listChanged, readSettings, type Settings } from './compare.ts'
@@ -23,6 +24,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   return (
     <Stack maw={720}>
       <SettingsForm webhook={webhook} />
+      <OwnHeaders webhook={webhook} />
       <Title order={2} size="h5">
         {t('settings.facts')}
       </Title>
