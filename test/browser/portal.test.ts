@@ -116,6 +116,9 @@ test('a customer in the page of the platform does everything with a webhook of i
   await portal.getByLabel('Callback URL').fill(`${d.receiver.origin}/portal`)
   await portal.getByLabel('Name', { exact: true }).fill('Orders')
   await portal.getByLabel('contract.create').check()
+  await portal.getByRole('button', { name: 'Add a header' }).click()
+  await portal.getByLabel('Name of header 1').fill('Authorization')
+  await portal.getByLabel('Value of header 1').fill('Bearer of-the-customer')
   await takePicture(page, 'portal-new')
   await portal.getByRole('button', { name: 'Create the webhook' }).click()
   await portal.getByRole('button', { name: 'Show', exact: true }).click()
@@ -130,7 +133,10 @@ test('a customer in the page of the platform does everything with a webhook of i
 
   await portal.getByRole('button', { name: 'Send a test' }).click()
   await portal.getByText('Success').first().waitFor()
-  expect(d.receiver.requests.at(-1)?.path).toBe('/portal')
+  expect(d.receiver.requests.at(-1)).toMatchObject({
+    path: '/portal',
+    headers: { authorization: 'Bearer of-the-customer' },
+  })
   await takePicture(page, 'portal-test')
 
   d.receiver.behave({ kind: 'status', status: 503, body: 'the till is closed' })
