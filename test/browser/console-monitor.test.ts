@@ -71,6 +71,22 @@ test('the overview draws a range, says it as a table, and lists what needs someb
   expect(complaints).toEqual([])
 })
 
+test('the attempts of a webhook are told apart by answer and by event type, for a range', async () => {
+  await using opened = await c.open(`/console/webhooks/${broken}`)
+  const { page, complaints } = opened
+  await page.getByText('16 attempts, 16 not delivered').waitFor()
+  await page.getByRole('progressbar', { name: 'receiver failed' }).waitFor()
+  await page.getByText('16 · 16 failed').waitFor()
+  await takePicture(page, 'webhook-breakdown')
+  await page.getByText('1 hour').click()
+  await expect.poll(() => searchOf(page)).toEqual({ range: '1h' })
+  await page.getByText('16 attempts, 16 not delivered').waitFor()
+  await page.getByRole('link', { name: 'contract.create', exact: true }).first().click()
+  await waitForHeading(page, 'Event catalogue')
+  expect(searchOf(page)).toEqual({ q: 'contract.create' })
+  expect(complaints).toEqual([])
+})
+
 test('webhooks show their last day, and several are changed and exported at once', async () => {
   await using opened = await c.open('/console/webhooks')
   const { page, complaints } = opened

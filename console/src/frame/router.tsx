@@ -58,7 +58,7 @@ const webhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$id',
   component: lazyRouteComponent(() => import('../screens/webhooks/detail/webhook-screen.tsx'), 'WebhookScreen'),
-  validateSearch: readTexts('tab'),
+  validateSearch: readTexts('tab', 'range'),
 })
 const events = createRoute({
   getParentRoute: () => root,

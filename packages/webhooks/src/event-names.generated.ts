@@ -161,6 +161,8 @@ export const EVENT_NAMES = [
   'webhook.catalogue-sync',
   'webhook.create',
   'webhook.dashboard',
+  'webhook.dashboard-breakdown',
+  'webhook.dashboard-events',
   'webhook.dashboard-series',
   'webhook.dashboard-webhooks',
   'webhook.delete',

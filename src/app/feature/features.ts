@@ -43,6 +43,7 @@ import { tokenHookRoutes } from '../../oauth/hook/token-hook.routes.ts'
 import { auditRoutes } from '../../operations/audit/audit.routes.ts'
 import { signInLogRoutes } from '../../operations/audit/sign-in-log.routes.ts'
 import { activityRoutes } from '../../operations/dashboard/activity.routes.ts'
+import { breakdownRoutes } from '../../operations/dashboard/breakdown.routes.ts'
 import { dashboardRoutes } from '../../operations/dashboard/dashboard.routes.ts'
 import { healthRoutes } from '../../operations/health/health.routes.ts'
 import { serviceRoutes } from '../../operations/health/service-facts.routes.ts'
@@ -189,6 +190,7 @@ export const FEATURES: readonly Feature[] = [
   feature(jobRoutes, queueDeps),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(activityRoutes, () => ({})),
+  feature(breakdownRoutes, () => ({})),
   feature(realtimeRoutes, ({ realtime }) => realtime),
   feature(testEventRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),

@@ -1,8 +1,9 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { readActivity, readMeasured, type WebhookActivity } from './activity.store.ts'
-import { buildSeries, findStart, RANGES, type Range } from './series.ts'
+import { RangeQuery, RangeSchema } from './range.schema.ts'
+import { buildSeries, findStart, RANGES } from './series.ts'
 
 /** Webhooks of one request: the most that a page of a list holds. */
 const WEBHOOKS_LIMIT = 200
@@ -21,7 +22,7 @@ const ATTEMPTS = {
 const SeriesSchema = named(
   'DeliverySeries',
   Type.Object({
-    range: enumSchema(Object.keys(RANGES) as Range[]),
+    range: RangeSchema,
     bucket_seconds: Count,
     ...ATTEMPTS,
     buckets: Type.Array(named('DeliveryBucket', Type.Object({ at: TimestampSchema, ...ATTEMPTS }))),
@@ -88,16 +89,7 @@ export const activityRoutes: Routes<object> = [
         'Attempts by when they ended and what they came to, in buckets of a minute (`1h`), an hour (`24h`), 6 hours (`7d`) ' +
         'or a day (`30d`), in UTC; the last bucket is that of now. They are counted within some seconds. A caller who holds ' +
         'the permission for some accounts gets the attempts of the webhooks of these.',
-      query: Type.Object({
-        range: Type.Optional(
-          Type.Unsafe<Range>({
-            type: 'string',
-            enum: Object.keys(RANGES),
-            default: '24h',
-            description: 'Default: 24h.',
-          }),
-        ),
-      }),
+      query: RangeQuery,
       data: SeriesSchema,
     },
     {
