@@ -116,6 +116,8 @@ export const OPERATIONS = {
     oauthClientFindOne: { method: 'GET', path: '/api/v3/oauth/client/{id}' },
     oauthClientUpdate: { method: 'PATCH', path: '/api/v3/oauth/client/{id}', isKeyed: true },
     oauthClientRotateSecret: { method: 'POST', path: '/api/v3/oauth/client/{id}/rotate-secret', isKeyed: true },
+    oauthClientFindSecrets: { method: 'GET', path: '/api/v3/oauth/client/{id}/secret' },
+    oauthClientRevokeSecret: { method: 'DELETE', path: '/api/v3/oauth/client/{id}/secret/{secret}', isKeyed: true },
     oauthDecisionCreate: { method: 'POST', path: '/api/v3/oauth/decision', isKeyed: true },
     oauthExchange: { method: 'POST', path: '/api/v3/oauth/exchange' },
     oauthGrantFindAll: { method: 'GET', path: '/api/v3/oauth/grant' },

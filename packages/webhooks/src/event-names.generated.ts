@@ -59,6 +59,8 @@ export const EVENT_NAMES = [
   'oauth-client.delete',
   'oauth-client.find-all',
   'oauth-client.find-one',
+  'oauth-client.find-secrets',
+  'oauth-client.revoke-secret',
   'oauth-client.rotate-secret',
   'oauth-client.update',
   'oauth-decision.create',

@@ -36,6 +36,7 @@ import { linkRoutes } from '../../identity/user/password/link.routes.ts'
 import { passwordRoutes } from '../../identity/user/password/password.routes.ts'
 import { userRoutes } from '../../identity/user/user.routes.ts'
 import { clientRoutes } from '../../oauth/client/client.routes.ts'
+import { secretListRoutes } from '../../oauth/client/secret-list.routes.ts'
 import { decisionRoutes } from '../../oauth/decision/decision.routes.ts'
 import { exchangeRoutes } from '../../oauth/exchange/exchange.routes.ts'
 import { grantRoutes } from '../../oauth/grant/grant.routes.ts'
@@ -147,6 +148,7 @@ export const FEATURES: readonly Feature[] = [
   feature(tokenHookRoutes, ({ hookKeys, keys }) => ({ hookKeys, baseUrl: keys.issuer })),
   feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
   feature(clientRoutes, ({ ids, random, fetch }) => ({ ids, random, fetch })),
+  feature(secretListRoutes, () => ({})),
   feature(decisionRoutes, (parts) => ({
     ...consentDeps(parts),
     keyring: parts.keyring,
