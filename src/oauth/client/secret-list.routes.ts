@@ -3,8 +3,8 @@ import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../ht
 import { Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { loadClient } from './client.ts'
-import { listSecrets, revokeSecret } from './secret-list.ts'
 import { listedSecret } from './secret-list.store.ts'
+import { listSecrets, revokeSecret } from './secret-list.ts'
 
 const SecretRow = named(
   'OauthClientSecret',
@@ -47,7 +47,8 @@ export const secretListRoutes: Routes<object> = [
       action: 'revoke-secret',
       accountScope: 'none',
       summary: 'Revoke one secret of an OAuth client, at once',
-      description: 'The other secrets stay valid. A client whose last secret is revoked gets a new one by rotate-secret.',
+      description:
+        'The other secrets stay valid. A client whose last secret is revoked gets a new one by rotate-secret.',
       params: SecretParams,
       data: SecretRow,
     },
