@@ -68,6 +68,10 @@ test('the overview draws a range, says it as a table, and lists what needs someb
   await expect.poll(() => page.getByRole('table').first().getByRole('row').count()).toBe(29)
   await page.getByText('receiver failed').waitFor()
   await page.getByRole('link', { name: 'Warehouse' }).first().waitFor()
+  await page.getByRole('button', { name: 'Replay the failed deliveries of Warehouse' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Deliveries of Warehouse that ended without success.').waitFor()
+  await dialog.getByText('4 would be replayed, 0 skipped.').waitFor()
   expect(complaints).toEqual([])
 })
 
@@ -99,6 +103,13 @@ test('webhooks show their last day, and several are changed and exported at once
   expect(searchOf(page)).toEqual({ account })
   await page.getByRole('table').getByRole('link', { name: 'Acme' }).first().waitFor()
   await page.getByRole('button', { name: 'Clear filters' }).click()
+  await page.getByText('Warehouse').waitFor()
+  const subscribes = page.getByRole('combobox', { name: 'Subscribes to' })
+  await subscribes.click()
+  await subscribes.fill('contract.d')
+  await page.getByRole('option', { name: 'contract.delete' }).click()
+  await page.getByText('Nothing matches the filters.').waitFor()
+  await page.getByRole('button', { name: 'Clear filters' }).first().click()
   await page.getByText('Warehouse').waitFor()
   await page.getByLabel('Select Billing').check()
   await page.getByText('1 webhook selected').waitFor()
@@ -178,6 +189,7 @@ describe('the ledger', () => {
     await drawer.getByText('The receiver failed.').waitFor()
     await takePicture(page, 'delivery')
     const first = new URL(page.url()).pathname
+    await drawer.getByRole('link', { name: 'Open as a page' }).waitFor()
     await drawer.getByRole('button', { name: 'Next', exact: true }).click()
     await expect.poll(() => new URL(page.url()).pathname).not.toBe(first)
     await drawer.getByText('The receiver failed.').waitFor()
@@ -346,6 +358,9 @@ test('the steps, the story and the charts have no accessibility fault, light and
   await using opened = await c.open('/console/health')
   const { page, complaints } = opened
   await waitForHeading(page, 'Health')
+  await page.getByRole('img', { name: /^\d+ delivered, \d+ failed attempts in the last hour$/ }).waitFor()
+  await page.getByRole('img', { name: /^Waiting work since this screen was opened, at most \d+$/ }).first().waitFor()
+  await takePicture(page, 'health')
   const events = (await d.call('GET', '/api/v3/webhook/event-occurrence?filters=event|eq|contract.create')).body.data
   const screens: Screen[] = [
     ['overview', 'Needs attention'],

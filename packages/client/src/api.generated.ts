@@ -2461,7 +2461,7 @@ export interface paths {
         };
         /**
          * What some webhooks did in the last 24 hours
-         * @description The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, and when the newest one ended. Webhooks that are deleted, or that the caller does not reach, are left out.
+         * @description The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, when the newest one ended, and the number of event types of each. Webhooks that are deleted, or that the caller does not reach, are left out.
          *
          *     Needs the permission `webhook:dashboard-webhooks`.
          */
@@ -10825,6 +10825,8 @@ export interface components {
             failed: number;
             /** @description The hours with attempts, oldest first. */
             hours: components["schemas"]["WebhookHour"][];
+            /** @description Event types that it subscribes to. */
+            event_types: number;
         };
         WebhookAnswer: {
             data: components["schemas"]["Webhook"];

@@ -49,10 +49,11 @@ const ActivitySchema = named(
     retrying: Count,
     failed: Count,
     hours: Type.Array(HourSchema, { description: 'The hours with attempts, oldest first.' }),
+    event_types: Type.Integer({ description: 'Event types that it subscribes to.' }),
   }),
 )
 
-function toActivityRow({ webhook, lastAttemptAt, hours }: WebhookActivity): Static<typeof ActivitySchema> {
+function toActivityRow({ webhook, lastAttemptAt, hours, eventTypes }: WebhookActivity): Static<typeof ActivitySchema> {
   const sum = (name: 'success' | 'retrying' | 'failed') => hours.reduce((all, item) => all + item[name], 0)
   return {
     webhook,
@@ -61,6 +62,7 @@ function toActivityRow({ webhook, lastAttemptAt, hours }: WebhookActivity): Stat
     retrying: sum('retrying'),
     failed: sum('failed'),
     hours: hours.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
+    event_types: eventTypes,
   }
 }
 
@@ -119,8 +121,8 @@ export const activityRoutes: Routes<object> = [
       ownAccounts: true,
       summary: 'What some webhooks did in the last 24 hours',
       description:
-        'The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, and when ' +
-        'the newest one ended. Webhooks that are deleted, or that the caller does not reach, are left out.',
+        'The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, when ' +
+        'the newest one ended, and the number of event types of each. Webhooks that are deleted, or that the caller does not reach, are left out.',
       query: Type.Object({
         webhook: Type.Array(UuidSchema, { minItems: 1, maxItems: WEBHOOKS_LIMIT, description: 'Ids of webhooks.' }),
       }),

@@ -49,6 +49,12 @@ export function useWebhookColumns({ activity, accounts, chosen, onChoose }: Colu
     { id: 'state', label: t('webhooks.state'), cell: (row) => <Status name={webhookState(row)} /> },
     { id: 'scope', label: t('webhooks.scope'), cell: (row) => <Scope webhook={row} accounts={accounts} /> },
     {
+      id: 'events',
+      label: t('webhooks.events'),
+      isNumber: true,
+      cell: ({ document_id }) => activity.get(document_id)?.event_types ?? '–',
+    },
+    {
       id: 'failures',
       label: t('webhooks.failures'),
       cell: ({ consecutive_failures }) => <Streak failures={consecutive_failures} />,
