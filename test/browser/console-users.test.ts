@@ -275,6 +275,11 @@ async function fillScreens(): Promise<Screen[]> {
   const { pool } = d.t.database
   const now = new Date(d.t.clock.now())
   await pool.query(
+    `insert into audit_log (document_id, action, outcome, "user", detail, created_at)
+     values (gen_random_uuid(), 'oauth-decision.create', 'success', $1, $2, $3)`,
+    [operator, { decision: 'deny', client: app }, now],
+  )
+  await pool.query(
     `insert into oauth_grant (document_id, "user", client, scopes, refused_scopes, created_at, updated_at)
      values (gen_random_uuid(), $1, $2, '{openid,email}', '{}', $3, $3)`,
     [operator, app, now],
@@ -320,7 +325,7 @@ async function fillScreens(): Promise<Screen[]> {
     [`apps/${app}?tab=secrets`, 'Only a hash of a secret is stored'],
     [`apps/${app}?tab=preview`, 'See webhooks and deliveries'],
     [`apps/${app}?tab=consents`, OPERATOR.name],
-    ['consents', 'Partner'],
+    ['consents', 'Refused'],
     ['providers', 'Google'],
     ['handshake', 'replayed'],
     ['audit', 'contract.create'],

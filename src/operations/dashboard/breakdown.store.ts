@@ -12,6 +12,7 @@ export interface Share {
   failed: number
 }
 
+/** The sums of a subject are read by its key, all of a month: `offset 0` keeps it so. */
 const selectOfWebhook = statement<
   { shares: Share[] },
   { webhook: string; accounts: readonly AccountId[] | null; start: Date }
@@ -22,7 +23,8 @@ const selectOfWebhook = statement<
     select coalesce(json_agg(s), '[]') as shares
     from (
       select b.measure, sum(b.attempts) as attempts, sum(b.failed) as failed
-      from webhook_breakdown b where b.subject = w.document_id and b.at >= $start group by 1
+      from (select * from webhook_breakdown o where o.subject = w.document_id offset 0) b
+      where b.at >= $start group by 1
     ) s
   ) b
   where w.document_id = $webhook and w.deleted_at is null
@@ -42,9 +44,9 @@ const selectOfEventTypes = statement<Share, { subjects: readonly string[]; start
   select b.measure, sum(b.attempts)::float8 as attempts, sum(b.failed)::float8 as failed
   from unnest($subjects::uuid[]) s (subject)
   cross join lateral (
-    select measure, attempts, failed from webhook_breakdown
-    where subject = s.subject and at >= $start and measure like 'event:%' offset 0
+    select at, measure, attempts, failed from webhook_breakdown where subject = s.subject offset 0
   ) b
+  where b.at >= $start and b.measure like 'event:%'
   group by 1`)
 
 /** The attempts since `start` by event type, of everything or of the accounts of `scope`. */

@@ -110,20 +110,7 @@ function useColumns(): Column<User>[] {
     {
       id: 'accounts',
       label: t('accounts.title'),
-      cell: ({ accounts, has_more_accounts }) => (
-        <Text size="sm" component="div" maw={260}>
-          {accounts.map(({ document_id, name }, index) => (
-            <span key={document_id}>
-              {index > 0 && ', '}
-              <TextLink to="/accounts/$id" params={{ id: document_id }} size="sm">
-                {name}
-              </TextLink>
-            </span>
-          ))}
-          {has_more_accounts && ' …'}
-          {accounts.length === 0 && '–'}
-        </Text>
-      ),
+      cell: (user) => <Accounts user={user} />,
     },
     {
       id: 'methods',
@@ -139,6 +126,24 @@ function useColumns(): Column<User>[] {
     },
     { id: 'created', label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
   ]
+}
+
+/** The first accounts of a user, each a link. */
+function Accounts({ user: { accounts, has_more_accounts } }: { user: User }) {
+  return (
+    <Text size="sm" component="div" maw={260}>
+      {accounts.map(({ document_id, name }, index) => (
+        <span key={document_id}>
+          {index > 0 && ', '}
+          <TextLink to="/accounts/$id" params={{ id: document_id }} size="sm">
+            {name}
+          </TextLink>
+        </span>
+      ))}
+      {has_more_accounts && ' …'}
+      {accounts.length === 0 && '–'}
+    </Text>
+  )
 }
 
 function CreateUser() {
