@@ -359,8 +359,14 @@ test('the steps, the story and the charts have no accessibility fault, light and
   const { page, complaints } = opened
   await waitForHeading(page, 'Health')
   await page.getByRole('img', { name: /^\d+ delivered, \d+ failed attempts in the last hour$/ }).waitFor()
-  await page.getByRole('img', { name: /^Waiting work since this screen was opened, at most \d+$/ }).first().waitFor()
+  await page
+    .getByRole('img', { name: /^Waiting work since this screen was opened, at most \d+$/ })
+    .first()
+    .waitFor()
   await takePicture(page, 'health')
+  await page.getByRole('button', { name: 'Failing webhooks' }).click()
+  await page.getByRole('dialog').getByText('A webhook has 10 or 15 failed deliveries in a row').waitFor()
+  await page.keyboard.press('Escape')
   const events = (await d.call('GET', '/api/v3/webhook/event-occurrence?filters=event|eq|contract.create')).body.data
   const screens: Screen[] = [
     ['overview', 'Needs attention'],

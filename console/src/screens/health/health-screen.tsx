@@ -11,16 +11,9 @@ import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
+import { GuideSection } from './guide-section.tsx'
+import { GUIDES } from './guides.ts'
 import { AttemptsOfHour, QueueDepth } from './signals.tsx'
-
-/** The components, each with the section of the operations guide that is about it. */
-const GUIDES = {
-  'webhook-out': 'Failing webhooks',
-  realtime: 'Realtime',
-  provisioning: 'Dead letters',
-  'stored-secrets': 'secret_key_mismatch',
-  clock: 'Clock skew',
-} as const
 
 type ComponentName = keyof typeof GUIDES
 
@@ -92,11 +85,7 @@ function Component({
             .map(([name, value]) => `${name}: ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
             .join('\n')}
         </Code>
-        {isKnown(component) && (
-          <Text size="xs" c="dimmed">
-            {t('health.guide')} <Code>docs/operations.md</Code>, {GUIDES[component]}
-          </Text>
-        )}
+        {isKnown(component) && <GuideSection heading={GUIDES[component]} />}
       </Stack>
     </Card>
   )
